@@ -97,7 +97,7 @@ class Tally:
             seconds.append(time.process_time() - start)
         return found
 
-    def told(self, characters: int) -> dict[str, object]:
+    def summary(self, characters: int) -> dict[str, object]:
         total = sum(count for key, count in self.keys.items() if key != "place")
         told: dict[str, object] = {
             "keys": total,
@@ -165,7 +165,7 @@ def so_far(documents: int, done: Sequence[Segment], ways: dict[str, Tally]) -> s
         "segments": len(done),
         "documents": documents,
         "characters": characters,
-        "ways": {name: tally.told(characters) for name, tally in ways.items()},
+        "ways": {name: tally.summary(characters) for name, tally in ways.items()},
     }
     return json.dumps(told, indent=1)
 

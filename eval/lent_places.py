@@ -52,7 +52,7 @@ def main() -> None:
         lends += lent is not None
         tallies["links"].add(source, reference, placed)
         tallies["lent"].add(source, reference, lent or placed)
-    told = {name: tally.told()["among words"] for name, tally in tallies.items()}
+    told = {name: tally.summary()["among words"] for name, tally in tallies.items()}
     print(json.dumps({"matched": matched, "lend": lends} | told, indent=1))
 
 

@@ -82,7 +82,7 @@ def main() -> None:
         "left out, codes outside": len(both) - inside,
         "with matches": matched,
         "seconds": round(time.perf_counter() - start),
-        "ways": {way: tally.told() for way, tally in tallies.items()},
+        "ways": {way: tally.summary() for way, tally in tallies.items()},
     }
     print(json.dumps(told, indent=1))
     if options.output:
@@ -235,7 +235,7 @@ class Tally:
             for name in ("all", *(["among words", kind] if inner[number] else [])):
                 self.distances.setdefault(name, []).append(abs(at - right))
 
-    def told(self) -> dict[str, dict[str, float]]:
+    def summary(self) -> dict[str, dict[str, float]]:
         return {
             kind: {
                 "codes": len(some),

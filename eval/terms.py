@@ -32,7 +32,7 @@ from tmnmt.config.options import Decoding
 from tmnmt.engine.links import Linker
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.translator import Translator
-from tmnmt.terms.find import Finder, Found
+from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.term import Term
 from tmnmt.text import match_tokens, token_spans
 
@@ -45,7 +45,7 @@ class Own(Finder):
     def __init__(self, texts: Sequence[str], terms: Terms) -> None:
         self._own = {text: Finder(some) for text, some in zip(texts, terms, strict=True)}
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[TermPlace]:
         """Also of a piece of a text."""
         own = self._own.get(text) or next(
             (finder for whole, finder in self._own.items() if text in whole), None

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tmnmt.config.options import (
-    Decoding,
-    Neighbours,
-    Options,
-    Penalties,
-    Remembering,
-    Search,
-    Selection,
-    options_of,
-)
+from tmnmt.config.option import Options, options_of
+from tmnmt.config.options import Decoding, Neighbours, Penalties, Remembering, Search, Selection
 
 GROUPS: dict[str, type[Options]] = {
     "search": Search,

@@ -1,4 +1,4 @@
-"""Translation that remembers: translation-memory retrieval and a neural decoder with memories.
+"""Translation that remembers: translation-memory retrieval and a neural decoder that reads it.
 
     from tmnmt import Translator
     translator = Translator.load(...)
@@ -20,40 +20,99 @@ if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if TYPE_CHECKING:
-    from tmnmt.codes.record import Code
-    from tmnmt.config.options import Decoding, Neighbours, Remembering, Search, Selection
+    from tmnmt.checks import Check
+    from tmnmt.codes.record import Code, Text
+    from tmnmt.config.options import (
+        Decoding,
+        Meant,
+        Neighbours,
+        Penalties,
+        Remembering,
+        Search,
+        Selection,
+        Terms,
+    )
     from tmnmt.engine.session import Session
     from tmnmt.engine.translator import Translator
     from tmnmt.errors import TmnmtError
-    from tmnmt.segments import Match, Segment, Token, Translation
+    from tmnmt.segments import (
+        Alternative,
+        CacheSource,
+        Match,
+        MemorySource,
+        Other,
+        Reason,
+        Segment,
+        Token,
+        Translation,
+        Word,
+        Worth,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
+    "Alternative",
+    "CacheSource",
+    "Check",
     "Code",
     "Decoding",
     "Match",
+    "Meant",
+    "MemorySource",
     "Neighbours",
+    "Other",
+    "Penalties",
+    "Reason",
     "Remembering",
     "Search",
     "Segment",
     "Selection",
     "Session",
+    "Terms",
+    "Text",
     "TmnmtError",
     "Token",
     "Translation",
     "Translator",
+    "Word",
+    "Worth",
     "__version__",
 ]
 
 # `import tmnmt` is part of every command's start: torch comes in only with the first use of
 # `Translator` or `Session`.
 _HOMES = {
-    "tmnmt.codes.record": ("Code",),
-    "tmnmt.config.options": ("Decoding", "Neighbours", "Remembering", "Search", "Selection"),
+    "tmnmt.checks": ("Check",),
+    "tmnmt.codes.record": (
+        "Code",
+        "Text",
+    ),
+    "tmnmt.config.options": (
+        "Decoding",
+        "Meant",
+        "Neighbours",
+        "Penalties",
+        "Remembering",
+        "Search",
+        "Selection",
+        "Terms",
+    ),
     "tmnmt.engine.session": ("Session",),
     "tmnmt.engine.translator": ("Translator",),
     "tmnmt.errors": ("TmnmtError",),
-    "tmnmt.segments": ("Match", "Segment", "Token", "Translation"),
+    "tmnmt.segments": (
+        "Alternative",
+        "CacheSource",
+        "Match",
+        "MemorySource",
+        "Other",
+        "Reason",
+        "Segment",
+        "Token",
+        "Translation",
+        "Word",
+        "Worth",
+    ),
 }
 
 

@@ -32,8 +32,8 @@ def checks(src: Text, tgt: Text) -> list[Check]:
     codes, placeholders are found without these. Blank texts are not looked at."""
     if not src.plain.strip() or not tgt.plain.strip():
         return []
-    found = ((name, check(src, tgt)) for name, check in _CHECKS.items())
-    return [Check(name, what) for name, what in found if what]
+    results = ((name, check(src, tgt)) for name, check in _CHECKS.items())
+    return [Check(name, what) for name, what in results if what]
 
 
 def _codes(src: Text, tgt: Text) -> str:
@@ -55,14 +55,14 @@ def _names(text: Text) -> Iterator[str]:
 _ESCAPED = re.compile(r"%%|\\[\"'\\]")
 
 
-def _differ(wanted: Sequence[str], found: Sequence[str]) -> str:
-    lost, made = Counter(wanted) - Counter(found), Counter(found) - Counter(wanted)
-    told = [
-        f"{what}: {' '.join(some.elements())}"
-        for what, some in (("lost", lost), ("made", made))
-        if some
+def _differ(theirs: Sequence[str], ours: Sequence[str]) -> str:
+    lost, made = Counter(theirs) - Counter(ours), Counter(ours) - Counter(theirs)
+    parts = [
+        f"{what}: {' '.join(codes.elements())}"
+        for what, codes in (("lost", lost), ("made", made))
+        if codes
     ]
-    return ", ".join(told)
+    return ", ".join(parts)
 
 
 def _length(src: Text, tgt: Text) -> str:
@@ -104,8 +104,8 @@ def _is_prose(word: str) -> bool:
 def _repeated(src: Text, tgt: Text) -> str:
     """Words that come twice one after another, one word three times, where none of the source
     do."""
-    found = _stretch(_words(tgt.plain), 4)
-    return " ".join(found) if found and not _stretch(_words(src.plain), 1) else ""
+    stretch = _stretch(_words(tgt.plain), 4)
+    return " ".join(stretch) if stretch and not _stretch(_words(src.plain), 1) else ""
 
 
 def _stretch(words: Sequence[str], letters: int) -> Sequence[str]:

@@ -73,7 +73,9 @@ class Client:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"{url}: is no address of a server, as http://127.0.0.1:5051")
-        self.url, self._key, self._timeout = url.rstrip("/"), key, timeout
+        self.url = url.rstrip("/")
+        self._key = key
+        self._timeout = timeout
         languages = {"source": source, "target": target}
         self._languages = {name: code for name, code in languages.items() if code}
         self._given: dict[str, Any] = {"terms_mode": terms_mode, "options": dict(options or {})}
@@ -91,9 +93,9 @@ class Client:
         it are there."""
         given = {**self._given, **self._languages, "explain": explain, "priority": "batch"}
         for texts in documents:
-            for some in _parts(_texts(texts)):
-                found = self.ask("POST", "/v1/translate", {"texts": some, **given})
-                yield from _translations(some, found)
+            for together in _parts(_texts(texts)):
+                answer = self.ask("POST", "/v1/translate", {"texts": together, **given})
+                yield from _translations(together, answer)
 
     def session(self, id: str | None = None, *, write_to: str | None = None) -> ClientSession:
         """A document that is translated sentence by sentence and learns from every confirmed
@@ -111,19 +113,19 @@ class Client:
     ) -> list[list[Match]]:
         """For every text its pairs of a memory that are worth most."""
         body = {"texts": _texts(texts), "k": k, "threshold": threshold}
-        found = self.ask("POST", f"/v1/memories/{_part(memory)}/search", body)["results"]
-        return [[_match(match) for match in one["matches"]] for one in found]
+        results = self.ask("POST", f"/v1/memories/{_part(memory)}/search", body)["results"]
+        return [[_match(match) for match in one["matches"]] for one in results]
 
     def add(self, memory: str, segments: Sequence[Segment]) -> list[int]:
         """Their ids in the memory; they are on disk."""
         ids = list[int]()
         for at in range(0, len(segments), AT_ONCE):
-            some = [
+            records = [
                 {"src": one.src, "tgt": one.tgt, "document": one.document}
                 for one in segments[at : at + AT_ONCE]
             ]
             path = f"/v1/memories/{_part(memory)}/segments"
-            ids += self.ask("POST", path, {"segments": some})["ids"]
+            ids += self.ask("POST", path, {"segments": records})["ids"]
         return ids
 
     def edit(self, memory: str, id: int, src: str, tgt: str) -> Segment:
@@ -174,9 +176,9 @@ class Client:
         """The JSON of an answer; None where it has none. A request that the server puts off is
         tried again."""
         content = json.dumps(body).encode() if body is not None else None
-        found = self._asked(method, path, content, "application/json")
+        answer = self._asked(method, path, content, "application/json")
         try:
-            return json.loads(found) if found else None
+            return json.loads(answer) if answer else None
         except ValueError as error:
             raise ServerError(f"{self.url}: answers no JSON: is it tmnmt serve?") from error
 
@@ -223,14 +225,14 @@ class Client:
         except OSError as error:
             raise DataError(f"{file}: cannot be read: {error.strerror}") from error
         query = urlencode({"name": file.name, **given})
-        found = self._asked("POST", f"{path}?{query}", content, "application/octet-stream")
-        return dict(json.loads(found))
+        answer = self._asked("POST", f"{path}?{query}", content, "application/octet-stream")
+        return dict(json.loads(answer))
 
     def _ended(self, job: Mapping[str, Any], advance: Advance) -> dict[str, Any]:
         """The job when it has ended. Raises DataError where it failed."""
         path = f"/v1/jobs/{_part(job['id'])}"
         while job["state"] not in ENDED:
-            for job in self._told(f"{path}/events"):
+            for job in self._events(f"{path}/events"):
                 if job["state"] == "working":
                     advance(job["done"], job["total"])
             if job["state"] not in ENDED:  # it broke off
@@ -240,7 +242,7 @@ class Client:
             raise DataError(f"{job.get('file', 'the job')}: {job['error']}")
         return dict(job)
 
-    def _told(self, path: str) -> Iterator[dict[str, Any]]:
+    def _events(self, path: str) -> Iterator[dict[str, Any]]:
         """A job as the server tells of it while it goes on, until it has ended or this breaks
         off."""
         name = ""
@@ -288,10 +290,10 @@ class ClientSession:
     def stream(self, texts: Iterable[str], explain: bool = False) -> Iterator[Translation]:
         """The translations of all segments that follow, in order, nothing being confirmed in
         between."""
-        for some in _parts(_texts(texts)):
-            body = {"texts": some, "explain": explain}
+        for together in _parts(_texts(texts)):
+            body = {"texts": together, "explain": explain}
             yield from _translations(
-                some, self._client.ask("POST", f"{self._path}/translate", body)
+                together, self._client.ask("POST", f"{self._path}/translate", body)
             )
 
     def translate_file(
@@ -318,8 +320,8 @@ class ClientSession:
 
     def pairs(self) -> list[tuple[str, str]]:
         """All that was confirmed, in order."""
-        found = self._client.ask("GET", f"{self._path}/confirmed")["pairs"]
-        return [(pair["src"], pair["tgt"]) for pair in found]
+        records = self._client.ask("GET", f"{self._path}/confirmed")["pairs"]
+        return [(pair["src"], pair["tgt"]) for pair in records]
 
     def save(self, path: str | Path) -> None:
         """Writes the session to a file, for `Translator.session(path)`."""
@@ -334,28 +336,30 @@ def _texts(texts: Iterable[str]) -> list[str]:
     """Raises UsageError for what is no list of texts."""
     if isinstance(texts, str):
         raise UsageError("a list of texts is wanted, not one text")
-    found = list(texts)
-    for text in found:
+    listed = list(texts)
+    for text in listed:
         if not isinstance(text, str):
             raise UsageError(f"a text is wanted, not {type(text).__name__}")
-    return found
+    return listed
 
 
 def _parts(texts: Sequence[str]) -> Iterator[list[str]]:
     """Requests of texts, on one line each: here a text is a segment."""
-    some, size = list[str](), 0
+    together = list[str]()
+    size = 0
     for text in texts:
-        if some and (len(some) >= AT_ONCE or size + len(text) > CHARACTERS):
-            yield some
-            some, size = [], 0
-        some.append(" ".join(text.splitlines()))
+        if together and (len(together) >= AT_ONCE or size + len(text) > CHARACTERS):
+            yield together
+            together = []
+            size = 0
+        together.append(" ".join(text.splitlines()))
         size += len(text)
-    if some:
-        yield some
+    if together:
+        yield together
 
 
-def _translations(texts: Sequence[str], found: Mapping[str, Any]) -> Iterator[Translation]:
-    for text, one in zip(texts, found["translations"], strict=True):
+def _translations(texts: Sequence[str], answer: Mapping[str, Any]) -> Iterator[Translation]:
+    for text, one in zip(texts, answer["translations"], strict=True):
         segments = one["segments"]
         yield _translation(segments[0]) if segments else Translation(text, "", 0.0)
 
@@ -406,8 +410,8 @@ def _part(name: str) -> str:
 
 def _refused(error: urllib.error.HTTPError) -> TmnmtError:
     try:
-        told = json.loads(error.read())["error"]
-        code, message = str(told["code"]), str(told["message"])
+        record = json.loads(error.read())["error"]
+        code, message = str(record["code"]), str(record["message"])
     except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException):
         return ServerError(f"{error.url}: status {error.code}: is it tmnmt serve?")
     if code == "locked":

@@ -25,7 +25,9 @@ INTERRUPTED = 130
 TERMINATED = 128 + 15
 STOPPED = "interrupted: stopped before the end"
 SECONDS_TO_RESEND = 0.001
-_waiting: list[list[int]] = []  # of every `held` that has not ended: signals that came meanwhile
+_waiting: list[
+    list[int]
+] = []  # of every `uninterrupted` that has not ended: signals that came meanwhile
 _over: list[bool] = []  # not empty: the work is done
 
 
@@ -51,7 +53,7 @@ def over() -> None:
 
 
 @contextlib.contextmanager
-def held() -> Iterator[None]:
+def uninterrupted() -> Iterator[None]:
     """Both signals wait until the end of the block, which they do not divide; also where `install`
     was not called."""
     came: list[int] = []

@@ -45,25 +45,25 @@ def mended(src: str, tgt: str) -> str:
     lacking, made = missing_numbers(src, tgt), _made(src, tgt)
     if len(lacking) != 1 or len(made) != 1:
         return tgt
-    (wanted,), (found,) = lacking, made
-    start, end = _cut_off(src, tgt, found), found.end()
+    (right,), (wrong,) = lacking, made
+    start, end = _cut_off(src, tgt, wrong), wrong.end()
     there = tgt[start:end]
-    if _CLOCK.search(src) or _digits(wanted).rstrip("0") == _digits(there).rstrip("0"):
+    if _CLOCK.search(src) or _digits(right).rstrip("0") == _digits(there).rstrip("0"):
         return tgt
-    parts, others = _parts(wanted), re.split(r"\d+", there)
+    parts, others = _parts(right), re.split(r"\d+", there)
     left = _more(tgt[:start] + " " + tgt[end:], src)
     if len(parts) > 1 and not left.keys().isdisjoint(parts):
         return tgt  # it is there in part
     if len(others) == len(parts) + 1:  # what stands around its digits
-        wanted = "".join(sign + part for sign, part in zip(others, [*parts, ""], strict=True))
-    return tgt[:start] + wanted + tgt[end:]
+        right = "".join(sign + part for sign, part in zip(others, [*parts, ""], strict=True))
+    return tgt[:start] + right + tgt[end:]
 
 
-def _cut_off(src: str, tgt: str, found: re.Match[str]) -> int:
+def _cut_off(src: str, tgt: str, number: re.Match[str]) -> int:
     """Where a number of `tgt` begins: with the 1 of 1 3850, which is no number of three digits a
     group, where `src` has no such 1."""
-    before = _GROUP_BEFORE.search(tgt, 0, found.start())
-    return before.start() if before and before[1] in _more(tgt, src) else found.start()
+    before = _GROUP_BEFORE.search(tgt, 0, number.start())
+    return before.start() if before and before[1] in _more(tgt, src) else number.start()
 
 
 def _more(tgt: str, src: str) -> Counter[str]:
@@ -77,18 +77,18 @@ def _made(src: str, tgt: str) -> list[re.Match[str]]:
     theirs = NUMBER.findall(src)
     known = {_digits(number) for number in theirs} | {p for one in theirs for p in _parts(one)}
     return [
-        found
-        for found in NUMBER.finditer(tgt)
-        if _digits(found[0]) not in known
+        number
+        for number in NUMBER.finditer(tgt)
+        if _digits(number[0]) not in known
         # 31.12.1996 may be parts of a date, 1 400 is one number
-        and (_BLANK.search(found[0]) or not known.issuperset(_parts(found[0])))
+        and (_BLANK.search(number[0]) or not known.issuperset(_parts(number[0])))
     ]
 
 
-def _taken(wanted: list[str], parts: Counter[str]) -> bool:
-    """Whether all that is wanted is among the parts; then it is taken out of them."""
-    if Counter(wanted) <= parts:
-        parts.subtract(wanted)
+def _taken(digits: list[str], parts: Counter[str]) -> bool:
+    """Whether all of these are among the parts; then they are taken out of them."""
+    if Counter(digits) <= parts:
+        parts.subtract(digits)
         return True
     return False
 

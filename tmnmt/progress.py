@@ -117,7 +117,8 @@ class Progress:
         self._bar.start()
 
     def _print_lines(self) -> None:
-        pause, shown = SECONDS_BETWEEN_LINES, 0
+        pause = SECONDS_BETWEEN_LINES
+        shown = 0
         while not self._over.wait(pause):
             print(self.line(), file=sys.stderr, flush=True)
             pause, shown = 2 * pause if self.done == shown else SECONDS_BETWEEN_LINES, self.done

@@ -89,7 +89,7 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
         "low": translation.low,
         "unknown": translation.unknown,
         "missing_numbers": missing_numbers(translation.src, translation.tgt) if is_own else [],
-        "checks": [found._asdict() for found in found_in(translation)],
+        "checks": [check._asdict() for check in checks_of(translation)],
         "matches": [match_record(match) for match in translation.matches],
         "tokens": [token_record(token) for token in translation.tokens],
     }
@@ -107,7 +107,7 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
     return line
 
 
-def found_in(translation: Translation) -> list[Check]:
+def checks_of(translation: Translation) -> list[Check]:
     """What the checks find in a translation; in what a person wrote, terms alone."""
     if translation.origin != "model":
         return [*translation.terms]
@@ -146,7 +146,8 @@ def joined(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 def spelt(pieces: Sequence[str]) -> list[str]:
     """The text of every subword, with a blank where a word starts. Bytes such as <0xE2> are put
     together to characters, which stand at the last of their bytes; the others have no text."""
-    decoder, texts = getincrementaldecoder("utf-8")("replace"), []
+    decoder = getincrementaldecoder("utf-8")("replace")
+    texts = []
     for piece in pieces:
         byte = _BYTE.fullmatch(piece)
         if byte:

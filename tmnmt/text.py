@@ -40,7 +40,7 @@ def match_tokens(text: str) -> list[str]:
 def token_spans(text: str) -> list[tuple[int, int]]:
     """Where the words, numbers and marks of a text begin and end; in a text in NFC these are its
     match tokens, before they are cut."""
-    return [found.span() for found in _TOKEN.finditer(text) if found[0].isprintable()]
+    return [token.span() for token in _TOKEN.finditer(text) if token[0].isprintable()]
 
 
 def nfc(text: str) -> str:

@@ -142,7 +142,7 @@ class PairVocabulary(Vocabulary):
         Raises ValueError for a prefix that is none of the source's pieces."""
         super().__init__(target)
         self._source = sentencepiece.SentencePieceProcessor(model_proto=source)
-        self._told = {
+        self._files = {
             SOURCE_FILE: source,
             TARGET_FILE: target,
             PIECES_FILE: json.dumps(
@@ -150,7 +150,7 @@ class PairVocabulary(Vocabulary):
                 ensure_ascii=False,
             ).encode(),
         }
-        self.model = b"".join(self._told.values()) + prefix.encode()  # all that ids depend on
+        self.model = b"".join(self._files.values()) + prefix.encode()  # all that ids depend on
         self._pieces = ["<pad>", "<s>", "</s>", "<unk>", *pieces]
         self._numbers = _numbers(pieces)
         self._source_numbers = _numbers(source_pieces) if source_pieces else self._numbers
@@ -172,7 +172,7 @@ class PairVocabulary(Vocabulary):
 
     @property
     def files(self) -> dict[str, bytes]:
-        return self._told
+        return self._files
 
     @property
     def source_words(self) -> int:

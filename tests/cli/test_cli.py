@@ -8,13 +8,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_args, get_type_hints
 
 import pytest
 import typer
 
 import tmnmt
+from tmnmt import Translator
 from tmnmt.cli import app, run
 from tmnmt.errors import FormatError, TmnmtError, UsageError
 from tmnmt.index.embedded.build import build
@@ -231,6 +233,19 @@ def test_help_says_what_a_field_is_where_it_is_asked_for(
     assert "added and deleted again is no change" in said["stats"]
 
 
+def test_everyday_options_of_translate_are_on_one_screen() -> None:
+    shown = subprocess.run(
+        _tmnmt("translate", "--help"),
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"COLUMNS": "80"},
+    ).stdout
+    everyday, _, groups = shown.partition("─ Memories ")
+    assert everyday.count("\n") <= 50
+    assert "--write-to" in everyday and "--beam" not in everyday and "--beam" in groups
+
+
 def _paragraphs(shown: typer.Typer, *names: str) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     """Every command, and the paragraphs of its docstring, each on one line."""
     for info in shown.registered_commands:
@@ -270,10 +285,26 @@ assert "torch" not in sys.modules and "numpy" not in sys.modules
 assert [tmnmt.Session.__name__, tmnmt.Translator.__name__] == ["Session", "Translator"]
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {*done.stdout.split()} == {
-        *("Decoding", "Neighbours", "Remembering", "Search", "Selection"),
-        *("Code", "Match", "Segment", "Token", "Translation", "TmnmtError", "__version__"),
-    }
+    assert {*done.stdout.split()} == {*tmnmt.__all__} - {"Session", "Translator"}
+
+
+def records(hint: Any) -> Iterator[type]:
+    """The records that a type is made of, and those that they are made of."""
+    ours = isinstance(hint, type) and hint.__module__.startswith("tmnmt.")
+    if ours and (is_dataclass(hint) or hasattr(hint, "_fields")):
+        yield hint
+        for inner in get_type_hints(hint).values():
+            yield from records(inner)
+    for inner in get_args(hint):
+        yield from records(inner)
+
+
+def test_all_records_that_a_caller_gives_and_gets_back_are_named_by_the_package() -> None:
+    by_caller = Translator.load, Translator.translate, Translator.complete, Translator.alternatives
+    hints = [hint for method in by_caller for hint in get_type_hints(method).values()]
+    named = {record.__name__ for hint in hints for record in records(hint)}
+    assert {"Penalties", "Meant", "Terms", "Translation", "Worth", "Check"} <= named
+    assert named <= {*tmnmt.__all__}
 
 
 def _tmnmt(*arguments: str) -> list[str]:

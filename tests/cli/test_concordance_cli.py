@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.cli import run
-from tmnmt.cli.concordance import FOUND, _marked
+from tmnmt.cli.concordance import PHRASE_STYLE, _marked
 from tmnmt.index import MemoryIndex, build
 from tmnmt.segments import Segment
 
@@ -123,7 +123,7 @@ def test_what_does_not_go_together_is_told(
 def test_a_terminal_shows_the_places_in_colour_or_between_marks() -> None:
     coloured = _marked("A notice.", [(2, 8)], ("", ""))
     assert coloured.plain == "A notice." and [tuple(span) for span in coloured.spans] == [
-        (2, 8, FOUND)
+        (2, 8, PHRASE_STYLE)
     ]
     assert _marked("A notice.", [(2, 8)], ("[", "]")).plain == "A [notice]."
 

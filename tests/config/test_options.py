@@ -15,7 +15,8 @@ import typer
 from grouped import GROUPS
 
 from tmnmt.cli import app, run
-from tmnmt.config.options import Confirming, Meant, Option, Output, Terms, changed, options_of
+from tmnmt.config.option import Option, changed, options_of
+from tmnmt.config.options import Confirming, Meant, Output, Terms
 from tmnmt.config.tables import build, keys
 from tmnmt.engine.settings import Settings, settled
 from tmnmt.engine.translator import Translator

@@ -152,7 +152,7 @@ def test_a_segment_too_long_to_be_placed_at_once_has_every_code_once(
         said = coded.said(" ".join(chance.choice(["A", "901", ","], 2)), piece)
         part = Piece(piece, (), coded.source.plain, 0, 0, number, coded=coded, masked=piece)
         coded.add(part, Translation(piece, said, 0.0))
-    for number, piece, said in coded.wanted():
+    for number, piece, said in coded.unlinked():
         links = chance.random((len(token_spans(said)), len(token_spans(piece))))
         coded.linked(number, links)
     with pytest.MonkeyPatch.context() as patch:

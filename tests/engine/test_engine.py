@@ -24,6 +24,7 @@ from torch import Tensor
 from tmnmt import Translator
 from tmnmt.config.options import ConfirmTo, Decoding, Remember, Remembering, Search
 from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.opened import devices, load_layers
 from tmnmt.engine.pieces import pieces
 from tmnmt.engine.preparation import Preparation
@@ -287,15 +288,13 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
         (5, 6), -2.0, -2.0, True, contexts[1:].expand(2, 1), contexts[1:].expand(2, 1)
     )
     best = Hypothesis((5,), -1.0, -1.0, True, contexts[:1], contexts[:1], others=(other,))
-    cache, translator = (
-        CacheContents(3, 1, 1),
-        Translator.load(folder, remembering=Remembering(cache=3, remember="own", cache_best=2)),
-    )
-    translator._remember([cache], [best])
-    assert cache.ids.tolist() == [5, 6] and cache.keys.flatten().tolist() == [
-        6.0,
-        8.0,
-    ]  # (8 + 4) / 2
+    remembering = Remembering(cache=3, remember="own", cache_best=2)
+    translator = Translator.load(folder, remembering=remembering)
+    session = translator.session()
+    session.cache = cache = CacheContents(3, 1, 1)
+    translator._remember([session], {0: Decoded(best, Collated(), 0)})
+    assert cache.ids.tolist() == [5, 6]
+    assert cache.keys.flatten().tolist() == [6.0, 8.0]  # (8 + 4) / 2
 
 
 def test_the_cache_holds_the_best_hypotheses_that_are_asked_for(folder: Path) -> None:

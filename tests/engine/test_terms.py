@@ -16,7 +16,7 @@ from tmnmt.config.options import Decoding, Remembering, Terms, TermsMode
 from tmnmt.engine import rewriting
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
-from tmnmt.records import found_in, words
+from tmnmt.records import checks_of, words
 from tmnmt.segments import Translation
 
 SOURCE = PAIRS[0][0]  # The Commission shall inform the Member States.
@@ -94,7 +94,7 @@ def test_what_is_forbidden_is_told_also_in_what_a_memory_has(model: Path, tmp_pa
     for memory, origin in (([], "model"), ([tmp_path / "m.tsv"], "memory")):
         (found,) = Translator.load(model, memory, terms=terms).translate([SOURCE])
         assert found.origin == origin
-        assert found_in(found) == [Check("forbidden", "Commission for Commission")]
+        assert checks_of(found) == [Check("forbidden", "Commission for Commission")]
 
 
 def test_all_but_the_term_stays_and_a_low_score_is_that_of_the_free_translation(

@@ -29,7 +29,7 @@ from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.layers.trace import Trace
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
-from tmnmt.training.adapt_knn import KNNPart, Told, joined, mixed, own_pairs
+from tmnmt.training.adapt_knn import KNNPart, Observations, joined, mixed, own_pairs
 
 LARGE = 50.0  # a logit that leaves the others nothing: exp(-50) is 2e-22
 
@@ -76,7 +76,7 @@ def test_the_mixture_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     p, trace = knn_step(three, saying(4, 2.0, [math.log(x) for x in (0.4, 0.3, 0.2, 0.1)]), 4)
     torch.testing.assert_close(p, torch.tensor([[0.815179, 0.184821]]))
     knn, part = trace.layers["knn"], part_of(trace, "knn")
-    assert knn.found is not None and knn.found.tolist() == [[1, 0, 2, -1]]
+    assert knn.positions is not None and knn.positions.tolist() == [[1, 0, 2, -1]]
     # the neighbours together have 0.6; weights 0.3 + 0.2 * 0.731059 + 0.1 * 0.689672 of it, and so
     # on
     torch.testing.assert_close(part.gate, torch.tensor([0.6]))
@@ -186,7 +186,7 @@ def test_gradients_are_those_of_finite_differences() -> None:
     torch.manual_seed(5)
     knn, (distances, ids) = AdaptiveKNN(4, 20.0).double().eval(), rows()
     log_p, same = torch.tensor([-1.0, -2.0, -0.5, -3.0]).double(), ids == 1
-    told = Told(log_p, same, distances.double(), ids, CERTAIN.double())
+    told = Observations(log_p, same, distances.double(), ids, CERTAIN.double())
     mixed(knn, told).sum().backward()
     for parameter in knn.parameters():
         assert parameter.grad is not None and float(parameter.grad.abs().sum()) > 0
@@ -304,11 +304,13 @@ def test_what_is_learned_from_is_not_found(tmp_path: Path, model: Path) -> None:
 def test_of_memories_that_are_unlike_it_learns_that_they_are_worth_nothing() -> None:
     made = torch.Generator().manual_seed(8)
 
-    def told(right: bool, nearest: float) -> Told:
+    def told(right: bool, nearest: float) -> Observations:
         n, distances = 256, nearest + torch.rand(256, 4, generator=made).sort(1).values
         ids = torch.full((n, 4), 7)
         certain = torch.tensor([[-1.5, -2.0]]).expand(n, -1)
-        return Told(torch.full((n,), -1.5), ids == (7 if right else 0), distances, ids, certain)
+        return Observations(
+            torch.full((n,), -1.5), ids == (7 if right else 0), distances, ids, certain
+        )
 
     like, unlike = told(True, 0.0), told(False, 3.0)
     reached = []

@@ -197,7 +197,7 @@ def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     knn = trace.layers["knn"]
     torch.testing.assert_close(knn.weights, torch.tensor([[0.731059, 0.268941]]))
     torch.testing.assert_close(mixed(trace, "knn").p, torch.tensor([[0.731059, 0.268941]]))
-    assert knn.found is not None and knn.found.tolist() == [[1, 0]]
+    assert knn.positions is not None and knn.positions.tolist() == [[1, 0]]
 
 
 def test_equal_words_add_up_and_what_is_not_there_weighs_nothing(three: Datastore) -> None:

@@ -305,7 +305,7 @@ def test_a_pipe_is_not_waited_for_where_a_session_or_keys_are_to_be(tmp_path: Pa
     [
         ("spm.model", "no vocabulary is"),
         (BASE, "no weights of the sizes in config.toml are"),
-        (MEMORY, "no memories of this base are"),
+        (MEMORY, "no memory layers of this base are"),
     ],
 )
 def test_a_file_that_is_larger_than_its_sizes_can_need_is_not_read(

@@ -205,7 +205,7 @@ def watched(server: Server, id: str, key: str = "") -> list[tuple[str, Any]]:
 def test_how_far_a_job_is_comes_as_events(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document of 80 segments in parts of one, every one of which is noted."""
     monkeypatch.setattr("tmnmt.serve.files.AT_ONCE", 1)
-    monkeypatch.setattr(jobs, "TOLD", 0.0)
+    monkeypatch.setattr(jobs, "NOTED", 0.0)
     monkeypatch.setattr("tmnmt.serve.events.TOLD", 0.001)
     page = "".join(f"<p>Article {n} is repealed.</p>" for n in range(80))
     job = served.ask("POST", "/v1/documents?name=a.html", page.encode()).json

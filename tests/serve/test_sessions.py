@@ -133,13 +133,13 @@ def test_sessions_that_nobody_used_are_forgotten(
 def test_a_process_keeps_few_copies_and_reads_the_others_again(
     two: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "HELD", 2)
+    monkeypatch.setattr(sessions, "KEPT_OPEN", 2)
     server, _ = two
     paths = [f"/v1/sessions/{done(server, '/v1/sessions')['id']}" for _ in range(4)]
     for number, path in enumerate(paths):
         done(server, f"{path}/confirm", src=PAIR["src"], tgt=f"Tout est nul {number}.")
     assert [said(server, path) for path in paths] == [f"Tout est nul {n}." for n in range(4)]
-    assert len(server.service.sessions._held) == 2
+    assert len(server.service.sessions._open) == 2
 
 
 def test_a_session_is_of_its_tenant_and_of_keys_that_see_its_memories(

@@ -21,7 +21,7 @@ from tmnmt.segments import Segment
 from tmnmt.training.end_to_end import EVERYWHERE, EndToEndPart
 from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
-from tmnmt.training.retrieve import Found, Shares
+from tmnmt.training.retrieve import RetrievedPair, Shares
 from tmnmt.training.run import train
 from tmnmt.training.tm import PairedSentences, fresh_keys
 from tmnmt.vocab import EOS, Vocabulary
@@ -35,7 +35,7 @@ def vocab() -> Vocabulary:
 def part(vocab: Vocabulary, shares: Shares) -> EndToEndPart:
     """Four sentences with two pairs each."""
     segments, pairs = sentences()[:4], sentences()[20:28]
-    found = [[Found(p.src, p.tgt, 0.6) for p in pairs[2 * i : 2 * i + 2]] for i in range(4)]
+    found = [[RetrievedPair(p.src, p.tgt, 0.6) for p in pairs[2 * i : 2 * i + 2]] for i in range(4)]
     paired = PairedSentences(segments, found, range(4), pairs, 2, shares, 50, 1)
     torch.manual_seed(4)
     tm = TranslationMemory(16, 16, 8)

@@ -36,7 +36,7 @@ from tmnmt.training.gates import GatesPart, PairedStretches
 from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
-from tmnmt.training.retrieve import Found, Shares
+from tmnmt.training.retrieve import RetrievedPair, Shares
 from tmnmt.training.tm import PairedSentences, fresh_keys, pairs_of, tm_log_probs
 from tmnmt.vocab import Vocabulary
 
@@ -59,7 +59,7 @@ def test_the_batched_forward_with_both_memories_equals_repeated_steps(
     cache = SessionCache(16, 16, 8, CacheKind(fusion, size=7))  # type: ignore[arg-type]
     tm = learned(TranslationMemory(16, 16, 8, TMKind()))
     together = SideBySide(cache, backbone, vocab, 2)
-    found = [Found(s.src, s.tgt, 0.7) for s in sentences()[30:32]]
+    found = [RetrievedPair(s.src, s.tgt, 0.7) for s in sentences()[30:32]]
     pairs = [
         found,
         [],
@@ -89,7 +89,7 @@ def test_every_unit_has_its_updates_and_all_together_what_was_asked_for(
 ) -> None:
     stretches = [sentences()[:3], sentences()[10:15], sentences()[20:22]]
     flat = [segment for stretch in stretches for segment in stretch]
-    pair = Found("The board may refuse a fee .", "Le conseil peut refuser un droit .", 0.6)
+    pair = RetrievedPair("The board may refuse a fee .", "Le conseil peut refuser un droit .", 0.6)
     found = [[pair] if i % 2 else [] for i in range(len(flat))]
     shares = Shares(0.5, 0.5, 0.0)
     data = PairedStretches(

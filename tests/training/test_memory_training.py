@@ -38,13 +38,13 @@ from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
-from tmnmt.training.cache import CachePart, SideBySide, Told, stretches
+from tmnmt.training.cache import CachePart, SideBySide, WrittenStretches, stretches
 from tmnmt.training.forced import force_references
 from tmnmt.training.history import own_words
 from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
-from tmnmt.training.retrieve import Found, Shares, choose, draw, noisy, retrieve
+from tmnmt.training.retrieve import RetrievedPair, Shares, choose, draw, noisy, retrieve
 from tmnmt.training.tm import batches, tm_log_probs
 from tmnmt.vocab import EOS, PAD, Vocabulary
 
@@ -152,7 +152,7 @@ CACHES = [
 ]
 
 
-NOTHING = Told([], [])
+NOTHING = WrittenStretches([], [])
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,9 @@ def test_a_cache_that_learns_from_its_own_words_is_filled_with_what_the_base_say
     torch.manual_seed(3)
     cache = SessionCache(16, 16, 8, CacheKind("shallow", size=7))
     documents = SideBySide(cache, backbone, vocab, 1)
-    part = CachePart(documents, Told([document], [said]), Told([document], [said]), 1)
+    part = CachePart(
+        documents, WrittenStretches([document], [said]), WrittenStretches([document], [said]), 1
+    )
     contents, losses = documents.empty(), []
     for segment, own in zip(document, said, strict=True):
         log_p = part.log_probs(force_references(backbone, vocab, [segment], "cpu"), [contents])
@@ -276,7 +278,7 @@ def test_another_selection_is_retrieved_anew(tmp_path: Path) -> None:
 
 
 def test_noise_replaces_some_words_of_the_target_by_words_of_other_pairs() -> None:
-    pair = Found("a b", "  une deux, trois quatre cinq six sept huit neuf dix\t", 0.7)
+    pair = RetrievedPair("a b", "  une deux, trois quatre cinq six sept huit neuf dix\t", 0.7)
     pool = [Segment("x", "x1 x2"), Segment("y", " ")]
     made = [noisy(pair, pool, Random(seed)) for seed in range(50)]
     assert made == [noisy(pair, pool, Random(seed)) for seed in range(50)]
@@ -290,9 +292,9 @@ def test_noise_replaces_some_words_of_the_target_by_words_of_other_pairs() -> No
         )
         replaced.update(changed)
     assert replaced == set(range(10))
-    assert noisy(Found("a", "un", 0.5), [Segment("x", "z")], Random(1)).tgt == "z"
-    assert noisy(Found("a", "", 0.5), pool, Random(1)).tgt == ""
-    assert sorted(noisy(Found("a", "我们", 0.5), [Segment("x", "z")], Random(1)).tgt) in (
+    assert noisy(RetrievedPair("a", "un", 0.5), [Segment("x", "z")], Random(1)).tgt == "z"
+    assert noisy(RetrievedPair("a", "", 0.5), pool, Random(1)).tgt == ""
+    assert sorted(noisy(RetrievedPair("a", "我们", 0.5), [Segment("x", "z")], Random(1)).tgt) in (
         ["z", "们"],
         ["z", "我"],
     )
@@ -312,7 +314,7 @@ def test_the_whole_document_is_left_out_where_that_is_asked_for(tmp_path: Path) 
         for whole in (False, True)
     )
 
-    def own(found: list[list[Found]]) -> int:
+    def own(found: list[list[RetrievedPair]]) -> int:
         both = zip(sentences(), found, strict=True)
         return sum(
             documents_of[pair.src, pair.tgt] == s.document for s, pairs in both for pair in pairs
@@ -335,7 +337,10 @@ def test_retrieval_is_done_once_for_the_same_questions(tmp_path: Path) -> None:
 
 
 def test_the_shares_of_weak_and_irrelevant_pairs_are_kept() -> None:
-    strong, weak = [Found("a b", "x", 0.8), Found("a c", "y", 0.4)], [Found("c", "z", 0.35)]
+    strong, weak = (
+        [RetrievedPair("a b", "x", 0.8), RetrievedPair("a c", "y", 0.4)],
+        [RetrievedPair("c", "z", 0.35)],
+    )
     found = [strong] * 800 + [weak] * 800 + [[]] * 50
     chosen = choose(found, 0.5, 1000, 0.2, seed=1)
     assert sum(i < 800 for i in chosen) == 800 == len(chosen) - 200 and any(
@@ -344,21 +349,21 @@ def test_the_shares_of_weak_and_irrelevant_pairs_are_kept() -> None:
     segments = [Segment("a foreign one", "u")] * len(found)
     pool = [Segment("foreign", "f")]
 
-    def drawn(seed: str) -> list[list[Found]]:
+    def drawn(seed: str) -> list[list[RetrievedPair]]:
         return draw(segments, found, chosen, pool, 4, Shares(0.5, 0.25, 0.1), seed).pairs
 
     pairs = drawn("1")
     kinds = [tuple(shown) for shown in pairs]
-    irrelevant = (Found("foreign", "f", 1 - 2 / 3),) * 4  # two of three words are missing
+    irrelevant = (RetrievedPair("foreign", "f", 1 - 2 / 3),) * 4  # two of three words are missing
     assert all(kind == irrelevant for i, kind in zip(chosen, kinds, strict=True) if not found[i])
     assert (
         200
         < sum(kind == irrelevant for i, kind in zip(chosen, kinds, strict=True) if found[i])
         < 300
     )
-    strongest = Found("a b", "x", 0.8)
-    weaker = Found("c", "z", 0.35)
-    itself = Found("a foreign one", "u", 1.0)
+    strongest = RetrievedPair("a b", "x", 0.8)
+    weaker = RetrievedPair("c", "z", 0.35)
+    itself = RetrievedPair("a foreign one", "u", 1.0)
     exact = [kind for kind in kinds if kind[0] == itself]
     assert 60 < len(exact) < 140
     assert set(kinds) == {
@@ -372,7 +377,7 @@ def test_the_shares_of_weak_and_irrelevant_pairs_are_kept() -> None:
 
 
 def test_noise_and_no_pair_take_their_shares_of_what_was_retrieved() -> None:
-    segments, pair = [Segment("a b", "u v")] * 1000, Found("a c", "y z", 0.6)
+    segments, pair = [Segment("a b", "u v")] * 1000, RetrievedPair("a c", "y z", 0.6)
     shares = Shares(0.5, irrelevant=0.1, exact=0.1, noise=0.3, no_pair=0.2)
     shown = draw(segments, [[pair]] * 1000, range(1000), [Segment("p", "q")], 4, shares, "1").pairs
     assert 150 < shown.count([]) < 250 and 250 < shown.count([pair]) < 350
@@ -402,7 +407,10 @@ def test_documents_side_by_side_lose_what_they_lose_one_at_a_time(
     if cache.signs is not None:
         torch.nn.init.normal_(cache.signs.weight)
     part = CachePart(
-        SideBySide(cache, backbone, vocab, len(documents)), Told(documents, documents), NOTHING, 1
+        SideBySide(cache, backbone, vocab, len(documents)),
+        WrittenStretches(documents, documents),
+        NOTHING,
+        1,
     )
     together = [
         (float(loss.detach()), tokens) for loss, tokens in part.losses([*range(len(documents))])

@@ -10,7 +10,8 @@ import typer
 
 from tmnmt.cli.options import MODEL, folder
 from tmnmt.config.bounds import Help, Seed, at_least, number, whole
-from tmnmt.config.options import Device, Options, Selection, Threads
+from tmnmt.config.option import Options
+from tmnmt.config.options import Device, Selection, Threads
 from tmnmt.errors import UsageError
 
 Sentences = Annotated[int, at_least(50), Help("At most so many are learned from.")]

@@ -13,7 +13,8 @@ import typer
 from tmnmt.cli.adapt import DevShare, Epochs, OwnSeed, Sentences
 from tmnmt.cli.options import MODEL, no_stdout
 from tmnmt.config.bounds import AboveZero, Help, whole
-from tmnmt.config.options import Device, Options, Threads
+from tmnmt.config.option import Options
+from tmnmt.config.options import Device, Threads
 from tmnmt.errors import UsageError
 
 

@@ -12,7 +12,8 @@ import typer
 from tmnmt.cli.adapt import DevShare, Epochs, OwnSeed, Sentences
 from tmnmt.cli.options import MODEL, folder
 from tmnmt.config.bounds import Help, whole
-from tmnmt.config.options import ContextForm, Device, Form, Options, Threads
+from tmnmt.config.option import Options
+from tmnmt.config.options import ContextForm, Device, Form, Threads
 
 if TYPE_CHECKING:
     from tmnmt.training.injected_config import Config

@@ -99,10 +99,8 @@ def _texts(
     kind = (kind_of(path) or (ParagraphFile if running_text else None)) if path.is_file() else None
     if kind is not None:
         file = opened_as(kind, path, running_text)
-        file.src_lang, file.tgt_lang = (
-            file.src_lang or src_lang or "",
-            file.tgt_lang or tgt_lang or "",
-        )
+        file.src_lang = file.src_lang or src_lang or ""
+        file.tgt_lang = file.tgt_lang or tgt_lang or ""
         return chain.from_iterable(asked_of([*one.units]) for one in file.documents())
     with file_source(path).stream() as stream:
         check_plain(stream, str(path))

@@ -22,7 +22,9 @@ class Computing:
     def __init__(self, asked: int | None) -> None:
         import torch
 
-        self._set, self._all, self._asked = torch.set_num_threads, torch.get_num_threads(), asked
+        self._set = torch.set_num_threads
+        self._all = torch.get_num_threads()
+        self._asked = asked
         self.use_for(0)
 
     def use_for(self, lines: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tmnmt.cli.files import Job, jobs
+from tmnmt.config.option import changed
 from tmnmt.config.options import (
     Confirming,
     Decoding,
@@ -21,7 +22,6 @@ from tmnmt.config.options import (
     Search,
     Selection,
     Terms,
-    changed,
 )
 from tmnmt.errors import UsageError
 

@@ -96,7 +96,7 @@ def cache_report(
     runs.mkdir(parents=True, exist_ok=True)
     try:
         tests = [
-            analysis.found(arms_of(size, at, best, overwrite), Arm(at, overwrite), segment)
+            analysis.results(arms_of(size, at, best, overwrite), Arm(at, overwrite), segment)
             for analysis in analyses
         ]
     except KeyboardInterrupt as stop:

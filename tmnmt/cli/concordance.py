@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from tmnmt.index.base import WritableIndex
 
-FOUND = "bold green"
+PHRASE_STYLE = "bold green"
 
 
 def show_concordance(index: WritableIndex, phrase: Phrase, most: int, as_json: bool) -> None:
     """Prints the newest `most` pairs that have the phrase, each with how many times it stands in
     the memory; and whether there are more."""
-    found = concordance_pairs(index, phrase, most + 1)
-    shown, more = found[:most], len(found) > most
+    pairs = concordance_pairs(index, phrase, most + 1)
+    shown, more = pairs[:most], len(pairs) > most
     times = count_copies(index, [Match(one.segment, 1.0, 0) for one in shown])
     if as_json:
         print(json_line(phrase, shown, times, more))
@@ -33,12 +33,14 @@ def show_concordance(index: WritableIndex, phrase: Phrase, most: int, as_json: b
         _print(phrase, shown, times, more)
 
 
-def json_line(phrase: Phrase, found: Sequence[Occurrence], times: Sequence[int], more: bool) -> str:
+def json_line(
+    phrase: Phrase, occurrences: Sequence[Occurrence], times: Sequence[int], more: bool
+) -> str:
     """{"query", "in", "matches": [{"id", "src", "tgt", "document", "changed", "user", "places":
     [[begin, end], ...]}], "more"}; places in characters of the side looked at, "times" where a pair
     stands in several places."""
     records: list[dict[str, Any]] = []
-    for (segment, places), count in zip(found, times, strict=True):
+    for (segment, places), count in zip(occurrences, times, strict=True):
         names = ("id", "src", "tgt", "document", "changed", "user")
         record = {name: getattr(segment, name) for name in names}
         records.append(record | {"places": places} | ({"times": count} if count > 1 else {}))
@@ -46,13 +48,15 @@ def json_line(phrase: Phrase, found: Sequence[Occurrence], times: Sequence[int],
     return json.dumps(line, ensure_ascii=False)
 
 
-def _print(phrase: Phrase, found: Sequence[Occurrence], times: Sequence[int], more: bool) -> None:
+def _print(
+    phrase: Phrase, occurrences: Sequence[Occurrence], times: Sequence[int], more: bool
+) -> None:
     from rich.text import Text
 
     console = console_of(sys.stdout)
     marks = ("", "") if has_colour(console) else ("[", "]") if console.is_terminal else None
     console.print(Text(phrase.text, style="bold"))
-    for (segment, places), count in zip(found, times, strict=True):
+    for (segment, places), count in zip(occurrences, times, strict=True):
         often = f"({count:,} times)" if count > 1 else ""
         day = segment.changed.partition("T")[0]
         about = "  ".join(filter(None, (f"#{segment.id}", segment.document, day, often)))
@@ -61,7 +65,7 @@ def _print(phrase: Phrase, found: Sequence[Occurrence], times: Sequence[int], mo
             is_marked = side == phrase.side and marks is not None
             line = _marked(text, places, marks) if is_marked and marks else Text(text)
             console.print(Text("    ") + line)
-    if not found:
+    if not occurrences:
         console.print(f"  not in any {phrase.side}")
     if more:
         console.print("  and more: --max-count says how many are shown")
@@ -71,9 +75,10 @@ def _marked(text: str, places: Sequence[Span], marks: tuple[str, str]) -> Text:
     """The text with the places in colour, or between marks where these are not empty."""
     from rich.text import Text
 
-    shown, at = Text(), 0
+    shown = Text()
+    at = 0
     for begin, end in places:
         shown.append(text[at:begin])
-        shown.append(f"{marks[0]}{text[begin:end]}{marks[1]}", "" if any(marks) else FOUND)
+        shown.append(f"{marks[0]}{text[begin:end]}{marks[1]}", "" if any(marks) else PHRASE_STYLE)
         at = end
     return shown.append(text[at:])

@@ -14,7 +14,7 @@ import typer
 
 from tmnmt.cli.options import folder
 from tmnmt.config.bounds import Help, at_least
-from tmnmt.config.options import Options
+from tmnmt.config.option import Options
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 
@@ -132,7 +132,8 @@ def _paths(form: list[str], folder: Path | None, src: str, tgt: str) -> list[Pat
 
 def _table(manifest: dict[str, Any]) -> list[str]:
     """The counts, a stage a line."""
-    read, lines = manifest["read"], []
+    read = manifest["read"]
+    lines = []
     units = counted(read["units"], "unit") + (
         f", links {read['links']:,}, 1-1 {read['1-1']:,}" if "links" in read else ""
     )

@@ -38,7 +38,7 @@ class Job:
     to: Path | None
     overwrite: Overwrite
     units: int = 0
-    wanted: int = 0  # of these, to be translated
+    open_units: int = 0  # of these, to be translated
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
@@ -54,11 +54,11 @@ class Job:
         for document in self.file.documents():
             for unit in document.units:
                 self.units += 1
-                self.wanted += is_open(unit, self.overwrite)
+                self.open_units += is_open(unit, self.overwrite)
 
-    def do(self, translated: Translated, write: Writing, is_told: bool) -> None:
+    def do(self, translated: Translated, write: Writing, lines_out: bool) -> None:
         """Writes the file with its targets, and tells what became of its units. `write` is given
-        every translation, and of which it is; `is_told`: nothing else is done with them, and no
+        every translation, and of which it is; `lines_out`: nothing else is done with them, and no
         file is written.
 
         Stopped by Ctrl-C or an error, it writes the file with the targets that there are: to
@@ -72,12 +72,12 @@ class Job:
                 self._count(one)
                 fillings.append(one.filling)
         except (KeyboardInterrupt, TmnmtError):
-            if any(fillings) and not is_told:
+            if any(fillings) and not lines_out:
                 with self._output() as to:
                     self.file.write(to, fillings + [None] * (self.units - len(fillings)))
                     raise  # so that it is kept as unfinished
             raise
-        if not is_told:
+        if not lines_out:
             with self._output() as to:
                 self.file.write(to, fillings)
         self._tell()
@@ -85,7 +85,7 @@ class Job:
     def _finished(self, translated: Translated) -> Iterator[Finished]:
         from tmnmt.engine.filling import finished
 
-        with Progress("translating", "segments", self.wanted) as progress:
+        with Progress("translating", "segments", self.open_units) as progress:
             yield from finished(
                 self.file, self.overwrite, lambda texts: translated(texts, progress.advance)
             )
@@ -135,7 +135,8 @@ def jobs(
     if running_text and not files:
         for path in inputs:
             _check_text(path)
-        kinds, files = dict.fromkeys(inputs, ParagraphFile), [*inputs]
+        kinds = dict.fromkeys(inputs, ParagraphFile)
+        files = [*inputs]
     if not files:
         return []
     if len(files) < len(inputs):

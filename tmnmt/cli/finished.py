@@ -25,7 +25,7 @@ def finished_lines(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: st
     Raises FormatError where it cannot be read, is not of this document, or cannot be confirmed."""
     from tmnmt.engine.confirmed import confirmable
 
-    lines_done = _told(path, lines, src_lang, tgt_lang)
+    lines_done = _targets(path, lines, src_lang, tgt_lang)
     for number, (line, tgt) in enumerate(zip(lines, lines_done, strict=False), 1):
         try:
             if line.strip() and tgt.strip():
@@ -35,7 +35,7 @@ def finished_lines(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: st
     return lines_done
 
 
-def _told(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> list[str]:
+def _targets(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> list[str]:
     from tmnmt.formats.stream import file_source
 
     if file_source(path).suffix in PAIRS:
@@ -57,7 +57,8 @@ def _paired(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> l
     from tmnmt.formats import read_memory
     from tmnmt.text import normalise
 
-    sources, targets = [normalise(line) for line in lines], list[str]()
+    sources = [normalise(line) for line in lines]
+    targets = list[str]()
     for number, segment in enumerate(read_memory(path, src_lang, tgt_lang), 1):
         try:
             at = sources.index(normalise(segment.src), len(targets))

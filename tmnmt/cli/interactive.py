@@ -53,7 +53,10 @@ class Desk:
         from tmnmt.cli.streams import console
 
         check_terminal()
-        self.session, self.lines, self.save, self.more = session, list(lines), save, more
+        self.session = session
+        self.lines = list(lines)
+        self.save = save
+        self.more = more
         self.console = console(sys.stdout)
         # by line: what was confirmed there before it was gone back to
         self._drafts: dict[int, str] = {}
@@ -151,8 +154,8 @@ class Desk:
 def _behind(draft: str, answer: str) -> str:
     """The key that stands behind the draft where the answer is nothing else; "" where it is."""
     said, offered = answer.strip(), draft.strip()
-    found = (key for key in (BACK, END) if said.removesuffix(key).strip() == offered != said)
-    return next(found, "") if offered else ""
+    keys = (key for key in (BACK, END) if said.removesuffix(key).strip() == offered != said)
+    return next(keys, "") if offered else ""
 
 
 def check_terminal() -> None:

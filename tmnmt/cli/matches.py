@@ -179,7 +179,8 @@ def diff(query: str, source: str, colour: bool = True) -> Text:
 
     source = nfc(source)
     words, spans = match_tokens(query), token_spans(source)
-    shown, at = Text(), 0
+    shown = Text()
+    at = 0
     for tag, start, end, source_start, source_end in word_edits(words, match_tokens(source)):
         if source_end > source_start:
             first, last = spans[source_start][0], spans[source_end - 1][1]
@@ -195,7 +196,8 @@ def diff(query: str, source: str, colour: bool = True) -> Text:
 
 def token_spans(text: str) -> list[tuple[int, int]]:
     """Where every match token of a text in NFC stands in it: start and end, in characters."""
-    spans, at = [], 0
+    spans = []
+    at = 0
     for token in match_tokens(text):
         start = text.index(token, at)
         at = start + len(token)

@@ -163,8 +163,8 @@ def export(
         )
     if lost:
         had = f"{lost:,} of them had inline codes (tags, placeholders) in the file they came from"
-        told = "they were read by a version that did not keep codes; read that file again"
-        print(f"{had}; {told}", file=sys.stderr)
+        remedy = "they were read by a version that did not keep codes; read that file again"
+        print(f"{had}; {remedy}", file=sys.stderr)
 
 
 @app.command()

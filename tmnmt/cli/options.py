@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from tmnmt.config.bounds import Bound, Help
-from tmnmt.config.options import STDOUT, Option, Options, option, options_of
+from tmnmt.config.option import Option, Options, option, options_of
+from tmnmt.config.options import STDOUT
 from tmnmt.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., None])

@@ -27,10 +27,10 @@ def pretranslate(
     inputs: Sequence[DocumentLines],
     todo: Sequence[Job],
     write: Writing,
-    is_told: bool,
+    lines_out: bool,
 ) -> None:
-    """Writes what the memories hold, and tells how much that was. `todo`, `is_told`: files in place
-    of inputs, as `Job.do` says."""
+    """Writes what the memories hold, and tells how much that was. `todo`, `lines_out`: files in
+    place of inputs, as `Job.do` says."""
     from tmnmt.engine.named_memories import named, open_memories
     from tmnmt.engine.pretranslate import Pretranslator
     from tmnmt.engine.retrieve import Retriever
@@ -49,19 +49,19 @@ def pretranslate(
     untranslated = asked.output.untranslated
     made = Pretranslator(retriever, untranslated, asked.decoding.verbatim)
     if todo:
-        _fill(made, todo, Written(write), is_told)
+        _fill(made, todo, Written(write), lines_out)
         return
     for lines in _together(inputs):
         for translation in made.stream(lines):
             write(translation)
-    print(_told(**made.counts, empty=untranslated == "empty"), file=sys.stderr)
+    print(_summary(**made.counts, empty=untranslated == "empty"), file=sys.stderr)
 
 
 def _fill(
     made: Pretranslator,
     todo: Sequence[Job],
     written: Written,
-    is_told: bool,
+    lines_out: bool,
 ) -> None:
     def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
         for translation in made.stream(chain.from_iterable(texts)):
@@ -69,7 +69,7 @@ def _fill(
             yield translation
 
     for job in todo:
-        job.do(translated, written, is_told)
+        job.do(translated, written, lines_out)
 
 
 def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:
@@ -83,7 +83,7 @@ def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:
             yield text
 
 
-def _told(exact: int, adapted: int, untranslated: int, empty: bool) -> str:
+def _summary(exact: int, adapted: int, untranslated: int, empty: bool) -> str:
     """How many segments have an exact match, and what became of the others."""
     left = "left empty" if empty else f"left as {'it is' if untranslated == 1 else 'they are'}"
     total = exact + adapted + untranslated

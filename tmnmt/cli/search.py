@@ -11,15 +11,8 @@ import typer
 
 from tmnmt.cli.options import readable
 from tmnmt.config.bounds import Help, at_least, whole
-from tmnmt.config.options import (
-    Meant,
-    Options,
-    Penalties,
-    Search,
-    Selection,
-    Threshold,
-    changed,
-)
+from tmnmt.config.option import Options, changed
+from tmnmt.config.options import Meant, Penalties, Search, Selection, Threshold
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -118,7 +111,7 @@ def search(
         opened = every.restricted_to(filter_of(meant))
 
         def answer(queries: Sequence[str]) -> None:
-            matches_of = _found(opened, queries, k, threshold, selection, worth)
+            matches_of = _matches(opened, queries, k, threshold, selection, worth)
             times = iter(
                 count_copies(opened, [match for matches in matches_of for match in matches])
             )
@@ -141,7 +134,7 @@ def _check_concordance(text: str | None, explain: bool, groups: Sequence[Options
         raise UsageError(f"{given[0]} is of a search for similar pairs, not of --concordance")
 
 
-def _found(
+def _matches(
     index: Index,
     queries: Sequence[str],
     k: int,

@@ -99,7 +99,7 @@ def serve(
     check_host(host, keys)
     if certificate is not None and private_key is not None:
         check_certificate(certificate, private_key)
-    found = Keys.load(keys) if keys is not None else None
+    allowed = Keys.load(keys) if keys is not None else None
     limits = Limits(
         body=body_bytes, file=file_bytes, text=text_length, waiting=waiting, seconds=seconds
     )
@@ -109,7 +109,7 @@ def serve(
                 model,
                 memory or [],
                 write_to or [],
-                found,
+                allowed,
                 limits,
                 threads,
                 progress.advance,

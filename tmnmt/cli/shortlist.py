@@ -44,8 +44,8 @@ def shortlist(
     with Progress("indexing", "segments", lazy=True) as progress:
         opened = open_memory(memory, *languages, progress.advance)
     with opened:
-        some = islice(opened.segments(), 0, None, max(1, len(opened) // PAIRS))
-        made = learn(some, loaded.vocab, each, frequent)
+        sample = islice(opened.segments(), 0, None, max(1, len(opened) // PAIRS))
+        made = learn(sample, loaded.vocab, each, frequent)
     made.save(model)
     listed = made.of_source > 0
     print(

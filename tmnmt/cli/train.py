@@ -19,7 +19,7 @@ def train(
         int, typer.Option(min=0, help="CPU threads of this process; 0: one a core.")
     ] = 0,
 ) -> None:
-    """Train a base model and its memories; prints the model folder.
+    """Train a base model and its memory layers; prints the model folder.
 
     Several processes: torchrun --nproc-per-node N -m tmnmt train CONFIG.toml. On a CPU, processes
     of one thread each are nearly twice as fast as one process of as many threads."""

@@ -17,6 +17,7 @@ from tmnmt.cli.files import Job
 from tmnmt.cli.work import Work
 from tmnmt.cli.written import Writing, Written
 from tmnmt.config.options import (
+    LANGUAGES,
     Confirming,
     Decoding,
     Device,
@@ -73,7 +74,10 @@ def translate(
     ] = False,
     tag: Annotated[
         str,
-        typer.Option(help="The target language, as fra of >>fra<<; without --memory."),
+        typer.Option(
+            help="The target language, as fra of >>fra<<; without --memory.",
+            rich_help_panel=LANGUAGES,
+        ),
     ] = "",
     running_text: Annotated[
         bool,
@@ -125,8 +129,14 @@ def translate(
         src_lang=src_lang,
         tgt_lang=tgt_lang,
     )
+    _translate(asked, device, threads)
+
+
+def _translate(asked: Asked, device: str | None, threads: int | None) -> None:
+    """Checks all that is asked for, opens what is written to, and has it translated."""
+    output = asked.output
     work = _work(asked)
-    work.check(output.file, remembering.remember)
+    work.check(output.file, asked.remembering.remember)
     asked = replace(asked, confirming=work.options)
     asked.check()
     todo = asked.files()
@@ -142,18 +152,18 @@ def translate(
         if output.file is not None and lines_out:
             to = stack.enter_context(writing(output.file, keep_unfinished=True))
         write = _writer(to, output) if lines_out else _unwritten
-        if model is None:
+        if asked.model is None:
             from tmnmt.cli.pretranslation import pretranslate
 
             pretranslate(asked, texts, todo, write, lines_out)
             return
-        document = work.document(texts[0], model) if work.options.confirms else None
+        document = work.document(texts[0], asked.model) if work.options.confirms else None
         page = None
         if output.explain_html is not None:
             page = stack.enter_context(writing(output.explain_html, keep_unfinished=True))
         computing = Computing(threads)
         stack.callback(computing.give_back)
-        translator = _loaded(asked, model, device, threads)
+        translator = _loaded(asked, asked.model, device, threads)
         if page is not None:
             write = stack.enter_context(_also_on_page(write, page, translator))
         written = Written(write)
@@ -161,7 +171,7 @@ def translate(
             if todo:
                 _fill(translator, todo, written, work.shown, computing, lines_out)
             elif document is not None:
-                work.do(translator, document, written, output.file, confirming.write_to)
+                work.do(translator, document, written, output.file, asked.confirming.write_to)
             else:
                 _run(translator, texts, written, asked, computing)
         except KeyboardInterrupt as stop:
@@ -269,7 +279,7 @@ def _fill(
     def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
         return translator.stream(texts, explain, finished=finished)
 
-    computing.use_for(sum(job.wanted for job in todo))
+    computing.use_for(sum(job.open_units for job in todo))
     for job in todo:
         job.do(translated, written, lines_out)
 
@@ -335,9 +345,9 @@ def _also_on_page(write: Writing, to: TextIO, translator: Translator) -> Iterato
 def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
     from tmnmt.engine.tally import CONTROL
 
-    is_told = any(text.control for text in inputs)  # at its end every input says so itself
+    is_reported = any(text.control for text in inputs)  # at its end every input says so itself
     for what, count in translator.tally.changed.items():
-        if count and not (is_told and what == CONTROL):
+        if count and not (is_reported and what == CONTROL):
             print(f"tmnmt: warning: {counted(count, 'segment')} {what}", file=sys.stderr)
     tally = translator.tally
     if tally.unknown:

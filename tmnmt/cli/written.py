@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tmnmt.counted import counted
 from tmnmt.numbers import missing_numbers
-from tmnmt.records import Where, found_in
+from tmnmt.records import Where, checks_of
 
 if TYPE_CHECKING:
     from tmnmt.engine.tally import Tally
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NAMED = 5  # lines that a warning names
 # what translations do in which a check finds something
-FOUND = {
+CHECKS = {
     "codes": "have other codes than the source",
     "placeholders": "have other placeholders than the source",
     "length": "are much longer or shorter than the source",
@@ -47,7 +47,7 @@ class Lines:
         if self.count <= NAMED:
             self.first.setdefault(file, []).append(line)
 
-    def told(self, with_names: bool) -> str:
+    def summary(self, with_names: bool) -> str:
         """`with_names`: of the files."""
         of_files = [
             f"{file} " * with_names + f"line{'s' * (len(lines) > 1)} " + ", ".join(numbers)
@@ -62,8 +62,10 @@ class Written:
 
     def __init__(self, write: Writing) -> None:
         self._write = write
-        self.lines, self.low, self.lacking = 0, Lines(), Lines()
-        self.found = {name: Lines() for name in FOUND}
+        self.lines = 0
+        self.low = Lines()
+        self.lacking = Lines()
+        self.checked = {name: Lines() for name in CHECKS}
 
     def __call__(self, translation: Translation, where: Where | None = None) -> None:
         self._write(translation, where)
@@ -73,14 +75,16 @@ class Written:
             self.low.add(*place)
         if translation.origin == "model" and missing_numbers(translation.src, translation.tgt):
             self.lacking.add(*place)
-        for check in found_in(translation):
-            self.found[check.name].add(*place)
+        for check in checks_of(translation):
+            self.checked[check.name].add(*place)
 
     def warn(self, tally: Tally, inputs: int, files: int = 0) -> None:
         """Tells which lines to look at; `tally` counts also what was shown and not written."""
         through = ", counted through all inputs" if inputs > 1 else ""
         if tally.low:
-            where = f": {self.low.told(files > 1)}{through}" if self.low.count == tally.low else ""
+            where = (
+                f": {self.low.summary(files > 1)}{through}" if self.low.count == tally.low else ""
+            )
             print(
                 f"tmnmt: warning: {tally.low:,} of {counted(tally.of, 'segment')} scored lower "
                 "than 99 % of this model's dev text: unlike what it knows, so the translation may "
@@ -89,16 +93,16 @@ class Written:
             )
         if self.lacking.count:
             lack, write = ("lacks", "writes") if self.lacking.count == 1 else ("lack", "write")
-            told = self.lacking.told(files > 1)
+            where = self.lacking.summary(files > 1)
             print(
                 f"tmnmt: warning: {counted(self.lacking.count, 'translation')} {lack} a number of "
-                f"the source, or {write} it otherwise; check {told}{through}",
+                f"the source, or {write} it otherwise; check {where}{through}",
                 file=sys.stderr,
             )
-        for name, lines in self.found.items():
+        for name, lines in self.checked.items():
             if lines.count:
                 print(
-                    f"tmnmt: warning: translations that {FOUND[name]}: {lines.count:,}; check "
-                    f"{lines.told(files > 1)}{through}",
+                    f"tmnmt: warning: translations that {CHECKS[name]}: {lines.count:,}; check "
+                    f"{lines.summary(files > 1)}{through}",
                     file=sys.stderr,
                 )

@@ -38,7 +38,8 @@ def kept_apart(source: Text, target: Text) -> Text:
 
 def _apart(text: Text) -> Iterator[int]:
     """Which standalone codes have white space on both sides."""
-    parts, number = list(text.parts()), 0
+    parts = list(text.parts())
+    number = 0
     for at, part in enumerate(parts):
         if isinstance(part, str):
             continue

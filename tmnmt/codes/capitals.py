@@ -33,7 +33,7 @@ def recased(text: Text, size: Callable[[str], int]) -> str:
     shown = ""
     for part in text.parts():
         if isinstance(part, str):
-            shown += _WORD.sub(lambda found: _as_known(found[0], size), part)
+            shown += _WORD.sub(lambda word: _as_known(word[0], size), part)
         else:
             shown += part[1]
     return shown
@@ -43,8 +43,8 @@ def pieces_in_capitals(pieces: Sequence[str]) -> list[str]:
     """The subwords of a text in capitals. A letter that is written byte by byte, <0xC5><0x82>,
     becomes the bytes of its capital; one whose capital has not as many bytes stays."""
     made = list[str]()
-    for are_bytes, some in groupby(pieces, lambda piece: bool(_BYTE.fullmatch(piece))):
-        own = list(some)
+    for are_bytes, run in groupby(pieces, lambda piece: bool(_BYTE.fullmatch(piece))):
+        own = list(run)
         made += _bytes_in_capitals(own) if are_bytes else map(str.upper, own)
     return made
 

@@ -20,9 +20,9 @@ def in_order(
     bonus = 1.0 + 2.0 * sum(float(cost.max()) for cost in costs)
     ways = list[list[tuple[int, int]]]()
     best = np.zeros(len(costs[0]))  # of everything that ends at or before a boundary
-    for cost, some in zip(costs, stretches, strict=True):
+    for cost, of_item in zip(costs, stretches, strict=True):
         value, way = best + cost, [(k, k) for k in range(len(cost))]
-        for start, end in some:
+        for start, end in of_item:
             if (new := best[start] + cost[start] - bonus) < value[end]:
                 value[end], way[end] = new, (start, end)
         for k in range(1, len(value)):
@@ -30,8 +30,9 @@ def in_order(
                 value[k], way[k] = value[k - 1], way[k - 1]
         best = value
         ways.append(way)
-    found, end = list[tuple[int, int]](), len(best) - 1
+    chosen = list[tuple[int, int]]()
+    end = len(best) - 1
     for way in reversed(ways):
-        found.append(way[end])
+        chosen.append(way[end])
         end = way[end][0]
-    return found[::-1]
+    return chosen[::-1]

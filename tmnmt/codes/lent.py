@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tmnmt.codes.links import place_of
 from tmnmt.codes.place import linked_codes
-from tmnmt.codes.placeholders import Finder, Found, with_placeholders
+from tmnmt.codes.placeholders import Finder, Placeholder, with_placeholders
 from tmnmt.codes.record import Code, Part, Text, inline, is_text, joined, pairs, same
 from tmnmt.codes.tree import tree
 from tmnmt.text import token_spans
@@ -59,14 +59,16 @@ def borrowed(query: Text, source: Text, target: Text) -> Text | None:
 
 def _spans(text: Text, names: Sequence[int]) -> dict[int, list[int]]:
     """Of every code, by its name, the codes that open the spans which it is in."""
-    closes, inside, found = pairs(text.codes), list[int](), dict[int, list[int]]()
+    closes = pairs(text.codes)
+    inside = list[int]()
+    spans = dict[int, list[int]]()
     for number, name in enumerate(names):
         if inside and closes[inside[-1]] == number:
             inside.pop()
-        found[name] = [names[one] for one in inside]
+        spans[name] = [names[one] for one in inside]
         if number in closes:
             inside.append(number)
-    return found
+    return spans
 
 
 def _outside(text: Text, names: Sequence[int]) -> list[int]:
@@ -83,14 +85,14 @@ def _with_texts(query: Text, target: Text) -> Text | None:
         (text, code.movable): code
         for text, code in zip(written, filter(is_text, query.codes), strict=True)
     }
-    found = with_placeholders(target, [_finder(text, movable) for text, movable in waiting])
+    placed = with_placeholders(target, [_finder(text, movable) for text, movable in waiting])
     codes = [
-        replace(waiting[_covered(found, code), code.movable], at=code.at, covers=code.covers)
+        replace(waiting[_covered(placed, code), code.movable], at=code.at, covers=code.covers)
         if is_text(code)
         else code
-        for code in found.codes
+        for code in placed.codes
     ]
-    texts = [_covered(found, code) for code in codes if is_text(code)]
+    texts = [_covered(placed, code) for code in codes if is_text(code)]
     whole = Text(target.plain, tuple(codes))
     return whole if sorted(texts) == sorted(written) and _fixed(whole) == _fixed(query) else None
 
@@ -102,7 +104,7 @@ def _covered(text: Text, code: Code) -> str:
 def _finder(text: str, movable: bool) -> Finder:
     """Finds a text."""
     written = re.compile(re.escape(text))
-    return lambda plain: (Found(*one.span(), movable) for one in written.finditer(plain))
+    return lambda plain: (Placeholder(*one.span(), movable) for one in written.finditer(plain))
 
 
 def with_ends(query: Text, target: Text) -> Text:
@@ -138,17 +140,18 @@ def _places(text: Text) -> list[tuple[str, float, str, int]]:
     ]
 
 
-def _order(some: Sequence[Code], others: Sequence[Code]) -> list[int]:
-    """Of every one of `others` which of `some` is the same; of equals the first one first."""
+def _order(codes: Sequence[Code], others: Sequence[Code]) -> list[int]:
+    """Of every one of `others` which of `codes` is the same; of equals the first one first."""
     waiting: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
-    for number, code in reversed(list(enumerate(some))):
+    for number, code in reversed(list(enumerate(codes))):
         waiting[code.kind, code.form, code.markup].append(number)
     return [waiting[code.kind, code.form, code.markup].pop() for code in others]
 
 
 def _with_codes(text: Text, codes: Sequence[Code]) -> Text:
     """With these codes in the places of its own."""
-    parts, left = list[Part](), iter(codes)
+    parts = list[Part]()
+    left = iter(codes)
     for part in text.parts():
         parts.append(part if isinstance(part, str) else (next(left), part[1]))
     return joined(parts)

@@ -46,8 +46,8 @@ class Links:
 
     def _before(self, place: float) -> Mass:
         share = np.clip(place - self._words, 0.0, 1.0)
-        found: Mass = self.mass @ share
-        return found
+        before: Mass = self.mass @ share
+        return before
 
 
 def place_of(at: int, words: Words) -> float:
@@ -62,15 +62,17 @@ def place_of(at: int, words: Words) -> float:
 def best_stretch(gain: Mass, lo: int, hi: int) -> tuple[int, int]:
     """The words of the greatest sum among those from `lo` to `hi`: at least one, where there is
     one; of equals the shortest, then the first."""
-    best, found = -np.inf, (lo, lo)
-    sum_, start = 0.0, lo
+    best, stretch = -np.inf, (lo, lo)
+    sum_ = 0.0
+    start = lo
     for at in range(lo, hi):
         if sum_ <= 0:
-            sum_, start = 0.0, at
+            sum_ = 0.0
+            start = at
         sum_ += gain[at]
         if sum_ > best:
-            best, found = sum_, (start, at + 1)
-    return found
+            best, stretch = sum_, (start, at + 1)
+    return stretch
 
 
 def grown(gain: Mass, start: int, end: int, lo: int, hi: int) -> tuple[int, int]:

@@ -125,7 +125,8 @@ class Masked:
     def unmasked(self, placed: Text) -> Text:
         """A target with the codes of `text` as one with those of the source. Masks that none of
         them covers are taken out."""
-        parts, ends = list[Part](), _Ends()
+        parts = list[Part]()
+        ends = _Ends()
         for part in placed.parts():
             if isinstance(part, str):
                 ends.words(parts, part if self.by_person else self._without_masks(part))
@@ -151,8 +152,11 @@ class Masked:
 def mask(source: Text, by_person: bool = False) -> Masked:
     """The source as a model reads it; or, for a target that a person wrote, with every placeholder
     as it is."""
-    unused, numbers, masks = _unused(source.plain), dict[str, int](), dict[str, int]()
-    parts, number = list[Part](), 0
+    unused = _unused(source.plain)
+    numbers = dict[str, int]()
+    masks = dict[str, int]()
+    parts = list[Part]()
+    number = 0
     for part in source.parts():
         if not isinstance(part, str):
             code, covered = part
@@ -205,12 +209,12 @@ class _Ends:
     """Puts parts one behind another, with a blank where a placeholder is put in between words."""
 
     def __init__(self) -> None:
-        self._wanted = False  # a blank, before the next word
+        self._blank_due = False  # a blank, before the next word
 
     def words(self, parts: list[Part], words: str) -> None:
         if words:
-            parts.append(" " + words if self._wanted and words[0] not in _CLOSING else words)
-            self._wanted = False
+            parts.append(" " + words if self._blank_due and words[0] not in _CLOSING else words)
+            self._blank_due = False
 
     def code(self, parts: list[Part], code: Code, covered: str) -> None:
         if covered or code.kind == "open":
@@ -231,12 +235,12 @@ class _Ends:
                 at -= 1
             parts.insert(at, " ")
         parts.append((code, stands))
-        self._wanted = behind
+        self._blank_due = behind
 
     def _blank(self, parts: list[Part]) -> None:
-        if self._wanted:
+        if self._blank_due:
             parts.append(" ")
-            self._wanted = False
+            self._blank_due = False
 
 
 def _ends_in_word(parts: Sequence[Part]) -> bool:

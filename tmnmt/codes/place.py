@@ -55,11 +55,11 @@ def linked_codes(source: Text, words: Words) -> list[int]:
     placer = _Placer(source, "", words, (), Links(np.zeros((0, len(words)))))
     nodes = tree(source.codes)
     if nodes is None:
-        _, found, _ = placer.in_order()
+        _, numbers, _ = placer.in_order()
     else:
         _, among, _ = placer.outside(nodes)
-        found = [number for node in among for number in node.codes()]
-    return [number for number in found if source.codes[number].kind != "blank"]
+        numbers = [number for node in among for number in node.codes()]
+    return [number for number in numbers if source.codes[number].kind != "blank"]
 
 
 def _fixed_in_order(source: Text, text: Text) -> bool:
@@ -146,13 +146,13 @@ class _Placer:
 
     def _covering(self, node: Node, gaps: Sequence[tuple[int, int]]) -> list[_Placed]:
         """A code that covers the same words as in the source, where they are in a gap."""
-        found = [
+        covering = [
             placed
             for placed in self._same_words(node)
             if any(lo <= placed.start and placed.end <= hi for lo, hi in gaps)
         ]
         mass = self._links.between(*self._extent(node))
-        best = max(found, key=lambda one: float(mass[one.start : one.end].sum()), default=None)
+        best = max(covering, key=lambda one: float(mass[one.start : one.end].sum()), default=None)
         return [] if best is None else [best]
 
     def _same_words(self, node: Node) -> Iterator[_Placed]:
@@ -183,20 +183,20 @@ class _Placer:
     ) -> tuple[int, int]:
         """The stretch with punctuation at its edges as the source's span has it."""
         start, end = stretch
-        held = self._source.plain[
+        punctuation = self._source.plain[
             self._source.codes[node.first].at : self._source.codes[node.last].at
         ].strip()
-        if not held or _is_mark(held):
+        if not punctuation or _is_mark(punctuation):
             return stretch
-        if not _is_mark(held[-1]):
+        if not _is_mark(punctuation[-1]):
             while start < end - 1 and least[1] < end and _is_mark(self._word(end - 1)):
                 end -= 1
-        elif end < most[1] and self._word(end) == held[-1] != self._word(end - 1):
+        elif end < most[1] and self._word(end) == punctuation[-1] != self._word(end - 1):
             end += 1
-        if not _is_mark(held[0]):
+        if not _is_mark(punctuation[0]):
             while start < end - 1 and start < least[0] and _is_mark(self._word(start)):
                 start += 1
-        elif start > most[0] and self._word(start - 1) == held[0] != self._word(start):
+        elif start > most[0] and self._word(start - 1) == punctuation[0] != self._word(start):
             start -= 1
         return start, end
 
@@ -323,9 +323,9 @@ class _Placer:
         for number in before:
             out.add(number, 0)
         everywhere = (0, len(self._target))
-        chosen = in_order(costs, [[(a, b) for a, b, _ in some] for some in covering])
-        for node, some, (start, end) in zip(nodes, covering, chosen, strict=True):
-            characters = next((c for a, b, c in some if (a, b) == (start, end)), None)
+        chosen = in_order(costs, [[(a, b) for a, b, _ in stretches] for stretches in covering])
+        for node, stretches, (start, end) in zip(nodes, covering, chosen, strict=True):
+            characters = next((c for a, b, c in stretches if (a, b) == (start, end)), None)
             self._emit_alone(_Placed(node, start, end, characters=characters), out, everywhere)
         for number in after:
             out.add(number, len(self._target))
@@ -336,7 +336,9 @@ class _Codes:
     """Codes with their places in the target, none before the end of the one before it."""
 
     def __init__(self, codes: Sequence[Code], length: int) -> None:
-        self._source, self._length, self._end = codes, length, 0
+        self._source = codes
+        self._length = length
+        self._end = 0
         self.codes: list[Code] = []
 
     def add(

@@ -13,7 +13,7 @@ from tmnmt.codes.record import Code, Text
 from tmnmt.errors import UsageError
 
 
-class Found(NamedTuple):
+class Placeholder(NamedTuple):
     """Where a placeholder stands, and whether it says itself what it stands for."""
 
     start: int
@@ -21,7 +21,7 @@ class Found(NamedTuple):
     movable: bool
 
 
-Finder = Callable[[str], Iterable[Found]]
+Finder = Callable[[str], Iterable[Placeholder]]
 
 _CONVERSION = r"[-+#0']{0,5}(?:\*|\d{1,9})?(?:\.(?:\*|\d{1,9}))?"
 _LENGTH = r"(?:hh|h|ll|l|L|q|j|z|t)?"
@@ -59,26 +59,28 @@ def by_pattern(expression: str, movable: bool = True) -> Finder:
         raise UsageError(f"placeholder {expression!r}: no regular expression: {error}") from error
     if pattern.match(""):
         raise UsageError(f"placeholder {expression!r}: it matches an empty text")
-    return lambda text: (Found(*found.span(), movable) for found in pattern.finditer(text))
+    return lambda text: (Placeholder(*match.span(), movable) for match in pattern.finditer(text))
 
 
-def _icu(text: str) -> Iterator[Found]:
+def _icu(text: str) -> Iterator[Placeholder]:
     """The frames of arguments that choose among messages, as {n, plural, one {a file} other {#
     files}} does: all but the messages, which are text, and in these the #."""
     at = 0
     while start := _ICU.search(text, at):
-        frames = list[Found]()
+        frames = list[Placeholder]()
         end = _argument(text, start, frames, 0)
         if end:
             yield from frames
         at = end or start.end()
 
 
-def _argument(text: str, start: re.Match[str], frames: list[Found], depth: int) -> int:
+def _argument(text: str, start: re.Match[str], frames: list[Placeholder], depth: int) -> int:
     """Where the argument that starts there ends; 0 where it does not. Its frames are noted."""
-    begin, at, counts = start.start(), start.end(), start[1] != "select"
+    begin = start.start()
+    at = start.end()
+    counts = start[1] != "select"
     while branch := _BRANCH.match(text, at):
-        frames.append(Found(begin, branch.end(), False))
+        frames.append(Placeholder(begin, branch.end(), False))
         begin = at = _message(text, branch.end(), frames, depth, counts)
         if not at:
             return 0
@@ -86,20 +88,20 @@ def _argument(text: str, start: re.Match[str], frames: list[Found], depth: int) 
     end = _END.match(text, at)
     if end is None or begin == start.start():
         return 0
-    frames.append(Found(begin, end.end(), False))
+    frames.append(Placeholder(begin, end.end(), False))
     return end.end()
 
 
-def _message(text: str, at: int, frames: list[Found], depth: int, counts: bool) -> int:
+def _message(text: str, at: int, frames: list[Placeholder], depth: int, counts: bool) -> int:
     """Where the } of a message stands; 0 where there is none."""
-    while found := _INSIDE.search(text, at):
-        at = found.end()
-        if found[0] == "}":
-            return found.start()
-        if found[0] == "#":
+    while match := _INSIDE.search(text, at):
+        at = match.end()
+        if match[0] == "}":
+            return match.start()
+        if match[0] == "#":
             if counts:
-                frames.append(Found(*found.span(), False))
-        elif inner := _ICU.match(text, found.start()):
+                frames.append(Placeholder(*match.span(), False))
+        elif inner := _ICU.match(text, match.start()):
             at = _argument(text, inner, frames, depth + 1) if depth < _DEEPEST else 0
         else:
             at = text.find("}", at) + 1
@@ -124,11 +126,12 @@ ALL = tuple(finder for finders in FINDERS.values() for finder in finders)
 def with_placeholders(text: Text, finders: Iterable[Finder] = ALL) -> Text:
     """`text` with a code for every placeholder that they find: the first, and of those the longest.
     What has a code inside already, or is part of one, stays as it is."""
-    found = [one for finder in finders for one in finder(text.plain)]
-    found.sort(key=lambda one: (one.start, -one.end))
-    codes, end = list[Code](), 0
+    places = [one for finder in finders for one in finder(text.plain)]
+    places.sort(key=lambda one: (one.start, -one.end))
+    codes = list[Code]()
+    end = 0
     taken = _Taken(text.codes)
-    for start, stop, movable in found:
+    for start, stop, movable in places:
         if start >= end and taken.leave(start, stop):
             markup = text.plain[start:stop]
             codes.append(Code(start, "placeholder", markup, covers=stop - start, movable=movable))
@@ -142,7 +145,8 @@ class _Taken:
     """Where codes stand, asked from left to right."""
 
     def __init__(self, codes: Sequence[Code]) -> None:
-        self._codes, self._at = codes, 0
+        self._codes = codes
+        self._at = 0
 
     def leave(self, start: int, end: int) -> bool:
         """Whether they leave the text from `start` to `end` to another."""

@@ -107,7 +107,8 @@ def beside(texts: Sequence[Source]) -> list[Beside]:
 
 def joined(parts: Iterable[Part]) -> Text:
     """The text of these parts; where the codes said that they are does not count."""
-    plain, codes = "", list[Code]()
+    plain = ""
+    codes = list[Code]()
     for part in parts:
         if isinstance(part, str):
             plain += part
@@ -118,9 +119,9 @@ def joined(parts: Iterable[Part]) -> Text:
     return Text(plain, tuple(codes))
 
 
-def same(some: Sequence[Code], others: Sequence[Code]) -> bool:
+def same(codes: Sequence[Code], others: Sequence[Code]) -> bool:
     """Whether two texts have the same codes, wherever they stand; blanks do not count."""
-    return _counted(some) == _counted(others)
+    return _counted(codes) == _counted(others)
 
 
 def native(code: Code) -> str:
@@ -128,14 +129,14 @@ def native(code: Code) -> str:
     where its element does not say it."""
     if not code.form:
         return code.markup
-    found = _ELEMENT.fullmatch(code.markup)
-    return unescape(found[1]) if found else ""
+    element = _ELEMENT.fullmatch(code.markup)
+    return unescape(element[1]) if element else ""
 
 
-def alike(some: Sequence[Code], others: Sequence[Code]) -> bool:
+def alike(codes: Sequence[Code], others: Sequence[Code]) -> bool:
     """Whether two texts have the same codes, as their own format has them: <b> as text is the same
     as in a bpt of TMX or XLIFF. Blanks do not count."""
-    return _counted(map(_bare, some)) == _counted(map(_bare, others))
+    return _counted(map(_bare, codes)) == _counted(map(_bare, others))
 
 
 def _bare(code: Code) -> Code:
@@ -160,10 +161,10 @@ def pairs(codes: Sequence[Code]) -> dict[int, int]:
     """The spans: which code closes which, by their places in the list. A code whose other half is
     missing has none."""
     waiting: dict[str, list[int]] = {}
-    found = {}
+    partners = {}
     for at, code in enumerate(codes):
         if code.kind == "open" and code.pair:
             waiting.setdefault(code.pair, []).append(at)
         elif code.kind == "close" and waiting.get(code.pair):
-            found[waiting[code.pair].pop()] = at
-    return found
+            partners[waiting[code.pair].pop()] = at
+    return partners

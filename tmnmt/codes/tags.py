@@ -43,28 +43,29 @@ Tags = Callable[[str], Iterable[Tag]]
 
 def html_tags(text: str) -> Iterator[Tag]:
     """Those of HTML, and of what looks like it: <0> of React, <command> of DocBook."""
-    for found in _HTML.finditer(text):
-        name = found["name"].lower()
-        rest = found["rest"]
+    for match in _HTML.finditer(text):
+        name = match["name"].lower()
+        rest = match["rest"]
         is_sure = name in _ALONE and (not rest.strip("/ ") or "=" in rest)  # not "a <b or c> d"
-        if rest.endswith("/") or (name in _VOID and not found["end"]):
-            yield Tag(*found.span(), "standalone", name, is_sure or rest.endswith("/"))
+        if rest.endswith("/") or (name in _VOID and not match["end"]):
+            yield Tag(*match.span(), "standalone", name, is_sure or rest.endswith("/"))
         else:
-            yield Tag(*found.span(), "close" if found["end"] else "open", name, is_sure)
+            yield Tag(*match.span(), "close" if match["end"] else "open", name, is_sure)
 
 
 def phrase_tags(text: str) -> Iterator[Tag]:
     """Those of Phrase: {1} alone, {1> and <1} around words."""
-    for found in _PHRASE.finditer(text):
-        kind: Kind = "open" if found["open"] else "close" if found["close"] else "standalone"
-        yield Tag(*found.span(), kind, found[found.lastgroup or 0])
+    for match in _PHRASE.finditer(text):
+        kind: Kind = "open" if match["open"] else "close" if match["close"] else "standalone"
+        yield Tag(*match.span(), kind, match[match.lastgroup or 0])
 
 
 def with_tags(text: Text, find: Tags) -> Text:
     """`text` with codes in place of its tags. One that stands alone between two words covers a
     space, so that they do not run together."""
     tags = _of_text(text.plain, list(find(text.plain)))
-    parts, at = list[Part](), 0
+    parts = list[Part]()
+    at = 0
     for part in text.parts():
         if not isinstance(part, str):
             parts.append(part)

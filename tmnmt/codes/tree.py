@@ -33,8 +33,8 @@ def tree(codes: Sequence[Code]) -> list[Node] | None:
     """What stands side by side outside all spans, with what is inside; a half of a span is a code
     alone. None where spans cross, or are more than 100 deep."""
     closes = pairs(codes)
-    found: list[Node] = []
-    inside = [found]
+    nodes: list[Node] = []
+    inside = [nodes]
     waiting: list[Node] = []
     closing = set(closes.values())
     for at in range(len(codes)):
@@ -50,4 +50,4 @@ def tree(codes: Sequence[Code]) -> list[Node] | None:
             inside.pop()
         else:
             inside[-1].append(Node(at, at))
-    return found
+    return nodes

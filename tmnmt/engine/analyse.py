@@ -14,7 +14,7 @@ from tmnmt.engine.filling import placed
 from tmnmt.files.unit import Unit
 from tmnmt.index.base import Index, best_of
 from tmnmt.index.embedded.delta import Delta
-from tmnmt.index.embedded.postings import Wanted
+from tmnmt.index.embedded.postings import PostingsQuery
 from tmnmt.index.embedded.sealed import LOOSE, Sealed, seal
 from tmnmt.index.pairs import search_by_worth
 from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton
@@ -62,7 +62,8 @@ class Analysis:
         trust: Sequence[Trust] = (),
     ) -> None:
         """`trust`: of every index; not given, in full."""
-        self.penalties, self._seen = penalties, set[str]()
+        self.penalties = penalties
+        self._seen = set[str]()
         self._of_texts = replace(penalties, domain=None, older_than=None)  # these files' own
         self._indexes = list(zip(indexes, trust or [IN_FULL] * len(indexes), strict=True))
         self._earlier = _Earlier()
@@ -86,8 +87,10 @@ class Analysis:
         """What the best match of all memories is worth, for every text; 0: there is none."""
         best = [0] * len(asked)
         for index, trust in self._indexes:
-            found = search_by_worth(index, asked, 1, LEAST / FULL, self.penalties, trust)
-            best = [max(value, _value(matches)) for value, matches in zip(best, found, strict=True)]
+            answers = search_by_worth(index, asked, 1, LEAST / FULL, self.penalties, trust)
+            best = [
+                max(value, _value(matches)) for value, matches in zip(best, answers, strict=True)
+            ]
         return best
 
     def _band(self, asked: Asked, value: int) -> str:
@@ -103,8 +106,8 @@ class Analysis:
 
     def _internal(self, text: str) -> int:
         """What the best of the earlier segments is worth."""
-        (found,) = search_by_worth(self._earlier, [Asked(text)], 1, LEAST / FULL, self._of_texts)
-        return _value(found)
+        (matches,) = search_by_worth(self._earlier, [Asked(text)], 1, LEAST / FULL, self._of_texts)
+        return _value(matches)
 
 
 def asked_of(units: Sequence[Unit]) -> list[Asked]:
@@ -150,7 +153,9 @@ class _Earlier:
     src_lang = tgt_lang = ""
 
     def __init__(self) -> None:
-        self._delta, self._sealed, self._last = Delta(), tuple[Sealed, ...](), 0
+        self._delta = Delta()
+        self._sealed = tuple[Sealed, ...]()
+        self._last = 0
 
     def add(self, text: str) -> None:
         self._last += 1
@@ -168,9 +173,9 @@ class _Earlier:
         exclude_documents: Sequence[str] | None = None,
     ) -> list[list[Match]]:
         """As `Index.search`; no documents are known here."""
-        wanted = [Wanted(text) for text in queries]
+        lookups = [PostingsQuery(text) for text in queries]
         answers = [
-            each.part.search(wanted, k, threshold, exclude_sources, 1) for each in self._sealed
+            each.part.search(lookups, k, threshold, exclude_sources, 1) for each in self._sealed
         ]
         new = [self._delta.search(text, threshold, exclude_sources, "") for text in queries]
         return [best_of(chain(*alike), k) for alike in zip(*answers, new, strict=True)]
@@ -179,9 +184,9 @@ class _Earlier:
         self, queries: Sequence[str], k: int = SKELETONS_A_QUERY
     ) -> list[list[Match]]:
         """As `FindsSkeletons.same_skeleton`."""
-        found = []
+        alike = []
         for text in queries:
             bones, length = skeleton(text), len(match_tokens(text))
             old = (each.part.same_skeleton(bones, length, k) for each in self._sealed if bones)
-            found.append(of_skeleton(text, chain(self._delta.same_skeleton(bones), *old), k))
-        return found
+            alike.append(of_skeleton(text, chain(self._delta.same_skeleton(bones), *old), k))
+        return alike

@@ -1,4 +1,4 @@
-"""Beam search over any backbone with any memories, in steps that can be tested alone.
+"""Beam search over any backbone with any memory layers, in steps that can be tested alone.
 
     n: sentences still live    b: beam    R = n b: rows    V: vocabulary
     W = 2 b: candidates kept of a sentence at every step

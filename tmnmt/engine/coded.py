@@ -75,7 +75,10 @@ class Coded:
     def anew(self) -> Coded:
         """The same segment, of which nothing is translated yet."""
         other = copy.copy(self)
-        other._parts, other._lent, other.is_taken, other._has_others = {}, None, False, False
+        other._parts = {}
+        other._lent = None
+        other.is_taken = False
+        other._has_others = False
         return other
 
     @property
@@ -97,7 +100,7 @@ class Coded:
 
     def pieces(self, read: Sequence[str]) -> list[str]:
         """What the source has for texts that the model reads, which follow one another."""
-        return [self._masked.original(start, end) for start, end in _found(read, self.read)]
+        return [self._masked.original(start, end) for start, end in _spans(read, self.read)]
 
     def said(self, written: str, read: str) -> str:
         """What the model wrote for what it read, with masks alone for the placeholders, and with
@@ -130,7 +133,8 @@ class Coded:
     def take(self, match: Match) -> None:
         """Takes the target of a match, as a person wrote it, for the whole. One that something was
         put into does not lend its places."""
-        self._masked, self.is_taken = mask(self.source, by_person=True), True
+        self._masked = mask(self.source, by_person=True)
+        self.is_taken = True
         self.in_capitals = False
         self._parts = {0: _Part(self.source.plain, match.tgt, None)}
         segment = match.segment
@@ -147,7 +151,7 @@ class Coded:
         if piece.text == piece.whole:
             self._lent = self._borrowed(translation)
 
-    def wanted(self) -> list[tuple[int, str, str]]:
+    def unlinked(self) -> list[tuple[int, str, str]]:
         """The pieces whose links are wanted, since places of codes depend on them: number, what was
         read, and what was written for it."""
         if self._lent is not None or (self.is_taken and not self._linked):
@@ -219,8 +223,9 @@ class Coded:
     def _by_pieces(self, parts: Sequence[_Part]) -> Text:
         """The codes of every piece placed in that piece alone, for a segment too long to place all
         of them together. Where one half of a span is in another piece, codes keep their order."""
-        found, waiting = list[Part](), deque(self._masked.text.codes)
-        for number, (start, end) in enumerate(_found([part.read for part in parts], self.read)):
+        places = list[Part]()
+        waiting = deque(self._masked.text.codes)
+        for number, (start, end) in enumerate(_spans([part.read for part in parts], self.read)):
             part, last = parts[number], number == len(parts) - 1
             codes = list[Code]()
             while waiting and (last or waiting[0].at < end):
@@ -232,17 +237,18 @@ class Coded:
             links = np.zeros((len(into), len(words))) if part.links is None else part.links
             halves = sum(code.kind in _HALVES for code in codes) > 2 * len(pairs(codes))
             text = place(Text(part.read, tuple(codes)), part.written, words, into, links, halves)
-            found += [" ", *text.parts()] if found and part.written else text.parts()
-        return joined(found)
+            places += [" ", *text.parts()] if places and part.written else text.parts()
+        return joined(places)
 
 
 def _shown_as(token: Token, text: str) -> Token:
     return replace(token, text=text)
 
 
-def _found(parts: Sequence[str], text: str) -> Spans:
+def _spans(parts: Sequence[str], text: str) -> Spans:
     """Where the parts stand in a text, one behind another."""
-    spans, at = list[tuple[int, int]](), 0
+    spans = list[tuple[int, int]]()
+    at = 0
     for part in parts:
         start = text.index(part, at)
         at = start + len(part)
@@ -253,7 +259,7 @@ def _found(parts: Sequence[str], text: str) -> Spans:
 def _words(parts: Sequence[str], text: str) -> tuple[Spans, list[slice]]:
     """The words of the parts, where they stand in the text; and which of them are of which part."""
     words, slices = list[tuple[int, int]](), list[slice]()
-    for part, (start, _) in zip(parts, _found(parts, text), strict=True):
+    for part, (start, _) in zip(parts, _spans(parts, text), strict=True):
         first = len(words)
         words += [(start + a, start + b) for a, b in token_spans(part)]
         slices.append(slice(first, len(words)))

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from tmnmt.codes.record import Code, Source, plain_of
 from tmnmt.engine.beam_search import NEVER, Begun, Hypothesis, SearchSettings, search_on
+from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.rewriting import APOSTROPHES
 from tmnmt.engine.schedule import InOrder, Piece
@@ -55,15 +56,15 @@ class AtWork:
         """The sentence, which reads what the session has confirmed."""
         key = session, source
         with self._lock:
-            found = self._kept.get(key)
-        if found is None or time.monotonic() - found.made > FRESH:
-            found = Sentence(session, source)
+            sentence = self._kept.get(key)
+        if sentence is None or time.monotonic() - sentence.made > FRESH:
+            sentence = Sentence(session, source)
         with self._lock:
-            self._kept[key] = found
+            self._kept[key] = sentence
             self._kept.move_to_end(key)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        return found
+        return sentence
 
     def forget(self, session: Session) -> None:
         """What a session reads has changed, or it ends."""
@@ -151,16 +152,16 @@ class Path:
             length=len(self.written),
         )
 
-    def whole(self, found: Hypothesis) -> Hypothesis:
+    def whole(self, following: Hypothesis) -> Hypothesis:
         """A hypothesis of what follows with what stands before it."""
         return replace(
-            found,
-            ids=(*(one.id for one in self.written), *found.ids),
+            following,
+            ids=(*(one.id for one in self.written), *following.ids),
             probabilities=(
                 *(math.exp(one.log_prob) for one in self.written),
-                *found.probabilities,
+                *following.probabilities,
             ),
-            traces=(*(one.trace for one in self.written if one.trace), *found.traces),
+            traces=(*(one.trace for one in self.written if one.trace), *following.traces),
         )
 
 
@@ -192,7 +193,8 @@ class Words:
             prev = torch.cat([prev, prev[: len(rows) - len(prev)]])
             state = self._backbone.reordered(step.state, rows)
             step = self._step(prev, state, begun.encoded, step.ready.rows(rows))
-            chances, tried = self._barred(step, [ids for ids, *_ in ways]), []
+            chances = self._barred(step, [ids for ids, *_ in ways])
+            tried = []
             for row, (ids, probabilities, traces) in enumerate(ways):
                 number = int(chances[row].argmax())
                 spelled = sum(map(self._spellings.size, ids)) >= self._open
@@ -253,11 +255,11 @@ class Part:
     def suggested(self, typed: Typed) -> Hypothesis:
         """The best translation that begins with what was typed."""
         if not typed.decided and not typed.open:
-            self._free = self._free or self._found(typed, self._translator.settings.beam)
+            self._free = self._free or self._best(typed, self._translator.settings.beam)
             return self._free
-        return self._found(typed, min(BEAM, self._translator.settings.beam))
+        return self._best(typed, min(BEAM, self._translator.settings.beam))
 
-    def _found(self, typed: Typed, beam: int) -> Hypothesis:
+    def _best(self, typed: Typed, beam: int) -> Hypothesis:
         translator = self._translator
         settings = SearchSettings(beam, translator.settings.length_penalty, explain=True)
         with translator.tally.timed("decode"):
@@ -266,10 +268,10 @@ class Part:
             if begun.length + len(typed.open) >= self._longest:  # no room for anything behind it
                 return self._path.whole(Hypothesis((), 0.0, begun.log_prob, finished=False))
             lead = Opening(typed.open, typed.spellings) if typed.open else None
-            (found,) = search_on(
+            (following,) = search_on(
                 translator.backbone, translator.layers, begun, [self._longest], settings, lead
             )
-            whole = self._path.whole(found)
+            whole = self._path.whole(following)
             (with_terms,) = translator.decoder.with_terms(
                 [self.piece], [whole], self._encoded, self._ready, settings
             )
@@ -289,9 +291,11 @@ class Part:
         for ids, probabilities, traces in words.likeliest(self._path.begun(), 2 * count):
             text = translator.vocab.decode([*before, *ids])
             text = text[len(translator.vocab.decode(before)) :].strip()
-            found = Hypothesis(ids, 0.0, 0.0, False, probabilities=probabilities, traces=traces)
+            hypothesis = Hypothesis(
+                ids, 0.0, 0.0, False, probabilities=probabilities, traces=traces
+            )
             near = Neighbouring(self._collated.asked, len(self.piece.matches or ()))
-            tokens = tokens_of(found, translator.vocab, self._collated, 0, near)
+            tokens = tokens_of(hypothesis, translator.vocab, self._collated, 0, near)
             chance = math.prod(probabilities)
             if text in merged:
                 same = merged[text]
@@ -310,7 +314,8 @@ class Part:
     def ends_within(self, typed: Typed) -> int | None:
         """How many of the decided words are of this piece, where it ends within them."""
         self._path.go(typed.decided)
-        vocab, words = self._translator.vocab, 0
+        vocab = self._translator.vocab
+        words = 0
         for at, one in enumerate(self._path.written):
             is_first = vocab.piece(one.id).startswith("▁")
             if at and is_first and one.ends >= ENDS:
@@ -318,10 +323,11 @@ class Part:
             words += is_first
         return None
 
-    def told(self, best: Hypothesis) -> tuple[Translation, int]:
+    def translation_of(self, best: Hypothesis) -> tuple[Translation, int]:
         """What it says, and its length."""
-        told = self._translator.told(self.piece, best, self._collated, 0)
-        return told, len(best.ids) + best.finished
+        decoded = Decoded(best, self._collated, 0)
+        translation = self._translator.postprocessor.translation(self.piece, decoded)
+        return translation, len(best.ids) + best.finished
 
 
 class Sentence:
@@ -329,7 +335,9 @@ class Sentence:
 
     def __init__(self, session: Session, source: Source) -> None:
         self._translator = translator = session.translator
-        self._session, self._source, self.made = session, source, time.monotonic()
+        self._session = session
+        self._source = source
+        self.made = time.monotonic()
         before = session.done[-1].src if session.done else ""
         made = translator.preparation.pieces(source, 0, InOrder(), before=session.before)
         pieces = [replace(piece, beside=(before, "")) for piece in made]
@@ -348,13 +356,13 @@ class Sentence:
         where it was."""
         if not self._pieces:
             return Translation(plain_of(self._source), prefix, 0.0)
-        found = self._known(prefix)
-        if found is None:
-            found = self._suggested[prefix] = self._made(prefix)
+        suggestion = self._known(prefix)
+        if suggestion is None:
+            suggestion = self._suggested[prefix] = self._made(prefix)
             while len(self._suggested) > SUGGESTIONS:
                 # what was suggested first is asked for again where all that was typed is deleted
                 self._suggested.pop(next(key for key in self._suggested if key))
-        return replace(found, tokens=self._marked(found.tokens, prefix))
+        return replace(suggestion, tokens=self._marked(suggestion.tokens, prefix))
 
     def alternatives(self, prefix: str, count: int) -> list[Alternative]:
         """The words that may stand behind `prefix`."""
@@ -365,8 +373,8 @@ class Sentence:
             typed = self._typed(left)
             words = None if is_last or self._capitals else part.ends_within(typed)
             if words is None:
-                found, coded = part.alternatives(typed, count), self._pieces[0].coded
-                return [replace(one, text=coded.shown(one.text)) if coded else one for one in found]
+                ways, coded = part.alternatives(typed, count), self._pieces[0].coded
+                return [replace(one, text=coded.shown(one.text)) if coded else one for one in ways]
             _, left = _cut(left, words)
         return []
 
@@ -374,9 +382,9 @@ class Sentence:
         """What was suggested for a beginning of `prefix` and still begins with it; of several what
         was suggested for the longest."""
         known = [
-            (len(typed), found)
-            for typed, found in self._suggested.items()
-            if prefix.startswith(typed) and found.tgt.startswith(prefix)
+            (len(typed), suggestion)
+            for typed, suggestion in self._suggested.items()
+            if prefix.startswith(typed) and suggestion.tgt.startswith(prefix)
         ]
         return max(known, key=lambda one: one[0])[1] if known else None
 
@@ -391,7 +399,7 @@ class Sentence:
                 taken = as_it_stands(
                     piece.text, match, piece.matches or (), translator.vocab, explain=True
                 )
-                return self._whole([(translator.rated(taken), 1)], coded)
+                return self._whole([(translator.postprocessor.rated(taken), 1)], coded)
         return None
 
     def _made(self, prefix: str) -> Translation:
@@ -399,7 +407,9 @@ class Sentence:
             return self._taken
         coded = self._pieces[0].coded
         coded = coded.anew() if coded is not None else None
-        done, behind, left = list[tuple[Translation, int]](), "", self._as_read(prefix)
+        done = list[tuple[Translation, int]]()
+        behind = ""
+        left = self._as_read(prefix)
         is_typed = True  # the piece, in part at least
         for piece, part, is_last in self._decoders():
             if part is None:
@@ -409,16 +419,16 @@ class Sentence:
             words = None if is_last or self._capitals else part.ends_within(typed)
             if words is not None:
                 here, left = _cut(left, words)
-                told, length = part.told(part.closed(here))
-                told = replace(told, tgt=here)
+                translation, length = part.translation_of(part.closed(here))
+                translation = replace(translation, tgt=here)
             else:
                 best = part.suggested(typed)
-                told, length = part.told(best)
-                behind += typed.tail(best.ids) if is_typed else f" {told.tgt}"
+                translation, length = part.translation_of(best)
+                behind += typed.tail(best.ids) if is_typed else f" {translation.tgt}"
                 left, is_typed = "", False
             if coded is not None:
-                coded.add(piece, told)
-            done.append((told, length))
+                coded.add(piece, translation)
+            done.append((translation, length))
         whole = self._whole(done, coded)
         if whole.tgt.startswith(prefix):
             return whole
@@ -463,7 +473,8 @@ class Sentence:
     def _marked(self, tokens: Sequence[Token], prefix: str) -> tuple[Token, ...]:
         """The tokens; those that were typed whole say so."""
         plain = one_blank(self._as_read(prefix)).lstrip(" ")
-        left, marked = len(f" {plain}".encode()) if plain else 0, list[Token]()
+        left = len(f" {plain}".encode()) if plain else 0
+        marked = list[Token]()
         for token in tokens:
             left -= spelt_size(token.text)
             marked.append(replace(token, origin="typed") if left >= 0 else token)

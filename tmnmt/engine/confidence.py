@@ -67,16 +67,16 @@ class Confidence:
         path = model.folder / CONFIDENCE_FILE
         content = read_checked(path, model.config, MOST_BYTES, "no confidence of a model is")
         try:
-            told = json.loads(content)
-            if told["format"] != FORMAT or told["model"] != model.hash:
+            record = json.loads(content)
+            if record["format"] != FORMAT or record["model"] != model.hash:
                 raise ValueError(
-                    f"format {shown(told['format'])} of model {shown(told['model'])}, wanted: "
+                    f"format {shown(record['format'])} of model {shown(record['model'])}, wanted: "
                     f"{FORMAT} of {model.hash}"
                 )
             return cls(
-                _weights(told["words"], WORD),
-                _weights(told["segment"], SEGMENT),
-                _number(told["least"]),
+                _weights(record["words"], WORD),
+                _weights(record["segment"], SEGMENT),
+                _number(record["least"]),
             )
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise ModelError(f"{path}: no confidence of this model: {reason_of(error)}") from error
@@ -89,7 +89,8 @@ class Confidence:
         logits = [logit(self.words, signs) for signs in word_signs(translation, groups)]
         whole = logit(self.segment, segment_signs(translation, groups, logits))
         texts = spelt([token.text for token in translation.tokens])
-        words, at = list[Word](), 0
+        words = list[Word]()
+        at = 0
         for group, one in zip(groups, logits, strict=True):
             text = "".join(texts[at : at + len(group)]).strip(" ")
             words.append(Word(text, probability(one)))
@@ -97,11 +98,11 @@ class Confidence:
         return replace(translation, words=tuple(words), confidence=probability(whole))
 
 
-def _weights(told: Any, names: Sequence[str]) -> dict[str, float]:
+def _weights(weights: Any, names: Sequence[str]) -> dict[str, float]:
     """Raises ValueError where they are not of these signs."""
-    if not isinstance(told, dict) or set(told) != {"bias", *names}:
+    if not isinstance(weights, dict) or set(weights) != {"bias", *names}:
         raise ValueError("its weights are those of other signs")
-    return {name: _number(value) for name, value in told.items()}
+    return {name: _number(value) for name, value in weights.items()}
 
 
 def _number(value: Any) -> float:
@@ -123,16 +124,16 @@ def by_words(tokens: Sequence[Token]) -> list[list[Token]]:
 def word_signs(translation: Translation, words: Sequence[Sequence[Token]]) -> list[Signs]:
     """The signs of every word."""
     logs = [[_log(token.probability) for token in word] for word in words]
-    means = [_mean(some) for some in logs]
-    whole = _mean([one for some in logs for one in some])
+    means = [_mean(of_word) for of_word in logs]
+    whole = _mean([one for of_word in logs for one in of_word])
     matches = [match.segment.tgt.split() for match in translation.matches]
     best, taken = _best(translation), float(translation.origin != "model")
-    found = list[Signs]()
+    signs = list[Signs]()
     for at, word in enumerate(words):
         text = "".join(spelt([token.text for token in word])).strip()
         copied, gate = _copied(word), _mean([token.copy_gate for token in word])
         fuzzy = _mean([_fuzzy(token, translation) for token in word])
-        found.append(
+        signs.append(
             {
                 "log_prob": means[at],
                 "log_prob_min": min(logs[at]),
@@ -154,7 +155,7 @@ def word_signs(translation: Translation, words: Sequence[Sequence[Token]]) -> li
                 "taken": taken,
             }
         )
-    return found
+    return signs
 
 
 def segment_signs(

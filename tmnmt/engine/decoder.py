@@ -76,12 +76,13 @@ class Decoder:
     ) -> list[Decoded]:
         """The translations of pieces, each with its document's cache. Those that lack terms are
         written once more together."""
-        done, size = list[Decoded](), self.settings.batch
+        done = list[Decoded]()
+        size = self.settings.batch
         for at in range(0, len(pieces), size):
-            some = slice(at, at + size)
-            collated = self.collated(pieces[some], caches[some])
-            found = self.decode(pieces[some], collated, explain)
-            done += [Decoded(best, collated, row) for row, best in enumerate(found)]
+            rows = slice(at, at + size)
+            collated = self.collated(pieces[rows], caches[rows])
+            hypotheses = self.decode(pieces[rows], collated, explain)
+            done += [Decoded(best, collated, row) for row, best in enumerate(hypotheses)]
         self.put_in_terms(pieces, caches, done, explain)
         return done
 
@@ -112,13 +113,13 @@ class Decoder:
         rows = [*self.terms.lacking(texts, chosen, [one.best for one in decoded])]
         if not rows:
             return
-        some = [pieces[row] for row in rows]
+        rewritten = [pieces[row] for row in rows]
         said = [decoded[row].best for row in rows]
-        collated = self.collated(some, [caches[row] for row in rows])
+        collated = self.collated(rewritten, [caches[row] for row in rows])
         with self.tally.timed("decode"), torch.inference_mode():
-            encoded, ready, _ = self.read_in(some, collated)
-            found = self.with_terms(some, said, encoded, ready, self._search(explain))
-        for at, (row, best, before) in enumerate(zip(rows, found, said, strict=True)):
+            encoded, ready, _ = self.read_in(rewritten, collated)
+            with_terms = self.with_terms(rewritten, said, encoded, ready, self._search(explain))
+        for at, (row, best, before) in enumerate(zip(rows, with_terms, said, strict=True)):
             if best is not before:
                 decoded[row] = Decoded(best, collated, at)
 
@@ -140,28 +141,28 @@ class Decoder:
     def with_terms(
         self,
         pieces: Sequence[Piece],
-        found: list[Hypothesis],
+        hypotheses: list[Hypothesis],
         encoded: Encoded,
         ready: Ready,
         search: SearchSettings,
     ) -> list[Hypothesis]:
         """The translations with the terms that they lack, where a list was given."""
         if (terms := self.terms) is None:
-            return found
+            return hypotheses
 
         def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
-            some = torch.tensor(rows, device=self.device)
-            left, own = (encoded.rows(some), ready.rows(some)), replace(search, beam=1)
+            index = torch.tensor(rows, device=self.device)
+            left, own = (encoded.rows(index), ready.rows(index)), replace(search, beam=1)
             lead = Lead(parts, terms.spelling, self.backbone, self.layers)
             return beam_search(self.backbone, self.layers, *left, lead.longest, own, lead)
 
         def linked(rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[Array]:
-            some = encoded.rows(torch.tensor(rows, device=self.device))
+            left = encoded.rows(torch.tensor(rows, device=self.device))
             read = [nfc(pieces[row].read) for row in rows]
-            return self.linker.along(some, [*zip(read, said, strict=True)])
+            return self.linker.along(left, [*zip(read, said, strict=True)])
 
         texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
-        return terms.put_in(texts, chosen, found, again, linked)
+        return terms.put_in(texts, chosen, hypotheses, again, linked)
 
     def _search(self, explain: bool) -> SearchSettings:
         settings = self.settings

@@ -15,6 +15,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -27,6 +28,11 @@ from tmnmt.records import spelt
 from tmnmt.segments import Match, Token
 from tmnmt.text import match_tokens, nfc, token_spans
 from tmnmt.vocab import EOS, Vocabulary
+
+if TYPE_CHECKING:
+    from tmnmt.engine.coded import Coded
+
+LINKED_AT_ONCE = 32  # pieces of segments with codes
 
 Array = NDArray[np.float64]
 Spans = Sequence[tuple[int, int]]
@@ -75,6 +81,20 @@ class Linker:
             [target for _, target in pairs],
         )
 
+    def link(self, segments: Sequence[Coded]) -> None:
+        """Gives segments with codes the links that the places of these depend on: what every word
+        of the translation looks at, in one pass for as many as a batch has.
+
+        The way through the pairs that the decoder read is left out: it places no more codes right,
+        and wants a trace of the decoder and a pass along every pair."""
+        parts = [(coded, *part) for coded in segments for part in coded.unlinked()]
+        parts.sort(key=lambda one: len(one[-1]))
+        for at in range(0, len(parts), LINKED_AT_ONCE):
+            together = parts[at : at + LINKED_AT_ONCE]
+            attention = self.attention([(read, written) for *_, read, written in together])
+            for (coded, part, read, written), links in zip(together, attention, strict=True):
+                coded.linked(part, with_same_words(links, read, written))
+
     def along(
         self,
         encoded: Encoded,
@@ -85,10 +105,10 @@ class Linker:
         tgt = [[*ids, EOS] for _, ids in written]
         with torch.inference_mode():
             weights = self._backbone.alphas(encoded, padded(tgt, self._device))
-        found = weights.double().cpu().numpy()
+        attention = weights.double().cpu().numpy()
         targets = targets or [self._vocab.decode(ids) for _, ids in written]
         return [
-            self._by_words(source, ids, target, found[row])
+            self._by_words(source, ids, target, attention[row])
             for row, ((source, ids), target) in enumerate(zip(written, targets, strict=True))
         ]
 
@@ -113,18 +133,18 @@ def same_words(source: str, query: str) -> Array:
     """Of every word of a pair's source its share in every word of the query, by the fewest edits
     between them: a word that stays is one, those that are replaced go evenly to their places."""
     shape = len(token_spans(source)), len(token_spans(query))
-    found = np.zeros(shape)
+    same = np.zeros(shape)
     x, y = match_tokens(source), match_tokens(query)
     if (len(x), len(y)) != shape:  # not in NFC: the tokens are others than the words
         x, y = ([nfc(text[a:b]) for a, b in token_spans(text)] for text in (source, query))
-    for stays, some in groupby(word_edits(x, y), lambda edit: edit.tag == "equal"):
-        edits = list(some)
+    for stays, run in groupby(word_edits(x, y), lambda edit: edit.tag == "equal"):
+        edits = list(run)
         (start, at), (end, until) = (edits[0][1::2], edits[-1][2::2])
         if stays:
-            found[range(start, end), range(at, until)] = 1
+            same[range(start, end), range(at, until)] = 1
         elif until > at:
-            found[start:end, at:until] = 1 / (until - at)
-    return found
+            same[start:end, at:until] = 1 / (until - at)
+    return same
 
 
 def with_same_words(links: Array, source: str, target: str) -> Array:
@@ -132,12 +152,12 @@ def with_same_words(links: Array, source: str, target: str) -> Array:
     comes from that source word alone."""
     words, into = ([text[a:b] for a, b in token_spans(text)] for text in (source, target))
     here, there = Counter(words), Counter(into)
-    found = links.copy()
+    corrected = links.copy()
     for row, word in enumerate(into):
         if word[0].isalnum() and here[word] == there[word] == 1:
-            found[row] = 0
-            found[row, words.index(word)] = 1
-    return found
+            corrected[row] = 0
+            corrected[row, words.index(word)] = 1
+    return corrected
 
 
 def piece_spans(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
@@ -148,7 +168,8 @@ def piece_spans(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
     ]
     places = [at for at, character in enumerate(text) for _ in _signs(character)]
     total = sum(map(len, written))
-    spans, done = [], 0
+    spans = []
+    done = 0
     for signs in written:
         first, last = done, done + len(signs) - 1
         done += len(signs)
@@ -170,10 +191,10 @@ def shares(spans: Spans, words: Spans) -> Array:
     """How much of every span lies in every word, (words, spans): a span is shared by its
     characters."""
     starts, ends = (np.array([span[side] for span in spans], float) for side in (0, 1))
-    found = np.zeros((len(words), len(spans)))
-    for row, (start, end) in zip(found, words, strict=True):
+    overlaps = np.zeros((len(words), len(spans)))
+    for row, (start, end) in zip(overlaps, words, strict=True):
         row[:] = np.clip(np.minimum(ends, end) - np.maximum(starts, start), 0, None)
-    return _divided(found, found.sum(0, keepdims=True))
+    return _divided(overlaps, overlaps.sum(0, keepdims=True))
 
 
 def _mean(shares: Array) -> Array:
@@ -188,7 +209,7 @@ def _divided(numbers: Array, by: Array) -> Array:
 
 def _copied(token: Token, origin: dict[int, Array], width: int) -> Array:
     """The sum over what a token was read from of q A_pair, (S,)."""
-    found = np.zeros(width)
+    looked_at = np.zeros(width)
     for source in token.attention:
-        found += source.weight * origin[source.match][source.position]
-    return found
+        looked_at += source.weight * origin[source.match][source.position]
+    return looked_at

@@ -49,10 +49,10 @@ class Lookup:
             return done
         asked, own = [pieces[row] for row in rows], [confirmed[row] for row in rows if confirmed]
         with self.tally.timed("search"):
-            found = self._with_exact(self._with_matches(asked, own), own)
-            for piece in found:
+            with_matches = self._with_exact(self._with_matches(asked, own), own)
+            for piece in with_matches:
                 self.tally.changed[self.in_pieces] += not piece.part and piece.text != piece.whole
-        for row, piece, keys in zip(rows, found, self._keys(found), strict=True):
+        for row, piece, keys in zip(rows, with_matches, self._keys(with_matches), strict=True):
             done[row] = replace(piece, keys=tuple(keys))
         return done
 
@@ -74,8 +74,8 @@ class Lookup:
         if not self.settings.retrieves:
             return False
         text = segment.source.plain
-        found = self.retriever.search([text, segment.asked(text)])
-        best, other = (max((match.score for match in matches), default=0.0) for matches in found)
+        answers = self.retriever.search([text, segment.asked(text)])
+        best, other = (max((match.score for match in matches), default=0.0) for matches in answers)
         return best > 0 and best >= other
 
     def _with_matches(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
@@ -132,14 +132,14 @@ class Lookup:
         if not self.settings.verbatim:
             return done
         whole = [row for row, piece in enumerate(pieces) if piece.text == piece.whole]
-        found = self.retriever.exact(
+        exact = self.retriever.exact(
             [pieces[row].text for row in whole],
             [codes_of(pieces[row]) for row in whole],
             beside=[pieces[row].beside for row in whole],
             confirmed=[confirmed[row] for row in whole] if confirmed else [],
             least=self.settings.verbatim,
         )
-        for row, match in zip(whole, found, strict=True):
+        for row, match in zip(whole, exact, strict=True):
             done[row] = replace(pieces[row], exact=match)
         return done
 

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from tmnmt.config.options import Meant, options_of
+from tmnmt.config.option import options_of
+from tmnmt.config.options import Meant
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index, WritableIndex, check_languages
 from tmnmt.index.cached import open_index, open_memory, same_place
@@ -54,13 +55,18 @@ def named(memory: Named) -> NamedMemory:
     wrong value."""
     if not isinstance(memory, str) or os.path.lexists(memory):
         return NamedMemory(memory)
-    place, _, told = memory.rpartition(":")
-    settings = [part.strip().partition("=") for part in told.split(",")]
+    place, _, after_colon = memory.rpartition(":")
+    settings = [part.strip().partition("=") for part in after_colon.split(",")]
     names = [name for name, _, _ in settings]
-    looks_so = ("=" in told or any(name in names for name in _FLAGS)) and "/" not in told
+    looks_so = (
+        "=" in after_colon or any(name in names for name in _FLAGS)
+    ) and "/" not in after_colon
     if not place or not looks_so or not all(name.isalpha() for name in names if name):
         return NamedMemory(memory)
-    penalty, weight, flags, meant = 0, 1.0, set[str](), Meant()
+    penalty = 0
+    weight = 1.0
+    flags = set[str]()
+    meant = Meant()
     for name, sign, value in settings:
         where = f"{memory}: {name}{sign}{value}"
         if name == "penalty":

@@ -35,5 +35,6 @@ def narrowed(
     other.settings = settings
     other.writable = writable
     other.decoder = replace(translator.decoder, settings=settings, terms=terms)
+    other.postprocessor = replace(translator.postprocessor, terms=terms, nbest=settings.nbest)
     other.read(indexes, trust)
     return other

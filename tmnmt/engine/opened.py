@@ -1,4 +1,4 @@
-"""What a translator is made of, opened: a model on a device, its memories' parameters."""
+"""What a translator is made of, opened: a model on a device, its memory layers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from tmnmt.errors import UsageError
+from tmnmt.index.base import primary
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import CHECKSUMS, Model, load_model
 
@@ -50,9 +51,21 @@ def devices() -> list[str]:
 
 
 def load_layers(model: Model, device: str) -> MemoryLayers | None:
-    """The memories' parameters of a model folder, if it has any. Raises ModelError where its
+    """The memory layers of a model folder, if it has any. Raises ModelError where its
     config.toml lists them and they are gone."""
     path = model.folder / "memory.safetensors"
     if not path.exists() and path.name not in model.config[CHECKSUMS]:
         return None
     return MemoryLayers.load(path, model.backbone, device)
+
+
+def languages_of(model: Model, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
+    """The languages asked for, else the model's. Raises UsageError where it is of others; regions
+    do not count."""
+    own = model.config["src_lang"], model.config["tgt_lang"]
+    asked = src_lang or own[0], tgt_lang or own[1]
+    if [*map(primary, asked)] != [*map(primary, own)]:
+        raise UsageError(
+            f"{model.folder}: this model is from {own[0]} to {own[1]}, not {asked[0]} to {asked[1]}"
+        )
+    return asked

@@ -62,4 +62,4 @@ def _taken(
     if coded is None:
         return taken
     coded.take(match)
-    return None if coded.wanted() else coded.finished(taken)
+    return None if coded.unlinked() else coded.finished(taken)

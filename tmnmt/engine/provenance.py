@@ -29,7 +29,7 @@ from tmnmt.vocab import Vocabulary
 
 SMALLEST_WEIGHT = 1e-8  # of a source that is told: what is left out of a sum stays far below 1e-5
 SMALLEST_READ = 0.01  # of a position or a slot that is told whatever its word
-TOLD_OF_FUSION = 3  # the heaviest positions, where all of them are blended and none is copied
+FUSION_SOURCES = 3  # the heaviest positions, where all of them are blended and none is copied
 
 
 class Neighbouring:
@@ -107,7 +107,7 @@ def _token(
         read = partial(_of_all, shares, memory, sentence, near)
         sources, attention = read(SMALLEST_WEIGHT, word), read(SMALLEST_READ)
         if fusion_gate > 0 and not copy_gate:
-            sources = read(SMALLEST_WEIGHT)[:TOLD_OF_FUSION]
+            sources = read(SMALLEST_WEIGHT)[:FUSION_SOURCES]
     if cache is not None and memory.slots is not None:
         slots = _slots(cache.weights, memory.slots, sentence, word, vocab)
     return Token(
@@ -178,7 +178,7 @@ def _sources(
     """The positions, of `word` alone where one is given, read with a weight of at least `smallest`,
     heaviest first."""
     read = list[MemorySource]()
-    positions = trace.found if trace.found is not None else trace.weights[:0].long()
+    positions = trace.positions if trace.positions is not None else trace.weights[:0].long()
     own = len(trace.weights) - len(positions)
     if memory.pairs is not None and own:
         pairs, weights = memory.pairs, trace.weights[:own]

@@ -36,7 +36,9 @@ class Retriever:
         penalties: Penalties = Penalties(),
         trust: Sequence[Trust] = (),
     ) -> None:
-        self.indexes, self.top_k, self.threshold = list(indexes), top_k, threshold
+        self.indexes = list(indexes)
+        self.top_k = top_k
+        self.threshold = threshold
         self.selection, self.short_threshold = selection, short_threshold
         self.penalties = penalties
         self.trust = [*trust, *[IN_FULL] * (len(self.indexes) - len(trust))]
@@ -92,8 +94,8 @@ class Retriever:
         others = [asked[row] for row in left]
         by_index = [_near(index, [one.text for one in others], least) for index in self.indexes]
         deltas = [confirmed[row] for row in left] if confirmed else []
-        found = self._valued(by_index, others, deltas)
-        for row, matches in zip(left, found, strict=True):
+        valued = self._valued(by_index, others, deltas)
+        for row, matches in zip(left, valued, strict=True):
             taken[row] = worth_most(matches, least)
         off = self.penalties.penalty_codes
         return [
@@ -107,10 +109,10 @@ class Retriever:
         written = {one: text for one in asked if (text := _as_text(one))}
         texts = [*written.values()]
         by_index = []
-        for found in (copies(index, texts) for index in self.indexes if texts):
+        for copied in (copies(index, texts) for index in self.indexes if texts):
             by_index.append({one.text: list[Match]() for one in asked})
             for one, text in written.items():
-                by_index[-1][one.text] += map(_tagged, found[text])
+                by_index[-1][one.text] += map(_tagged, copied[text])
         every = self._valued(by_index, [*written]) if written else []
         matches = dict(zip(written, every, strict=True))
         return [
@@ -128,7 +130,7 @@ class Retriever:
         has `confirmed` of its skeleton."""
         every = []
         for at, one in enumerate(asked):
-            alike = [found[one.text] for found in by_index]
+            alike = [by_text[one.text] for by_text in by_index]
             sources: list[tuple[Index | None, Trust]] = [
                 *zip(self.indexes, self.trust, strict=True)
             ]
@@ -136,13 +138,15 @@ class Retriever:
                 alike.append(_of_session(one.text, confirmed[at]))
                 sources.append((None, IN_FULL))
             codes = one.codes
-            is_held = codes is not None and any(has_codes(m, codes) for some in alike for m in some)
-            wanted = one if is_held else replace(one, codes=None)
+            has_same_codes = codes is not None and any(
+                has_codes(m, codes) for matches in alike for m in matches
+            )
+            query = one if has_same_codes else replace(one, codes=None)
             every.append(
                 [
                     match
                     for matches, (index, trust) in zip(alike, sources, strict=True)
-                    for match in valued(wanted, matches, index, self.penalties, trust)
+                    for match in valued(query, matches, index, self.penalties, trust)
                 ]
             )
         return every

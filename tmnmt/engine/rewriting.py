@@ -114,12 +114,12 @@ class Spelling:
     def forms(self, text: str, cost: float = 0.0) -> list[Form]:
         """A text as it is written after a blank, and after an apostrophe where one may stand
         before it; none where the vocabulary cannot write it."""
-        found = [Form(tuple(self._vocab.encode(text)), False, cost)]
+        forms = [Form(tuple(self._vocab.encode(text)), False, cost)]
         for opened in ("l'", "l’") if _is_elided(text) else ():
             before, ids = self._vocab.encode(opened), self._vocab.encode(opened + text)
             if ids[: len(before)] == before and self.is_open[before[-1]]:
-                found.append(Form(tuple(ids[len(before) :]), True, cost))
-        return [form for form in dict.fromkeys(found) if form.ids and UNK not in form.ids]
+                forms.append(Form(tuple(ids[len(before) :]), True, cost))
+        return [form for form in dict.fromkeys(forms) if form.ids and UNK not in form.ids]
 
     def small_behind(self, ids: tuple[int, ...], was: tuple[int, ...]) -> list[tuple[int, ...]]:
         """The small words that may follow: first those with a preposition of those that were there,
@@ -190,8 +190,8 @@ class Lead:
         backbone: Backbone,
         layers: MemoryLayers | None,
     ) -> None:
-        self._ways = [_Way([*some, Fixed((EOS,))]) for some in parts]
-        self.longest = [sum(map(spelling.longest, some)) + 1 for some in parts]  # with </s>
+        self._ways = [_Way([*way, Fixed((EOS,))]) for way in parts]
+        self.longest = [sum(map(spelling.longest, way)) + 1 for way in parts]  # with </s>
         self._spelling = spelling
         self._backbone, self._layers = backbone, layers or MemoryLayers()
         self._unread: Any = None
@@ -222,7 +222,8 @@ class Lead:
         if isinstance(part, Fixed):
             way.decided += part.ids
         elif isinstance(part, Either):
-            way.choices, way.own = [*part.choices], True
+            way.choices = [*part.choices]
+            way.own = True
         else:
             rows = torch.tensor(
                 [place if self._backbone.shares_encoded else row], device=live.prev.device
@@ -264,11 +265,11 @@ class Lead:
         self, part: Insert, step: Stepped, row: int, encoded: Any, prev: int
     ) -> tuple[int, ...]:
         """The subwords of what fits best behind `prev`, which the `row` of a step has read."""
-        found = self._found(part, step, row, encoded, prev)
-        if not found:  # what stands before it fits none of its forms
+        tried = self._tries(part, step, row, encoded, prev)
+        if not tried:  # what stands before it fits none of its forms
             return min(part.forms, key=lambda form: form.cost).ids
-        most = max(one.score for one in found)
-        near = [one for one in found if one.score > most - NEAR]
+        most = max(one.score for one in tried)
+        near = [one for one in tried if one.score > most - NEAR]
         if part.small and len(near) > 1:
             fits = self._fit(near)
             near = [
@@ -277,11 +278,11 @@ class Lead:
             ]
         return max(near, key=lambda one: one.score).ids
 
-    def _found(
+    def _tries(
         self, part: Insert, step: Stepped, row: int, encoded: Any, prev: int
     ) -> list[_Tried]:
         """Small words and a form behind them, each with its score."""
-        going, found = [_Tried(0.0, (), row)], list[_Tried]()
+        going, finished = [_Tried(0.0, (), row)], list[_Tried]()
         while going:
             chances = step.log_probs.cpu().numpy()  # one number of it takes less time
             more = [
@@ -289,8 +290,8 @@ class Lead:
                 for one in going
                 for new in self._after(one, step.log_probs[one.row], chances[one.row], part, prev)
             ]
-            found += [one for one in more if one.is_whole]
-            least = max((one.score for one in found), default=-torch.inf) - NEAR
+            finished += [one for one in more if one.is_whole]
+            least = max((one.score for one in finished), default=-torch.inf) - NEAR
             before = [one for one in more if one.form is None]
             within = [one for one in more if one.form is not None and not one.is_whole]
             levels = [[one for one in within if one.at == at] for at in {one.at for one in within}]
@@ -304,7 +305,7 @@ class Lead:
                 step = self._on(step, going, encoded)
                 written = [*dict.fromkeys(one.ids for one in going)]
                 going = [one._replace(row=written.index(one.ids)) for one in going]
-        return found
+        return finished
 
     def _after(
         self, one: _Tried, log_probs: Tensor, chances: Chances, part: Insert, prev: int
@@ -354,24 +355,24 @@ class Lead:
 
     def _on(self, step: Stepped, going: Sequence[_Tried], encoded: Any) -> Stepped:
         """The next step of these."""
-        some = [*{one.ids: one for one in going}.values()]
-        if len(some) == len(step.log_probs):  # a state of as many rows would be written over
-            some.append(some[0])
+        unfinished = [*{one.ids: one for one in going}.values()]
+        if len(unfinished) == len(step.log_probs):  # a state of as many rows would be written over
+            unfinished.append(unfinished[0])
         device = step.log_probs.device
-        index = torch.tensor([one.row for one in some], device=device)
-        prev = torch.tensor([one.ids[-1] for one in some], device=device)
+        index = torch.tensor([one.row for one in unfinished], device=device)
+        prev = torch.tensor([one.ids[-1] for one in unfinished], device=device)
         if not self._backbone.shares_encoded:
             encoded = encoded.rows(torch.zeros_like(index))
         state = self._backbone.reordered(step.state, index)
         return self._layers.step(self._backbone, prev, state, encoded, step.ready.rows(index))
 
-    def _fit(self, found: Sequence[_Tried]) -> list[float]:
+    def _fit(self, tried: Sequence[_Tried]) -> list[float]:
         """log p of every form behind the last of its small words, for a decoder that has read no
         source, beside half of the most that it is behind any."""
-        forms = [one.form.ids for one in found if one.form is not None]
+        forms = [one.form.ids for one in tried if one.form is not None]
         before = [
             self._spelling.last_word(one.ids[: len(one.ids) - len(form)])
-            for one, form in zip(found, forms, strict=True)
+            for one, form in zip(tried, forms, strict=True)
         ]
         asked = [*zip(before, forms, strict=True)]
         if new := [one for one in dict.fromkeys(asked) if one not in self._alone]:
@@ -382,7 +383,7 @@ class Lead:
             most[form] = max(chance, most.get(form, -torch.inf))
         return [chance - most[form] / 2 for form, chance in zip(forms, chances, strict=True)]
 
-    def _chances(self, some: Sequence[tuple[Ids, Ids]]) -> list[float]:
+    def _chances(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:
         """log p of the second subwords behind the first, without a source."""
         backbone = self._backbone
         device = next(backbone.parameters()).device
@@ -390,11 +391,11 @@ class Lead:
             self._unread = backbone.encode(
                 torch.tensor([[EOS]], device=device), torch.tensor([1], device=device)
             )
-        tgt = padded([[*first, *second, EOS] for first, second in some], device)
-        rows = torch.zeros(len(some), dtype=torch.long, device=device)
+        tgt = padded([[*first, *second, EOS] for first, second in pairs], device)
+        rows = torch.zeros(len(pairs), dtype=torch.long, device=device)
         contexts, hiddens = backbone.forced(self._unread.rows(rows), tgt)
         prev = torch.cat([torch.full_like(tgt[:, :1], BOS), tgt[:, :-1]], 1)
-        sizes = [(len(first), len(second)) for first, second in some]
+        sizes = [(len(first), len(second)) for first, second in pairs]
         row = [at for at, (_, size) in enumerate(sizes) for _ in range(size)]
         of = [at for first, size in sizes for at in range(first, first + size)]
         logits = backbone.readout(prev[row, of], hiddens[row, of], contexts[row, of]).float()

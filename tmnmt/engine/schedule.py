@@ -104,8 +104,8 @@ def by_length(documents: Documents, batch: int) -> Iterator[list[Piece]]:
 
 def joined(batches: Iterator[list[Piece]], count: int) -> Iterator[list[Piece]]:
     """So many batches as one, as long as there are."""
-    while some := [piece for batch in islice(batches, count) for piece in batch]:
-        yield some
+    while together := [piece for batch in islice(batches, count) for piece in batch]:
+        yield together
 
 
 def _sorted_batches(read: list[Piece], batch: int) -> Iterator[list[Piece]]:
@@ -214,13 +214,13 @@ def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
 def _others(parts: Sequence[tuple[Translation, int]]) -> tuple[Other, ...]:
     """The next best of a segment in pieces: each has one other piece than the best."""
     total, size = sum(part.score * length for part, length in parts), sum(n for _, n in parts)
-    found = []
+    wholes = []
     for at, (part, length) in enumerate(parts):
         for other in part.others:
             texts = [one.tgt for one, _ in parts]
             texts[at] = other.tgt
             changed = total - part.score * length + other.score * other.length
             new = size - length + other.length
-            found.append(Other(" ".join(filter(None, texts)), changed / new, new))
+            wholes.append(Other(" ".join(filter(None, texts)), changed / new, new))
     most = max((len(part.others) for part, _ in parts), default=0)
-    return tuple(sorted(found, key=lambda other: -other.score)[:most])
+    return tuple(sorted(wholes, key=lambda other: -other.score)[:most])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tmnmt.codes.record import Source, Text, plain_of
 from tmnmt.engine.confirmed import Confirmed, Done, confirmed_now, source_of, text_of
-from tmnmt.engine.schedule import InOrder
+from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.engine.verbatim import agreeing, commonest
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
@@ -125,8 +125,8 @@ class Session:
         text."""
         source = source_of(text)
         with self.translator.lock:
-            found = self.translator.at_work.of(self, source).complete(text_of(prefix))
-        return found if explain else replace(found, tokens=(), words=(), confidence=None)
+            suggestion = self.translator.at_work.of(self, source).complete(text_of(prefix))
+        return suggestion if explain else replace(suggestion, tokens=(), words=(), confidence=None)
 
     def alternatives(self, text: Source, prefix: str, count: int = 5) -> list[Alternative]:
         """The words that may stand behind what was typed, the likeliest first, at most `count`;
@@ -168,7 +168,8 @@ class Session:
         still found."""
         with self.translator.lock:
             self._note(Done("", ""), in_index=False)
-            self.cache, self._before = self.translator.new_cache(), None
+            self.cache = self.translator.new_cache()
+            self._before = None
             self.forget_work()
 
     def undo(self) -> Done:
@@ -266,13 +267,15 @@ class Session:
     def _fill_again(self) -> None:
         """The cache, and what terms are said by, from what was confirmed since the document
         began."""
-        translator, start = self.translator, 0
+        translator = self.translator
+        start = 0
         for at, entry in enumerate(self.done, 1):
             start = start if entry.src else at
         self.chosen = {}
         for entry in self.done[start:]:
             self._choose(entry)
-        self.cache, self._before = translator.new_cache(), None
+        self.cache = translator.new_cache()
+        self._before = None
         if translator.settings.caches:
             self._remember([(entry.src, entry.tgt) for entry in self.done[start:] if entry.tgt])
 
@@ -310,3 +313,29 @@ def deleted_from(writable: WritableIndex | None, entry: Done) -> None:
             log.warning(
                 "segment %d stays in %s: it was changed there meanwhile", entry.id, entry.memory
             )
+
+
+class Sessions:
+    """The session of every document of a stream, for as long as it is needed."""
+
+    def __init__(self, translator: Translator, each: bool, first: Session | None) -> None:
+        """each: every document needs one of its own. first: of the first document, whose pairs the
+        others find."""
+        self.translator, self.each, self.first = translator, each, first
+        self._open: dict[int, Session] = {} if first is None else {0: first}
+        self._idle = self._new()  # of all that need none
+
+    def of(self, piece: Piece) -> Session:
+        if piece.document not in self._open:
+            if not self.each:
+                return self._idle
+            self._open[piece.document] = self._new()
+        return self._open[piece.document]
+
+    def leave(self, piece: Piece) -> None:
+        """Forgets a document of which nothing follows, where they go in order."""
+        if piece.last and self.each:
+            self._open.pop(piece.document, None)
+
+    def _new(self) -> Session:
+        return Session(self.translator) if self.first is None else self.first.beside()

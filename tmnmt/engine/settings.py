@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from tmnmt.config.option import Options
 from tmnmt.config.options import (
     Decoding,
     Mode,
     Neighbours,
-    Options,
     Penalties,
     Remembering,
     Search,

@@ -19,7 +19,7 @@ from tmnmt.engine.links import piece_spans, with_same_words
 from tmnmt.engine.rewriting import APOSTROPHES, Either, Fixed, Form, Insert, Part, Spelling
 from tmnmt.segments import Token, Translation
 from tmnmt.terms.check import chosen, term_checks, where
-from tmnmt.terms.find import Finder, Found
+from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.grammar import forms_of_word, other_forms, small_words
 from tmnmt.terms.term import Term
 from tmnmt.text import nfc, token_spans
@@ -38,7 +38,7 @@ OF_NOUN = 5.0  # nats: that much more where an article stands before it, as verb
 SURE = 0.5  # of what a word comes from, where it surely stands for a word
 NEIGHBOURS = 4  # words of a source before a term that are looked at where it has no place
 SMALL_WORDS = 2  # before a term, at most, that may be chosen anew
-FOUND = 1024  # texts whose terms are kept: each is asked for several times
+TEXTS_KEPT = 1024  # texts whose terms are kept: each is asked for several times
 
 
 class TermList:
@@ -46,7 +46,7 @@ class TermList:
     words will do."""
 
     def __init__(self, finder: Finder, vocab: Vocabulary, hard: bool, tgt_lang: str = "") -> None:
-        self._find, self.lang = lru_cache(maxsize=FOUND)(finder.find), tgt_lang
+        self._find, self.lang = lru_cache(maxsize=TEXTS_KEPT)(finder.find), tgt_lang
         self.vocab, self.hard = vocab, hard
         self.small = small_words(tgt_lang)
         self.spelling = Spelling(vocab, self.small)
@@ -60,47 +60,47 @@ class TermList:
         link: Linked,
     ) -> list[Hypothesis]:
         """The translations of these texts with the terms that they lack."""
-        found, lacking = list(said), self.lacking(texts, chosen, said)
+        hypotheses, lacking = list(said), self.lacking(texts, chosen, said)
         if not lacking:
-            return found
+            return hypotheses
         links = link([*lacking], [said[row].ids for row in lacking])
         parts = {
             row: parts
-            for (row, some), own in zip(lacking.items(), links, strict=True)
+            for (row, lacking_here), own in zip(lacking.items(), links, strict=True)
             if (
                 parts := _Rewritten(self, nfc(texts[row]), chosen[row], said[row].ids, own).parts(
-                    some
+                    lacking_here
                 )
             )
         }
         if parts:
             for row, best in zip(parts, search([*parts], [*parts.values()]), strict=True):
-                found[row] = replace(best, before=said[row])
-        return found
+                hypotheses[row] = replace(best, before=said[row])
+        return hypotheses
 
     def lacking(
         self, texts: Sequence[str], chosen: Sequence[Chosen], said: Sequence[Hypothesis]
-    ) -> dict[int, list[Found]]:
+    ) -> dict[int, list[TermPlace]]:
         """The rows whose translations lack a target, each with the places of its terms. `chosen`:
         of every text, the targets that alone count."""
         return {
-            row: some
+            row: terms
             for row, (text, own, best) in enumerate(zip(texts, chosen, said, strict=True))
-            if (some := self._lacking(nfc(text), own, best.ids))
+            if (terms := self._lacking(nfc(text), own, best.ids))
         }
 
-    def _lacking(self, text: str, chosen: Chosen, ids: Sequence[int]) -> list[Found]:
+    def _lacking(self, text: str, chosen: Chosen, ids: Sequence[int]) -> list[TermPlace]:
         """The places of terms in a text for which its translation has less targets."""
-        found = self.found(text, chosen)
-        said = nfc(self.vocab.decode(ids)) if found else ""
-        lacking = list[Found]()
-        for term in dict.fromkeys(at.term for at in found):
-            places = [at for at in found if at.term == term]
+        occurrences = self.occurrences(text, chosen)
+        said = nfc(self.vocab.decode(ids)) if occurrences else ""
+        lacking = list[TermPlace]()
+        for term in dict.fromkeys(at.term for at in occurrences):
+            places = [at for at in occurrences if at.term == term]
             if len(where(term, said, self.hard)) < len(places):
                 lacking += places
         return lacking
 
-    def found(self, text: str, chosen: Chosen = MappingProxyType({})) -> list[Found]:
+    def occurrences(self, text: str, chosen: Chosen = MappingProxyType({})) -> list[TermPlace]:
         """Where the terms stand that have a target; of those that are `chosen` with that alone."""
         return [
             replace(one, term=replace(one.term, targets=(chosen[one.term],)))
@@ -112,11 +112,11 @@ class TermList:
 
     def chosen(self, src: str, tgt: str) -> dict[Term, str]:
         """The targets that a translation has for those terms of its source that have several."""
-        terms = dict.fromkeys(one.term for one in self.found(nfc(src)))
+        terms = dict.fromkeys(one.term for one in self.occurrences(nfc(src)))
         several = (term for term in terms if len(term.targets) > 1)
         return {term: one for term in several if (one := chosen(term, nfc(tgt)))}
 
-    def forms(self, at: Found, text: str, capital: bool, is_noun: bool) -> Iterable[Form]:
+    def forms(self, at: TermPlace, text: str, capital: bool, is_noun: bool) -> Iterable[Form]:
         """What may stand for a term found in a text. `is_noun`: small words stand before it."""
         inexact = text[at.start : at.end].casefold() != at.term.source.casefold()
         own, other = (AS_GIVEN, 0.0) if inexact else (0.0, OTHER_FORM + OF_NOUN * is_noun)
@@ -129,7 +129,7 @@ class TermList:
 
     def marked(self, tokens: tuple[Token, ...], ids: Sequence[int], text: str) -> tuple[Token, ...]:
         """The tokens of a translation, with those that are of a term of its source."""
-        terms = dict.fromkeys(one.term for one in self.found(nfc(text))) if tokens else ()
+        terms = dict.fromkeys(one.term for one in self.occurrences(nfc(text))) if tokens else ()
         said = self.vocab.decode(ids)
         spans = piece_spans([self.vocab.piece(i) for i in ids], said) if terms else []
         of_term = {
@@ -147,8 +147,8 @@ class TermList:
         """The translation with what is wrong in it with terms."""
         if translation.origin not in ("model", *TAKEN) or not translation.tgt.strip():
             return translation
-        found = self._find(nfc(translation.src))
-        return replace(translation, terms=tuple(term_checks(found, nfc(translation.tgt))))
+        occurrences = self._find(nfc(translation.src))
+        return replace(translation, terms=tuple(term_checks(occurrences, nfc(translation.tgt))))
 
 
 class _Rewritten:
@@ -170,26 +170,27 @@ class _Rewritten:
         self._pieces = piece_spans([vocab.piece(one) for one in ids], self._said)
         self._taken = {  # words that are a term's
             at
-            for term in dict.fromkeys(at.term for at in terms.found(text, chosen))
+            for term in dict.fromkeys(at.term for at in terms.occurrences(text, chosen))
             for span in where(term, self._said, terms.hard)
             for at in _covered(self._words, *span)
         }
 
-    def parts(self, lacking: Sequence[Found]) -> list[Part]:
+    def parts(self, lacking: Sequence[TermPlace]) -> list[Part]:
         """What the translation is made of with the terms that it lacks; nothing where none of them
         has a place."""
-        places = list[tuple[int, int, Found]]()
+        places = list[tuple[int, int, TermPlace]]()
         for at in lacking:
             if (place := self._place(at)) is not None:
                 self._taken.update(range(*place))
                 places.append((*place, at))
-        made, behind = list[Part](), 0
+        made = list[Part]()
+        behind = 0
         for first, last, at in sorted(places, key=lambda one: one[:2]):
             self._insert(made, behind, first, last, at)
             behind = last
         return [*made, *self._between(behind, len(self._words), bool(made))] if made else []
 
-    def _place(self, at: Found) -> tuple[int, int] | None:
+    def _place(self, at: TermPlace) -> tuple[int, int] | None:
         """The words that a term takes the place of, first and behind the last: those that come
         most from its source, by the most mass inside minus `INSIDE` for each. None where a target
         stands there, or nothing does; a hard term is then put between words."""
@@ -202,19 +203,20 @@ class _Rewritten:
             else -1.0
             for word, one in enumerate(mass)
         ]
-        found, start, total = None, 0, 0.0
+        place, start, total = None, 0, 0.0
         best = LEAST - INSIDE if self._terms.hard else 0.0
         for word, one in enumerate(worth):
             if total <= 0:
-                start, total = word, 0.0
+                start = word
+                total = 0.0
             total += one
             if total > best:
-                best, found = total, (start, word + 1)
-        if found or not self._terms.hard or where(at.term, self._said, exact=True):
-            return found
+                best, place = total, (start, word + 1)
+        if place or not self._terms.hard or where(at.term, self._said, exact=True):
+            return place
         return self._behind_neighbour(at)
 
-    def _insert(self, made: list[Part], behind: int, first: int, last: int, at: Found) -> None:
+    def _insert(self, made: list[Part], behind: int, first: int, last: int, at: TermPlace) -> None:
         """Adds the words from `behind` on, and a term instead of those from first to last."""
         words, said = self._words, self._said
         while last - first > 1 and self._is_small(first):
@@ -239,7 +241,7 @@ class _Rewritten:
         else:
             made += self._between(behind, last, bool(made))
 
-    def _behind_neighbour(self, at: Found) -> tuple[int, int]:
+    def _behind_neighbour(self, at: TermPlace) -> tuple[int, int]:
         """A place between words for a term whose source is not translated at all: behind what is
         said for the words before it, else at the end."""
         first = next(iter(_covered(self._spans, at.start, at.end)), 0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.codes.record import Source
+from tmnmt.config.option import option
 from tmnmt.config.options import (
     Decoding,
     Device,
@@ -29,15 +30,13 @@ from tmnmt.config.options import (
     Selection,
     Terms,
     Threads,
-    option,
 )
-from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.completion import AtWork
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmed import confirmable
 from tmnmt.engine.decoder import Decoded, Decoder
-from tmnmt.engine.links import Linker, with_same_words
+from tmnmt.engine.links import LINKED_AT_ONCE, Linker
 from tmnmt.engine.lookup import Lookup, codes_of
 from tmnmt.engine.named_memories import (
     Named,
@@ -46,21 +45,19 @@ from tmnmt.engine.named_memories import (
     open_memories,
     open_to_write,
 )
-from tmnmt.engine.opened import load_layers, load_on
+from tmnmt.engine.opened import languages_of, load_layers, load_on
+from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
-from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.schedule import InOrder, Piece, by_length, joined, side_by_side
-from tmnmt.engine.session import Session
+from tmnmt.engine.session import Session, Sessions
 from tmnmt.engine.settings import Settings, check, knn_of, settled
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.typed import Spellings
-from tmnmt.engine.unknown import copied, lacking
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.errors import UsageError
-from tmnmt.formats.clean import clean
-from tmnmt.index.base import Index, WritableIndex, primary
+from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.worth import Trust
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
@@ -68,22 +65,21 @@ from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import PairKeyStore
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.contract import Collated
 from tmnmt.models.folder import Model
 from tmnmt.models.kinds import for_decoding
 from tmnmt.models.shortlist import Shortlist
-from tmnmt.numbers import mended
 from tmnmt.progress import ReadProgress
-from tmnmt.segments import Alternative, Match, Other, Translation
+from tmnmt.segments import Alternative, Match, Translation
 from tmnmt.terms.find import Finder
 from tmnmt.terms.read import read_terms
 from tmnmt.terms.term import Term
-from tmnmt.vocab import UNK, PairVocabulary
 
-LINKED_AT_ONCE = 32  # pieces of segments with codes
-HELD = 8  # batches, at most, that wait for so many
+WAITING_AT_MOST = 8  # batches, at most, that wait for so many
 PIECES_AT_ONCE = 256  # of a document: more would only lie in memory
 LACKING_TOGETHER = 4  # batches whose translations that lack terms are written anew together
+
+
+Translated = tuple[Translation, int]  # of a piece, and its length in subwords
 
 
 class Translator:
@@ -125,7 +121,6 @@ class Translator:
         dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self.backbone = for_decoding(model.backbone, dtype)
         self.at_work = AtWork()
-        self.confidence = Confidence.of(model)
         self._spellings = dict[bool, Spellings]()
         self.tally = tally or Tally()
         header = header_of(model)
@@ -152,7 +147,14 @@ class Translator:
             datastore=self._datastore(indexes) if settings.neighbours else None,
             knn=knn_of(settings, model, device),
         )
-        self.low_score = model.config.get("low_score", -math.inf)  # log probability, per subword
+        self.postprocessor = Postprocessor(
+            backbone=self.backbone,
+            vocab=self.vocab,
+            terms=self.decoder.terms,
+            confidence=Confidence.of(model),
+            low_score=model.config.get("low_score", -math.inf),
+            nbest=settings.nbest,
+        )
 
     @property
     def terms(self) -> TermList | None:
@@ -254,7 +256,8 @@ class Translator:
         languages = languages_of(loaded, src_lang, tgt_lang)
         listed = read_terms(terms.terms, *languages) if terms.terms is not None else []
         hard = terms.terms_mode == "hard"
-        indexes, writable = open_memories(memory, *languages, progress, meant), None
+        indexes = open_memories(memory, *languages, progress, meant)
+        writable = None
         if write_to is not None:
             writable = open_to_write(write_to, memory, indexes, *languages)
             indexes += [writable] if not any(writable is index for index in indexes) else []
@@ -339,9 +342,10 @@ class Translator:
         tag: str = "",
     ) -> Iterator[Translation]:
         in_order = confirms or self.settings.remembers
-        queue, sessions = InOrder(finished), _Sessions(self, in_order, first)
+        queue, sessions = InOrder(finished), Sessions(self, in_order, first)
         # segments that links are wanted for, by their numbers; batches held back for them
-        unlinked, held = dict[int, Coded](), 0
+        unlinked = dict[int, Coded]()
+        waiting = 0
         ahead = first is None and not (confirms and self.settings.memorises)
         at_once = None if in_order else PIECES_AT_ONCE
         before = first.before if first is not None else ()
@@ -353,7 +357,7 @@ class Translator:
             own = [sessions.of(piece) for piece in batch]
             for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
                 queue.put(piece, *done)
-                if piece.coded is not None and piece.coded.wanted():
+                if piece.coded is not None and piece.coded.unlinked():
                     unlinked[piece.segment] = piece.coded
             self.confirm(
                 [
@@ -364,11 +368,12 @@ class Translator:
             )
             for piece in batch:
                 sessions.leave(piece)
-            held = held + 1 if unlinked else 0
-            if len(unlinked) < LINKED_AT_ONCE and 0 < held < HELD:
+            waiting = waiting + 1 if unlinked else 0
+            if len(unlinked) < LINKED_AT_ONCE and 0 < waiting < WAITING_AT_MOST:
                 continue
             self.link([*unlinked.values()])
-            unlinked, held = {}, 0
+            unlinked = {}
+            waiting = 0
             yield from map(self.counted, queue.ready())
         self.link([*unlinked.values()])
         yield from map(self.counted, queue.ready())
@@ -395,47 +400,28 @@ class Translator:
 
     def translate_batch(
         self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool = False
-    ) -> list[tuple[Translation, int]]:
+    ) -> list[Translated]:
         """The next sentence of each of several documents, and its length: retrieve -> decode ->
         remember. Those that lack terms are written once more together."""
         with self.lock:
             batch = self.retrieve(batch, sessions)  # matches, and the keys of their pairs
-            done = self._verbatim(batch, sessions, explain)  # exact ones, as they stand
-            left = [row for row in range(len(batch)) if row not in done]
-            pieces = [replace(batch[row], chosen=sessions[row].chosen) for row in left]
-            caches = [sessions[row].cache for row in left]
-            decoded = self.decoder.decoded(pieces, caches, explain)
-            self._remember(caches, [one.best for one in decoded])
-            done |= zip(left, map(self._translated, pieces, decoded), strict=True)
-            for row, piece in enumerate(batch):
-                if piece.coded is not None and not piece.silent:
-                    piece.coded.add(piece, done[row][0])
-            return [done[row] for row in range(len(batch))]
+            done = self._verbatim(batch, sessions, explain)  # full matches, as they stand
+            decoded = self._decode(batch, sessions, explain, [*done])
+            self._remember(sessions, decoded)
+            return self._finished(batch, done, decoded)
 
     def link(self, segments: Sequence[Coded]) -> None:
-        """Gives segments with codes the links that the places of these depend on: what every word
-        of the translation looks at, in one pass for as many as a batch has.
-
-        The way through the pairs that the decoder read, of `tmnmt.engine.links`, is left out: it
-        places no more codes right, and wants a trace of the decoder and a pass along every pair."""
-        wanted = [(coded, *part) for coded in segments for part in coded.wanted()]
-        wanted.sort(key=lambda one: len(one[-1]))
+        """Gives segments with codes the links that the places of these depend on."""
         with self.lock, self.tally.timed("links"):
-            for at in range(0, len(wanted), LINKED_AT_ONCE):
-                some = wanted[at : at + LINKED_AT_ONCE]
-                found = self.decoder.linker.attention(
-                    [(read, written) for *_, read, written in some]
-                )
-                for (coded, part, read, written), links in zip(some, found, strict=True):
-                    coded.linked(part, with_same_words(links, read, written))
+            self.decoder.linker.link(segments)
 
     def _verbatim(
         self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool
-    ) -> dict[int, tuple[Translation, int]]:
+    ) -> dict[int, Translated]:
         """The rows that the model is not asked for, each with its translation and its length: exact
         matches of whole segments, taken as they stand, and pieces for which the first of their
         segment stands."""
-        done = dict[int, tuple[Translation, int]]()
+        done = dict[int, Translated]()
         for row, (piece, session) in enumerate(zip(batch, sessions, strict=True)):
             match = self.exact(piece, session)
             if piece.silent or (match is not None and piece.part):
@@ -444,10 +430,35 @@ class Translator:
                 if piece.coded is not None:
                     piece.coded.take(match)
                 taken = as_it_stands(piece.text, match, piece.matches or (), self.vocab, explain)
-                taken = self.rated(taken)
+                taken = self.postprocessor.rated(taken)
                 self._remember_as_it_stands(session.cache, match, taken)
                 done[row] = taken, len(self.vocab.encode(taken.tgt)) + 1
         return done
+
+    def _decode(
+        self,
+        batch: Sequence[Piece],
+        sessions: Sequence[Session],
+        explain: bool,
+        done: Collection[int],
+    ) -> dict[int, Decoded]:
+        """What the model says of the rows that are not done."""
+        left = [row for row in range(len(batch)) if row not in done]
+        pieces = [replace(batch[row], chosen=sessions[row].chosen) for row in left]
+        decoded = self.decoder.decoded(pieces, [sessions[row].cache for row in left], explain)
+        return dict(zip(left, decoded, strict=True))
+
+    def _finished(
+        self, batch: Sequence[Piece], done: dict[int, Translated], decoded: dict[int, Decoded]
+    ) -> list[Translated]:
+        """All rows in order, of what was taken as it stands and of what the model says."""
+        for row, one in decoded.items():
+            length = len(one.best.ids) + one.best.finished
+            done[row] = self.postprocessor.translation(batch[row], one), length
+        for row, piece in enumerate(batch):
+            if piece.coded is not None and not piece.silent:
+                piece.coded.add(piece, done[row][0])
+        return [done[row] for row in range(len(batch))]
 
     def exact(self, piece: Piece, session: Session) -> Match | None:
         """The exact match of the whole segment that is taken as it stands; None where the model is
@@ -523,16 +534,16 @@ class Translator:
         if cache.size and self.layers is not None and self.layers.cache is not None:
             cache.write(*self.layers.cache.slots_of(contexts, hiddens), ids)
 
-    def _remember(self, caches: Sequence[CacheContents], hypotheses: Sequence[Hypothesis]) -> None:
+    def _remember(self, sessions: Sequence[Session], decoded: Mapping[int, Decoded]) -> None:
         """Writes what was translated to the documents' session caches, where they learn from it; of
         several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
-        for cache, best in zip(caches, hypotheses, strict=True):
-            some = best.others[: self.settings.cache_best - 1]
-            for hypothesis in (*reversed(some), best):
+        for row, one in decoded.items():
+            others = one.best.others[: self.settings.cache_best - 1]
+            for hypothesis in (*reversed(others), one.best):
                 if hypothesis.contexts is not None and hypothesis.hiddens is not None:
-                    self.write(
-                        cache, hypothesis.contexts, hypothesis.hiddens, torch.tensor(hypothesis.ids)
-                    )
+                    ids = torch.tensor(hypothesis.ids)
+                    cache = sessions[row].cache
+                    self.write(cache, hypothesis.contexts, hypothesis.hiddens, ids)
 
     def _remember_as_it_stands(
         self, cache: CacheContents, match: Match, taken: Translation
@@ -542,79 +553,3 @@ class Translator:
             src = match.segment.src if taken.tgt == match.segment.tgt else taken.src
             keys = self.keys.keys_of([[(src, taken.tgt)]])[0][0]
             self.write(cache, keys.contexts, keys.hiddens, keys.ids)
-
-    def _translated(self, piece: Piece, one: Decoded) -> tuple[Translation, int]:
-        """What the best hypothesis says, and its length."""
-        best = one.best
-        return self.told(piece, best, one.collated, one.row), len(best.ids) + best.finished
-
-    def told(self, piece: Piece, best: Hypothesis, collated: Collated, row: int) -> Translation:
-        matches = piece.matches or ()
-        near = Neighbouring(collated.asked, len(matches))
-        tokens = tokens_of(best, self.vocab, collated, row, near) if best.traces else ()
-        if self.terms is not None:
-            tokens = self.terms.marked(tokens, best.ids, piece.read)
-        text = self._text(piece, best.ids)
-        unknown = lacking(piece.read, self.vocab) if self._lacks(piece) else 0
-        low = best.per_subword < self.low_score
-        matches += near.matches(row)
-        others = {text: Other(text, best.score, 0)}  # one may be spelled by other subwords, too
-        for one in best.others[: self.settings.nbest - 1]:
-            said = self._text(piece, one.ids)
-            others.setdefault(said, Other(said, one.score, len(one.ids) + one.finished))
-        made = Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
-        return self.rated(replace(made, others=tuple(others.values())[1:]))
-
-    def rated(self, translation: Translation) -> Translation:
-        """An explained translation with its confidence, where the model can say."""
-        return translation if self.confidence is None else self.confidence.rated(translation)
-
-    def _text(self, piece: Piece, ids: Sequence[int]) -> str:
-        """What the subwords of a translation of a piece say."""
-        text = self.vocab.decode(ids)
-        if self._lacks(piece) and isinstance(self.vocab, PairVocabulary):
-            text = copied(self.backbone, self.vocab, piece.read, piece.ids, ids, text)
-        text = clean(text)[0]  # single bytes could spell a line end
-        return piece.coded.said(text, piece.read) if piece.coded else mended(piece.read, text)
-
-    def _lacks(self, piece: Piece) -> bool:
-        """Whether the vocabulary lacks characters of a piece."""
-        return UNK in piece.ids and isinstance(self.vocab, PairVocabulary)
-
-
-class _Sessions:
-    """The session of every document of a stream, for as long as it is needed."""
-
-    def __init__(self, translator: Translator, each: bool, first: Session | None) -> None:
-        """each: every document needs one of its own. first: of the first document, whose pairs the
-        others find."""
-        self.translator, self.each, self.first = translator, each, first
-        self._open: dict[int, Session] = {} if first is None else {0: first}
-        self._idle = self._new()  # of all that need none
-
-    def of(self, piece: Piece) -> Session:
-        if piece.document not in self._open:
-            if not self.each:
-                return self._idle
-            self._open[piece.document] = self._new()
-        return self._open[piece.document]
-
-    def leave(self, piece: Piece) -> None:
-        """Forgets a document of which nothing follows, where they go in order."""
-        if piece.last and self.each:
-            self._open.pop(piece.document, None)
-
-    def _new(self) -> Session:
-        return Session(self.translator) if self.first is None else self.first.beside()
-
-
-def languages_of(model: Model, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
-    """The languages asked for, else the model's. Raises UsageError where it is of others; regions
-    do not count."""
-    own = model.config["src_lang"], model.config["tgt_lang"]
-    asked = src_lang or own[0], tgt_lang or own[1]
-    if [*map(primary, asked)] != [*map(primary, own)]:
-        raise UsageError(
-            f"{model.folder}: this model is from {own[0]} to {own[1]}, not {asked[0]} to {asked[1]}"
-        )
-    return asked

@@ -72,7 +72,8 @@ def copied(
 
 def unknown_words(text: str, vocab: Vocabulary) -> list[Span]:
     """What is copied of a source: signs, and letters with those around them."""
-    texts, spans = spelt(vocab.source_pieces(text)), dict[int, Span]()
+    texts = spelt(vocab.source_pieces(text))
+    spans = dict[int, Span]()
     for at, part in _unknown(text, vocab).items():
         first, end = at, at + 1
         if _is_word(part):

@@ -177,10 +177,8 @@ def _check(recipe: Recipe) -> None:
     """Raises UsageError for names that are unknown or given twice, and keys that do not go
     together."""
     tests, systems = [entry.name for entry in recipe.test], [entry.name for entry in recipe.system]
-    models, memories = (
-        [entry.name for entry in recipe.model],
-        [entry.name for entry in recipe.memory],
-    )
+    models = [entry.name for entry in recipe.model]
+    memories = [entry.name for entry in recipe.memory]
     for kind, names in (
         ("test", tests),
         ("system", systems),

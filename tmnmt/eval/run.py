@@ -307,7 +307,7 @@ class Job:
         test, system = self.read.test, self.system
         settings = self._settings
         parameters = (
-            learned.digest(self._told.mode, settings["cache"] > 0) if learned is not None else ""
+            learned.digest(self._engine.mode, settings["cache"] > 0) if learned is not None else ""
         )
         whole = system.remembering.remember != "nothing" or "context" in settings
         parts = units(test.sources, test.documents, whole)
@@ -316,7 +316,7 @@ class Job:
             if system.decoding.mode != "off"
             else []
         )
-        if self._told.neighbours:
+        if self._engine.neighbours:
             settings["keys"] = [
                 keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names
             ]
@@ -380,14 +380,14 @@ class Job:
         )
 
     @property
-    def _told(self) -> Settings:
+    def _engine(self) -> Settings:
         return settings_of(self.system, self.run.models[self.system.model][1])
 
     @property
     def _settings(self) -> dict[str, Any]:
         """What the engine is told, and what it takes where it is told nothing; of a file what it
         holds, wherever it lies."""
-        engine, learned = self._told, self.run.models[self.system.model][1]
+        engine, learned = self._engine, self.run.models[self.system.model][1]
         if (
             engine.cache
             and engine.cache_overwrite is None

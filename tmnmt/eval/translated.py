@@ -121,7 +121,8 @@ class Kept:
     def cost(self) -> dict[str, float | int | None]:
         """{"seconds" of retrieval and decoding, "words_per_second" of the sources,
         "peak_bytes"}."""
-        seconds, peaks = 0.0, []
+        seconds = 0.0
+        peaks = []
         for line in self._lines():
             seconds += line["seconds"]
             peaks.append(line["peak_bytes"] or 0)

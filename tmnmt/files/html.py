@@ -80,9 +80,9 @@ class HtmlFile(WholeFile[Slot]):
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         super().__init__(path, src_lang, tgt_lang)
-        found = _LANGUAGE.search(self.text[:_LOOKED_AT])
-        if found and is_code(found[1]):
-            self.src_lang = normal_code(found[1])
+        language = _LANGUAGE.search(self.text[:_LOOKED_AT])
+        if language and is_code(language[1]):
+            self.src_lang = normal_code(language[1])
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
@@ -96,10 +96,10 @@ class HtmlFile(WholeFile[Slot]):
         if length:
             return marked
         head = data[:_LOOKED_AT]
-        found = _XML_CHARSET.match(head) or _META_CHARSET.search(head)
-        if found is None:
+        declared = _XML_CHARSET.match(head) or _META_CHARSET.search(head)
+        if declared is None:
             return "utf-8"
-        name = found[1].decode("ascii", "replace")
+        name = declared[1].decode("ascii", "replace")
         known = charset(name)
         if not known:
             raise FormatError(
@@ -118,11 +118,11 @@ class HtmlFile(WholeFile[Slot]):
 
     def _of_html(self, start: int, stop: int) -> list[Slot]:
         """What stands in this part of the text. Raises FormatError for a tag that does not end."""
-        found = Slots(self.text, self.src_lang if self.sentences else None)
+        slots = Slots(self.text, self.src_lang if self.sentences else None)
         for token in tokens(self.text[:stop], self.wrong, start):
-            found.take(token)
-        found.end()
-        return found.slots
+            slots.take(token)
+        slots.end()
+        return slots.slots
 
     def _unit(self, slot: Slot) -> Unit:
         line = self.line(slot.start)
@@ -162,8 +162,8 @@ class HtmlFile(WholeFile[Slot]):
     def _languages(self) -> Iterator[Edit]:
         """What the page says of its own language."""
         if root := _ROOT.search(self.text):
-            for found in _LANG.finditer(self.text, root.start(), root.end()):
-                yield Edit(found.start(1), found.end(1), self.tgt_lang)
+            for language in _LANG.finditer(self.text, root.start(), root.end()):
+                yield Edit(language.start(1), language.end(1), self.tgt_lang)
 
     def _filled(self, slot: Slot, filling: Filling, inside: list[Edit]) -> Edit:
         """A text with its target, whose tags have other attributes inside."""
@@ -294,11 +294,11 @@ class Slots:
                 self._pieces.append(Piece("text", start + line.start(), start + line.end()))
 
     def _take_start(self, token: Token) -> None:
-        found = {attribute.name: attribute for attribute in attributes(self._text, token)}
+        by_name = {attribute.name: attribute for attribute in attributes(self._text, token)}
         if token.name in _BLOCKS:
             self.end()
         void = token.name in _VOID or self._text.startswith("/>", token.stop - 2)
-        if self._is_left_alone(token, found):
+        if self._is_left_alone(token, by_name):
             kind = "alone" if token.name in _LEFT_ALONE else "placeholder"
             piece = Piece(kind, token.start, token.stop, token.name)
             if token.name not in _BLOCKS:
@@ -306,18 +306,18 @@ class Slots:
             if not void:
                 self._alone, self._depth = piece, 1
             return
-        self._take_attributes(token, found)
+        self._take_attributes(token, by_name)
         if token.name in _BLOCKS:
             self._pre += token.name == "pre"
         else:
             kind = "alone" if void else "start"
             self._pieces.append(Piece(kind, token.start, token.stop, token.name))
 
-    def _is_left_alone(self, token: Token, found: dict[str, Attribute]) -> bool:
-        translate = self._said(found, "translate")
+    def _is_left_alone(self, token: Token, by_name: dict[str, Attribute]) -> bool:
+        translate = self._said(by_name, "translate")
         if translate is not None:
             return translate == "no"
-        classes = (self._said(found, "class") or "").split()
+        classes = (self._said(by_name, "class") or "").split()
         in_pre = bool(self._pre) and token.name in _CODE
         return token.name in _LEFT_ALONE or in_pre or "notranslate" in classes
 
@@ -333,23 +333,23 @@ class Slots:
                 self._alone = None
         return True
 
-    def _said(self, found: dict[str, Attribute], name: str) -> str | None:
-        attribute = found.get(name)
+    def _said(self, by_name: dict[str, Attribute], name: str) -> str | None:
+        attribute = by_name.get(name)
         return self._text[attribute.start : attribute.end].strip().lower() if attribute else None
 
-    def _take_attributes(self, token: Token, found: dict[str, Attribute]) -> None:
-        for attribute in found.values():
+    def _take_attributes(self, token: Token, by_name: dict[str, Attribute]) -> None:
+        for attribute in by_name.values():
             value = unescape(self._text[attribute.start : attribute.end])
-            if self._is_read(token, attribute.name, found) and any(map(str.isalnum, value)):
+            if self._is_read(token, attribute.name, by_name) and any(map(str.isalnum, value)):
                 self.slots.append(Slot(attribute.start, attribute.end, attribute=attribute))
 
-    def _is_read(self, token: Token, name: str, found: dict[str, Attribute]) -> bool:
+    def _is_read(self, token: Token, name: str, by_name: dict[str, Attribute]) -> bool:
         if name == "label":
             return token.name in ("option", "optgroup", "track")
         if name == "value":
-            return token.name == "input" and self._said(found, "type") in _BUTTONS
+            return token.name == "input" and self._said(by_name, "type") in _BUTTONS
         if name == "content":
-            described = self._said(found, "name") or self._said(found, "property")
+            described = self._said(by_name, "name") or self._said(by_name, "property")
             return token.name == "meta" and described in _DESCRIPTIONS
         return name in _READ
 

@@ -47,28 +47,28 @@ def tokens(text: str, wrong: Wrong, start: int = 0) -> Iterator[Token]:
     at = start or (1 if text.startswith(BOM) else 0)
     begin = at  # of a text
     while (at := text.find("<", at)) >= 0:
-        found = _token(text, at, wrong)
-        if found is None:
+        token = _token(text, at, wrong)
+        if token is None:
             at += 1
             continue
         if begin < at:
             yield Token("text", begin, at)
-        yield found
-        begin = at = found.stop
-        if found.kind == "start" and found.name in _RAW and not _closed(text, found):
-            begin = at = _raw_end(text, found, wrong)
-            if found.stop < at:
-                yield Token("raw", found.stop, at, found.name)
+        yield token
+        begin = at = token.stop
+        if token.kind == "start" and token.name in _RAW and not _closed(text, token):
+            begin = at = _raw_end(text, token, wrong)
+            if token.stop < at:
+                yield Token("raw", token.stop, at, token.name)
     if begin < len(text):
         yield Token("text", begin, len(text))
 
 
 def attributes(text: str, tag: Token) -> Iterator[Attribute]:
     """The attributes of a start tag that have a value."""
-    for found in _ATTRIBUTE.finditer(text, tag.start + 1 + len(tag.name), tag.stop - 1):
+    for attribute in _ATTRIBUTE.finditer(text, tag.start + 1 + len(tag.name), tag.stop - 1):
         for group, quote in (("double", '"'), ("single", "'"), ("bare", "")):
-            if found[group] is not None:
-                yield Attribute(found["name"].lower(), *found.span(group), quote)
+            if attribute[group] is not None:
+                yield Attribute(attribute["name"].lower(), *attribute.span(group), quote)
 
 
 def _token(text: str, at: int, wrong: Wrong) -> Token | None:

@@ -51,10 +51,10 @@ class JsonFile(WholeFile[String]):
     @cached_property
     def _slots(self) -> list[String]:
         """Those of the strings that are to be translated."""
-        found = [one for one in self._strings if any(map(str.isalnum, one.value))]
+        strings = [one for one in self._strings if any(map(str.isalnum, one.value))]
         if self._is_extension:
-            return [one for one in found if one.path[1:] == ("message",)]
-        return [one for one in found if not _describes(one.path)]
+            return [one for one in strings if one.path[1:] == ("message",)]
+        return [one for one in strings if not _describes(one.path)]
 
     @cached_property
     def _is_extension(self) -> bool:
@@ -67,16 +67,16 @@ class JsonFile(WholeFile[String]):
     @cached_property
     def _descriptions(self) -> dict[tuple[str, ...], str]:
         """What is said of the texts, by their paths."""
-        found = dict[tuple[str, ...], str]()
+        descriptions = dict[tuple[str, ...], str]()
         for one in self._strings:
             if one.path[-1:] != ("description",) or len(one.path) < 2:
                 continue
             *before, key, _ = one.path
             if self._is_extension:
-                found[(*before, key, "message")] = one.value
+                descriptions[(*before, key, "message")] = one.value
             elif key.startswith("@"):
-                found[(*before, key[1:])] = one.value
-        return found
+                descriptions[(*before, key[1:])] = one.value
+        return descriptions
 
     def _unit(self, slot: String) -> Unit:
         path = slot.path[:-1] if self._is_extension else slot.path

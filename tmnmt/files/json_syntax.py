@@ -93,7 +93,7 @@ class _Parser:
         end = "}" if self._open[-1].is_object else "]"
         sign = self._next()
         if sign not in (",", end):
-            raise self._wrong(self._at, f"{self._found()}; allowed: , or {end}")
+            raise self._wrong(self._at, f"{self._what_stands()}; allowed: , or {end}")
         self._at += 1
         return sign == ","
 
@@ -104,14 +104,14 @@ class _Parser:
             top.number += 1
             return (*top.path, str(top.number))
         if self._next() != '"':
-            raise self._wrong(self._at, f"{self._found()}; allowed: a key in quotation marks")
+            raise self._wrong(self._at, f"{self._what_stands()}; allowed: a key in quotation marks")
         at = self._at
         key, _ = self._string()
         if key in top.keys:
             raise self._wrong(at, f"the key {shown(key)} a second time")
         top.keys.add(key)
         if self._next() != ":":
-            raise self._wrong(self._at, f"{self._found()}; allowed: a colon behind the key")
+            raise self._wrong(self._at, f"{self._what_stands()}; allowed: a colon behind the key")
         self._at += 1
         return (*top.path, key)
 
@@ -124,12 +124,12 @@ class _Parser:
         return value, self._at
 
     def _skip_other(self) -> None:
-        found = _OTHER.match(self._text, self._at)
-        if found is None:
-            raise self._wrong(self._at, f"{self._found()}; allowed: a value of JSON")
-        self._at = found.end()
+        other = _OTHER.match(self._text, self._at)
+        if other is None:
+            raise self._wrong(self._at, f"{self._what_stands()}; allowed: a value of JSON")
+        self._at = other.end()
 
-    def _found(self) -> str:
+    def _what_stands(self) -> str:
         if not self._text[self._at :]:
             return "the file ends too early"
         if self._text[self._at] == BOM:

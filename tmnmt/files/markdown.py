@@ -70,16 +70,16 @@ class MarkdownFile(HtmlFile):
 
     @cached_property
     def _slots(self) -> list[Slot]:
-        found = list[Slot]()
+        slots = list[Slot]()
         for block in self._reader.blocks(self.text):
             if isinstance(block, Block):
-                found += self._of_block(block)
+                slots += self._of_block(block)
                 continue
             try:
-                found += self._of_html(block.start, block.stop)
+                slots += self._of_html(block.start, block.stop)
             except FormatError:
                 continue  # a tag that ends in another block
-        return in_order(found)
+        return in_order(slots)
 
     def _of_block(self, block: Block) -> Iterator[Slot]:
         pieces = self._reader.pieces(block)
@@ -113,10 +113,10 @@ class MarkdownFile(HtmlFile):
     def _written(self, slot: Slot, parts: Sequence[Part]) -> str:
         if not isinstance(slot, MarkdownSlot):
             return super()._written(slot, parts)
-        wanted = _shape(joined(parts))
+        shape = _shape(joined(parts))
         for signs in (_SIGNS if slot.inside else r"\|" if slot.is_cell else "", _SIGNS):
             new = self._as_markdown(slot, parts, signs)
-            if self._read(new) == wanted:
+            if self._read(new) == shape:
                 return new
         return self._as_markdown(slot, [_as_tag(part) for part in parts], _SIGNS)
 

@@ -92,7 +92,7 @@ class Reader:
         shown = text[start:]
         if front:
             shown = "\n" * front[0].count("\n") + text[front.end() :]
-        ends = [found.span() for found in _NEWLINE.finditer(text)]
+        ends = [newline.span() for newline in _NEWLINE.finditer(text)]
         lines = [
             (begin, end)
             for begin, end in zip(
@@ -116,11 +116,11 @@ class Reader:
                     content = token.content.replace("|", r"\|")
                     there = text.find(content, max(cell, lines[first][0]), lines[first][1])
                     cell = there + len(content)
-                    found = Block(content, [(0, there)], is_cell=True) if there >= 0 else None
+                    newline = Block(content, [(0, there)], is_cell=True) if there >= 0 else None
                 else:
-                    found = _block(text, lines[first:last], token.content, before)
-                if found is not None:
-                    yield found
+                    newline = _block(text, lines[first:last], token.content, before)
+                if newline is not None:
+                    yield newline
 
     def pieces(self, block: Block) -> list[Piece]:
         """The pieces of a text, by their places in the file."""
@@ -128,10 +128,10 @@ class Reader:
         self._events, self._tokens = [], []
         self._parser.inline.parse(content, self._parser, self._env, self._tokens)
         made, end = list[Piece](), 0
-        found = sorted(self._markup(content), key=lambda piece: (piece.start, piece.stop))
+        pieces = sorted(self._markup(content), key=lambda piece: (piece.start, piece.stop))
         if mark := _MARK.match(content):
-            found = [Piece("alone", 0, mark.end()), *found]
-        for piece in found:
+            pieces = [Piece("alone", 0, mark.end()), *pieces]
+        for piece in pieces:
             if piece.start < end:
                 continue  # of a mark
             made += [Piece("text", end, piece.start)] if piece.start > end else []
@@ -203,7 +203,7 @@ def words(text: str, piece: Piece) -> str:
         return " "
     if piece.kind != "text":
         return ""
-    return _SIGN.sub(lambda found: found[1] or unescape(found[2]), raw)
+    return _SIGN.sub(lambda match: match[1] or unescape(match[2]), raw)
 
 
 def _block(

@@ -87,13 +87,13 @@ def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo, most: int) -> tup
     where it is longer than `most`."""
     whole = copy(part)
     whole.file_size = MAX_UNPACKED + BLOCK  # to its end, whatever length it says, as Java does
-    before, length, found = b"", 0, False
+    before, length, is_there = b"", 0, False
     with archive.open(whole) as stream:
         while length <= most and (data := stream.read(BLOCK)):
             length += len(data)
-            found = found or _DOCTYPE.search(before + data) is not None
+            is_there = is_there or _DOCTYPE.search(before + data) is not None
             before = data[-_OVERLAP:]
-    return length, found
+    return length, is_there
 
 
 def _xml_parts(contents: bytes, path: Path) -> Callable[[str], bool]:

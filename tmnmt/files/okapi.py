@@ -33,11 +33,11 @@ def jars() -> Path:
 def java() -> str:
     """The program: of $JAVA_HOME, else the one on the path. UsageError where there is none."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin") if home else None
-    found = found or shutil.which("java")
-    if found is None:
+    program = shutil.which("java", path=f"{home}/bin") if home else None
+    program = program or shutil.which("java")
+    if program is None:
         raise UsageError(f"it needs a Java, and none is installed; {HELP}")
-    return found
+    return program
 
 
 def check() -> None:

@@ -63,24 +63,24 @@ class ParagraphFile(WholeFile[tuple[int, int]]):
     def _slots(self) -> list[tuple[int, int]]:
         """Where the sentences with a letter or a digit stand, without the blanks around them."""
         check_language(self.src_lang)
-        found = list[tuple[int, int]]()
+        spans = list[tuple[int, int]]()
         for start, end in paragraphs(self.text):
             at = start
             for sentence in sentences(self.text[start:end], self.src_lang):
                 inside = sentence.strip()
                 if any(map(str.isalnum, inside)):
                     begin = at + sentence.index(inside)
-                    found.append((begin, begin + len(inside)))
+                    spans.append((begin, begin + len(inside)))
                 at += len(sentence)
-        return found
+        return spans
 
 
 def paragraphs(text: str) -> Iterator[tuple[int, int]]:
     """Where the paragraphs of a text are, without marks of lists and blanks in front of them."""
     block = list[_Line]()
-    for found in _LINE.finditer(text, 1 if text.startswith(BOM) else 0):
-        if line := found[0].rstrip():
-            block.append(_Line(found.start(), line))
+    for match in _LINE.finditer(text, 1 if text.startswith(BOM) else 0):
+        if line := match[0].rstrip():
+            block.append(_Line(match.start(), line))
         else:
             yield from _of_block(block)
             block = []

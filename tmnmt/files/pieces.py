@@ -33,14 +33,14 @@ Words = Callable[[Piece], str]  # what a piece says; "" of a tag
 
 def spans(pieces: Sequence[Piece]) -> dict[int, str]:
     """The names of the spans, by the numbers of their two tags."""
-    found, waiting = dict[int, str](), defaultdict[str, list[int]](list)
+    partners, waiting = dict[int, str](), defaultdict[str, list[int]](list)
     for number, piece in enumerate(pieces):
         if piece.kind == "start":
             waiting[piece.name].append(number)
         elif piece.kind == "end" and waiting[piece.name]:
             opening = waiting[piece.name].pop()
-            found[opening] = found[number] = str(opening + 1)
-    return found
+            partners[opening] = partners[number] = str(opening + 1)
+    return partners
 
 
 def by_sentence(
@@ -50,11 +50,11 @@ def by_sentence(
     None ends inside a span, whose
     tags must stay in one unit. Raises UsageError as `check_language` does."""
     whole = _BLANK.sub(" ", "".join(map(words, pieces)))
-    found = sentences(whole, language)
-    starts = accumulate(map(len, found), initial=0)
+    parts = sentences(whole, language)
+    starts = accumulate(map(len, parts), initial=0)
     ends = {
         start + length
-        for start, one in zip(starts, found, strict=False)
+        for start, one in zip(starts, parts, strict=False)
         for length in (len(one.rstrip()), len(one))
     }
     cut = list(_cut(pieces, text, words, ends))
@@ -91,10 +91,10 @@ def _cut(pieces: Sequence[Piece], text: str, words: Words, ends: set[int]) -> It
 
 def _places(raw: str, words: Words, piece: Piece, inside: Sequence[int]) -> Iterator[int]:
     """Where the words end in the file that are so many characters long."""
-    at, wanted = 0, list(inside)
+    at, left = 0, list(inside)
     for sign in _SIGN.finditer(raw):
-        if wanted and at == wanted[0]:
-            wanted.pop(0)
+        if left and at == left[0]:
+            left.pop(0)
             yield piece.start + sign.start()
         start = piece.start + sign.start()
         at += len(words(Piece("text", start, piece.start + sign.end())))
@@ -123,9 +123,9 @@ def texts(
     end, where they have words. `language`: cut at its sentences; None: whole."""
     inner = list(pieces[slice(*_inner(pieces, words))])
     if language is not None and inner:
-        found = list(by_sentence(inner, text, words, language))
-        if len(found) > 1:
-            for sentence in found:
+        parts = list(by_sentence(inner, text, words, language))
+        if len(parts) > 1:
+            for sentence in parts:
                 yield from texts(sentence, text, words, language)
             return
     if any(one.kind == "text" and any(map(str.isalnum, words(one))) for one in inner):

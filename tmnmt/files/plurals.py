@@ -51,16 +51,16 @@ class Plurals:
 
 def plurals_of(written: str) -> Plurals:
     """What the field Plural-Forms of a header says. Raises ValueError: it says nothing of use."""
-    found = _WRITTEN.fullmatch(written)
-    if found is None:
+    match = _WRITTEN.fullmatch(written)
+    if match is None:
         raise ValueError(f"{excerpt(written)!r} cannot be read")
-    count = int(found[1])
+    count = int(match[1])
     if not 1 <= count <= MOST:
         raise ValueError(f"nplurals={count}, but languages have 1 to {MOST}")
     try:
-        singular = c2py(found[2])(1)
+        singular = c2py(match[2])(1)
     except ZeroDivisionError as error:
-        raise ValueError(f"{excerpt(found[2])!r} divides by zero") from error
+        raise ValueError(f"{excerpt(match[2])!r} divides by zero") from error
     if not 0 <= singular < count:
         raise ValueError(f"the number 1 has form {singular}, but there are {count}")
     return Plurals(count, singular if count > 1 else -1, written)

@@ -58,10 +58,10 @@ class PoFile(WholeFile[_Slot]):
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         super().__init__(path, src_lang, tgt_lang)
         header = self._header
-        if found := _LANGUAGE.match(header.get("language", "")):
-            self.tgt_lang = normal_code(found[0])
-        if found := _LANGUAGE.match(header.get("x-source-language", "")):
-            self.src_lang = normal_code(found[0])
+        if language := _LANGUAGE.match(header.get("language", "")):
+            self.tgt_lang = normal_code(language[0])
+        if language := _LANGUAGE.match(header.get("x-source-language", "")):
+            self.src_lang = normal_code(language[0])
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
@@ -72,8 +72,8 @@ class PoFile(WholeFile[_Slot]):
         marked, length = byte_order_mark(data)
         if length:
             return marked
-        found = _CHARSET.search(data[:_HEADER_EXCERPT])
-        name = found[1].decode("ascii", "replace") if found else _TO_BE_SET
+        declared = _CHARSET.search(data[:_HEADER_EXCERPT])
+        name = declared[1].decode("ascii", "replace") if declared else _TO_BE_SET
         if name == _TO_BE_SET:
             return "utf-8"
         known = charset(name)
@@ -88,10 +88,10 @@ class PoFile(WholeFile[_Slot]):
 
     @cached_property
     def _entries(self) -> list[Entry]:
-        found = list(entries(self.text, self.wrong))
-        if not found:
+        entries_ = list(entries(self.text, self.wrong))
+        if not entries_:
             raise FormatError(f"{self.path}: a PO file without a message: no msgid")
-        return found
+        return entries_
 
     @cached_property
     def _header(self) -> dict[str, str]:
@@ -282,8 +282,8 @@ class PoFile(WholeFile[_Slot]):
             field = escaped(f"Plural-Forms: {self._plurals.written}\n")
             yield Edit(place.end, place.end, f'{self._newline}"{field}"')
         for pattern, value in self._to_be_set():
-            if value and (found := re.search(pattern, written)):
-                yield Edit(place.begin + found.start(1), place.begin + found.end(1), value)
+            if value and (match := re.search(pattern, written)):
+                yield Edit(place.begin + match.start(1), place.begin + match.end(1), value)
 
     def _to_be_set(self) -> Iterator[tuple[str, str]]:
         yield r'"Language:( *)\\n', f" {_locale(self.tgt_lang)}" if self.tgt_lang else ""

@@ -61,7 +61,7 @@ def finders_of(flags: Iterable[str]) -> list[Finder]:
     """What finds the placeholders of a message with these flags. Without any of a format, the usual
     patterns."""
     flags = set(flags)
-    found = [finder for flag in sorted(flags) for finder in _BY_FLAG.get(flag, ())]
-    if not found and not any(flag.startswith("no-") for flag in flags):
-        found = [*_PRINTF]
-    return [*found, *_USUAL]
+    finders = [finder for flag in sorted(flags) for finder in _BY_FLAG.get(flag, ())]
+    if not finders and not any(flag.startswith("no-") for flag in flags):
+        finders = [*_PRINTF]
+    return [*finders, *_USUAL]

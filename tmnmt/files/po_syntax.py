@@ -62,11 +62,11 @@ def unescaped(string: str) -> str:
 
 def escaped(text: str) -> str:
     """Text as it stands between quotation marks."""
-    return _TO_ESCAPE.sub(lambda found: _SIGNS[found[0]], text)
+    return _TO_ESCAPE.sub(lambda match: _SIGNS[match[0]], text)
 
 
-def _sign(found: re.Match[str]) -> str:
-    what = found[0][1:]
+def _sign(match: re.Match[str]) -> str:
+    what = match[0][1:]
     if what[0] == "x" or what.isdecimal():
         return chr(int(what.removeprefix("x"), 16 if what[0] == "x" else 8) & 0xFF)
     return _ESCAPED.get(what, what)
@@ -121,29 +121,29 @@ def _whole(entry: Entry, wrong: Wrong) -> Entry:
 def _fields(text: str, wrong: Wrong) -> Iterator[Field]:
     comments, last, pieces = list[tuple[int, int]](), None, list[str]()
     at = 1 if text.startswith(BOM) else 0
-    while found := _TOKEN.match(text, at):
-        kind, at = found.lastgroup, found.end()
+    while token := _TOKEN.match(text, at):
+        kind, at = token.lastgroup, token.end()
         if kind == "comment":
-            if found[0].startswith("#~"):
+            if token[0].startswith("#~"):
                 comments = []  # they are those of an obsolete entry
             else:
-                comments.append(found.span())
+                comments.append(token.span())
         elif kind == "keyword":
             if last is not None:
                 yield _joined(last, pieces, wrong)
-            last, pieces = Field(found["keyword"], found.start(), comments), []
+            last, pieces = Field(token["keyword"], token.start(), comments), []
             comments = []
         elif kind == "string":
             if last is None:
-                raise wrong(found.start(), "a text without msgid or msgstr")
-            last.begin, last.end = last.begin if pieces else found.start(), at
-            pieces.append(found["string"])
+                raise wrong(token.start(), "a text without msgid or msgstr")
+            last.begin, last.end = last.begin if pieces else token.start(), at
+            pieces.append(token["string"])
         elif kind == "domain":
             comments = []
         elif kind == "number":
             if last is None or last.keyword != "msgstr" or last.number >= 0 or pieces:
-                raise wrong(found.start(), f"{found[0]} stands behind no msgstr")
-            last.number = int(found["number"])
+                raise wrong(token.start(), f"{token[0]} stands behind no msgstr")
+            last.number = int(token["number"])
     if at < len(text):
         raise wrong(at, _unknown(text, at))
     if last is not None:

@@ -69,14 +69,14 @@ class PropertiesFile(WholeFile[_Property]):
 
     @cached_property
     def _slots(self) -> list[_Property]:
-        found, keys = list[_Property](), set[str]()
+        properties, keys = list[_Property](), set[str]()
         for one in self._read():
             if one.key in keys:
                 raise self.wrong(one.line, f"the key {shown(one.key)} a second time")
             keys.add(one.key)
             if any(map(str.isalnum, one.value)):
-                found.append(one)
-        return found
+                properties.append(one)
+        return properties
 
     def _read(self) -> Iterator[_Property]:
         text, notes = self.text, list[str]()
@@ -144,10 +144,10 @@ def _numbered(sign: str) -> str:
 
 
 def _unescaped(string: str) -> str:
-    def sign(found: re.Match[str]) -> str:
-        if found[1]:
-            return chr(int(found[1], 16))
-        return _SIGNS.get(found[2], found[2]) if found[2] else ""
+    def sign(match: re.Match[str]) -> str:
+        if match[1]:
+            return chr(int(match[1], 16))
+        return _SIGNS.get(match[2], match[2]) if match[2] else ""
 
     text = _ESCAPE.sub(sign, string) if "\\" in string else string
     # \ud83d\ude00 is one character

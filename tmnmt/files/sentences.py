@@ -81,15 +81,15 @@ def sentences(text: str, code: str) -> list[str]:
     behind it: together they are the text."""
     from choppa import SrxTextIterator
 
-    found, at = list[str](), 0
+    parts, at = list[str](), 0
     while at < len(text):
         window = text[at : _window_end(text, at)]
         pieces = list(SrxTextIterator(_rules(), f"{_language(code)}_two", window))
         if at + len(window) < len(text) and len(pieces) > 1:
             pieces.pop()  # goes on behind the window
-        found += pieces
+        parts += pieces
         at += sum(map(len, pieces))
-    return found
+    return parts
 
 
 def _window_end(text: str, at: int) -> int:

@@ -36,7 +36,7 @@ def text_of(string: str, finders: Iterable[Finder] = ALL, breaks: bool = True) -
 
 def _is_fixed(tag: Code, finders: Iterable[Finder]) -> bool:
     """Whether a tag has a placeholder inside that must keep its order, as %s in a link."""
-    return any(not found.movable for finder in finders for found in finder(tag.markup))
+    return any(not place.movable for finder in finders for place in finder(tag.markup))
 
 
 def unit_of(

@@ -172,8 +172,8 @@ def _children(tu: bytes) -> Iterator[Element]:
 
 
 def _blanks(data: bytes) -> bytes:
-    found = _BLANKS.search(data, max(0, len(data) - _LONGEST_BLANKS))
-    return found[0] if found else b""
+    blanks = _BLANKS.search(data, max(0, len(data) - _LONGEST_BLANKS))
+    return blanks[0] if blanks else b""
 
 
 class _Reader:
@@ -258,7 +258,7 @@ class _Reader:
 
     def _chosen(self, tuvs: list[etree._Element], srclang: str) -> tuple[int | None, int | None]:
         """Which of the tuv are source and target."""
-        found: tuple[int | None, int | None] = None, None
+        sides: tuple[int | None, int | None] = None, None
         best = NO_RANK, NO_RANK
         for at, tuv in enumerate(tuvs):
             code = tuv.get(_XML_LANG) or tuv.get("lang") or "?"
@@ -268,10 +268,10 @@ class _Reader:
             if ranks is None:
                 continue
             if ranks[0] < best[0]:
-                found, best = (at, found[1]), (ranks[0], best[1])
+                sides, best = (at, sides[1]), (ranks[0], best[1])
             if ranks[1] < best[1]:
-                found, best = (found[0], at), (best[0], ranks[1])
-        return found
+                sides, best = (sides[0], at), (best[0], ranks[1])
+        return sides
 
     def _unit(
         self,

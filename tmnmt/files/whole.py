@@ -103,7 +103,7 @@ class WholeFile(TranslatableFile, Generic[Slot]):
 
     @cached_property
     def _lines(self) -> list[int]:
-        return [found.end() for found in _NEWLINE.finditer(self.text)]
+        return [newline.end() for newline in _NEWLINE.finditer(self.text)]
 
     def line(self, at: int) -> int:
         """The line, from 1, of a place in the text."""

@@ -283,12 +283,12 @@ def with_attributes(tag: bytes, values: Attributes) -> bytes:
     empty value takes one away."""
     left = dict(values)
 
-    def other(found: re.Match[bytes]) -> bytes:
-        name = found[2].decode()
+    def other(match: re.Match[bytes]) -> bytes:
+        name = match[2].decode()
         if name not in values:
-            return found[0]
+            return match[0]
         left.pop(name, None)
-        return found[1] + found[2] + found[3] + _quoted(values[name]) if values[name] else b""
+        return match[1] + match[2] + match[3] + _quoted(values[name]) if values[name] else b""
 
     tag = _ATTRIBUTE.sub(other, tag)
     new = b"".join(b" " + name.encode() + b"=" + _quoted(left[name]) for name in left if left[name])
@@ -320,8 +320,8 @@ def prefix_of(tag: bytes) -> str:
 
 def blanks_before(data: bytes, at: int) -> bytes:
     """The white space in front of a place."""
-    found = _BLANKS.search(data, max(0, at - 200), at)
-    return found[0] if found else b""
+    blanks = _BLANKS.search(data, max(0, at - 200), at)
+    return blanks[0] if blanks else b""
 
 
 def target_attributes(source: Node, tgt_lang: str) -> str:

@@ -58,14 +58,14 @@ def tool_of(node: Node) -> Tool | None:
 def said_state(node: Node, mid: str) -> State | None:
     """The state of a segment that has a translation, as its tool says it; None: nothing is said."""
     tool = tool_of(node)
-    told = tool.where(node, mid) if tool else None
-    return tool.state(told.attributes) if tool and told else None
+    where = tool.where(node, mid) if tool else None
+    return tool.state(where.attributes) if tool and where else None
 
 
 def is_locked(node: Node, mid: str) -> bool:
     """Whether a segment is: m:locked, mq:locked, and Trados of each segment."""
-    told = _trados(node, mid)
-    return _says_locked(node) or (told is not None and _says_locked(told))
+    segment = _trados(node, mid)
+    return _says_locked(node) or (segment is not None and _says_locked(segment))
 
 
 def said_of(
@@ -74,20 +74,20 @@ def said_of(
     """The element that tells how far a segment is, and what it says of it with this filling: the
     attributes with their prefixes, "" takes one away. None: nothing is said of it."""
     tool = tool_of(node)
-    told = tool.where(node, mid) if tool else None
-    if tool is None or told is None:
+    where = tool.where(node, mid) if tool else None
+    if tool is None or where is None:
         return None
-    prefix = _prefix(told, data[told.start : told.inside], tool.space)
-    return told, {prefix + name: value for name, value in tool.values(filling).items()}
+    prefix = _prefix(where, data[where.start : where.inside], tool.space)
+    return where, {prefix + name: value for name, value in tool.values(filling).items()}
 
 
-def _prefix(told: Node, tag: bytes, space: str) -> str:
+def _prefix(near: Node, tag: bytes, space: str) -> str:
     """How the tool's namespace is called in this tag, with the colon."""
     if not space:
         return ""
-    locals_ = (name.rpartition(" ")[2] for name in told.attributes if name.startswith(f"{space} "))
-    found = re.search(rf"\s([\w.-]+:){next(locals_)}\s*=".encode(), tag)
-    return found[1].decode() if found else ""
+    locals_ = (name.rpartition(" ")[2] for name in near.attributes if name.startswith(f"{space} "))
+    prefix = re.search(rf"\s([\w.-]+:){next(locals_)}\s*=".encode(), tag)
+    return prefix[1].decode() if prefix else ""
 
 
 def _says_locked(node: Node) -> bool:
@@ -116,8 +116,8 @@ def _trados_segments(node: Node) -> Sequence[Node]:
 
 
 def _trados(node: Node, mid: str) -> Node | None:
-    found = (one for one in _trados_segments(node) if one.attributes.get("id") == mid)
-    return next(found, None)
+    segments = (one for one in _trados_segments(node) if one.attributes.get("id") == mid)
+    return next(segments, None)
 
 
 def _trados_state(said: dict[str, str]) -> State | None:

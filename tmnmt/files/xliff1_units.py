@@ -167,7 +167,7 @@ class _TransUnit(UnitElement):
         content = content_of(filling.target, XLIFF1).encode()
         state = new_state([filling.origin], []) if self.has_state else {}
         matches = self.alt_trans(filling, self.units[0].source)
-        return [*self.told({"": filling}), *self.whole(content, state, matches)]
+        return [*self.edits_of({"": filling}), *self.whole(content, state, matches)]
 
     @property
     def tool(self) -> Tool | None:
@@ -180,7 +180,7 @@ class _TransUnit(UnitElement):
         target = self.target
         return self.tool is None or (target is not None and "state" in target.attributes)
 
-    def told(self, fillings: dict[str, Filling]) -> list[Edit]:
+    def edits_of(self, fillings: dict[str, Filling]) -> list[Edit]:
         """What is said of the segments, by their mids, with these fillings. A unit with a new
         target is approved no more."""
         node = self.node
@@ -213,8 +213,8 @@ class _TransUnit(UnitElement):
         if self.tool is TRADOS:
             return b""
         blanks = blanks_before(self.data, self.source.start)
-        found = (self._candidate(match, source.codes, mid) for match in filling.matches)
-        return b"".join(blanks + one for one in found if one not in self.data)
+        candidates = (self._candidate(match, source.codes, mid) for match in filling.matches)
+        return b"".join(blanks + one for one in candidates if one not in self.data)
 
     def _candidate(self, match: Match, known: Sequence[Code], mid: str) -> bytes:
         prefix, segment = self.prefix, match.segment
@@ -280,7 +280,7 @@ class _Segmented(UnitElement):
         given = {
             mrk.mid: one for mrk, one in zip(self._mrks, fillings, strict=True) if one is not None
         }
-        return [*self._whole.told(given), *changed]
+        return [*self._whole.edits_of(given), *changed]
 
     def _new_state(self, fillings: Sequence[Filling | None]) -> dict[str, str]:
         if not self._whole.has_state:
@@ -342,7 +342,7 @@ def new_state(origins: Sequence[str], left: Sequence[State]) -> dict[str, str]:
 
 def _segments(data: bytes, node: Node) -> list[_Mrk]:
     """The <mrk mtype="seg"> of a <seg-source> or <target>, without those inside another."""
-    found, inside, depth, outside = list[_Mrk](), list[_Mrk](), 0, 0
+    marks, inside, depth, outside = list[_Mrk](), list[_Mrk](), 0, 0
     for token in _TAGS.finditer(data, node.inside, node.inside_end):
         first, alone = token[0][1:2], token[0].endswith(b"/>")
         if first in b"!?":
@@ -352,14 +352,14 @@ def _segments(data: bytes, node: Node) -> list[_Mrk]:
             if inside and depth == outside:
                 mrk = inside.pop()
                 mrk.inside_end, mrk.end = token.span()
-                found.append(mrk)
+                marks.append(mrk)
             continue
         if not inside and (mid := _mid(token[0])) is not None:
             mrk = _Mrk(mid, *token.span(), token.end(), token.end())
-            (found if alone else inside).append(mrk)
+            (marks if alone else inside).append(mrk)
             outside = depth
         depth += not alone
-    return found
+    return marks
 
 
 def _mid(start: bytes) -> str | None:

@@ -128,7 +128,7 @@ class _Unit(UnitElement):
 
     def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
         edits, matches = list[Edit](), list[bytes]()
-        ids = {found.decode() for found in _ID.findall(self._data)}
+        ids = {id_.decode() for id_ in _ID.findall(self._data)}
         for segment, unit, filling in zip(self._segments, self.units, fillings, strict=True):
             source = segment.first("source")
             if filling is None or source is None:

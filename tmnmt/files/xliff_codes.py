@@ -126,8 +126,8 @@ def tag(token: str) -> tuple[str, Attributes]:
     return name, {key: unescaped(value[1:-1]) for key, value in _ATTRIBUTE.findall(token)}
 
 
-def _character(found: re.Match[str]) -> str:
-    name = found[1]
+def _character(match: re.Match[str]) -> str:
+    name = match[1]
     if name[0] != "#":
         return _NAMED[name]
     return chr(int(name[2:], 16) if name[1] == "x" else int(name[1:]))

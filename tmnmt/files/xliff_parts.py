@@ -186,7 +186,7 @@ class _Cutter:
     def __init__(self, shown_path: str, unit: str) -> None:
         self._path, self._unit = shown_path, unit
         self._data, self._at = b"", 0  # what is not handed on, and where it begins
-        self._found = list[Part]()
+        self._parts = list[Part]()
         self._depth = 0
         self._around = list[int]()  # depths of the open elements that have units inside
         self._open = list[Node]()  # a unit, and what is open inside it
@@ -209,12 +209,12 @@ class _Cutter:
             self._hand_on(self._parser.CurrentByteIndex)
         if len(self._data) > MAX_BYTES:
             raise self._error("longer than 10 MB without an end")
-        yield from self._told()
+        yield from self._taken()
 
     def ended(self) -> Iterator[Part]:
         self._parse(b"", True)
         self._hand_on(self._at + len(self._data))
-        yield from self._told()
+        yield from self._taken()
 
     def _parse(self, data: bytes, last: bool) -> None:
         try:
@@ -227,15 +227,15 @@ class _Cutter:
     def _error(self, what: str) -> FormatError:
         return FormatError(f"{self._path}, line {self._parser.CurrentLineNumber}: {what}")
 
-    def _told(self) -> list[Part]:
-        told, self._found = self._found, []
-        return told
+    def _taken(self) -> list[Part]:
+        parts, self._parts = self._parts, []
+        return parts
 
     def _hand_on(self, to: int) -> None:
         if to > self._at:
             data, self._data = self._data[: to - self._at], self._data[to - self._at :]
             self._at = to
-            self._found.append(Bytes(data))
+            self._parts.append(Bytes(data))
 
     def _tag_end(self, start: int) -> int:
         tag = START_TAG.match(self._data, start - self._at)
@@ -272,7 +272,7 @@ class _Cutter:
             self._around.append(self._depth)
             namespace = full_name.rpartition(" ")[0]
             line = self._parser.CurrentLineNumber
-            self._found.append(Start(name, namespace, attributes, line, tag))
+            self._parts.append(Start(name, namespace, attributes, line, tag))
 
     def _name(self, full_name: str) -> str:
         space, _, local = full_name.rpartition(" ")
@@ -298,13 +298,13 @@ class _Cutter:
             return
         if self._too_long:
             if depth == self._unit_depth:
-                self._found.append(Whole(self._open[0], None))
+                self._parts.append(Whole(self._open[0], None))
                 self._open, self._too_long = [], False
         elif self._open:
             self._close(self._open.pop())
         elif self._around and self._around[-1] == depth:
             self._around.pop()
-            self._found.append(End())
+            self._parts.append(End())
 
     def _close(self, node: Node) -> None:
         node.inside = self._tag_end(self._begin + node.start) - self._begin
@@ -316,7 +316,7 @@ class _Cutter:
         if not self._open:
             data, self._data = self._data[: node.end], self._data[node.end :]
             self._at += node.end
-            self._found.append(Whole(node, data))
+            self._parts.append(Whole(node, data))
 
 
 def _why_broken(data: bytes) -> str:

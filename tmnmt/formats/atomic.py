@@ -63,7 +63,8 @@ def _written_at_once(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _replacing(path: Path, keep_unfinished: bool) -> Iterator[BinaryIO]:
-    target, is_begun = _target(path), True
+    target = _target(path)
+    is_begun = True
     with _errors_named(path):
         new = new_beside(target)
     try:

@@ -45,7 +45,9 @@ def read_jrc(
     `folder` has the archives that links without text point to. FormatError when the file aligns
     other languages, or an archive is absent or damaged."""
     encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
-    document, position, sides = source.stem, 0, None
+    document = source.stem
+    position = 0
+    sides = None
     texts = _Texts(source.shown, folder, report)
     content = utf8(stream, encoding, mark_length)
     try:
@@ -54,7 +56,8 @@ def read_jrc(
                 texts.codes = attributes(data).get("select", "").split()
                 sides = _sides(texts.codes, src_lang, tgt_lang, source.shown)
             elif name == b"div":
-                document, position = clean_name(attributes(data).get("n", source.stem)), 0
+                document = clean_name(attributes(data).get("n", source.stem))
+                position = 0
             elif sides is None:
                 report.skip(MALFORMED, line, "a link before the root element <TEI.2>")
             else:
@@ -81,7 +84,8 @@ class _Texts:
         self.codes: list[str] = []
         self._shown, self._folder, self._report = shown, folder, report
         self._paragraphs: Paragraphs | None = None
-        self._document, self._sides = "", list[dict[str, str] | None]()
+        self._document = ""
+        self._sides = list[dict[str, str] | None]()
 
     def pair(self, document: str, targets: str) -> tuple[str, str]:
         """The texts of "20 21;21". Malformed: no two sides, or a paragraph that is not in its
@@ -176,7 +180,7 @@ def _pair(
         return None
     try:
         link, repaired = parsed(data)
-        report.found_link(link.get("type", "")[:20].replace(":", "-"))
+        report.note_link(link.get("type", "")[:20].replace(":", "-"))
         first, second = _both(link, texts, document)
     except Malformed as error:
         if error.undecodable:

@@ -70,7 +70,8 @@ class PairRanks:
         as_src, as_tgt = (NO_RANK if each is None else each for each in ranks)
         self._count += 1
         if self._count > _REMEMBERED:
-            self._known, self._count = {}, 1
+            self._known = {}
+            self._count = 1
         pair = None if as_src == as_tgt == NO_RANK else (as_src, as_tgt)
         self.known(srclang)[code] = pair
         return pair

@@ -154,11 +154,9 @@ class Reader:
     def _moses(self, src: Source, tgt: Source, ids: Source | None) -> Pairs:
         self.report.begin_file(f"{src.shown}, {tgt.shown}", src.allowance)
         self._need_no_columns(src)
-        src, tgt, ids = (
-            self._share.watched(src),
-            self._share.watched(tgt),
-            ids and self._share.watched(ids),
-        )
+        src = self._share.watched(src)
+        tgt = self._share.watched(tgt)
+        ids = ids and self._share.watched(ids)
         yield from read_moses(src, tgt, self.report, ids)
 
     def _members(self, path: Path) -> Pairs:

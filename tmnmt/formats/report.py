@@ -84,11 +84,11 @@ class Report:
             self._allowance.take_unit()
         self.read += 1
 
-    def found_languages(self, codes: Iterable[str]) -> None:
+    def note_languages(self, codes: Iterable[str]) -> None:
         if len(self.languages) < LANGUAGES_KEPT:
             self.languages.update(codes)
 
-    def found_link(self, kind: str) -> None:
+    def note_link(self, kind: str) -> None:
         """Counts a link of an alignment: "1-1"; those of rare kinds together once there are too
         many kinds."""
         kind = kind if kind in self.links or len(self.links) < KINDS_KEPT else "other"

@@ -75,7 +75,8 @@ def fresh_split(sizes: Mapping[str, int], segments: int) -> Split:
 
 
 def _filled(order: Iterable[str], sizes: Mapping[str, int], segments: int) -> frozenset[str]:
-    taken, size = set(), 0
+    taken = set()
+    size = 0
     for document in order:
         if size >= FULL * segments:
             break

@@ -19,7 +19,10 @@ MAX_FILE = 64 << 20  # bytes; the longest of the JRC-Acquis has a few MB
 MAX_HEADER = 1 << 16  # bytes of a long name or a pax header
 
 _RECORD = 512
-_FILES, _LONG_NAME, _PAX, _SPARSE = (b"0", b"\0", b"7"), b"L", b"x", b"S"
+_FILES = (b"0", b"\0", b"7")
+_LONG_NAME = b"L"
+_PAX = b"x"
+_SPARSE = b"S"
 _PAX_RECORD = re.compile(rb"([0-9]{1,6}) ([^=\n]+)=")
 
 
@@ -43,7 +46,8 @@ def tar_files(
                 _text(content) if kind == _LONG_NAME else _pax_path(content, shown)
             ) or long_name
             continue
-        name, long_name = long_name or name, ""
+        name = long_name or name
+        long_name = ""
         if not takes(name) or kind not in (*_FILES, _SPARSE):
             _skip(stream, size, shown)
         elif kind == _SPARSE or size > MAX_FILE:

@@ -127,7 +127,8 @@ def _documents(archive: Source) -> Iterator[tuple[str, dict[str, str]]]:
 def _document(source: Source) -> Iterator[tuple[str, dict[str, str]]]:
     """The one document of a file; none where the file is no TEI.2 with a number. A broken paragraph
     is left out."""
-    document, paragraphs = "", dict[str, str]()
+    document = ""
+    paragraphs = dict[str, str]()
     with source.stream() as stream:
         encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
         content = utf8(stream, encoding, mark_length)

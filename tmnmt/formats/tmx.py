@@ -100,7 +100,8 @@ class _TmxReader:
     ) -> None:
         self._source, self._report, self._encoding = source, report, encoding
         self._languages = PairRanks(src_lang, tgt_lang)
-        self._document, self._srclang = source.stem, ""
+        self._document = source.stem
+        self._srclang = ""
         self._units_of: dict[int, int] = {}  # by the hash of a document's name, which may take 4 KB
         self.prefixes: frozenset[bytes] = frozenset()  # of namespaces that the root declares
 
@@ -185,7 +186,7 @@ class _TmxReader:
                 properties.append((child.get("type") or "", child.text or ""))
             elif tag == "note":
                 properties.append(("note", child.text or ""))
-        self._report.found_languages(codes)
+        self._report.note_languages(codes)
         return src, tgt, codes, properties
 
     def _missing(

@@ -58,7 +58,8 @@ def seg_of(text: Text) -> str:
 
 def _flow(element: etree._Element, numbers: Iterator[int]) -> list[Part]:
     text = element.text or ""
-    parts, last = list[Part]([text]), text[-1:]
+    parts = list[Part]([text])
+    last = text[-1:]
     for child in element:
         tail = child.tail or ""
         if child.tag in _CODES:

@@ -156,7 +156,7 @@ def read_tsv(
             report.skip_undecodable(number, encoding)
         elif (segment := reader.segment(number, cells)) is not None:
             yield number, segment
-    if quoting.found:
+    if quoting.lines:
         report.warnings.append(f"{source.shown}: {quoting}")
     report.end_file(encoding)
 
@@ -166,7 +166,7 @@ class _Quoting:
     inside."""
 
     def __init__(self) -> None:
-        self.found = 0
+        self.lines = 0
         self._first = self._opened = 0  # lines
 
     def see(self, number: int, line: str, cells: Sequence[str]) -> None:
@@ -179,7 +179,8 @@ class _Quoting:
         if self._opened:
             if cells[0].endswith('"') and _odd(cells[0]):
                 self._count(self._opened)
-            own, self._opened = cells[1:], 0
+            own = cells[1:]
+            self._opened = 0
         if any(
             cell[0:1] == cell[-1:] == '"' and '""' in cell[1:-1] and not _odd(cell) for cell in own
         ):
@@ -188,12 +189,12 @@ class _Quoting:
             self._opened = number
 
     def _count(self, line: int) -> None:
-        self.found += 1
+        self.lines += 1
         self._first = self._first or line
 
     def __str__(self) -> str:
         lines = (
-            f"{counted(self.found, 'line')} quoted as a spreadsheet quotes cells (first: "
+            f"{counted(self.lines, 'line')} quoted as a spreadsheet quotes cells (first: "
             f"line {self._first})"
         )
         return (

@@ -65,7 +65,8 @@ class Phrase:
     def words(self) -> tuple[Word, ...]:
         """What the tokens of a text are held to. Near each other, marks and words that come twice
         are asked for once, and marks not beside words."""
-        words, text = list[tuple[Word, int]](), nfc(self.text)
+        words = list[tuple[Word, int]]()
+        text = nfc(self.text)
         for begin, end in token_spans(text):
             before, at = words[-1] if words else (Word(""), -1)
             if text[begin:end] == "*" and at == begin and before.text[-1:].isalnum():
@@ -73,11 +74,11 @@ class Phrase:
                 continue
             token = text[begin:end][:MAX_TOKEN_CHARS]
             words.append((Word(spelling(token, self.match_case)), end))
-        found = tuple(word for word, _ in words)
+        kept = tuple(word for word, _ in words)
         if self.within is None:
-            return found
-        real = tuple(word for word in found if word.text[:1].isalnum())
-        return tuple(dict.fromkeys(real or found))
+            return kept
+        real = tuple(word for word in kept if word.text[:1].isalnum())
+        return tuple(dict.fromkeys(real or kept))
 
     def of(self, segment: Segment) -> str:
         """The text that is looked at."""
@@ -108,16 +109,16 @@ class Phrase:
         """The positions of the words in the shortest stretches that have all and are no longer than
         is allowed."""
         meant = {at: {word for word in self.words if word.is_in(s)} for at, s in enumerate(spelt)}
-        found = [at for at, words in meant.items() if words]
+        positions = [at for at, words in meant.items() if words]
         last = dict[Word, int]()  # where each has come last
         shortest = dict[int, int]()  # where a stretch ends, by where it begins
-        for at in found:
+        for at in positions:
             last |= dict.fromkeys(meant[at], at)
             begin = min(last.values())
             if len(last) == len(self.words) and at - begin <= (self.within or 0):
                 shortest.setdefault(begin, at)
         inside = {at for begin, end in shortest.items() for at in range(begin, end + 1)}
-        return inside.intersection(found)
+        return inside.intersection(positions)
 
 
 class Occurrence(NamedTuple):
@@ -138,12 +139,12 @@ def spelling(token: str, match_case: bool = False) -> str:
 def occurrences(phrase: Phrase, segments: Iterable[Segment], k: int) -> list[Occurrence]:
     """The `k` newest of these segments that have the phrase (greatest `changed`, then smallest
     id)."""
-    found = [
+    occurring = [
         (segment, places) for segment in segments if (places := phrase.places(phrase.of(segment)))
     ]
-    found.sort(key=lambda one: one[0].id)
-    found.sort(key=lambda one: one[0].changed, reverse=True)
-    return [Occurrence(segment, places) for segment, places in found[:k]]
+    occurring.sort(key=lambda one: one[0].id)
+    occurring.sort(key=lambda one: one[0].changed, reverse=True)
+    return [Occurrence(segment, places) for segment, places in occurring[:k]]
 
 
 def check_concordance(k: int) -> None:
@@ -166,7 +167,9 @@ def spans_in(text: str) -> list[tuple[str, Span]]:
 
 def _written_at(text: str) -> tuple[list[int], list[int]]:
     """Where what became every character of the text in NFC begins and ends in it."""
-    begins, ends, at = list[int](), list[int](), 0
+    begins = list[int]()
+    ends = list[int]()
+    at = 0
     while at < len(text):
         end = at + 1
         while end < len(text) and not _parts(text[at:end], text[end]):

@@ -54,7 +54,12 @@ def build_from_files(
     where a file is unusable or no unit of all is kept; then nothing has changed."""
     reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
     manifest = build(
-        index_dir, _some(reader), src_lang, tgt_lang, force=force, seconds_to_wait=seconds_to_wait
+        index_dir,
+        _at_least_one(reader),
+        src_lang,
+        tgt_lang,
+        force=force,
+        seconds_to_wait=seconds_to_wait,
     )
     return manifest, reader.report
 
@@ -80,7 +85,7 @@ def build_elastic_from_files(
     reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
     manifest = build_elastic(
         address,
-        _some(reader),
+        _at_least_one(reader),
         src_lang,
         tgt_lang,
         force=force,
@@ -91,7 +96,7 @@ def build_elastic_from_files(
     return manifest, reader.report
 
 
-def _some(reader: Reader) -> Iterator[Segment]:
+def _at_least_one(reader: Reader) -> Iterator[Segment]:
     yield from reader
     report = reader.report
     if not report.kept:

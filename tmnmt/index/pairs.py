@@ -46,10 +46,10 @@ def concordance_pairs(index: WritableIndex, phrase: Phrase, k: int) -> list[Occu
     segment."""
     size = k * OVERSAMPLED
     while True:
-        found = index.concordance(phrase, size)
-        first = {(one.segment.src, one.segment.tgt): one for one in reversed(found)}
-        pairs = [one for one in found if first[one.segment.src, one.segment.tgt] is one]
-        if len(pairs) >= k or len(found) < size:
+        occurrences = index.concordance(phrase, size)
+        first = {(one.segment.src, one.segment.tgt): one for one in reversed(occurrences)}
+        pairs = [one for one in occurrences if first[one.segment.src, one.segment.tgt] is one]
+        if len(pairs) >= k or len(occurrences) < size:
             return pairs[:k]
         size *= WIDER
 
@@ -74,13 +74,13 @@ def search_by_worth(
     while left:
         again = []
         answers = index.search([texts[at] for at in left], size, threshold)
-        for at, found in zip(left, answers, strict=True):
-            seen = {match.segment.id for match in found}
-            every = [*found, *(match for match in alike[at] if match.segment.id not in seen)]
+        for at, matches in zip(left, answers, strict=True):
+            seen = {match.segment.id for match in matches}
+            every = [*matches, *(match for match in alike[at] if match.segment.id not in seen)]
             worth = valued(asked[at], every, index, penalties, trust)
             enough = [match for match in worth if _is_alike(match, threshold)]
             best[at] = distinct(most_worth(enough, len(enough)))[:k]
-            if len(found) == size and not _surpasses(best[at][k - 1 : k], found[-1]):
+            if len(matches) == size and not _surpasses(best[at][k - 1 : k], matches[-1]):
                 again.append(at)
         left, size = again, size * WIDER
     return best
@@ -91,13 +91,13 @@ def _is_alike(match: Match, threshold: float) -> bool:
     return match.score >= threshold - SLACK or worth >= FULL * threshold
 
 
-def _surpasses(last: Sequence[Match], found: Match) -> bool:
-    """Whether the last of those wanted, if there is one, is better than what comes after `found` in
-    the order of fuzzy scores."""
+def _surpasses(last: Sequence[Match], following: Match) -> bool:
+    """Whether the last of the best, if there is one, is better than all from `following` on in the
+    order of fuzzy scores."""
     if not last or last[0].worth is None:
         return False
-    most = int(FULL * found.score + SLACK)
-    return (last[0].worth.value, last[0].score) >= (most, found.score)
+    most = int(FULL * following.score + SLACK)
+    return (last[0].worth.value, last[0].score) >= (most, following.score)
 
 
 def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:

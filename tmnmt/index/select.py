@@ -110,10 +110,8 @@ def select_contrastive(
 
     (Cheng et al. 2022, contrastive retrieval). With alpha 0 it is top-k."""
     likeness = _SIMILARITIES[similarity]([match_tokens(match.segment.src) for match in matches])
-    scores, alike = (
-        np.array([match.score for match in matches]),
-        np.zeros(len(matches)),
-    )  # alike: sum of sim(x, s)
+    scores = np.array([match.score for match in matches])
+    alike = np.zeros(len(matches))  # sum of sim(x, s)
     chosen: list[int] = []
     while len(chosen) < min(k, len(matches)):
         values = (scores - alpha / max(len(chosen), 1) * alike).round(9)  # ties stay ties

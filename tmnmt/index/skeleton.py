@@ -64,7 +64,7 @@ def sorted_hashes(
     shortest first; ascending. Of 64 bits the higher half is the hash, the lower one the number of
     the text. Those without a skeleton are left out."""
     of_word = np.array([_hashed(part) if (part := bone(word)) else 0 for word in words], np.uint64)
-    found = [np.empty(0, np.uint64)]
+    parts = [np.empty(0, np.uint64)]
     ends = np.flatnonzero(np.diff(lengths, append=-1)) + 1  # where texts of another length begin
     start = 0
     for first, end in pairwise([0, *ends.tolist()]):
@@ -73,15 +73,15 @@ def sorted_hashes(
         for at in range(first, end, step):
             count = min(step, end - at)
             stop = start + count * length
-            found.append(_hashes(of_word, tokens[start:stop].reshape(count, length), at))
+            parts.append(_hashes(of_word, tokens[start:stop].reshape(count, length), at))
             start = stop
-    return np.sort(np.concatenate(found))
+    return np.sort(np.concatenate(parts))
 
 
-def texts_with(hashes: NDArray[np.uint64], wanted: int) -> NDArray[np.uint64]:
+def texts_with(hashes: NDArray[np.uint64], hash_: int) -> NDArray[np.uint64]:
     """The numbers of the texts with this hash, ascending."""
     low = (1 << _BITS) - 1
-    ends = np.array([wanted << _BITS, wanted << _BITS | low], np.uint64)
+    ends = np.array([hash_ << _BITS, hash_ << _BITS | low], np.uint64)
     begin, end = np.searchsorted(hashes, ends)
     return hashes[begin:end] & np.uint64(low)
 

@@ -59,19 +59,19 @@ def differences(query: str, src: str) -> Differences | None:
 def substituted(query: str, segment: Segment) -> str | None:
     """The target of `segment` as the translation of `query`. None where they differ in more than
     numbers and case, or where it is not sure what becomes of these."""
-    found = differences(query, segment.src)
-    if found is None or found.punctuation:
+    differing = differences(query, segment.src)
+    if differing is None or differing.punctuation:
         return None
-    adapted = adapt(query, segment, found)
+    adapted = adapt(query, segment, differing)
     return adapted.tgt if adapted.numbers and adapted.case else None
 
 
-def adapt(query: str, segment: Segment, found: Differences) -> Adapted:
+def adapt(query: str, segment: Segment, differing: Differences) -> Adapted:
     """The target with what is sure put into it, of a segment with these differences."""
     src, tgt = segment.src, segment.tgt
-    with_numbers = _with_numbers(query, src, tgt) if found.numbers else tgt
+    with_numbers = _with_numbers(query, src, tgt) if differing.numbers else tgt
     tgt = tgt if with_numbers is None else with_numbers
-    with_case = _with_case(nfc(query), nfc(src), tgt) if found.case else tgt
+    with_case = _with_case(nfc(query), nfc(src), tgt) if differing.case else tgt
     return Adapted(
         tgt if with_case is None else with_case, with_numbers is not None, with_case is not None
     )
@@ -92,7 +92,7 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
         becomes.setdefault(_digits(old), set()).add(new)
         forms.append((new, old))
     places = list(NUMBER.finditer(tgt))
-    if not {_digits(found[0]) for found in places} <= becomes.keys():
+    if not {_digits(number[0]) for number in places} <= becomes.keys():
         return None
     written: dict[str, str] = {}
     for new, old in forms:
@@ -101,11 +101,11 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
             continue
         if _digits(new) == ONE:
             return None
-        theirs = [found for found in places if _digits(found[0]) == value]
+        theirs = [number for number in places if _digits(number[0]) == value]
         times = sum(_digits(other) == value for other in known)
         if len(becomes[value]) > 1 or len(theirs) != times:
             return None
-        if len({found[0] for found in theirs}) > 1 or any(_in_word(tgt, f) for f in theirs):
+        if len({number[0] for number in theirs}) > 1 or any(_in_word(tgt, f) for f in theirs):
             return None
         form = _form(new, old, theirs[0][0], _signs(known, places))
         if form is None:
@@ -115,16 +115,17 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
 
 
 def _replaced(text: str, places: list[re.Match[str]], form: Callable[[str], str]) -> str:
-    parts, end = list[str](), 0
-    for found in places:
-        parts += [text[end : found.start()], form(found[0])]
-        end = found.end()
+    parts = list[str]()
+    end = 0
+    for number in places:
+        parts += [text[end : number.start()], form(number[0])]
+        end = number.end()
     return "".join([*parts, text[end:]])
 
 
-def _in_word(text: str, found: re.Match[str]) -> bool:
+def _in_word(text: str, number: re.Match[str]) -> bool:
     """Whether a letter stands at a number."""
-    return text[: found.start()][-1:].isalpha() or text[found.end() :][:1].isalpha()
+    return text[: number.start()][-1:].isalpha() or text[number.end() :][:1].isalpha()
 
 
 def _form(new: str, old: str, theirs: str, signs: dict[str, str]) -> str | None:
@@ -152,7 +153,7 @@ def _like(digit: str, new: str) -> str:
 def _signs(known: list[str], places: list[re.Match[str]]) -> dict[str, str]:
     """How the target writes the signs in numbers of the source, as far as the pair shows it."""
     signs: dict[str, str] = {}
-    theirs = {_digits(found[0]): found[0] for found in places}
+    theirs = {_digits(number[0]): number[0] for number in places}
     for number in known:
         other = theirs.get(_digits(number), "")
         if _DIGITS.findall(number) == _DIGITS.findall(other):
@@ -196,7 +197,8 @@ def _initial(text: str) -> str | None:
         elif covered:
             return None
         else:
-            shown, done = f"{shown}{part[:at]}{part[at].upper()}{part[at + 1 :]}", True
+            shown = f"{shown}{part[:at]}{part[at].upper()}{part[at + 1 :]}"
+            done = True
     return shown
 
 

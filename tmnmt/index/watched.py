@@ -40,7 +40,7 @@ class _File:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.version = _version(path)
         self.is_read = False  # now
-        self.is_told = False  # that it is not there, or not whole
+        self.is_reported = False  # that it is not there, or not whole
         self.malformed = 0  # units that were broken when it was read first
         self.ids: dict[Segment, list[int]] = {}  # of every segment of it, without its own
 
@@ -72,11 +72,11 @@ class WatchedMemory(MemoryIndex):
             if reader.report.is_cut_off or reader.report.skipped[MALFORMED] > file.malformed:
                 raise FormatError(f"{file.path}: is not whole, it may be being written")
         except TmnmtError as error:
-            if not file.is_told:
+            if not file.is_reported:
                 log.warning("%s; what was read of it before is used until it is there", error)
-            file.is_told = True
+            file.is_reported = True
             return
-        file.is_told = False
+        file.is_reported = False
         self._take_over(segments)
 
     def _take_over(self, segments: Iterable[Segment]) -> None:

@@ -100,16 +100,16 @@ def _of_text(
     tokens, theirs = match_tokens(text), match_tokens(src)
     if tokens == theirs:
         return FULL, [], None
-    found = differences(text, src)
-    if found is None:
+    differing = differences(text, src)
+    if differing is None:
         return int(FULL * (1 - match.edits / max(len(tokens), len(theirs), 1)) + SLACK), [], None
-    adapted = adapt(text, match.segment, found)
+    adapted = adapt(text, match.segment, differing)
     reasons = []
-    if found.numbers:
+    if differing.numbers:
         reasons.append(Reason("numbers", 0 if adapted.numbers else -penalties.penalty_numbers))
-    if found.case:
+    if differing.case:
         reasons.append(Reason("case", -penalties.penalty_case))
-    if found.punctuation:
+    if differing.punctuation:
         reasons.append(Reason("punctuation", -penalties.penalty_punctuation))
     return FULL, reasons, adapted
 
@@ -119,7 +119,7 @@ def _of_segment(asked: Asked, segment: Segment, penalties: Penalties) -> list[Re
     off = {
         "codes": asked.codes is not None
         and not alike(inline(asked.codes), inline(segment.src_codes)),
-        "domain": penalties.domain is not None and not _is_of(segment, *penalties.wanted),
+        "domain": penalties.domain is not None and not _is_of(segment, *penalties.domain_asked),
         "machine": made & {*MACHINE} != set(),
         "alignment": made & {*ALIGNMENT} != set(),
         "old": penalties.older_than is not None and segment.changed < penalties.older_than,

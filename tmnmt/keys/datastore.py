@@ -101,11 +101,9 @@ class Datastore:
             here = (positions >= first) & (positions < first + search.files.positions)
             at, files = positions[here] - first, search.files
             pairs = search.pairs(at)
-            entries.contexts[here], entries.hiddens[here], entries.ids[here] = (
-                files.contexts[at],
-                files.hiddens[at],
-                files.ids[at],
-            )
+            entries.contexts[here] = files.contexts[at]
+            entries.hiddens[here] = files.hiddens[at]
+            entries.ids[here] = files.ids[at]
             entries.before[here] = np.where(
                 search.starts(pairs) == at, -1, files.ids[np.maximum(at - 1, 0)]
             )

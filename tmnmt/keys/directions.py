@@ -1,5 +1,5 @@
-"""What keys are found by: context and state of a position side by side, each of length 1, seen
-along the directions that tell words apart best.
+"""What keys are found by: context and hidden state of a position side by side, each of length 1,
+seen along the directions that tell words apart best.
 
     v = [c / |c|; s / |s|] U    U (l + d, n): n = 64 at most, or l + d
     D = |v - v'|^2              of a query and a key
@@ -63,10 +63,10 @@ class Directions:
         path = files.folder / DIRECTIONS_FILE
         if not path.exists():
             raise MemoryIndexError(f"{path}: is missing; run tmnmt keys again")
-        found = _read(path)
-        if found.matrix.shape[0] != files.header.context_size + files.header.hidden_size:
+        directions = _read(path)
+        if directions.matrix.shape[0] != files.header.context_size + files.header.hidden_size:
             raise _damaged(path)
-        return found
+        return directions
 
 
 class Seen:

@@ -47,10 +47,8 @@ LEAST: dict[Kind, int] = {
 }  # keys; FAISS wants 39 a centroid
 SAMPLE_A_LIST = 64  # keys that a list's centroid is trained on
 PROBES = 8  # lists searched for a query
-EF_CONSTRUCTION, EF_SEARCH = (
-    80,
-    96,
-)  # candidates kept while the graph is made, and while it is searched
+EF_CONSTRUCTION = 80  # candidates kept while the graph is made
+EF_SEARCH = 96  # and while it is searched
 LINKS = 32  # of a key in the graph
 ADDED = 1 << 13  # keys at a time, between two signs of progress
 CHECKED = 1 << 24  # bytes at a time
@@ -215,7 +213,8 @@ def check_faiss(index_dir: Path) -> None:
 
 
 def _check(path: Path) -> None:
-    size, checksum = path.stat().st_size - CHECKSUM_BYTES, 0
+    size = path.stat().st_size - CHECKSUM_BYTES
+    checksum = 0
     with path.open("rb") as file:
         for at in range(0, size, CHECKED):
             checksum = zlib.crc32(file.read(min(CHECKED, size - at)), checksum)

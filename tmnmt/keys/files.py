@@ -324,7 +324,8 @@ def _read_records(folder: Path) -> tuple[Array, int]:
         )
     raw = path.read_bytes() if path.exists() else b""
     content = raw.rstrip(b"\0")
-    blocks, at = [np.zeros(0, RECORD)], 0
+    blocks = [np.zeros(0, RECORD)]
+    at = 0
     while at + _FRAME.itemsize <= len(content):
         start = at + _FRAME.itemsize
         count, checksum, _ = np.frombuffer(content, _FRAME, 1, at)[0].tolist()

@@ -96,7 +96,8 @@ def _rotation(size: int) -> Array:
     then Hadamard's matrix, in blocks whose sizes are powers of two."""
     parts = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     signs = np.where(parts >> np.uint64(40) & np.uint64(1), 1, -1).astype(np.float32)
-    matrix, at = np.zeros((size, size), np.float32), 0
+    matrix = np.zeros((size, size), np.float32)
+    at = 0
     while at < size:
         block = np.ones((1, 1), np.float32)
         while 2 * len(block) <= size - at:

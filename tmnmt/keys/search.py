@@ -1,5 +1,5 @@
-"""Searching all keys of a memory: the positions nearest to a query, context and state of a step, as
-`directions.py` measures it."""
+"""Searching all keys of a memory: the positions nearest to a query, context and hidden state of a
+step, as `directions.py` measures it."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ class KeySearch:
         positions = np.full((len(queries), k), -1, np.int64)
         left, size = np.arange(len(queries)), k
         while len(left):
-            found_scores, nearest = self.nearest(queries[left], size)
+            nearest_scores, nearest = self.nearest(queries[left], size)
             alive = self._alive(nearest, known)
             first = np.argsort(~alive, axis=1, kind="stable")[:, :k]  # those that are alive
             there = np.take_along_axis(alive, first, 1)
             scores[left, : first.shape[1]] = np.where(
-                there, np.take_along_axis(found_scores, first, 1), -np.inf
+                there, np.take_along_axis(nearest_scores, first, 1), -np.inf
             )
             positions[left, : first.shape[1]] = np.where(
                 there, np.take_along_axis(nearest, first, 1), -1
@@ -175,8 +175,8 @@ def flat(keys: Array, queries: Array, k: int) -> tuple[Array, Array]:
     own = np.square(queries).sum(1, keepdims=True)
     rows = max(1024, min(BLOCK, (1 << 26) // max(1, len(queries))))  # at most 256 MB of scores
     for at in range(0, len(keys), rows):
-        some = keys[at : at + rows]
-        block = 2 * queries @ some.T - np.square(some).sum(1) - own  # (n, rows)
+        block_keys = keys[at : at + rows]
+        block = 2 * queries @ block_keys.T - np.square(block_keys).sum(1) - own  # (n, rows)
         np.minimum(block, 0, out=block)
         top = (
             np.argpartition(block, -k, 1)[:, -k:]

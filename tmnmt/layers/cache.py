@@ -101,7 +101,8 @@ class Matched(NamedTuple):
         which is 1 where c k is the match and the slot was written at c; log sum exp of the energies
         / |c|^2; max P_m; sum P_m g. Beside an empty slot the last two are of the P_m that leave it
         its share."""
-        square, shares = vecdot(context, context).clamp_min(SMALL), [self.weights.amax(-1)]
+        square = vecdot(context, context).clamp_min(SMALL)
+        shares = [self.weights.amax(-1)]
         if self.follows is not None:
             shares.append(vecdot(self.weights, self.follows))
         if self.meant is not None:
@@ -199,7 +200,8 @@ class SessionCache(MemoryLayer[Positions]):
 
     def laid_out(self, slots: Slots, embed: Embed) -> Positions:
         """The slots with all that no step changes, one row a sentence: what is blended of every
-        slot. Slots may be as `slots_of` gives them, or, where K learns, contexts and states."""
+        slot. Slots may be as `slots_of` gives them, or, where K learns, contexts and hidden
+        states."""
         if self.K is not None and slots.values.shape[-1]:
             keys, values = self.slots_of(slots.keys, slots.values)
             slots = replace(slots, keys=keys, values=values)
@@ -263,7 +265,8 @@ class SessionCache(MemoryLayer[Positions]):
     def matched(self, prev: Tensor, hidden: Tensor, context: Tensor, ready: Positions) -> Matched:
         """How the slots match for y_{t-1} (R',), s (R', d) and c (R', l) of the rows with a filled
         cache."""
-        view, follows = ready.view, None
+        view = ready.view
+        follows = None
         scores = energy = self.scores(hidden, context, ready)
         if self.kappa is not None:
             follows = (view.before == prev[:, None]).to(scores.dtype)
@@ -271,7 +274,8 @@ class SessionCache(MemoryLayer[Positions]):
         if view.mask is not None:
             energy = energy.masked_fill(~view.mask, -torch.inf)
         weights = energy.softmax(-1)
-        level, meant = energy.amax(-1) - weights.amax(-1).log(), None
+        level = energy.amax(-1) - weights.amax(-1).log()
+        meant = None
         if self.empty is not None:
             least, steep = self.empty  # a and b
             meant = STEEP * steep * (self.likeness(weights, hidden, context, ready) - least)
@@ -312,9 +316,9 @@ class SessionCache(MemoryLayer[Positions]):
 class CacheContents:
     """The slots of one document, at most `size` (0: nothing is ever kept), in fp32.
 
-    Keys of size l and values of size d are contexts and states, or what `SessionCache.slots_of`
-    makes of them. With `overwrite` off a repeated word takes a slot of its own (Tu et al., table
-    3)."""
+    Keys of size l and values of size d are contexts and hidden states, or what
+    `SessionCache.slots_of` makes of them. With `overwrite` off a repeated word takes a slot of its
+    own (Tu et al., table 3)."""
 
     def __init__(
         self,
@@ -428,7 +432,8 @@ class CacheContents:
                     t: 0.5
                 }
             else:
-                old_shares[slot], shares[slot] = 0.0, {t: 1.0}
+                old_shares[slot] = 0.0
+                shares[slot] = {t: 1.0}
         if shares:
             self._ids[:, list(said)] = torch.tensor(list(said.values()), device=self._ids.device).T
             self._blend(old_shares, shares, keys.detach(), values.detach())

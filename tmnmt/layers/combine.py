@@ -84,7 +84,9 @@ class MemoryLayers(nn.Module):
         self, tm: TranslationMemory | None = None, cache: SessionCache | None = None
     ) -> None:
         super().__init__()
-        self.tm, self.cache, self.knn = tm, cache, Interpolation()
+        self.tm = tm
+        self.cache = cache
+        self.knn = Interpolation()
 
     @property
     def layers(self) -> dict[str, MemoryLayer[Any]]:
@@ -200,13 +202,13 @@ class MemoryLayers(nn.Module):
 
     @classmethod
     def load(cls, path: Path, base: Backbone, device: torch.device | str = "cpu") -> MemoryLayers:
-        """The memories in memory.safetensors, in fp32 and evaluation mode; which there are is read
+        """The layers in memory.safetensors, in fp32 and evaluation mode; which there are is read
         from the file.
 
         Raises ModelError when it cannot be read, is of another format, damaged, or made for a base
         of other sizes."""
         config = config_beside(path)
-        limit = 2 * most_bytes(base), "no memories of this base are"
+        limit = 2 * most_bytes(base), "no memory layers of this base are"
         content = (
             read_checked(path, config, *limit) if config is not None else read_regular(path, *limit)
         )
@@ -214,7 +216,7 @@ class MemoryLayers(nn.Module):
             tensors, metadata = unpacked(content)
             if "format" not in metadata or "kinds" not in metadata:
                 raise ModelError(
-                    f"{path}: no memory file of tmnmt (which says its format, and what memories "
+                    f"{path}: no memory file of tmnmt (which says its format, and what layers "
                     "it holds)"
                 )
             if metadata["format"] not in READ:

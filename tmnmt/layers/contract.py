@@ -84,7 +84,7 @@ class Read(Generic[R]):
     weights: Tensor  # (R, P) P_m, q, or p_knn
     gate: Tensor | None = None  # (R, d) or (R, 1) of what was fused; None: nothing was
     words: Words | None = None  # what is to be mixed in; None: nothing
-    found: Tensor | None = None  # (R, k) where neighbours stand: the last k of the weights
+    positions: Tensor | None = None  # (R, k) where neighbours stand: the last k of the weights
 
     @property
     def opened(self) -> Tensor:

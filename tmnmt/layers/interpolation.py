@@ -25,5 +25,5 @@ class Interpolation(MemoryLayer[Voters]):
     def mix(self, at: At, log_probs: Tensor, read: Read[Voters]) -> tuple[Tensor, Read[Voters]]:
         votes = read.ready.vote(at.hidden, at.context, log_probs)
         words = Words(votes.ids, first_of(votes.ids), votes.logit)
-        read = Read(read.ready, votes.weights, words=words, found=votes.positions)
+        read = Read(read.ready, votes.weights, words=words, positions=votes.positions)
         return super().mix(at, log_probs, read)

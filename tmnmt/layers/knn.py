@@ -59,8 +59,9 @@ def nearest(
     distances = np.full((len(queries), k), np.inf, np.float32)
     positions = np.full((len(queries), k), -1, np.int64)
     if len(rows):
-        scores, found = datastore.search(queries[rows], k)
-        distances[rows, : found.shape[1]], positions[rows, : found.shape[1]] = -scores, found
+        scores, places = datastore.search(queries[rows], k)
+        distances[rows, : places.shape[1]] = -scores
+        positions[rows, : places.shape[1]] = places
     ids = datastore.words(positions)
     return Nearest(*(torch.from_numpy(x).to(context.device) for x in (distances, ids, positions)))
 

@@ -162,7 +162,7 @@ class PairsReady:
         return replace(self, coverage=coverage, last=q)
 
     @property
-    def found(self) -> Tensor | None:
+    def neighbour_positions(self) -> Tensor | None:
         """Where the neighbours stand; None: there are none."""
         return None
 
@@ -187,7 +187,7 @@ class NeighboursReady:
 
     reordered = rows
 
-    def at(self, tm: TranslationMemory, context: Tensor, hidden: Tensor) -> PairsFound:
+    def at(self, tm: TranslationMemory, context: Tensor, hidden: Tensor) -> PairsWithNeighbours:
         """What a step at c (R, l) and s (R, d) reads: the pairs, and the neighbours behind them."""
         near = self.near
         neighbours, new = near.asked.find(context, hidden, near.sentence)
@@ -197,7 +197,7 @@ class NeighboursReady:
             said = tm.said(new, self.embed)
         if self.said is not None:
             said = torch.cat([self.said[near.sentence], said], 1)
-        return PairsFound(
+        return PairsWithNeighbours(
             positions=tm.positions(
                 pairs, said, torch.cat([pairs.hiddens, pairs.marks], -1)
             ).compact(),
@@ -211,7 +211,7 @@ class NeighboursReady:
 
 
 @dataclass(frozen=True)
-class PairsFound(PairsReady):
+class PairsWithNeighbours(PairsReady):
     """Of one step: the pairs, and the neighbours (R, k) that it has found behind them."""
 
     neighbours: Tensor
@@ -223,7 +223,7 @@ class PairsFound(PairsReady):
         return replace(self.of, coverage=coverage[:, :pairs], last=q[:, :pairs], near=near)
 
     @property
-    def found(self) -> Tensor:
+    def neighbour_positions(self) -> Tensor:
         return self.neighbours
 
 
@@ -396,7 +396,9 @@ class TranslationMemory(MemoryLayer[TMReady]):
         """Fusion blends z~ into h (eq. 8); of copying, what is to be mixed in (eq. 6, 7). What was
         used is, with both, what was copied."""
         seen = ready.at(self, at.context, at.hidden)
-        view, gate, words = seen.positions.view, None, None
+        view = seen.positions.view
+        gate = None
+        words = None
         raw, context = view.pick(at.hidden), view.pick(at.context)
         read = self.read(view.pick(at.prev), raw, context, seen)
         q = view.put(read.q)
@@ -412,7 +414,7 @@ class TranslationMemory(MemoryLayer[TMReady]):
             logit = view.put(copy_logit(seen.copy, raw, context, read), -torch.inf)
             words, used = Words(view.ids, view.first, logit), torch.sigmoid(logit)
         after = seen.after(self.coverage.after(seen.coverage, used, q), q)
-        return hidden, Read(after, q, gate, words, seen.found)
+        return hidden, Read(after, q, gate, words, seen.neighbour_positions)
 
     def read(self, prev: Tensor, hidden: Tensor, context: Tensor, ready: PairsReady) -> Reading:
         """What the rows with pairs (R',), (R', d), (R', l) read from them."""
@@ -444,10 +446,8 @@ class TranslationMemory(MemoryLayer[TMReady]):
         signs = self._signs(scores, hiddens, contexts, follows, pairs)
         worth = self.worth(pairs)
         preferred = self.prefer(scores, worth[:, None] if worth is not None else None, follows)
-        before, projected = (
-            gate.before(contexts, hiddens),
-            gate.value(pairs.hiddens),
-        )  # (B, T, 128), (B, P, 128)
+        before = gate.before(contexts, hiddens)  # (B, T, 128)
+        projected = gate.value(pairs.hiddens)  # (B, P, 128)
         coverage = scores.new_zeros(*pairs.ids.shape, self.coverage.width)
         nothing = coverage.new_zeros(len(coverage), 0)
         q: list[Tensor] = []

@@ -41,7 +41,7 @@ class LayerTrace:
     fused: Part | None  # into the state: p is the read-out after it; None: nothing
     mixed: Part | None  # into the probabilities: p is that of its words; None: nothing
     # (R, k), or (k,): where the neighbours, the last k of the weights, stand in the datastore
-    found: Tensor | None
+    positions: Tensor | None
 
     def at(self, rows: Tensor, words: Tensor) -> LayerTrace:
         fused = self.fused and self.fused.at(rows, words)
@@ -52,7 +52,7 @@ class LayerTrace:
             weights=self.weights[row].cpu(),
             fused=self.fused and self.fused.chosen(candidate),
             mixed=self.mixed and self.mixed.chosen(candidate),
-            found=self.found[row].cpu() if self.found is not None else None,
+            positions=self.positions[row].cpu() if self.positions is not None else None,
         )
 
 
@@ -98,4 +98,4 @@ def _layer(read: Read[Any], after: Tensor, p_gen: Tensor) -> LayerTrace:
     if read.words is not None:
         p = torch.zeros_like(p_gen).scatter_add(1, read.words.ids, read.weights)
         mixed = Part(p, torch.sigmoid(read.words.logit))
-    return LayerTrace(read.weights, fused, mixed, read.found)
+    return LayerTrace(read.weights, fused, mixed, read.positions)

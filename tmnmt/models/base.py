@@ -41,7 +41,7 @@ S = TypeVar("S", default=Any)  # a decoder's state
 
 
 class Backbone(nn.Module, ABC, Generic[E, S]):
-    """A translation model that carries memories. Law: `step` repeated over a target equals
+    """A translation model that carries memory layers. Law: `step` repeated over a target equals
     `forced`, to 1e-5."""
 
     hidden_size: int  # d

@@ -112,12 +112,12 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
         self, layer: LinearAssociativeUnit, x: Tensor, mask: Tensor, backwards: bool
     ) -> Tensor:
         """The layer's states (B, S, d) along x (B, S, .), 0 behind a source."""
-        state, found = x.new_zeros(len(x), self.hidden_size), []
+        state, states = x.new_zeros(len(x), self.hidden_size), []
         steps = list(zip(layer.read(x).unbind(1), mask.to(x.dtype).unbind(1), strict=True))
         for read, real in reversed(steps) if backwards else steps:
             state = torch.lerp(state, layer.step(read, state), real[:, None])
-            found.append(state)
-        return torch.stack(found[::-1] if backwards else found, 1) * mask[..., None]
+            states.append(state)
+        return torch.stack(states[::-1] if backwards else states, 1) * mask[..., None]
 
     def annotations(self, encoded: Annotations) -> Tensor:
         return encoded.values
@@ -190,8 +190,8 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
 
     def limited_to(self, words: Tensor) -> DeepLAU:
         same = copy.copy(self)
-        some = product(self.embedding.weight.detach()[words], self.output_bias.detach()[words])
-        same.output = limited(some, words, self.vocab_size)
+        output = product(self.embedding.weight.detach()[words], self.output_bias.detach()[words])
+        same.output = limited(output, words, self.vocab_size)
         return same
 
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:

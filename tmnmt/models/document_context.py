@@ -101,8 +101,8 @@ class Attended(ContextNetwork):
         there = [row for row, sentences in enumerate(before) if sentences]
         words, lengths = _embedded(embed, [before[row][0] for row in there], self.vector.device)
         packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
-        found, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True)
-        states, rows = _rows(found, there, len(before))
+        annotations, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True)
+        states, rows = _rows(annotations, there, len(before))
         real = torch.ones(len(before), dtype=torch.long, device=states.device)
         real = real.index_copy(0, rows, lengths.to(states.device))
         mask = torch.arange(states.shape[1], device=states.device) < real[:, None]
@@ -177,15 +177,15 @@ def _last(network: nn.GRU, x: Tensor, lengths: Tensor) -> Tensor:
     return last
 
 
-def _rows(found: Tensor, there: Sequence[int], count: int) -> tuple[Tensor, Tensor]:
+def _rows(read: Tensor, there: Sequence[int], count: int) -> tuple[Tensor, Tensor]:
     """`count` rows of which those that are there have been found, the others 0; and where."""
-    rows = torch.tensor(there, device=found.device)
-    return found.new_zeros(count, *found.shape[1:]).index_copy(0, rows, found), rows
+    rows = torch.tensor(there, device=read.device)
+    return read.new_zeros(count, *read.shape[1:]).index_copy(0, rows, read), rows
 
 
-def _for_beam(found: Tensor, rows: int) -> Tensor:
+def _for_beam(read: Tensor, rows: int) -> Tensor:
     """(B, .) for R rows, K consecutive ones each."""
-    return found[:, None].expand(-1, rows // len(found), -1).flatten(0, 1)
+    return read[:, None].expand(-1, rows // len(read), -1).flatten(0, 1)
 
 
 FORMS: dict[ContextForm, Callable[[ContextKind, Sizes], ContextNetwork]] = {

@@ -1,6 +1,6 @@
 """The model folder: config.toml, base.safetensors, spm.model, reference.safetensors where there is
 a reference network, context.safetensors where there is a context network, memory.safetensors once
-memories are trained, and shortlist.safetensors once one is made.
+memory layers are trained, and shortlist.safetensors once one is made.
 
 Nothing is unpickled. The model's hash covers base, vocabulary and the network beside the base: keys
 and caches are bound to it.

@@ -117,22 +117,22 @@ def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
     )
     weights = _weights(folder)
 
-    def found(*names: str) -> Tensor:
+    def tensor_of(*names: str) -> Tensor:
         for name in names:
             if name in weights:
                 return weights[name].float()
         raise ModelError(f"{folder}: the weights have no {names[0]}")
 
     tied = config.get("tie_word_embeddings", True)
-    tables = {"embedding": found("model.decoder.embed_tokens.weight", "model.shared.weight")}
-    of_source = found("model.encoder.embed_tokens.weight", "model.shared.weight")
+    tables = {"embedding": tensor_of("model.decoder.embed_tokens.weight", "model.shared.weight")}
+    of_source = tensor_of("model.encoder.embed_tokens.weight", "model.shared.weight")
     if not shared or not torch.equal(of_source, tables["embedding"]):
         tables["source"] = of_source
     if not tied:
-        tables["output"] = found("lm_head.weight")
+        tables["output"] = tensor_of("lm_head.weight")
     bias = weights.get("final_logits_bias")
     tensors = _layers(
-        config["encoder_layers"], config["decoder_layers"], _hugging_face_names(found)
+        config["encoder_layers"], config["decoder_layers"], _hugging_face_names(tensor_of)
     )
     return _made(
         folder,

@@ -33,13 +33,13 @@ def product(
     return lambda x: F.linear(x, weight, bias)
 
 
-def limited(some: Product, words: Tensor, size: int) -> Product:
+def limited(full: Product, words: Tensor, size: int) -> Product:
     """A product with `words` (n,) of a table as one with all `size`: -inf for the others."""
 
     def over_all(x: Tensor) -> Tensor:
-        found = some(x)
-        every = found.new_full((*found.shape[:-1], size), -torch.inf)
-        return every.index_copy_(-1, words, found)
+        scores = full(x)
+        every = scores.new_full((*scores.shape[:-1], size), -torch.inf)
+        return every.index_copy_(-1, words, scores)
 
     return over_all
 

@@ -83,8 +83,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
 
     def limited_to(self, words: Tensor) -> FastRNNsearch:
         same, model = copy.copy(self), self.model
-        some = self._product(model.embedding.weight[words], model.output_bias[words])
-        same.output = limited(some, words, self.vocab_size)
+        output = self._product(model.embedding.weight[words], model.output_bias[words])
+        same.output = limited(output, words, self.vocab_size)
         return same
 
     def annotations(self, encoded: Annotations) -> Tensor:
@@ -150,10 +150,10 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         return contexts * real, hiddens * real
 
     def alphas(self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None) -> Tensor:
-        found = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
+        alphas = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
         for t, rows, *_, alpha in self._along(encoded, tgt, inject):
-            found[rows, t] = alpha[:, 0]
-        return found
+            alphas[rows, t] = alpha[:, 0]
+        return alphas
 
     def _along(
         self, encoded: Annotations, tgt: Tensor, inject: Inject | None

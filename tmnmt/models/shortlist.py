@@ -43,8 +43,8 @@ class Shortlist:
         read = torch.tensor(sorted(set(sources)), dtype=torch.int64)
         lists = [self.of_source[read].flatten(), self.always, *(ids.flatten() for ids in others)]
         every = torch.cat([*lists, read] if self.shared else lists)
-        found: Tensor = cast(Any, every).unique()
-        return found[(found >= FIRST) | (found == EOS)]
+        words: Tensor = cast(Any, every).unique()
+        return words[(words >= FIRST) | (words == EOS)]
 
     def save(self, folder: Path) -> None:
         """Writes it to a model folder."""

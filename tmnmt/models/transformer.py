@@ -176,8 +176,8 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
 
     def limited_to(self, words: Tensor) -> Transformer:
         same = copy.copy(self)
-        some = limited(self._output(words), words, self.vocab_size)
-        same.products = {**(self.products or {}), None: some}
+        output = limited(self._output(words), words, self.vocab_size)
+        same.products = {**(self.products or {}), None: output}
         return same
 
     def _output(self, words: Tensor | slice) -> Product:

@@ -74,7 +74,7 @@ class _Elsewhere:
         if status == 405:
             refused = Refused(405, "wrong_method", "this address has other methods")
         begins = _first(request.scope["path"])
-        found = [
+        hosts = [
             dialect
             for dialect in self._dialects
             for prefix in dialect.prefixes
@@ -82,7 +82,7 @@ class _Elsewhere:
         ]
         self._service.counts["requests", "", str(refused.status)] += 1
         headers = error.headers if isinstance(error, HTTPException) else None
-        return _refusal((found or [OWN])[0], refused, headers)
+        return _refusal((hosts or [OWN])[0], refused, headers)
 
 
 def _first(path: str) -> str:
@@ -142,8 +142,8 @@ class _Endpoint:
             if not work.done():
                 work.cancel()
                 await asyncio.wait((work,))
-        found = work.result()
-        return found if isinstance(found, Response) else Written(found)
+        answer = work.result()
+        return answer if isinstance(answer, Response) else Written(answer)
 
     def _failed(self, error: Exception) -> Refused:
         """What the client hears of a failure; what it is about is in the log, without texts."""
@@ -196,9 +196,9 @@ def _refusal(
     dialect: Dialect, refused: Refused, headers: Mapping[str, str] | None = None
 ) -> Response:
     status, body = dialect.refusal(refused)
-    told = dict(headers or {})
+    own = dict(headers or {})
     if refused.retry_after:
-        told["Retry-After"] = str(refused.retry_after)
+        own["Retry-After"] = str(refused.retry_after)
     if status == 401:
-        told["WWW-Authenticate"] = "Bearer"
-    return Written(body, status, told)
+        own["WWW-Authenticate"] = "Bearer"
+    return Written(body, status, own)

@@ -56,9 +56,9 @@ class Asked:
             return word.strip()
         if scheme.lower() == "basic":
             return _password(word)
-        found: list[Any] = [self.headers.get(name, "") for name in _HEADERS]
-        found += [self.values.get(name) for name in ("api_key", "key")]
-        return next((one for one in found if isinstance(one, str) and one), "")
+        parts: list[Any] = [self.headers.get(name, "") for name in _HEADERS]
+        parts += [self.values.get(name) for name in ("api_key", "key")]
+        return next((one for one in parts if isinstance(one, str) and one), "")
 
 
 def _password(word: str) -> str:
@@ -150,19 +150,19 @@ def _parts(text: str, kind: str) -> dict[str, Any]:
         raise wrong("the body is no form in parts")
     if len(parts) > _MOST_FIELDS:
         raise Refused(413, "too_large", f"a form may have {_MOST_FIELDS:,} fields")
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for part in parts:
         head, _, value = part.partition("\r\n\r\n")
         name = _PART.search(head)
         if name is None:
             raise wrong("a part of the form has no name")
-        found[name[1]] = value
-    return found
+        fields[name[1]] = value
+    return fields
 
 
 def _form(text: str) -> dict[str, Any]:
     """Raises Refused for what is no UTF-8, or has too many fields."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     try:
         pairs = parse_qsl(
             text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
@@ -172,11 +172,11 @@ def _form(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise Refused(413, "too_large", f"a form may have {_MOST_FIELDS:,} fields") from error
     for name, value in pairs:
-        if name not in found:
-            found[name] = value
+        if name not in fields:
+            fields[name] = value
         else:
-            found[name] = [
-                *(found[name] if isinstance(found[name], list) else [found[name]]),
+            fields[name] = [
+                *(fields[name] if isinstance(fields[name], list) else [fields[name]]),
                 value,
             ]
-    return found
+    return fields

@@ -128,13 +128,13 @@ class Database:
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a query finds."""
-        with self._reading, _told():
+        with self._reading, _as_server_error():
             return self._read.execute(query, values).fetchall()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Queries that see one state."""
-        with self._reading, _told():
+        with self._reading, _as_server_error():
             self._read.execute("BEGIN")
             try:
                 yield self._read
@@ -144,7 +144,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All that is changed in the block is on disk when it ends, or nothing is."""
-        with self._writing, _told():
+        with self._writing, _as_server_error():
             self._write.execute("BEGIN IMMEDIATE")
             try:
                 yield self._write
@@ -169,7 +169,7 @@ class Database:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _as_server_error() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:

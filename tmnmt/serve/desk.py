@@ -50,8 +50,8 @@ async def concordance(service: Service, asked: Asked) -> Any:
     except UsageError as error:
         raise wrong(str(error)) from error
     service.counts["searches",] += 1
-    found = await service.in_thread(lambda: standing(memory, phrase, fields["k"]))
-    return {"query": phrase.text, "in": phrase.side, "matches": list(map(_occurrence, found))}
+    occurrences = await service.in_thread(lambda: standing(memory, phrase, fields["k"]))
+    return {"query": phrase.text, "in": phrase.side, "matches": list(map(_occurrence, occurrences))}
 
 
 def _occurrence(one: Occurrence) -> dict[str, Any]:

@@ -70,10 +70,10 @@ def segments(sent: Sent) -> dict[str, Any]:
     "problem"}]}: texts as XML with short tags (`tmnmt.serve.tagged`). Raises Refused for what is no
     such file, or is of other languages."""
     with _opened(sent) as document:
-        found = document.units()
-        if len(found) > MOST:
+        units = document.units()
+        if len(units) > MOST:
             raise Refused(413, "too_large", f"a document may have {MOST:,} segments")
-        return {"kind": document.kind, "segments": [_record(*one) for one in found]}
+        return {"kind": document.kind, "segments": [_record(*one) for one in units]}
 
 
 def filled(sent: Sent, targets: Sequence[str]) -> bytes:

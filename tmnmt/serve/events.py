@@ -11,7 +11,7 @@ from typing import Any
 from starlette.responses import StreamingResponse
 
 from tmnmt.errors import TmnmtError
-from tmnmt.serve.jobs import TOLD, Job
+from tmnmt.serve.jobs import NOTED, Job
 from tmnmt.serve.refused import Refused
 
 MEDIA_TYPE = "text/event-stream"
@@ -51,17 +51,17 @@ async def of_job(
 ) -> AsyncIterator[str]:
     """progress, whenever it is further; then done or failed. `look`: the job as it stands. Raises
     Refused where nobody can say any more, or where the server is not open any more."""
-    told, last = None, time.monotonic()
+    written, last = None, time.monotonic()
     while True:
-        if job.record != told:
-            told, last = job.record, time.monotonic()
-            yield event(job.state if job.has_ended else "progress", told)
+        if job.record != written:
+            written, last = job.record, time.monotonic()
+            yield event(job.state if job.has_ended else "progress", written)
         if job.has_ended:
             return
         if time.monotonic() - last > QUIET:
             last = time.monotonic()
             yield _STAYS
-        await asyncio.sleep(TOLD)
+        await asyncio.sleep(NOTED)
         if not is_open():
             raise _STOPPING
         try:

@@ -116,13 +116,13 @@ def read(values: Mapping[str, Any], table: Sequence[Field], strict: bool = True)
     names = [field.name for field in table]
     if strict and set(values) - {*names}:
         raise wrong(f"the fields are {', '.join(names)}" if names else "there are no fields here")
-    found = {}
+    checked = {}
     for field in table:
         value = values.get(field.name)
         if value is None and field.needed:
             raise wrong(f"{field.name} is needed: {field.allowed}")
-        found[field.name] = field.default if value is None else field.read(value)
-    return found
+        checked[field.name] = field.default if value is None else field.read(value)
+    return checked
 
 
 def object_schema(table: Sequence[Field]) -> dict[str, Any]:

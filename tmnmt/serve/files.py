@@ -80,9 +80,9 @@ def document_through(
         done = 0
         for texts in documents:
             left = iter(texts)
-            while some := list(islice(left, AT_ONCE)):
-                yield from translated(some)
-                done += len(some)
+            while together := list(islice(left, AT_ONCE)):
+                yield from translated(together)
+                done += len(together)
                 advance(done, total)
 
     every = list(finished(file, overwrite, through))
@@ -95,5 +95,5 @@ def document_through(
         if one.problem or one.unit.problem
     ]
     filled = sum(one is not None for one in fillings)
-    told = {"segments": len(every), "translated": filled, "left": left[:NAMED]}
-    return told, to.getvalue()
+    counts = {"segments": len(every), "translated": filled, "left": left[:NAMED]}
+    return counts, to.getvalue()

@@ -24,7 +24,7 @@ WORKERS = 2
 MOST = 100  # of one tenant that are kept
 KEPT = 24 * 3600.0  # seconds
 SILENT = 600.0  # seconds after which the process of a job is taken to have ended
-TOLD = 0.5  # seconds between two notes of how far it is
+NOTED = 0.5  # seconds between two notes of how far it is
 
 State = Literal["awaiting", "waiting", "working", "done", "failed"]
 Advance = Callable[[int, int | None], None]  # done, and of how many where that is known
@@ -39,8 +39,8 @@ class _Stopped(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """`given`: what it is about. `told`: what came of it; of a failed one "error". `done`, `total`:
-    units, or bytes, that it is through with, and all."""
+    """`given`: what it is about. `result`: what came of it; of a failed one "error". `done`,
+    `total`: units, or bytes, that it is through with, and all."""
 
     id: str
     kind: str
@@ -48,7 +48,7 @@ class Job:
     state: State
     done: int
     total: int | None
-    told: Mapping[str, Any]
+    result: Mapping[str, Any]
     has_file: bool
     changed: float
 
@@ -60,7 +60,7 @@ class Job:
     def record(self) -> dict[str, Any]:
         """As the own interface writes it."""
         names = ("id", "kind", "state", "done", "total")
-        return {name: getattr(self, name) for name in names} | {**self.given, **self.told}
+        return {name: getattr(self, name) for name in names} | {**self.given, **self.result}
 
 
 class Jobs:
@@ -101,9 +101,9 @@ class Jobs:
         rows = self._database.rows(query, id, tenant, tenant)
         if not rows:
             raise unknown("there is no such job")
-        id, kind, given, state, done, total, told, has_file, changed = rows[0]
+        id, kind, given, state, done, total, result, has_file, changed = rows[0]
         if state in ("waiting", "working") and time.time() - changed > SILENT:
-            state, told = "failed", json.dumps({"error": "the server that did it was stopped"})
+            state, result = "failed", json.dumps({"error": "the server that did it was stopped"})
         return Job(
             id,
             kind,
@@ -111,7 +111,7 @@ class Jobs:
             state,
             done,
             total,
-            json.loads(told),
+            json.loads(result),
             bool(has_file),
             changed,
         )
@@ -144,28 +144,28 @@ class Jobs:
             raise Refused(503, "stopping", "the server is stopping", 5) from error
 
     def _do(self, id: str, content: bytes, name: str, work: Work) -> None:
-        told, made, state = dict[str, Any](), None, "failed"
+        result, made, state = dict[str, Any](), None, "failed"
         try:
             with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
                 path = Path(folder) / f"{id}{ending(name)}"
                 path.write_bytes(content)
                 try:
                     self._advance(id, 0, None)
-                    found, made = work(path, _Often(lambda *at: self._advance(id, *at)))
-                    told, state = dict(found), "done"
+                    counts, made = work(path, _Often(lambda *at: self._advance(id, *at)))
+                    result, state = dict(counts), "done"
                 except TmnmtError as error:
-                    told["error"] = _said(error, path)
+                    result["error"] = _said(error, path)
         except Refused as refused:
-            told["error"] = refused.message
+            result["error"] = refused.message
         except _Stopped:
-            told["error"] = "the server was stopped"
+            result["error"] = "the server was stopped"
         except Exception as error:
             log.error("job: %s", type(error).__name__)
-            told["error"] = "the server failed; its log says where"
+            result["error"] = "the server failed; its log says where"
         self._database.write(
             "UPDATE job SET state = ?, told = ?, made = ?, changed = ? WHERE id = ?",
             state,
-            json.dumps(told),
+            json.dumps(result),
             made,
             time.time(),
             id,
@@ -185,7 +185,7 @@ class _Often:
         self._note, self._last = note, time.monotonic()
 
     def __call__(self, done: int, total: int | None) -> None:
-        if time.monotonic() - self._last >= TOLD:
+        if time.monotonic() - self._last >= NOTED:
             self._last = time.monotonic()
             self._note(done, total)
 

@@ -72,10 +72,10 @@ class Keys:
     def caller(self, key: str) -> Caller:
         """Raises Refused for a key that there is not. All are compared, each in constant time."""
         given = hashlib.sha256(key[:_LONGEST].encode("utf-8", "replace")).digest()
-        found = [c for digest, c in self._callers if hmac.compare_digest(digest, given)]
-        if not found:
+        callers = [c for digest, c in self._callers if hmac.compare_digest(digest, given)]
+        if not callers:
             raise Refused(401, "no_key", "a key is needed, and this is none")
-        return found[0]
+        return callers[0]
 
     @classmethod
     def load(cls, path: Path) -> Keys:
@@ -165,9 +165,9 @@ def new_key(
     """A new key, whose hash is added to the file, which is made at need, for its owner alone.
     Raises DataError for what the file cannot hold."""
     key = secrets.token_urlsafe(32)
-    told = {"name": name, "sha256": hashlib.sha256(key.encode()).hexdigest(), "role": role}
-    told |= {"tenant": tenant} if tenant is not None else {}
-    entry: dict[str, Any] = {**told, "memories": list(memories), "terms": list(terms)}
+    record = {"name": name, "sha256": hashlib.sha256(key.encode()).hexdigest(), "role": role}
+    record |= {"tenant": tenant} if tenant is not None else {}
+    entry: dict[str, Any] = {**record, "memories": list(memories), "terms": list(terms)}
     _entry(entry, str(path))
     if path.exists() and name in [caller.name for caller in Keys.load(path).callers]:
         raise DataError(f"{path}: there is a key {name} already")

@@ -66,9 +66,9 @@ def nearest(
     asked: tuple[Language, Language], served: Iterable[tuple[tuple[Language, Language], Served]]
 ) -> Sequence[Served]:
     """What serves a pair of languages, nearest first, else in the order given."""
-    found = []
+    pairs = []
     for pair, one in served:
         far = [distance(*both) for both in zip(asked, pair, strict=True)]
         if None not in far:
-            found.append((sum(each or 0 for each in far), one))
-    return [one for _, one in sorted(found, key=lambda each: each[0])]
+            pairs.append((sum(each or 0 for each in far), one))
+    return [one for _, one in sorted(pairs, key=lambda each: each[0])]

@@ -141,10 +141,10 @@ class Memories:
         Refused for a name that is not there, or is of other languages."""
         if names is None:
             return [memory for memory in self.of(caller) if memory.serves(languages)]
-        found = [self.get(name, caller) for name in names]
-        if not all(memory.serves(languages) for memory in found):
+        memories = [self.get(name, caller) for name in names]
+        if not all(memory.serves(languages) for memory in memories):
             raise Refused(400, "wrong_language", "a memory is of other languages")
-        return found
+        return memories
 
     def writable(
         self, name: str | None, languages: tuple[Language, Language], caller: Caller
@@ -167,7 +167,7 @@ class Memories:
         return memories[0]
 
 
-def found(
+def matches_of(
     memories: Sequence[Memory], texts: Sequence[str], k: int, threshold: float
 ) -> list[list[Match]]:
     """For every text its `k` pairs that are worth most, of all these memories."""

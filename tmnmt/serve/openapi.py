@@ -42,10 +42,10 @@ def document(dialect: Dialect) -> dict[str, Any]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    told = " ".join((route.handler.__doc__ or "").split())
+    text = " ".join((route.handler.__doc__ or "").split())
     operation: dict[str, Any] = {
         "operationId": f"{route.method.lower()}{re.sub(r'[^a-z0-9]+', '_', route.path)}".strip("_"),
-        "summary": told,
+        "summary": text,
         "parameters": [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
             for name in re.findall(r"\{(\w+)", route.path)

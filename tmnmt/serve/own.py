@@ -40,7 +40,7 @@ from tmnmt.serve.metrics import exposed
 from tmnmt.serve.openapi import document
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
-from tmnmt.serve.service import Answer, Model, Service, Translated, Wanted
+from tmnmt.serve.service import Answer, Model, Request, Service, Translated
 from tmnmt.serve.sessions import Open
 
 MOST_ADDED = 10_000  # segments of one request
@@ -139,12 +139,12 @@ ADD = (
 )
 
 
-def wanted(values: Mapping[str, Any]) -> Wanted:
+def request_of(values: Mapping[str, Any]) -> Request:
     """A request for a translation. Raises Refused."""
     fields = read(values, TRANSLATE)
     memories = fields["memories"]
     priority = fields["priority"]
-    return Wanted(
+    return Request(
         tuple(fields["texts"]),
         fields["source"],
         fields["target"],
@@ -174,7 +174,7 @@ def _texts(texts: Sequence[Translated]) -> list[dict[str, Any]]:
 
 async def translate(service: Service, asked: Asked) -> Any:
     """Translates texts, with matches, and on demand the origin of every token."""
-    return answered(await service.translate(wanted(asked.body), asked.caller))
+    return answered(await service.translate(request_of(asked.body), asked.caller))
 
 
 async def models(service: Service, asked: Asked) -> Any:
@@ -245,7 +245,7 @@ def segments(given: Sequence[Mapping[str, Any]]) -> list[Segment]:
 async def stream(service: Service, asked: Asked) -> Any:
     """Translates texts and sends each as soon as it is there, as server-sent events: translation
     (index, text, segments) for every text in order, then done; or error."""
-    asks = wanted(asked.body)
+    asks = request_of(asked.body)
     asked.caller.check("translate")
     asks = replace(asks, urgent=bool(asks.urgent))
 
@@ -281,11 +281,11 @@ async def _streamed(
     first = await translated(parts[0])
 
     async def events() -> AsyncIterator[str]:
-        count, some = 0, first
+        count, together = 0, first
         for number, part in enumerate(parts):
             if number:
-                some = await _patiently(partial(translated, part), service.limits.seconds)
-            for one in _texts(some):
+                together = await _patiently(partial(translated, part), service.limits.seconds)
+            for one in _texts(together):
                 yield event("translation", {"index": count, **one})
                 count += 1
         yield event("done", {"model": model.name, "texts": count})
@@ -350,12 +350,12 @@ async def in_session(service: Service, asked: Asked) -> Any:
     }
 
 
-async def _in_session(service: Service, asked: Asked) -> tuple[Open, Wanted]:
+async def _in_session(service: Service, asked: Asked) -> tuple[Open, Request]:
     """The session of the path, and what is to be translated in it. Raises Refused."""
     fields = read(asked.body, IN_SESSION)
     one = await service.session(asked.path["session"], asked.caller)
     given = {"form": fields["format"], "ignored": tuple(fields["ignore_tags"])}
-    return one, Wanted(tuple(fields["texts"]), explain=fields["explain"], **given)
+    return one, Request(tuple(fields["texts"]), explain=fields["explain"], **given)
 
 
 async def complete(service: Service, asked: Asked) -> Any:
@@ -389,8 +389,8 @@ async def alternatives(service: Service, asked: Asked) -> Any:
         follow()
         return session.alternatives(source, prefix, fields["count"])
 
-    some = await service.at_work(model, text, prefix, work)
-    return {"model": model.name, "alternatives": [alternative_record(one) for one in some]}
+    words = await service.at_work(model, text, prefix, work)
+    return {"model": model.name, "alternatives": [alternative_record(one) for one in words]}
 
 
 async def _at_work(
@@ -421,8 +421,8 @@ async def confirm(service: Service, asked: Asked) -> Any:
         raise wrong(str(error)) from error
 
     def confirmed() -> int:
-        told = {name: fields[name] for name in ("suggested", "keys")}
-        service.sessions.confirm(one, source, target, told)
+        feedback = {name: fields[name] for name in ("suggested", "keys")}
+        service.sessions.confirm(one, source, target, feedback)
         return service.sessions.count(one.id)
 
     count = await service.written(confirmed)

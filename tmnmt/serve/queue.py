@@ -77,8 +77,8 @@ class Job:
 
     def read_on(self, count: int) -> None:
         """Opens texts until `count` pieces wait, or none are left."""
-        while len(self.waiting) < count and (found := next(self._left, None)) is not None:
-            source, near = found
+        while len(self.waiting) < count and (following := next(self._left, None)) is not None:
+            source, near = following
             if self._before is None:
                 self._before = self.session.before
             made = self.view.preparation.pieces(source, 0, self._order, before=self._before)
@@ -295,16 +295,16 @@ class Queue:
     def _retrieved(self, batch: Sequence[tuple[Job, Piece]]) -> Iterator[tuple[Job, Piece]]:
         ordered = sorted(batch, key=lambda each: id(each[0].view))
         for _, run in groupby(ordered, key=lambda each: id(each[0].view)):
-            some = list(run)
+            asked = list(run)
             try:
-                pieces = some[0][0].view.retrieve(
-                    [piece for _, piece in some], [job.session for job, _ in some]
+                pieces = asked[0][0].view.retrieve(
+                    [piece for _, piece in asked], [job.session for job, _ in asked]
                 )
             except Exception as error:  # a memory of theirs cannot be searched
-                for job, _ in some:
+                for job, _ in asked:
                     job.fail(error)
                 continue
-            yield from zip([job for job, _ in some], pieces, strict=True)
+            yield from zip([job for job, _ in asked], pieces, strict=True)
 
 
 def _go_together(job: Job, other: Job) -> bool:

@@ -25,10 +25,10 @@ class Reviewed:
     keys: int | None = None
 
     @classmethod
-    def of(cls, done: Done, told: Mapping[str, Any]) -> Reviewed:
-        """A pair and what was told of it, {"suggested", "keys"}."""
+    def of(cls, done: Done, feedback: Mapping[str, Any]) -> Reviewed:
+        """A pair and what came back of it, {"suggested", "keys"}."""
         at = iso_utc(done.changed) or ""
-        return cls(done.src, done.tgt, at, told.get("suggested"), told.get("keys"))
+        return cls(done.src, done.tgt, at, feedback.get("suggested"), feedback.get("keys"))
 
     def record(self) -> dict[str, Any]:
         """With "edits", the least match tokens to be put in, taken out or changed to come from the

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tmnmt.codes.record import Source, Text
-from tmnmt.config.options import Decoding, Search, options_of
+from tmnmt.config.option import options_of
+from tmnmt.config.options import Decoding, Search
 from tmnmt.engine.narrowed import narrowed
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings
@@ -25,7 +26,7 @@ from tmnmt.serve.jobs import Jobs
 from tmnmt.serve.keys import ANYBODY, Caller, Keys
 from tmnmt.serve.languages import Language, language, nearest
 from tmnmt.serve.markup import Form, Markup, markup
-from tmnmt.serve.memories import Memories, Memory, added, found
+from tmnmt.serve.memories import Memories, Memory, added, matches_of
 from tmnmt.serve.queue import Job, Queue
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.sessions import Given, Open, Sessions
@@ -84,7 +85,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Request:
     """A translation that is asked for. `source`, `target`: codes as they came; "": what is served.
     `memories`, `terms`: None: all that the caller sees. `options`: by their names."""
 
@@ -198,41 +199,47 @@ class Service:
     @staticmethod
     def _serves(model: Model, source: Language | None, target: str | None) -> bool:
         own = model.languages
-        wanted = (source or own[0], language(target) if target else own[1])
-        return bool(nearest(wanted, [(own, model)]))
+        pair = (source or own[0], language(target) if target else own[1])
+        return bool(nearest(pair, [(own, model)]))
 
-    async def translate(self, wanted: Wanted, caller: Caller) -> Answer:
+    async def translate(self, request: Request, caller: Caller) -> Answer:
         """Raises Refused, and what a memory raises that cannot be searched."""
         caller.check("translate")
-        model = self.model(wanted.source, wanted.target)
+        model = self.model(request.source, request.target)
         given = self.given(
-            model, caller, wanted.memories, None, wanted.terms, wanted.hard_terms, wanted.options
+            model,
+            caller,
+            request.memories,
+            None,
+            request.terms,
+            request.hard_terms,
+            request.options,
         )
         return Answer(
-            model, await self._translated(model, self._view(model, caller, given)[1], wanted)
+            model, await self._translated(model, self._view(model, caller, given)[1], request)
         )
 
-    async def in_session(self, one: Open, wanted: Wanted) -> tuple[Translated, ...]:
+    async def in_session(self, one: Open, request: Request) -> tuple[Translated, ...]:
         """The next texts of a session's document."""
         return await self._translated(
-            one.model, one.session, wanted, lambda: self.sessions.follow(one)
+            one.model, one.session, request, lambda: self.sessions.follow(one)
         )
 
     async def _translated(
         self,
         model: Model,
         session: Session,
-        wanted: Wanted,
+        request: Request,
         follow: Callable[[], None] = lambda: None,
     ) -> tuple[Translated, ...]:
-        self.check_size(wanted.texts)
-        marked = await self._marked(wanted)
+        self.check_size(request.texts)
+        marked = await self._marked(request)
         sources = [source for one in marked for source in one.sources]
-        job = Job(session, sources, wanted.explain, wanted.urgent, self.limits.seconds, follow)
+        job = Job(session, sources, request.explain, request.urgent, self.limits.seconds, follow)
         translations = await self._answered(model.queue.submit(job)) if sources else []
         done = iter(translations)
-        self.counts["texts",] += len(wanted.texts)
-        self.counts["characters",] += sum(map(len, wanted.texts))
+        self.counts["texts",] += len(request.texts)
+        self.counts["characters",] += sum(map(len, request.texts))
         return tuple(
             Translated(one.filled([target_of(each) for each in segments]), segments)
             for one in marked
@@ -291,12 +298,12 @@ class Service:
         if max(map(len, texts), default=0) > self.limits.text:
             raise Refused(413, "too_large", f"a text may have {self.limits.text:,} characters")
 
-    async def _marked(self, wanted: Wanted) -> list[Markup]:
+    async def _marked(self, request: Request) -> list[Markup]:
         def read() -> list[Markup]:
-            return [markup(text, wanted.form, wanted.ignored) for text in wanted.texts]
+            return [markup(text, request.form, request.ignored) for text in request.texts]
 
         # tags may take a while, in which the loop has others to answer
-        return read() if wanted.form == "text" else await self.in_thread(read)
+        return read() if request.form == "text" else await self.in_thread(read)
 
     async def _answered(self, future: Future[Result]) -> Result:
         """What the thread of a model gives; cancelled there where nobody waits here any more, or no
@@ -319,7 +326,7 @@ class Service:
         self, memories: Sequence[Memory], texts: Sequence[str], k: int, threshold: float
     ) -> list[list[Match]]:
         self.counts["searches",] += len(texts)
-        return await self.in_thread(lambda: found(memories, texts, k, threshold))
+        return await self.in_thread(lambda: matches_of(memories, texts, k, threshold))
 
     async def add(self, memory: Memory, segments: Sequence[Segment]) -> list[int]:
         """Their ids; they are on disk then."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 IDLE = 30 * 24 * 3600.0  # seconds after which a session that nobody used is forgotten
 TOUCHED = 3600.0  # seconds: so exactly is it known when it was used
-HELD = 256  # copies that a process keeps
+KEPT_OPEN = 256  # copies that a process keeps
 MOST_CONFIRMED = 20_000  # in one session
 
 
@@ -64,7 +64,7 @@ class Sessions:
     def __init__(self, database: Database, most: int) -> None:
         """most: sessions of one tenant."""
         self._database, self._most = database, most
-        self._held: dict[str, Open] = {}
+        self._open: dict[str, Open] = {}
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -76,8 +76,8 @@ class Sessions:
         now, id = time.time(), secrets.token_urlsafe(16)
         with self._database.writing() as to:
             to.execute("DELETE FROM session WHERE used < ?", (now - IDLE,))
-            found = to.execute("SELECT count(*) FROM session WHERE tenant = ?", (caller.tenant,))
-            if found.fetchone()[0] >= self._most:
+            rows = to.execute("SELECT count(*) FROM session WHERE tenant = ?", (caller.tenant,))
+            if rows.fetchone()[0] >= self._most:
                 raise Refused(429, "busy", "there are too many sessions; delete some", 60)
             row = id, caller.tenant, model.name, json.dumps(asdict(given)), now
             to.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?)", row)
@@ -100,9 +100,9 @@ class Sessions:
         if time.time() - used > TOUCHED:
             self._database.write("UPDATE session SET used = ? WHERE id = ?", time.time(), id)
         with self._lock:
-            held = self._held.get(id)
-        if held is not None:
-            return self._hold(held)
+            one = self._open.get(id)
+        if one is not None:
+            return self._hold(one)
         model, session = made(name, given)
         return self._hold(Open(id, caller.tenant, model, given, session))
 
@@ -113,7 +113,7 @@ class Sessions:
             "WHERE tenant = ?"
         )
         rows = self._database.rows(query, caller.tenant)
-        found = [(id, model, _given(text), count) for id, model, text, count in rows]
+        sessions = [(id, model, _given(text), count) for id, model, text, count in rows]
         return [
             {
                 "id": id,
@@ -122,17 +122,17 @@ class Sessions:
                 "model": model,
                 "confirmed": count,
             }
-            for id, model, given, count in sorted(found, key=lambda one: -one[2].began)
+            for id, model, given, count in sorted(sessions, key=lambda one: -one[2].began)
             if _is_for(given, caller)
         ]
 
     def _hold(self, one: Open) -> Open:
         """The copy that is kept, as the one that was used last."""
         with self._lock:
-            kept = self._held.pop(one.id, one)
-            self._held[one.id] = kept
-            while len(self._held) > HELD:
-                self._held.pop(next(iter(self._held)))
+            kept = self._open.pop(one.id, one)
+            self._open[one.id] = kept
+            while len(self._open) > KEPT_OPEN:
+                self._open.pop(next(iter(self._open)))
         return kept
 
     def end(self, id: str, caller: Caller) -> None:
@@ -142,9 +142,9 @@ class Sessions:
         ):
             raise unknown("there is no such session")
         with self._lock:
-            held = self._held.pop(id, None)
-        if held is not None:
-            held.session.forget_work()
+            one = self._open.pop(id, None)
+        if one is not None:
+            one.session.forget_work()
 
     def follow(self, one: Open) -> None:
         """The copy has what was done by now. In the thread of its model."""
@@ -177,13 +177,13 @@ class Sessions:
             "WHERE session = ? ORDER BY number"
         )
         rows = self._database.rows(query, id)
-        return [Reviewed.of(_done(record), json.loads(told)) for record, told in rows]
+        return [Reviewed.of(_done(record), json.loads(feedback)) for record, feedback in rows]
 
     def confirm(
-        self, one: Open, source: Text, target: Text, told: Mapping[str, Any] | None = None
+        self, one: Open, source: Text, target: Text, feedback: Mapping[str, Any] | None = None
     ) -> None:
         """A pair of `confirmable` is confirmed: on disk, in the memory that is written to, too.
-        `told`: what the review is to know of it. No model is asked, and none waited for. Raises
+        `feedback`: what the review is to know of it. No model is asked, and none waited for. Raises
         Refused where the session takes no more, or is gone, and LockedError where another process
         writes to the memory; then it is not."""
         if self.count(one.id) >= MOST_CONFIRMED:
@@ -201,7 +201,7 @@ class Sessions:
             added = to.execute(insert, (record, one.id))
             if not added.rowcount:
                 raise unknown("there is no such session")
-            review = added.lastrowid, json.dumps(told or {}, ensure_ascii=False)
+            review = added.lastrowid, json.dumps(feedback or {}, ensure_ascii=False)
             to.execute("INSERT INTO review VALUES (?, ?)", review)
 
     def saved(self, one: Open) -> bytes:

@@ -109,8 +109,8 @@ def _written(text: Text, names: list[str]) -> str:
 def _edge(text: Text, last: bool = False) -> list[Part]:
     """The white space at an end that the plain text has in another form."""
     parts = list(text.parts())[:: -1 if last else 1]
-    found = takewhile(lambda part: not isinstance(part, str) and part[0].kind == "blank", parts)
-    return list(found)[:: -1 if last else 1]
+    blanks = takewhile(lambda part: not isinstance(part, str) and part[0].kind == "blank", parts)
+    return list(blanks)[:: -1 if last else 1]
 
 
 def _key(code: Code) -> tuple[str, str, str]:

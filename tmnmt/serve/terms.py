@@ -67,7 +67,7 @@ class Glossary:
 def opened(given: Iterable[str], pairs: Sequence[tuple[str, str]]) -> list[Served]:
     """The lists of the option --terms. `pairs`: the languages of the models. Raises FormatError for
     what is no list, or has no terms of these languages, and UsageError for what is no name."""
-    found = list[Served]()
+    lists = list[Served]()
     for one in given:
         before, sign, behind = one.partition("=")
         is_named = bool(sign) and NAME.fullmatch(before) is not None and not Path(one).exists()
@@ -77,10 +77,10 @@ def opened(given: Iterable[str], pairs: Sequence[tuple[str, str]]) -> list[Serve
             raise UsageError(
                 f"{one}: {name!r} cannot be the name of a list; write NAME={path}, with {NAMES}"
             )
-        if name in [other.name for other in found]:
+        if name in [other.name for other in lists]:
             raise UsageError(f"two lists of terms are called {name}; write NAME=FILE")
-        found.append(Served(name, _of_pairs(path, pairs)))
-    return found
+        lists.append(Served(name, _of_pairs(path, pairs)))
+    return lists
 
 
 def _of_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> dict[Pair, Sequence[Term]]:
@@ -130,13 +130,13 @@ class TermLists:
         Refused for one that is not there, or not for this caller, or is of other languages."""
         if not names:
             return None
-        found = [self._of(name, pair, caller) for name in names]
-        key = translator.model_hash, pair, hard, tuple(version for version, _ in found)
+        lists = [self._of(name, pair, caller) for name in names]
+        key = translator.model_hash, pair, hard, tuple(version for version, _ in lists)
         with self._lock:
             if key not in self._made:
                 while len(self._made) >= MADE:
                     self._made.pop(next(iter(self._made)))
-                terms = merged((term for _, terms in found for term in terms), "the lists of terms")
+                terms = merged((term for _, terms in lists for term in terms), "the lists of terms")
                 self._made[key] = TermList(
                     Finder(terms), translator.vocab, hard, translator.tgt_lang
                 )
@@ -160,16 +160,16 @@ class TermLists:
 
     def glossaries(self, caller: Caller) -> list[Glossary]:
         """Those of the caller's tenant, in the order in which they were made."""
-        return self._found("tenant = ? ORDER BY made, id", caller.tenant)
+        return self._glossaries("tenant = ? ORDER BY made, id", caller.tenant)
 
     def get(self, id: str, caller: Caller) -> Glossary:
         """Raises Refused for one that is not there, or another tenant's."""
-        found = self._found("id = ? AND tenant = ?", id, caller.tenant)
-        if not found:
+        glossaries = self._glossaries("id = ? AND tenant = ?", id, caller.tenant)
+        if not glossaries:
             raise unknown("there is no such list of terms")
-        return found[0]
+        return glossaries[0]
 
-    def _found(self, where: str, *values: str) -> list[Glossary]:
+    def _glossaries(self, where: str, *values: str) -> list[Glossary]:
         with self._database.reading() as at:
             heads = at.execute(f"SELECT id, name, made FROM glossary WHERE {where}", values)
             query = "SELECT source, target, entries FROM dictionary WHERE glossary = ?"
@@ -237,7 +237,7 @@ class TermLists:
 
 def entries_of(pairs: Iterable[tuple[str, str]]) -> Entries:
     """Pairs of terms as a dictionary has them. Raises Refused for what is none."""
-    found = dict[str, str]()
+    entries = dict[str, str]()
     for number, (source, target) in enumerate(pairs, 1):
         try:
             cleaned = form(source, f"entry {number}"), form(target, f"entry {number}")
@@ -245,9 +245,9 @@ def entries_of(pairs: Iterable[tuple[str, str]]) -> Entries:
             raise wrong(str(error)) from error
         if not all(cleaned):
             raise wrong(f"entry {number} of a glossary needs a source and a target")
-        found[cleaned[0]] = cleaned[1]
-    if not found:
+        entries[cleaned[0]] = cleaned[1]
+    if not entries:
         raise wrong("a glossary needs an entry")
-    if len(found) > MOST_ENTRIES:
+    if len(entries) > MOST_ENTRIES:
         raise Refused(413, "too_large", f"a glossary may have {MOST_ENTRIES:,} entries")
-    return tuple(found.items())
+    return tuple(entries.items())

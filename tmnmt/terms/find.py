@@ -16,7 +16,7 @@ DERIVED = {"al", "or"}  # endings of other words: refusal, inspector
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TermPlace:
     """A term, and the characters of the text where it stands."""
 
     term: Term
@@ -38,7 +38,7 @@ class Finder:
             if tokens:
                 node.terms.append((tuple(tokens), term))
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[TermPlace]:
         """The terms of a text, which is in NFC, in its order; none overlaps another. Of those
         that do the longest counts, in words; then what is written as the term is, then the
         first."""
@@ -50,13 +50,13 @@ class Finder:
             for at in range(len(words))
             for number, (length, inexact, term) in enumerate(self._at(words, folded, at))
         ]
-        taken, found = set[int](), list[Found]()
+        taken, occurrences = set[int](), list[TermPlace]()
         for length, _, at, _, term in sorted(there, key=lambda one: one[:4]):
             places = range(at, at - length)
             if taken.isdisjoint(places):
                 taken.update(places)
-                found.append(Found(term, spans[at][0], spans[places[-1]][1]))
-        return sorted(found, key=lambda one: one.start)
+                occurrences.append(TermPlace(term, spans[at][0], spans[places[-1]][1]))
+        return sorted(occurrences, key=lambda one: one.start)
 
     def _at(
         self, words: Sequence[str], folded: Sequence[str], at: int

@@ -82,9 +82,9 @@ def small_words(lang: str) -> dict[str, frozenset[str]]:
     """Articles, what has one in it, and the like, in small letters, those that stand before an
     apostrophe with it; and the prepositions that each may stand for, "" for none."""
     sorts = _SMALL.get(_main(lang), {})
-    words = {word for some in sorts.values() for word in some.split()}
+    words = {word for listed in sorts.values() for word in listed.split()}
     return {
-        word: frozenset(name for name, some in sorts.items() if word in some.split())
+        word: frozenset(name for name, listed in sorts.items() if word in listed.split())
         for word in words
     }
 
@@ -92,7 +92,7 @@ def small_words(lang: str) -> dict[str, frozenset[str]]:
 def forms_of_word(word: str, lang: str) -> list[str]:
     """Other forms of any word."""
     irregular = _WORDS.get(_main(lang), ())
-    same = [other for some in irregular if word in some for other in some if other != word]
+    same = [other for forms in irregular if word in forms for other in forms if other != word]
     return same or (_others(word, lang) if _is_long(word) else [])
 
 
@@ -108,11 +108,11 @@ def other_forms(text: str, lang: str) -> list[str]:
     inflected = next((at for at, word in enumerate(words) if not _is_long(word)), len(words))
     if not inflected:
         return []
-    found = dict[str, None]()
+    forms = dict[str, None]()
     for first in _others(words[0], lang):
         behind = [_following(first, word, lang) for word in words[1:inflected]]
-        found[" ".join([first, *behind, *words[inflected:]])] = None
-    return [*found]
+        forms[" ".join([first, *behind, *words[inflected:]])] = None
+    return [*forms]
 
 
 def _following(first: str, word: str, lang: str) -> str:

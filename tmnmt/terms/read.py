@@ -44,15 +44,15 @@ def read_terms(path: Path, src_lang: str, tgt_lang: str) -> list[Term]:
     with source.stream() as stream:
         root = root_element(head_text(stream))
         if root in ROOTS:
-            found: Iterator[Term] = read_tbx(stream, source.shown, src_lang, tgt_lang)
+            listed: Iterator[Term] = read_tbx(stream, source.shown, src_lang, tgt_lang)
         elif root:
             raise FormatError(
                 f"{source.shown}: XML of root {excerpt(root)}; allowed: TBX (roots "
                 f"{', '.join(ROOTS)}), CSV, TSV, glossary.txt"
             )
         else:
-            found = _lines(stream, source, src_lang, tgt_lang)
-        terms = merged(found, source.shown)
+            listed = _lines(stream, source, src_lang, tgt_lang)
+        terms = merged(listed, source.shown)
     if not terms:
         raise FormatError(f"{source.shown}: no terms in it")
     return terms
@@ -65,8 +65,8 @@ def _lines(stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str)
     return _table(numbered, source, src_lang, tgt_lang)
 
 
-def _numbered(some: Iterable[str], shown: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(some, 1):
+def _numbered(numbered: Iterable[str], shown: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(numbered, 1):
         check_text(line, f"{shown}, line {number}")
         if len(line) >= LONGEST_LINE:
             raise FormatError(

@@ -32,7 +32,7 @@ def read_tbx(stream: BufferedReader, shown: str, src_lang: str, tgt_lang: str) -
     from tmnmt.formats.elements import elements
 
     text = utf8(stream, *xml_encoding(stream.peek(1), shown))
-    langs, some = set[str](), False
+    langs, has_terms = set[str](), False
     for element in elements(text, _ENTRIES):
         place = f"{shown}, line {element.line}"
         if element.problem:
@@ -44,9 +44,9 @@ def read_tbx(stream: BufferedReader, shown: str, src_lang: str, tgt_lang: str) -
             [node for lang, node in sets if _is_of(lang, asked)] for asked in (src_lang, tgt_lang)
         )
         for term in _terms(sources, targets, _note(entry, place), place):
-            some = True
+            has_terms = True
             yield term
-    if not some:
+    if not has_terms:
         raise FormatError(
             f"{shown}: no terms from {src_lang} to {tgt_lang}; it has "
             f"{listed(langs) if langs else 'no entries'}"
@@ -96,14 +96,14 @@ def _text(node: _Element) -> str:
 def _terms(
     sources: list[_Element], targets: list[_Element], note: str, place: str
 ) -> Iterator[Term]:
-    wanted, forbidden = list[str](), list[str]()
+    allowed, forbidden = list[str](), list[str]()
     for group in (group for node in targets for group in _named(node, *_GROUPS)):
-        (forbidden if _is_forbidden(group) else wanted).extend(_forms(group, place))
-    if not wanted and not forbidden:
+        (forbidden if _is_forbidden(group) else allowed).extend(_forms(group, place))
+    if not allowed and not forbidden:
         return
     for group in (group for node in sources for group in _named(node, *_GROUPS)):
         for source in _forms(group, place):
-            yield Term(source, tuple(wanted), tuple(forbidden), note=note)
+            yield Term(source, tuple(allowed), tuple(forbidden), note=note)
 
 
 def _forms(group: _Element, place: str) -> list[str]:

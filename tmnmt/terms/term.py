@@ -50,16 +50,16 @@ def form(text: str, place: str) -> str:
 def merged(terms: Iterable[Term], shown: str) -> list[Term]:
     """The terms with those of one source, and one rule of case, made one; targets in their order.
     What is forbidden in one of them is so in all. Raises FormatError for too many."""
-    found: dict[tuple[str, bool], Term] = {}
+    merged_terms: dict[tuple[str, bool], Term] = {}
     for term in terms:
         key = term.source, term.case
-        there = found.get(key)
-        found[key] = term if there is None else _both(there, term)
-        if len(found) > MOST_TERMS:
+        there = merged_terms.get(key)
+        merged_terms[key] = term if there is None else _both(there, term)
+        if len(merged_terms) > MOST_TERMS:
             raise FormatError(f"{shown}: more than {MOST_TERMS:,} terms, the most that are read")
     return [
         replace(term, targets=tuple(one for one in term.targets if one not in term.forbidden))
-        for term in found.values()
+        for term in merged_terms.values()
     ]
 
 

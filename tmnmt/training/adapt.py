@@ -91,7 +91,7 @@ def adapt(
     if layers.cache is None or "cache" in left:
         layers.cache = begun.cache
     _put_out(model, layers, work, output)
-    return list(_told(reached, left))
+    return list(_summary(reached, left))
 
 
 def _put_out(model: Model, layers: MemoryLayers, work: Path, output: Path) -> None:
@@ -131,7 +131,7 @@ def unimproved(reached: Mapping[str, Reached]) -> set[str]:
     return left
 
 
-def _told(reached: Mapping[str, Reached], left: set[str]) -> Iterator[str]:
+def _summary(reached: Mapping[str, Reached], left: set[str]) -> Iterator[str]:
     """A line for every part: what was gained on dev, and whether it was kept."""
     for name, part in reached.items():
         if name.endswith(IRRELEVANT):

@@ -64,7 +64,7 @@ class KNNConfig:
     seed: int = 1
 
 
-class Told(NamedTuple):
+class Observations(NamedTuple):
     """What model and neighbours say of n subwords of references."""
 
     log_p: Tensor  # (n,) the model's
@@ -100,8 +100,8 @@ def adapt_knn(
         )
     memories = {"": indexes, "-unlike": unlike} if unlike else {"": indexes}
     datastores = {
-        name: Datastore.open(some, model.hash, torch.get_num_threads())
-        for name, some in memories.items()
+        name: Datastore.open(opened, model.hash, torch.get_num_threads())
+        for name, opened in memories.items()
     }
     parts = [
         fitting(part, model.vocab, longest(model)) for part in split(segments, config.dev_share)
@@ -167,7 +167,9 @@ class KNNPart(Part):
     name = "knn"
     module: AdaptiveKNN
 
-    def __init__(self, module: AdaptiveKNN, train: Told, dev: Sequence[Told], seed: int) -> None:
+    def __init__(
+        self, module: AdaptiveKNN, train: Observations, dev: Sequence[Observations], seed: int
+    ) -> None:
         """`dev`: of the memories; behind it, where there are any, of those that are unlike."""
         self.module, self.train, self.seed = module, train, seed
         self.dev, self.unlike = dev[0], dev[1:]
@@ -184,17 +186,17 @@ class KNNPart(Part):
         seed, *numbers = unit
         torch.manual_seed(seed)
         yield (
-            -mixed(self.module.train(), Told(*(x[numbers] for x in self.train))).sum(),
+            -mixed(self.module.train(), Observations(*(x[numbers] for x in self.train))).sum(),
             len(numbers),
         )
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
         losses = [-float(mixed(self.module.eval(), dev).mean()) for dev in (self.dev, *self.unlike)]
-        told = {"plain": -float(self.dev.log_p.mean()), "knn": losses[0]}
+        figures = {"plain": -float(self.dev.log_p.mean()), "knn": losses[0]}
         if self.unlike:
-            told["unlike"] = losses[1]
-        return told | {"criterion": sum(losses) / len(losses)}
+            figures["unlike"] = losses[1]
+        return figures | {"criterion": sum(losses) / len(losses)}
 
     @torch.no_grad()
     def shares(self) -> list[float]:
@@ -209,12 +211,12 @@ class KNNPart(Part):
         return means
 
 
-def joined(parts: Sequence[Told]) -> Told:
+def joined(parts: Sequence[Observations]) -> Observations:
     """All of them, one behind the other."""
-    return Told(*map(torch.cat, zip(*parts, strict=True)))
+    return Observations(*map(torch.cat, zip(*parts, strict=True)))
 
 
-def mixed(knn: AdaptiveKNN, looked_up: Told) -> Tensor:
+def mixed(knn: AdaptiveKNN, looked_up: Observations) -> Tensor:
     """log p (n,) of the references' subwords."""
     weights, logit = knn(looked_up.distances, looked_up.ids, looked_up.certain)
     return mix_gold(looked_up.log_p, (weights * looked_up.same).sum(-1), logit)
@@ -231,7 +233,7 @@ class Looking:
     name: Path
     bound: str  # what a file that is read again must say
 
-    def __call__(self, documents: Sequence[Document], most: int) -> Told:
+    def __call__(self, documents: Sequence[Document], most: int) -> Observations:
         """Of at most `most` segments, evenly spaced over all documents."""
         every = [
             (number, segment) for number, document in enumerate(documents) for segment in document
@@ -246,25 +248,26 @@ class Looking:
                 progress.advance(len(block))
         return joined(parts)
 
-    def _read(self, path: Path) -> Told | None:
+    def _read(self, path: Path) -> Observations | None:
         """What is kept there; None where there is nothing, or something else."""
         try:
             with safe_open(path, "pt") as file:
                 if (file.metadata() or {}).get("bound") == self.bound:
-                    return Told(*(file.get_tensor(name) for name in Told._fields))
+                    return Observations(*(file.get_tensor(name) for name in Observations._fields))
         except (OSError, SafetensorError):
             return None
         return None
 
     def _kept(
         self, path: Path, chosen: Sequence[tuple[int, Segment]], own: Sequence[set[int]]
-    ) -> Told:
+    ) -> Observations:
         parts = []
         for number, group in groupby(chosen, key=lambda pair: pair[0]):
             self.datastore.forget(own[number])
             segments = [segment for _, segment in group]
             parts += [
-                self._told(segments[at : at + TOGETHER]) for at in range(0, len(segments), TOGETHER)
+                self._observed(segments[at : at + TOGETHER])
+                for at in range(0, len(segments), TOGETHER)
             ]
         looked_up = joined(parts)
         with replacing(path, alone=True) as new:
@@ -272,7 +275,7 @@ class Looking:
         return looked_up
 
     @torch.no_grad()
-    def _told(self, segments: Sequence[Segment]) -> Told:
+    def _observed(self, segments: Sequence[Segment]) -> Observations:
         backbone = self.model.backbone
         batch = force_references(
             backbone, self.model.vocab, segments, next(backbone.parameters()).device
@@ -282,7 +285,7 @@ class Looking:
         log_p, certain = said(backbone, shift(batch.tgt, BOS)[real], hidden, context, gold)
         near = nearest(self.datastore, self.k, hidden, context, unsure(certain))
         same = (near.ids == gold[:, None]) & (near.positions >= 0)
-        return Told(*(x.cpu() for x in (log_p, same, near.distances, near.ids, certain)))
+        return Observations(*(x.cpu() for x in (log_p, same, near.distances, near.ids, certain)))
 
 
 def said(

@@ -104,7 +104,7 @@ class SideBySide:
             cache.write(context, hidden, ids)
 
 
-class Told(NamedTuple):
+class WrittenStretches(NamedTuple):
     """Stretches, and the same with the targets that are written to the cache: the references, or
     the base's own."""
 
@@ -118,7 +118,12 @@ class CachePart(Part):
     name = "cache"
 
     def __init__(
-        self, documents: SideBySide, train: Told, dev: Told, seed: int, begun: bool = False
+        self,
+        documents: SideBySide,
+        train: WrittenStretches,
+        dev: WrittenStretches,
+        seed: int,
+        begun: bool = False,
     ) -> None:
         """begun: the cache has learned before, and goes on from there."""
         self.documents, self.module = documents, documents.cache
@@ -161,7 +166,7 @@ class CachePart(Part):
             self.documents.write(written, [contents[i] for i in live])
 
     def _steps(
-        self, documents: Told, unit: Unit
+        self, documents: WrittenStretches, unit: Unit
     ) -> Iterator[tuple[ForcedBatch, ForcedBatch, list[int]]]:
         """As `SideBySide.steps`, with what is written beside it."""
         steps = self.documents.steps([documents.references[i] for i in unit])

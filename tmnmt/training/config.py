@@ -123,7 +123,7 @@ class TrainingConfig:
 @dataclass(frozen=True)
 class TrainConfig:
     """The whole file. `folder` is the run's folder, made when missing; `reference` None
-    trains no reference network, `memory` None no memories."""
+    trains no reference network, `memory` None no memory layers."""
 
     folder: Name
     data: DataConfig

@@ -59,8 +59,8 @@ def train_context(
         examples(part, vocab, network.sentences, config.max_subwords, most)
         for part, most in ((documents, config.sentences), (dev_documents, config.dev_segments))
     )
-    for what, some in (("to learn from", train), ("held out", dev)):
-        if not any(one.before for one in some):
+    for what, own in (("to learn from", train), ("held out", dev)):
+        if not any(one.before for one in own):
             raise DataError(
                 f"context: no segment {what} has another before it in its document; memory files "
                 "must say which document a segment is of"
@@ -107,8 +107,8 @@ class ContextPart(InjectedPart[Example]):
         if self.config.tunes_decoder or any(self.train[i].before for i in unit[1:]):
             yield from super().losses(unit)
 
-    def loss(self, some: Sequence[Example]) -> tuple[Tensor, int]:
-        log_p = self.log_probs(some, [one.before for one in some])
+    def loss(self, batch: Sequence[Example]) -> tuple[Tensor, int]:
+        log_p = self.log_probs(batch, [one.before for one in batch])
         return -log_p.sum(), len(log_p)
 
     @torch.no_grad()
@@ -118,17 +118,17 @@ class ContextPart(InjectedPart[Example]):
         self.backbone.eval()
         own, other, tokens = 0.0, 0.0, 0
         for unit in self.dev_units:
-            some = [self.dev[i] for i in unit]
+            batch = [self.dev[i] for i in unit]
             elsewhere = [self.dev[(i + len(self.dev) // 2) % len(self.dev)].before for i in unit]
-            log_p = self.log_probs(some, [one.before for one in some])
+            log_p = self.log_probs(batch, [one.before for one in batch])
             own, tokens = own - float(log_p.sum()), tokens + len(log_p)
-            other -= float(self.log_probs(some, elsewhere).sum())
+            other -= float(self.log_probs(batch, elsewhere).sum())
         return {"of another document": other / tokens, "criterion": own / tokens}
 
-    def log_probs(self, some: Sequence[Example], before: Sequence[Before]) -> Tensor:
+    def log_probs(self, batch: Sequence[Example], before: Sequence[Before]) -> Tensor:
         """log p of every reference word (n,), where `before` is what is read."""
-        src, lengths, tgt = self.coded(some)
+        src, lengths, tgt = self.coded(batch)
         reading = InDocument(self.backbone, self.beside)
         encoded = reading.in_document(reading.encode(src, lengths), before)
-        batch = ForcedBatch(tgt, *reading.forced(encoded, tgt))
-        return gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
+        forced = ForcedBatch(tgt, *reading.forced(encoded, tgt))
+        return gold_log_probs(self.backbone, forced, forced.hiddens[forced.real], forced.real)

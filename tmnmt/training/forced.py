@@ -1,5 +1,5 @@
 """What the base and the session cache say along the references of a batch: where training of the
-memories begins.
+memory layers begins.
 
 n: positions of the batch that are no padding, in order of (sentence, position)
 """
@@ -58,8 +58,8 @@ def force_references(
     device: torch.device | str,
     gradients: bool = False,
 ) -> ForcedBatch:
-    """Contexts and states along the references of `segments`; the base's graph is recorded with
-    `gradients`."""
+    """Contexts and hidden states along the references of `segments`; the base's graph is recorded
+    with `gradients`."""
     src = [[*vocab.encode_source(segment.src), EOS] for segment in segments]
     target = padded([[*vocab.encode(segment.tgt), EOS] for segment in segments], device)
     with torch.set_grad_enabled(gradients and torch.is_grad_enabled()):

@@ -1,7 +1,7 @@
 """The gates of translation memory and session cache tuned together, everything else fixed.
 
 OURS: each was trained without the other, so both may claim the same word. Documents go in order
-with both memories on, as in `training/cache.py`. A sentence's own document is left out where its
+with both layers on, as in `training/cache.py`. A sentence's own document is left out where its
 pairs are retrieved: at work it is not in the memory while it is translated, but in the cache."""
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tmnmt.layers.tm import TranslationMemory
 from tmnmt.training.cache import SideBySide, Stretch
 from tmnmt.training.forced import ForcedBatch
 from tmnmt.training.parts import Part, Unit
-from tmnmt.training.retrieve import Found
+from tmnmt.training.retrieve import RetrievedPair
 from tmnmt.training.tm import MODES, PairedSentences, by_speed, fresh_keys, pairs_of, tm_log_probs
 
 WITH_CACHE = " and cache"
 
 
 class Gates(nn.Module):
-    """The gates of both memories alone, as one module."""
+    """The gates of both layers alone, as one module."""
 
     def __init__(self, tm: TranslationMemory, cache: SessionCache) -> None:
         super().__init__()
@@ -51,11 +51,11 @@ class PairedStretches:
         """The numbers of the sentences that stand at `step` in these stretches."""
         return [self._begin[i] + step for i in stretches]
 
-    def _drawn(self, time: int) -> dict[int, list[Found]]:
+    def _drawn(self, time: int) -> dict[int, list[RetrievedPair]]:
         """What is shown; nothing, as at work, where nothing was found."""
         drawn = self.pairs.draw(time)
         shown = zip(drawn.sentences, drawn.pairs, strict=True)
-        return {i: pairs if self.pairs.found[i] else [] for i, pairs in shown}
+        return {i: pairs if self.pairs.candidates[i] else [] for i, pairs in shown}
 
 
 class GatesPart(Part):

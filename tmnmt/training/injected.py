@@ -65,10 +65,10 @@ class InjectedPart(Part, Generic[T]):
         self._units = batches(self._sizes(train), config.batch_tokens, f"{config.seed}")
         self.dev_units = batches(self._sizes(dev), config.batch_tokens, "dev")
 
-    def _sizes(self, some: Sequence[T]) -> dict[int, tuple[int, int]]:
+    def _sizes(self, examples: Sequence[T]) -> dict[int, tuple[int, int]]:
         return {
             i: (len(self.vocab.encode_source(s.src)) + 1, len(self.vocab.encode(s.tgt)) + 1)
-            for i, s in enumerate(some)
+            for i, s in enumerate(examples)
         }
 
     def _decoder(self) -> list[nn.Parameter]:
@@ -100,18 +100,18 @@ class InjectedPart(Part, Generic[T]):
         yield self.loss([self.train[i] for i in sentences])
 
     @abstractmethod
-    def loss(self, some: Sequence[T]) -> tuple[Tensor, int]:
+    def loss(self, examples: Sequence[T]) -> tuple[Tensor, int]:
         """What is to fall, summed in nats, and the target tokens it is the sum of."""
 
-    def coded(self, some: Sequence[T]) -> tuple[Tensor, Tensor, Tensor]:
+    def coded(self, examples: Sequence[T]) -> tuple[Tensor, Tensor, Tensor]:
         """Sources (B, S), their lengths (B,), and targets (B, T), with </s>."""
-        src = [[*self.vocab.encode_source(one.src), EOS] for one in some]
-        tgt = padded([[*self.vocab.encode(one.tgt), EOS] for one in some], self.device)
+        src = [[*self.vocab.encode_source(one.src), EOS] for one in examples]
+        tgt = padded([[*self.vocab.encode(one.tgt), EOS] for one in examples], self.device)
         lengths = torch.tensor([len(ids) for ids in src], device=self.device)
         return padded(src, self.device), lengths, tgt
 
 
-def some_of(all_of_them: Sequence[T], most: int) -> list[T]:
+def sample_of(all_of_them: Sequence[T], most: int) -> list[T]:
     """About so many, evenly."""
     return [all_of_them[i] for i in evenly(len(all_of_them), most)]
 

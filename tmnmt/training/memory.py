@@ -1,4 +1,4 @@
-"""The second pass of `tmnmt train`: the memories' parameters on a finished base, which stays as it
+"""The second pass of `tmnmt train`: the memory layers on a finished base, which stays as it
 is, unless the translation memory is trained with it, end to end; last, where asked for, the gates
 of TM and cache together."""
 
@@ -21,7 +21,7 @@ from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
 from tmnmt.training import checkpoint
-from tmnmt.training.cache import CachePart, SideBySide, Stretch, Told
+from tmnmt.training.cache import CachePart, SideBySide, Stretch, WrittenStretches
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.end_to_end import EndToEndPart
 from tmnmt.training.forced import force_references
@@ -69,9 +69,9 @@ def train_layers(
     begun: MemoryLayers | None = None,
 ) -> Trained:
     """Trains what `config` asks for; checkpoints and log go to `folder`. The caller saves the
-    memories, and before them the base where it was trained with them, end to end.
+    layers, and before them the base where it was trained with them, end to end.
 
-    begun: memories of this base to begin from; what they have is trained on as the kind that it is,
+    begun: layers of this base to begin from; what they have is trained on as the kind that it is,
     whatever `config` says. They stay as they are.
 
     documents: those the base was trained on, in order; dev sources must not stand among them.
@@ -106,8 +106,8 @@ def train_layers(
         _report_attention(tm)
     if cache is not None and stretches is not None:
         documents_of = SideBySide(cache, backbone, vocab, config.documents_together)
-        told = _told(documents_of, stretches, folder, config)
-        part = CachePart(documents_of, *told, config.seed, begun.cache is not None)
+        description = _written_stretches(documents_of, stretches, folder, config)
+        part = CachePart(documents_of, *description, config.seed, begun.cache is not None)
         begun_from = (
             f"{_digest(backbone, begun.cache)} {json.dumps(asdict(cache.kind))} "
             f"{config.cache_history}"
@@ -141,19 +141,21 @@ def _some_contexts(
     return batch.contexts[batch.real]
 
 
-def _told(
+def _written_stretches(
     documents: SideBySide,
     stretches: tuple[list[Stretch], list[Stretch]],
     folder: Path,
     config: MemoryConfig,
-) -> tuple[Told, Told]:
+) -> tuple[WrittenStretches, WrittenStretches]:
     """Stretches to learn from and dev, with what is written to the cache of them."""
     if config.cache_history == "confirmed":
-        train, dev = (Told(documents_read, documents_read) for documents_read in stretches)
+        train, dev = (
+            WrittenStretches(documents_read, documents_read) for documents_read in stretches
+        )
         return train, dev
     paths = folder / "own-training.jsonl.gz", folder / "own-dev.jsonl.gz"
     train, dev = (
-        Told(
+        WrittenStretches(
             documents_read,
             own_words(documents.backbone, documents.vocab, documents_read, path, documents.device),
         )
@@ -246,7 +248,7 @@ def _train(
     trainer = PartTrainer(
         part, folder, epochs, rate, config.validate_every, config.checkpoint_every, begun_from
     )
-    standing = trainer.run_from(resume, "trained memories")
+    standing = trainer.run_from(resume, "trained memory layers")
     shown = (
         f"{name} {standing.at_start.get(name, value):.4f} -> {value:.4f}"
         for name, value in standing.at_best.items()

@@ -1,5 +1,5 @@
-"""The table [memory] of a training configuration: which memories, what they learn from, and for how
-long."""
+"""The table [memory] of a training configuration: which memory layers, what they learn from, and
+for how long."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MemoryConfig:
     words: bool = True
     # words are mixed in (Tu et al., section 4.4); or deep: their states
     cache_fusion: CacheFusion = "shallow"
-    # OURS: contexts and states; learned: footnote 2; dot, as in the paper
+    # OURS: contexts and hidden states; learned: footnote 2; dot, as in the paper
     cache_matching: CacheMatching = "joint"
     cache_rank: Count = 64  # joint: numbers of a slot
     cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)

@@ -1,4 +1,4 @@
-"""What the memories learn from: sentences with the pairs found for them, and stretches of
+"""What the memory layers learn from: sentences with the pairs found for them, and stretches of
 documents."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tmnmt.segments import Segment
 from tmnmt.training.cache import Stretch, stretches
 from tmnmt.training.gates import PairedStretches
 from tmnmt.training.memory_config import MemoryConfig
-from tmnmt.training.retrieve import Found, choose, retrieve
+from tmnmt.training.retrieve import RetrievedPair, choose, retrieve
 from tmnmt.training.tm import PairedSentences, evenly
 from tmnmt.vocab import Vocabulary
 
@@ -106,7 +106,7 @@ class MemoryData:
 
     def _retrieve(
         self, name: str, segments: list[Segment], threshold: float, whole_documents: bool = False
-    ) -> list[list[Found]]:
+    ) -> list[list[RetrievedPair]]:
         config, path = self.config, self.folder / f"retrieved-{name}.jsonl.gz"
         with Progress(f"retrieving for {name}", "sentences", len(segments)) as progress:
             return retrieve(
@@ -125,7 +125,7 @@ class MemoryData:
         self,
         name: str,
         segments: list[Segment],
-        pairs_of: list[list[Found]],
+        pairs_of: list[list[RetrievedPair]],
         most: int,
         share_weak: float,
     ) -> PairedSentences:
@@ -149,7 +149,7 @@ class MemoryData:
         return self._sentences(segments, pairs_of, chosen)
 
     def _sentences(
-        self, segments: list[Segment], pairs: list[list[Found]], chosen: Sequence[int]
+        self, segments: list[Segment], pairs: list[list[RetrievedPair]], chosen: Sequence[int]
     ) -> PairedSentences:
         config = self.config
         return PairedSentences(

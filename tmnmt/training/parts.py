@@ -1,4 +1,4 @@
-"""One part of the memories (the TM, the session cache) trained on a fixed base: the loop, its
+"""One memory layer (the TM layer, the session cache) trained on a fixed base: the loop, its
 checkpoints, its log.
 
 Every random choice is a function of (seed, epoch), so a run that was interrupted goes on as if it
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from tmnmt.allocator import give_back
 from tmnmt.errors import DataError, UsageError
-from tmnmt.interrupts import held
+from tmnmt.interrupts import uninterrupted
 from tmnmt.progress import Progress
 from tmnmt.training import checkpoint
 from tmnmt.training.log import add_line, count_lines, keep_lines
@@ -195,7 +195,7 @@ class PartTrainer:
         factor = min(1.0, (self.standing.update + 1) / WARMUP, (1 - run) / DECAY)
         for group in self.optimiser.param_groups:
             group["lr"] = factor * group["peak"]
-        with held():
+        with uninterrupted():
             self.optimiser.step()
             self.standing.update += 1
             self.standing.within += 1

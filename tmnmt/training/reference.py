@@ -35,7 +35,7 @@ from tmnmt.models.reference import (
 from tmnmt.segments import Segment
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.forced import ForcedBatch, gold_log_probs
-from tmnmt.training.injected import InjectedPart, Learned, run_part, some_of
+from tmnmt.training.injected import InjectedPart, Learned, run_part, sample_of
 from tmnmt.training.injected_config import ReferenceConfig
 from tmnmt.training.memory_data import Documents, fitting
 from tmnmt.training.parts import Part, Unit
@@ -83,8 +83,8 @@ def train_reference(
         network,
         backbone,
         vocab,
-        some_of(train, config.sentences),
-        some_of(dev, config.dev_segments),
+        sample_of(train, config.sentences),
+        sample_of(dev, config.dev_segments),
         config,
     )
     begun_from = f"{digest_of(backbone, network)} {json.dumps(asdict(config.kind()))}"
@@ -105,7 +105,7 @@ def find_anchors(
     resume: bool = False,
 ) -> Tensor:
     """Anchors (C, e) of the mean states of about `anchor_sentences` sources."""
-    points = pooled(backbone, vocab, some_of(segments, config.anchor_sentences))
+    points = pooled(backbone, vocab, sample_of(segments, config.anchor_sentences))
     kind = config.kind()
     if len(points) <= kind.anchors:
         raise DataError(f"reference: {len(points)} sentences, fewer than {kind.anchors + 1}")
@@ -122,13 +122,13 @@ def pooled(backbone: Injectable, vocab: Vocabulary, segments: Sequence[Segment])
     device = next(backbone.parameters()).device
     sources = [[*vocab.encode_source(segment.src), EOS] for segment in segments]
     order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
-    found = torch.empty(len(sources), backbone.annotation_size, device=device)
+    means = torch.empty(len(sources), backbone.annotation_size, device=device)
     for at in range(0, len(order), POOLED_AT_ONCE):
         chosen = order[at : at + POOLED_AT_ONCE]
         lengths = torch.tensor([len(sources[i]) for i in chosen], device=device)
         encoded = backbone.encode(padded([sources[i] for i in chosen], device), lengths)
-        found[chosen] = backbone.annotations(encoded).sum(1) / lengths[:, None]
-    return found
+        means[chosen] = backbone.annotations(encoded).sum(1) / lengths[:, None]
+    return means
 
 
 class AnchorPart(Part):
@@ -184,14 +184,14 @@ class ReferencePart(InjectedPart[Segment]):
     beside: ReferenceNetwork
     config: ReferenceConfig
 
-    def loss(self, some: Sequence[Segment]) -> tuple[Tensor, int]:
+    def loss(self, segments: Sequence[Segment]) -> tuple[Tensor, int]:
         said: list[Tensor] = []
-        batch = self._forced(some, said.append)
+        batch = self._forced(segments, said.append)
         log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
         loss = -log_p.sum()
         if isinstance(self.beside, Bilingual):
             weights = self.beside.weight.square().sum()
-            wrong = self._wrong(batch, said).sum() + self.config.decay * len(some) * weights
+            wrong = self._wrong(batch, said).sum() + self.config.decay * len(segments) * weights
             loss = loss + self.config.regression * wrong
         return loss, len(log_p)
 
@@ -214,7 +214,7 @@ class ReferencePart(InjectedPart[Segment]):
         return losses
 
     def _forced(self, segments: Sequence[Segment], keep: Callable[[Tensor], object]) -> ForcedBatch:
-        """Contexts and states along the references, with the network."""
+        """Contexts and hidden states along the references, with the network."""
         src, lengths, tgt = self.coded(segments)
         inject = self.beside.injector(self.backbone.embed, keep)
         encoded = self.backbone.encode(src, lengths)

@@ -29,7 +29,7 @@ QUERIES_A_SEARCH = 500
 NOISY_WORDS = 0.2
 
 
-class Found(NamedTuple):
+class RetrievedPair(NamedTuple):
     """A retrieved pair and its fuzzy score in [0, 1]."""
 
     src: str
@@ -47,7 +47,7 @@ def retrieve(
     selection: Selection = Selection(),
     strong: float = 0.0,
     whole_documents: bool = False,
-) -> list[list[Found]]:
+) -> list[list[RetrievedPair]]:
     """For every segment at most `k` distinct pairs of fuzzy score >= `threshold`, leave-one-out, as
     `selection` chooses them: among those of a score >= `strong` where there is one, as decoding
     does, else among the weaker ones. With `whole_documents` every pair of the segment's own
@@ -63,7 +63,9 @@ def retrieve(
         **asdict(selection),
     }
     header |= {"whole_documents": whole_documents, "queries": digest(segments)}
-    saved = read_kept(path, header, len(segments), lambda pairs: [Found(*pair) for pair in pairs])
+    saved = read_kept(
+        path, header, len(segments), lambda pairs: [RetrievedPair(*pair) for pair in pairs]
+    )
     if saved is not None:
         return saved
     index, chosen = open_index(), []
@@ -88,11 +90,15 @@ class Drawn(NamedTuple):
     """Which pairs each chosen sentence is shown."""
 
     sentences: list[int]
-    pairs: list[list[Found]]
+    pairs: list[list[RetrievedPair]]
 
 
 def choose(
-    pairs_of: Sequence[Sequence[Found]], threshold: float, most: int, share_weak: float, seed: int
+    pairs_of: Sequence[Sequence[RetrievedPair]],
+    threshold: float,
+    most: int,
+    share_weak: float,
+    seed: int,
 ) -> list[int]:
     """At most `most` sentences to train on, in their order: those with a pair of at least
     `threshold`, and for a share `share_weak` of the whole those that have only weaker ones or
@@ -124,7 +130,7 @@ class Shares(NamedTuple):
 
 def draw(
     segments: Sequence[Segment],
-    pairs_of: Sequence[Sequence[Found]],
+    pairs_of: Sequence[Sequence[RetrievedPair]],
     sentences: Sequence[int],
     pool: Sequence[Segment],
     k: int,
@@ -151,21 +157,23 @@ def draw(
     return Drawn(list(sentences), shown)
 
 
-def with_itself(segment: Segment, pairs: Sequence[Found]) -> list[Found]:
+def with_itself(segment: Segment, pairs: Sequence[RetrievedPair]) -> list[RetrievedPair]:
     """The pair itself, as in a memory that it is not left out of, then the others."""
-    return [Found(segment.src, segment.tgt, 1.0), *pairs]
+    return [RetrievedPair(segment.src, segment.tgt, 1.0), *pairs]
 
 
-def irrelevant(segment: Segment, pool: Sequence[Segment], k: int, random: Random) -> list[Found]:
+def irrelevant(
+    segment: Segment, pool: Sequence[Segment], k: int, random: Random
+) -> list[RetrievedPair]:
     """k pairs of the pool at random, whatever the segment, with their scores."""
     tokens = match_tokens(segment.src)
     return [
-        Found(s.src, s.tgt, fuzzy_score(tokens, match_tokens(s.src)))
+        RetrievedPair(s.src, s.tgt, fuzzy_score(tokens, match_tokens(s.src)))
         for s in random.choices(pool, k=k)
     ]
 
 
-def noisy(pair: Found, pool: Sequence[Segment], random: Random) -> Found:
+def noisy(pair: RetrievedPair, pool: Sequence[Segment], random: Random) -> RetrievedPair:
     """The pair with a share NOISY_WORDS of its target's words, at least one, each replaced by a
     word of the target of a random pair of the pool: so frequent words come often, as they do where
     a pair is wrong."""
@@ -180,14 +188,14 @@ def noisy(pair: Found, pool: Sequence[Segment], random: Random) -> Found:
     return pair._replace(tgt="".join([*pieces, pair.tgt[at:]]))
 
 
-def _chosen(query: str, best: Sequence[Match], k: int, selection: Selection) -> list[Found]:
+def _chosen(query: str, best: Sequence[Match], k: int, selection: Selection) -> list[RetrievedPair]:
     """The selected pairs with their fuzzy scores, which is what the gates read, whatever the pairs
     are ranked by."""
     fuzzy = {(match.segment.src, match.segment.tgt): round(match.score, 6) for match in best}
     pairs = [
         (match.segment.src, match.segment.tgt) for match in selected(selection, query, best, k)
     ]
-    return [Found(*pair, fuzzy[pair]) for pair in pairs]
+    return [RetrievedPair(*pair, fuzzy[pair]) for pair in pairs]
 
 
 def digest(segments: Iterable[Segment]) -> str:

@@ -1,5 +1,5 @@
-"""`tmnmt train`: configuration -> data -> vocabulary -> base model -> reference network -> memories
--> model folder."""
+"""`tmnmt train`: configuration -> data -> vocabulary -> base model -> reference network -> memory
+layers -> model folder."""
 
 from __future__ import annotations
 

@@ -101,5 +101,5 @@ def everywhere(pairs: Sequence[Encoded], vocab: Vocabulary, frequent: int) -> In
     counts[:FIRST] = 0
     most = np.argsort(-counts, kind="stable")[:frequent]
     single = [i for i in range(FIRST, len(vocab)) if vocab.piece(i).startswith("<0x")]
-    found: Int64 = np.unique([EOS, *single, *most[counts[most] > 0].tolist()])
-    return found
+    everywhere_: Int64 = np.unique([EOS, *single, *most[counts[most] > 0].tolist()])
+    return everywhere_

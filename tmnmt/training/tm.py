@@ -24,7 +24,15 @@ from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
 from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs
 from tmnmt.training.parts import Part, Unit
-from tmnmt.training.retrieve import Drawn, Found, Shares, draw, irrelevant, noisy, with_itself
+from tmnmt.training.retrieve import (
+    Drawn,
+    RetrievedPair,
+    Shares,
+    draw,
+    irrelevant,
+    noisy,
+    with_itself,
+)
 from tmnmt.vocab import BOS, Vocabulary
 
 # lambda, mu, nu, kappa, rho, eta, trust must travel over several units while the weights move by
@@ -82,7 +90,7 @@ def fresh_keys(
     )
 
 
-def pairs_of(keys: PairKeyStore, pairs: Sequence[Sequence[Found]]) -> Pairs | None:
+def pairs_of(keys: PairKeyStore, pairs: Sequence[Sequence[RetrievedPair]]) -> Pairs | None:
     """What B sentences read of these pairs; None if none has any."""
     of_pairs = keys.keys_of([(pair.src, pair.tgt) for pair in shown] for shown in pairs)
     return collate(of_pairs, [[pair.score for pair in shown] for shown in pairs], keys.device)
@@ -104,7 +112,7 @@ class PairedSentences:
     """Segments with what was found for each, and those of them that are used."""
 
     segments: Sequence[Segment]
-    found: Sequence[Sequence[Found]]
+    candidates: Sequence[Sequence[RetrievedPair]]
     chosen: Sequence[int]
     pool: Sequence[Segment]  # where irrelevant pairs come from
     k: int
@@ -115,7 +123,7 @@ class PairedSentences:
     def draw(self, epoch: int) -> Drawn:
         return draw(
             self.segments,
-            self.found,
+            self.candidates,
             self.chosen,
             self.pool,
             self.k,
@@ -123,13 +131,15 @@ class PairedSentences:
             f"{self.seed} {epoch}",
         )
 
-    def strongest(self, i: int) -> list[Found]:
+    def strongest(self, i: int) -> list[RetrievedPair]:
         """The pairs that decoding would give sentence i."""
-        return [pair for pair in self.found[i] if pair.score >= self.shares.threshold][: self.k]
+        return [pair for pair in self.candidates[i] if pair.score >= self.shares.threshold][
+            : self.k
+        ]
 
     def shown_on_dev(
         self, sentences: Sequence[int], foreign: Random, noise: Random
-    ) -> dict[str, list[list[Found]]]:
+    ) -> dict[str, list[list[RetrievedPair]]]:
         """The pairs of these sentences by the kind of dev figure: what decoding would give,
         irrelevant ones, the pair itself before the others, and with noise."""
         relevant = [self.strongest(i) for i in sentences]
@@ -244,13 +254,13 @@ class TMPart(Part):
         )
 
     def _log_probs(
-        self, data: PairedSentences, sentences: list[int], pairs: list[list[Found]]
+        self, data: PairedSentences, sentences: list[int], pairs: list[list[RetrievedPair]]
     ) -> dict[str, Tensor]:
         segments = [data.segments[i] for i in sentences]
         batch = force_references(self.backbone, self.vocab, segments, self.device, self.gradients)
         return tm_log_probs(self.tm, self.backbone, batch, pairs_of(self.keys, pairs))
 
-    def _draw(self, epoch: int) -> dict[int, list[Found]]:
+    def _draw(self, epoch: int) -> dict[int, list[RetrievedPair]]:
         drawn: Drawn = self.train.draw(epoch)
         return dict(zip(drawn.sentences, drawn.pairs, strict=True))
 

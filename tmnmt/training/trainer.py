@@ -21,7 +21,7 @@ from torch import Tensor
 
 from tmnmt.allocator import give_back
 from tmnmt.errors import DataError, UsageError
-from tmnmt.interrupts import held
+from tmnmt.interrupts import uninterrupted
 from tmnmt.models.base import Trainable
 from tmnmt.training import averaging, checkpoint
 from tmnmt.training.config import TrainingConfig
@@ -156,7 +156,7 @@ class Trainer:
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip)
         self._expect_finite(float(totals[0] + norm))
         mean, tokens = float(totals[0] / totals[1]), int(totals[1])
-        with held():  # a checkpoint has all of the update or none of it
+        with uninterrupted():  # a checkpoint has all of the update or none of it
             self.optimiser.step(self.rate_share(self.progress.update))
             self.progress.update += 1
             self.progress.batch += 1

@@ -80,7 +80,7 @@ def test_ids_are_kept_where_that_is_asked_for(tmp_path: Path) -> None:
         sealed(tmp_path, [Segment("a", "b", id=4), Segment("c", "d", id=9)], keep_ids=True)
     )
     assert [(segment.id, segment.src) for segment in store] == [(4, "a"), (9, "c")]
-    assert list(store.found([-1, 0, 1, 3, 4, 5, 8, 9, 10, 11, 1 << 70])) == [4, 9]
+    assert list(store.present([-1, 0, 1, 3, 4, 5, 8, 9, 10, 11, 1 << 70])) == [4, 9]
 
 
 def test_ids_that_do_not_ascend_are_not_added(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tmnmt.eval.cache.report import Found, Shown
+from tmnmt.eval.cache.report import Results, Shown
 from tmnmt.eval.cache.watch import CLASSES, FREQUENT
 from tmnmt.eval.report.svg import heat_map, line_chart
 from tmnmt.formats.atomic import writing
@@ -28,7 +28,7 @@ SCORES = (
 )
 
 
-def write_report(folder: Path, about: dict[str, Any], tests: Sequence[Found]) -> dict[str, Any]:
+def write_report(folder: Path, about: dict[str, Any], tests: Sequence[Results]) -> dict[str, Any]:
     """Writes all files, each whole or not at all, and gives back what report.json says."""
     report = about | {"tests": {test.name: _record(test) for test in tests}}
     _write(folder / "report.json", json.dumps(report, ensure_ascii=False, indent=1) + "\n")
@@ -44,7 +44,7 @@ def write_report(folder: Path, about: dict[str, Any], tests: Sequence[Found]) ->
     return report
 
 
-def score_lines(tests: Sequence[Found]) -> list[list[str]]:
+def score_lines(tests: Sequence[Results]) -> list[list[str]]:
     """The table of scores, without its head: what the paper's tables 2 to 5 say."""
     lines = []
     for test in tests:
@@ -71,7 +71,7 @@ def score_lines(tests: Sequence[Found]) -> list[list[str]]:
     return lines
 
 
-def size_chart(tests: Sequence[Found]) -> str:
+def size_chart(tests: Sequence[Results]) -> str:
     sizes = [str(row.arm.size) for row in tests[0].by_size]
     lines = {test.name: [row.scores.bleu for row in test.by_size] for test in tests}
     return line_chart(
@@ -83,7 +83,7 @@ def size_chart(tests: Sequence[Found]) -> str:
     )
 
 
-def age_chart(test: Found) -> str:
+def age_chart(test: Results) -> str:
     lines = {
         f"{row.arm.size} slots": [mean.value for mean in row.outcome.matching[:AGES_SHOWN]]
         for row in test.by_size
@@ -99,7 +99,7 @@ def age_chart(test: Found) -> str:
     )
 
 
-def gate_chart(test: Found) -> str:
+def gate_chart(test: Results) -> str:
     gates = test.row(test.main).outcome.gates
     lines = {
         where: [
@@ -119,7 +119,7 @@ def gate_chart(test: Found) -> str:
     )
 
 
-def matrix_map(test: Found) -> str:
+def matrix_map(test: Results) -> str:
     shown = test.shown
     return heat_map(
         f"{test.name}, segment {shown.segment}: matching probability",
@@ -136,7 +136,7 @@ def _legible(subword: str) -> str:
     return subword.removeprefix("▁") or "▁" if subword.startswith("▁") else f"+{subword}"
 
 
-def _record(test: Found) -> dict[str, Any]:
+def _record(test: Results) -> dict[str, Any]:
     return {
         "segments": test.segments,
         "documents": test.documents,
@@ -145,7 +145,7 @@ def _record(test: Found) -> dict[str, Any]:
     }
 
 
-def _ages(test: Found) -> Iterable[Sequence[str]]:
+def _ages(test: Results) -> Iterable[Sequence[str]]:
     yield (
         "slots",
         "overwriting",
@@ -161,7 +161,7 @@ def _ages(test: Found) -> Iterable[Sequence[str]]:
             yield *kind, str(age), f"{mean.value:.6f}", str(mean.count)
 
 
-def _gates(test: Found) -> Iterable[Sequence[str]]:
+def _gates(test: Results) -> Iterable[Sequence[str]]:
     yield "class", "slot", "mean gate", "subwords"
     for name, gate in test.row(test.main).outcome.gates.items():
         yield *name.split(", "), f"{gate.value:.6f}", str(gate.count)

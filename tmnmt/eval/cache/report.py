@@ -31,11 +31,13 @@ from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 
 TOGETHER = 8  # documents side by side, and in a group
-HELD = "in the cache"
+IN_CACHE = "in the cache"
 TELLING = range(5, 26)  # subwords of a sentence whose matching matrix can be read
 FORMAT = 2  # of a line in RUNS/HASH.jsonl; files of another have other names
 PLACES = {
-    f"{kind}, {where}": (kind, where == HELD) for kind in CLASSES for where in (HELD, "not " + HELD)
+    f"{kind}, {where}": (kind, where == IN_CACHE)
+    for kind in CLASSES
+    for where in (IN_CACHE, "not " + IN_CACHE)
 }
 
 
@@ -148,7 +150,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Found:
+class Results:
     """What was found on one test set; `main` is the arm by which gates and matrix are told."""
 
     name: str
@@ -200,11 +202,11 @@ class Analysis:
         self.references = [s.tgt for s in segments]
         self.frequent = frequent_words(self.references)
 
-    def found(self, arms: Sequence[Arm], main: Arm, segment: int | None) -> Found:
+    def results(self, arms: Sequence[Arm], main: Arm, segment: int | None) -> Results:
         """All of it; `segment` None: the most telling one."""
         rows = self.rows(arms)
         number = segment or self.telling(rows[list(arms).index(main)].outcome)
-        return Found(
+        return Results(
             self.name, len(self.segments), len(self.documents), main, rows, self.shown(main, number)
         )
 
@@ -354,7 +356,8 @@ def _kept(path: Path, sizes: Sequence[int]) -> list[Outcome]:
     away. Raises DataError for a line that is not the results of the group whose turn it is."""
     if not path.exists():
         return []
-    content, outcomes = path.read_bytes(), []
+    content = path.read_bytes()
+    outcomes = []
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):
         os.truncate(path, len(whole))

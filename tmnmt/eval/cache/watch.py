@@ -1,8 +1,8 @@
 """What a session cache does while documents are translated: which slots are read, and how far its
 gate opens.
 
-Seen on the best hypotheses, from the contexts and states that are about to be written; nothing is
-decoded twice."""
+Seen on the best hypotheses, from the contexts and hidden states that are about to be written;
+nothing is decoded twice."""
 
 from __future__ import annotations
 
@@ -182,12 +182,14 @@ def frequent_words(texts: Iterable[str], most: int = FREQUENT) -> frozenset[str]
 def classes(subwords: Sequence[str], frequent: Set[str]) -> list[str]:
     """The class of the word, number or mark that each subword of a sentence begins in; a bare space
     is punctuation."""
-    text, class_at = "".join(subwords).replace("▁", " "), dict[int, str]()
+    text = "".join(subwords).replace("▁", " ")
+    class_at = dict[int, str]()
     for part in _PARTS.finditer(text):
         word = FREQUENT_WORD if part[0].lower() in frequent else OTHER_WORD
         kind = word if part["word"] else NUMBER if part["number"] else PUNCTUATION
         class_at |= dict.fromkeys(range(*part.span()), kind)
-    kinds, at = [], 0
+    kinds = []
+    at = 0
     for subword in subwords:
         begins = at + (subword.startswith("▁") and len(subword) > 1)
         kinds.append(class_at.get(begins, PUNCTUATION))

@@ -183,7 +183,7 @@ class Measured:
                     "hyp": output.lines[segment],
                     "bleu": round(float(bleu[number][segment]), 2),
                     "edit_rate": round(self.edits[number][segment].rate, 4),
-                    **(_told(next(more), output.explained) if more else {}),
+                    **(_record(next(more), output.explained) if more else {}),
                 }
             yield {
                 "test": test.name,
@@ -363,7 +363,7 @@ class Measured:
         return shares
 
 
-def _told(record: Mapping[str, Any], explained: bool) -> dict[str, Any]:
+def _record(record: Mapping[str, Any], explained: bool) -> dict[str, Any]:
     matches = [
         {name: match[name] for name in ("src", "tgt", "score", "document")}
         for match in record["matches"]

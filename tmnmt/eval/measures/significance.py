@@ -146,7 +146,8 @@ def binomial_two_sided(fewer: int, n: int) -> float:
 def holm(p_values: Sequence[float]) -> list[float]:
     """The p-values corrected for there being several of them (Holm 1979), in the order given."""
     ordered = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    corrected, largest = [0.0] * len(p_values), 0.0
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
     for rank, i in enumerate(ordered):
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
         corrected[i] = largest

@@ -39,19 +39,21 @@ def tagged(translations: Sequence[str], references: Sequence[str]) -> Tagged:
     well-formed, and where there is no line."""
     from sacrebleu import corpus_bleu
 
-    matches, whole, parts = 0, 0, list[tuple[str, str]]()
+    matches = 0
+    whole = 0
+    parts = list[tuple[str, str]]()
     for ours, theirs in zip(translations, references, strict=True):
-        reference, found = _parsed(theirs), _parsed(ours)
+        reference, output = _parsed(theirs), _parsed(ours)
         if reference is None:
             raise ValueError(f"the reference is not well-formed: {theirs[:60]!r}")
-        wanted = _stretches(reference)
-        said = [""] * len(wanted)
-        if found is not None:
+        stretches = _stretches(reference)
+        said = [""] * len(stretches)
+        if output is not None:
             whole += 1
-            if _shape(found) == _shape(reference):
+            if _shape(output) == _shape(reference):
                 matches += 1
-                said = _stretches(found)
-        parts += zip(said, wanted, strict=True)
+                said = _stretches(output)
+        parts += zip(said, stretches, strict=True)
     if not references:
         raise ValueError("there is no line to measure")
     texts = [[without_tags(line) for line in side] for side in (translations, references)]
@@ -71,10 +73,10 @@ def without_tags(line: str) -> str:
 
 def _stretches(element: _Element) -> list[str]:
     """The text before, inside and behind every element in it."""
-    found = [element.text or ""]
+    stretches = [element.text or ""]
     for child in element:
-        found += [*_stretches(child), child.tail or ""]
-    return found
+        stretches += [*_stretches(child), child.tail or ""]
+    return stretches
 
 
 def _parsed(line: str) -> _Element | None:

@@ -40,7 +40,9 @@ def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     if not reference:
         return len(hypothesis)
     words, target = list(hypothesis), list(reference)
-    distance, shifts, tried = BeamEditDistance(target), 0, 0
+    distance = BeamEditDistance(target)
+    shifts = 0
+    tried = 0
     while True:
         gain, shifted, tried = lib_ter._shift(words, target, distance, tried)
         if tried >= lib_ter._MAX_SHIFT_CANDIDATES or gain <= 0:
@@ -82,7 +84,8 @@ def beam_edits(
         diagonal = int(np.floor(i * ratio))
         last = m + 1 if i == n else min(m + 1, diagonal + width)
         for j in range(max(0, diagonal - width), last):
-            best, chosen = NOT_REACHED, 0
+            best = NOT_REACHED
+            chosen = 0
             if j > 0:
                 same = hypothesis[i - 1] == reference[j - 1]
                 best = cost[i - 1, j - 1] + (0 if same else 1)
@@ -93,7 +96,9 @@ def beam_edits(
                 best, chosen = cost[i, j - 1] + 1, _INSERT
             cost[i, j], op[i, j] = best, chosen
     trace = np.empty(n + m, np.uint8)
-    i, j, at = n, m, n + m
+    i = n
+    j = m
+    at = n + m
     while i > 0 or j > 0:
         at -= 1
         trace[at] = op[i, j]

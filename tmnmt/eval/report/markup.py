@@ -33,14 +33,14 @@ def html(element: Element) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure; `below` stands under it in small, `mark` behind it, with `told` for those who do
+    """A figure; `below` stands under it in small, `mark` behind it, with `label` for those who do
     not see it."""
 
     text: str
     below: str = ""
     best: bool = False
     mark: str = ""
-    told: str = ""
+    label: str = ""
 
 
 def table(
@@ -82,9 +82,9 @@ def _figure(cell: Cell) -> list[Child]:
             e(
                 "span",
                 cell.mark,
-                e("span", f" {cell.told}", class_="told"),
+                e("span", f" {cell.label}", class_="unseen"),
                 class_="mark",
-                title=cell.told,
+                title=cell.label,
             )
         ]
     if cell.below:

@@ -279,7 +279,9 @@ def _requests(groups: _Groups) -> Iterator[tuple[list[tuple[str, bytes]], int]]:
         segments, characters = segments + pairs, characters + len(content)
         if len(operations) >= DOCUMENTS_A_REQUEST or characters >= CHARACTERS_A_REQUEST:
             yield operations, segments
-            operations, segments, characters = [], 0, 0
+            operations = []
+            segments = 0
+            characters = 0
     if operations:
         yield operations, segments
 

@@ -17,8 +17,8 @@ broken off waits for nothing but that."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from secrets import token_urlsafe
@@ -29,85 +29,29 @@ import orjson
 from tmnmt.counted import counted
 from tmnmt.errors import DataError, MemoryIndexError, ServerError
 from tmnmt.index.base import UnknownIdError, check_sources, corrected
+from tmnmt.index.elastic.document import (
+    REQUESTS_KEPT,
+    Document,
+    document_of,
+    name_of,
+    unless_changed,
+)
 from tmnmt.index.elastic.generation import HITS_A_PAGE, MOVING, ElasticGeneration, read_generation
 from tmnmt.index.elastic.layout import (
     COUNTER,
-    ElasticManifest,
-    becoming,
-    changes,
-    document,
     emptied,
-    key,
     read,
     written,
 )
 from tmnmt.index.elastic.server import BUSY, Server, Waiting, reason_in
 from tmnmt.segments import Segment
-from tmnmt.text import match_tokens, normalise
 
 SEGMENTS_A_REQUEST = 500
-# that a document knows to have changed it: fewer may come between a lost answer and the next try
-REQUESTS_KEPT = 100
 KEPT_EMPTY = "1h"  # longer than anybody waits for an answer, and than clocks differ
 MOST_PLACES = 10_000  # documents that hold so many segments; twice as many at most
 
 # whether a request returns when its changes can be found, or at once
 Refresh = Literal["wait_for", False]
-
-
-@dataclass
-class _Document:
-    """A document as it was read, being changed. `moving`: what some of its segments are to become
-    in another one."""
-
-    name: str
-    # the condition that it is as it was read; empty where there is none yet
-    version: dict[str, int]
-    pairs: dict[int, Segment]
-    moving: dict[int, Segment]
-    corrected: set[int]
-    requests: list[str]  # that have changed it, the last at the end
-
-    def put(self, segment: Segment) -> None:
-        """Takes a segment, or a new version of one of its own: to keep it or, where it belongs
-        elsewhere, to move."""
-        if _name(segment) != self.name:
-            self.moving[segment.id] = segment
-        elif segment.id not in self.pairs or self.pairs[segment.id].changed < segment.changed:
-            self.pairs[segment.id] = segment
-            self.corrected.add(segment.id)
-
-    def remove(self, number: int) -> None:
-        del self.pairs[number]
-        self.moving.pop(number, None)
-
-    def arrived(self, names: Set[str]) -> None:
-        """Lets those go that have come to these documents."""
-        for number in [number for number, new in self.moving.items() if _name(new) in names]:
-            self.remove(number)
-
-    def operation(self, manifest: ElasticManifest, request: str) -> list[bytes]:
-        """The lines of a bulk request of this name that write it, in an index that was built so."""
-        condition = {"_id": self.name, **self.version}
-        action = orjson.dumps({"index" if self.version else "create": condition})
-        requests = [*self.requests, request][-REQUESTS_KEPT:] if request else self.requests
-        if not self.pairs:
-            return [action, emptied(requests)]
-        ordered = sorted(self.pairs.values(), key=lambda segment: segment.id)
-        ordered.sort(key=lambda segment: segment.changed, reverse=True)
-        of_the_build = [
-            number
-            for number in self.pairs
-            if number <= manifest.segments and number in self.corrected
-        ]
-        fields = changes(self.pairs, manifest.segments, of_the_build, self.moving, requests)
-        pairs = (
-            (segment.id, written(segment, segment.id, self.moving.get(segment.id)))
-            for segment in ordered
-        )
-        tokens = match_tokens(ordered[0].src)
-        kept = manifest.has_skeletons, manifest.has_words
-        return [action, document(tokens, pairs, fields, *kept)]
 
 
 class Writer:
@@ -145,7 +89,7 @@ class Writer:
         _check_texts(changed)
         new: dict[int, Segment] = {}
 
-        def correct(entry: _Document, number: int) -> None:
+        def correct(entry: Document, number: int) -> None:
             new[number] = corrected(entry.pairs[number], change(entry.pairs[number]))
             check_sources([new[number]])
             _check_texts([new[number]])
@@ -167,7 +111,7 @@ class Writer:
         """Deletes the segments with these ids. Raises UnknownIdError: nothing was deleted."""
         numbers = list(dict.fromkeys(ids))
         self.get(numbers)
-        self._step_by_step(numbers, partial(self._change, change=_Document.remove), "deleted")
+        self._step_by_step(numbers, partial(self._change, change=Document.remove), "deleted")
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
         """The segments with these ids, in their order, as a search finds them. Raises
@@ -207,8 +151,7 @@ class Writer:
             query=empty, size=HITS_A_PAGE, source=False, seq_no_primary_term=True
         ):
             lines = [
-                orjson.dumps({"delete": {"_id": hit["_id"], **_unless_changed(hit)}})
-                for hit in hits
+                orjson.dumps({"delete": {"_id": hit["_id"], **unless_changed(hit)}}) for hit in hits
             ]
             if len(self._bulk(lines, waiting, "wait_for")) < len(hits):
                 waiting = Waiting(self._server)
@@ -232,32 +175,33 @@ class Writer:
         left = segments
         request, waiting = _new_request(), Waiting(self._server)
         while left:
-            documents = self._read(map(_name, left))
+            documents = self._read(map(name_of, left))
             for segment in left:
-                documents[_name(segment)].put(segment)
+                documents[name_of(segment)].put(segment)
             taken = self._write(documents.values(), waiting, request, refresh)
-            left = [segment for segment in left if _name(segment) not in taken]
+            left = [segment for segment in left if name_of(segment) not in taken]
 
-    def _change(self, ids: Iterable[int], change: Callable[[_Document, int], None]) -> set[int]:
+    def _change(self, ids: Iterable[int], change: Callable[[Document, int], None]) -> set[int]:
         """Has every one of these segments changed in the document that holds it, again where that
         was changed meanwhile; those that are gone."""
-        left, gone = set(ids), set[int]()
+        left = set(ids)
+        gone = set[int]()
         waiting = Waiting(self._server)
         while left:
-            held_by = self._held_by(left, waiting)
-            gone |= left - held_by.keys()
-            documents = {entry.name: entry for entry in held_by.values()}
-            for number, entry in held_by.items():
+            documents_of = self._documents_of(left, waiting)
+            gone |= left - documents_of.keys()
+            documents = {entry.name: entry for entry in documents_of.values()}
+            for number, entry in documents_of.items():
                 change(entry, number)
             # a new name in every round: a segment may come into a document that the round before
             # has changed already
             # a move is seen before anything of it is
             taken = self._write(documents.values(), waiting, _new_request())
             self._finish([name for name in taken if documents[name].moving])
-            left = {number for number, entry in held_by.items() if entry.name not in taken}
+            left = {number for number, entry in documents_of.items() if entry.name not in taken}
         return gone
 
-    def _held_by(self, ids: Iterable[int], waiting: Waiting) -> dict[int, _Document]:
+    def _documents_of(self, ids: Iterable[int], waiting: Waiting) -> dict[int, Document]:
         """The documents that hold these segments now, none of which is moving any more; without
         those that are gone."""
         numbers = list(ids)
@@ -276,7 +220,7 @@ class Writer:
                 self._finish(moving)
                 up_to_date = False
                 continue
-            held_by = {
+            documents_of = {
                 number: documents[name]
                 for number in numbers
                 for name in names[number]
@@ -285,10 +229,10 @@ class Writer:
             unclear = [
                 number
                 for number in numbers
-                if number not in held_by and (names[number] or not up_to_date)
+                if number not in documents_of and (names[number] or not up_to_date)
             ]
             if not unclear:
-                return held_by
+                return documents_of
             if up_to_date:
                 waiting.pause(f"others change segment {unclear[0]} too fast")
             # what has moved since is found where it is
@@ -304,7 +248,7 @@ class Writer:
             if not decided:  # somebody else was faster: perhaps not visible yet
                 self._ask(self._server.client.indices.refresh)
                 return
-            targets = self._read(map(_name, decided))
+            targets = self._read(map(name_of, decided))
             if self._make(
                 [name for name, target in targets.items() if not target.version], waiting
             ):
@@ -318,7 +262,7 @@ class Writer:
             before = {name: dict(target.pairs) for name, target in targets.items()}
             for origin in origins.values():
                 for new in origin.moving.values():
-                    if target := targets.get(_name(new)):
+                    if target := targets.get(name_of(new)):
                         target.put(new)
             grown = [target for target in targets.values() if target.pairs != before[target.name]]
             # written again, a cycle would never end
@@ -365,17 +309,17 @@ class Writer:
                     id=COUNTER,
                     document={"last_id": last + count},
                     require_alias=True,
-                    **_unless_changed(counter),
+                    **unless_changed(counter),
                 )
             except ConflictError as error:
                 waiting.pause("others add too fast", error)
             else:
                 return last + 1
 
-    def _read(self, names: Iterable[str], *, by_primaries: bool = False) -> dict[str, _Document]:
+    def _read(self, names: Iterable[str], *, by_primaries: bool = False) -> dict[str, Document]:
         """These documents as they are now, seen by searches or not. A replica may lag behind what
         nobody has been told of yet; primaries do not, and are slower to read."""
-        documents: dict[str, _Document] = {}
+        documents: dict[str, Document] = {}
         distinct, waiting = list(dict.fromkeys(names)), Waiting(self._server)
         while left := [name for name in distinct if name not in documents]:
             ask = self._ask_primaries if by_primaries else self._ask_anybody
@@ -384,7 +328,7 @@ class Writer:
             if any(error["type"] == "index_not_found_exception" for error in errors):
                 self._check_current()
             documents |= {
-                name: _document(name, answer)
+                name: document_of(name, answer)
                 for name, answer in answers.items()
                 if "error" not in answer
             }
@@ -408,7 +352,7 @@ class Writer:
 
     def _write(
         self,
-        documents: Iterable[_Document],
+        documents: Iterable[Document],
         waiting: Waiting,
         request: str = "",
         refresh: Refresh = "wait_for",
@@ -429,7 +373,7 @@ class Writer:
                 self._ask(self._server.client.indices.refresh)
         return by_name.keys() - refused
 
-    def _done_before(self, refused: Sequence[_Document], request: str) -> set[str]:
+    def _done_before(self, refused: Sequence[Document], request: str) -> set[str]:
         """The names of those documents that were refused because this request has written them
         before, and the answer was lost. Raises ServerError where too many have changed one since to
         know that."""
@@ -499,24 +443,3 @@ def _new_request() -> str:
 
 def _is_missing(answer: Any) -> bool:
     return "error" in answer and answer["error"]["type"] == "document_missing_exception"
-
-
-def _document(name: str, answer: Any) -> _Document:
-    content = answer["_source"] if answer["found"] else {}
-    moving = {pair["id"]: becoming(pair) for pair in content.get("pairs", ())}
-    return _Document(
-        name,
-        _unless_changed(answer) if answer["found"] else {},
-        {pair["id"]: read(pair) for pair in content.get("pairs", ())},
-        {number: new for number, new in moving.items() if new is not None},
-        set(content.get("corrected", ())),
-        list(content.get("requests", ())),
-    )
-
-
-def _name(segment: Segment) -> str:
-    return key(normalise(segment.src), segment.id)
-
-
-def _unless_changed(answer: Any) -> dict[str, int]:
-    return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}

@@ -65,19 +65,19 @@ def _newest(
     find: Callable[[Iterable[int]], Mapping[int, Segment]],
 ) -> list[Occurrence]:
     """Reads pages of documents until none that follows can have a newer segment."""
-    found: dict[int, Segment] = {}
+    newest: dict[int, Segment] = {}
     best = list[Occurrence]()
     for page in hits:
         pairs = [pair for hit in page for pair in hit["_source"]["pairs"]]
         segments = {segment.id: segment for segment in map(read, pairs)}
         # one on its way to another document: as it is there, if it has arrived
         segments |= find(pair["id"] for pair in pairs if "becomes" in pair)
-        found |= {
+        newest |= {
             one.segment.id: one.segment
             for one in occurrences(phrase, filter(meant.keeps, segments.values()), len(segments))
         }
-        best = occurrences(phrase, found.values(), k)
-        found = {one.segment.id: one.segment for one in best}
+        best = occurrences(phrase, newest.values(), k)
+        newest = {one.segment.id: one.segment for one in best}
         if len(best) == k and page and not _is_before(page[-1]["sort"], best[-1].segment):
             break
     return best

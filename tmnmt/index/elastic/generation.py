@@ -96,7 +96,8 @@ def pages(
     point = server.ask(client.open_point_in_time, index=server.address.name, keep_alive=KEPT_OPEN)[
         "id"
     ]
-    after, most = dict[str, Any](asked), size_of_page or HITS_A_PAGE
+    after = dict[str, Any](asked)
+    most = size_of_page or HITS_A_PAGE
     try:
         while True:
             answer = server.ask(

@@ -144,14 +144,14 @@ class ElasticIndex:
             for text in queries
             if (bones := skeleton(text))
         }
-        found: dict[str, list[Match]] = {}
+        matches: dict[str, list[Match]] = {}
         texts = list(asked)
         for i in range(0, len(texts), QUERIES_A_REQUEST):
-            some = texts[i : i + QUERIES_A_REQUEST]
-            hits = self._hits([of_skeleton_query(*asked[text]) for text in some], FIRST_PAGE)
-            for text, own in zip(some, hits, strict=True):
-                found[text] = _alike(text, own, k, self.meant)
-        return [list(found.get(text, ())) for text in queries]
+            together = texts[i : i + QUERIES_A_REQUEST]
+            hits = self._hits([of_skeleton_query(*asked[text]) for text in together], FIRST_PAGE)
+            for text, own in zip(together, hits, strict=True):
+                matches[text] = _alike(text, own, k, self.meant)
+        return [list(matches.get(text, ())) for text in queries]
 
     def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
         """As `WritableIndex.concordance` says, with what any process has changed. Raises
@@ -192,13 +192,13 @@ class ElasticIndex:
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
         """Those of the segments with these ids that there are."""
-        wanted = set(ids)
-        if not wanted:
+        numbers = set(ids)
+        if not numbers:
             return {}
-        (hits,) = self._hits([{"terms": {"ids": sorted(wanted)}}], 2 * len(wanted))
-        found = [read(pair) for hit in hits for pair in hit["_source"]["pairs"]]
-        found.sort(key=lambda segment: segment.changed)  # one on its way stands in two places
-        return {segment.id: segment for segment in found if segment.id in wanted}
+        (hits,) = self._hits([{"terms": {"ids": sorted(numbers)}}], 2 * len(numbers))
+        segments = [read(pair) for hit in hits for pair in hit["_source"]["pairs"]]
+        segments.sort(key=lambda segment: segment.changed)  # one on its way stands in two places
+        return {segment.id: segment for segment in segments if segment.id in numbers}
 
     def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
         """The segments that are meant, in order of id, as they are when the first is asked for. All
@@ -412,7 +412,8 @@ class _Question:
     def restart(self) -> None:
         """Forgets the candidates: they come again, from another state of the index perhaps."""
         self._matches, self._scores = [], []
-        self.moving, self.settled = set(), False
+        self.moving = set()
+        self.settled = False
 
     def forget(self, arrived: Set[int]) -> bool:
         """Begins again, without the earlier versions of these segments, if it has met

@@ -183,17 +183,17 @@ def document(
     """The document of one token sequence as JSON, of pairs by id as JSON, newest first, and of
     `changes`."""
     ids, texts = zip(*pairs, strict=True)
-    found_by = (
+    searched = (
         b'"tokens":%b,"n":%d,' % (orjson.dumps(" ".join(terms(tokens))), len(tokens))
         if tokens
         else b""
     )
     if has_skeleton and (parts := bones(tokens)):
-        found_by += b'"skeleton":"%b",' % hash_of(parts).encode()
+        searched += b'"skeleton":"%b",' % hash_of(parts).encode()
     if has_words:
-        found_by += _words(tokens, [orjson.loads(text) for text in texts])
+        searched += _words(tokens, [orjson.loads(text) for text in texts])
     return b'{%b%b"ids":%b,"pairs":[%b]}' % (
-        found_by,
+        searched,
         changes.encode(),
         orjson.dumps(ids),
         b",".join(texts),

@@ -26,7 +26,8 @@ def terms(tokens: Sequence[str]) -> list[str]:
     token but itself. Of long tokens that begin alike the overlap counts too many: its bound is
     looser, and still one."""
     numbered = [token[:MOST_CHARS] for token in tokens]
-    distinct, times = set(numbered), dict[str, int]()
+    distinct = set(numbered)
+    times = dict[str, int]()
     if len(distinct) == len(numbered):
         return numbered
     for i, token in enumerate(numbered):

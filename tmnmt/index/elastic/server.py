@@ -114,7 +114,7 @@ class Waiting:
         self._server = server
         self._start = time.monotonic()
         self._seconds = FIRST_PAUSE
-        self._told = False
+        self._is_announced = False
 
     def pause(self, said: str, cause: Exception | None = None) -> None:
         """Waits for the next try. Raises ServerError when there is no time left for one."""
@@ -123,8 +123,8 @@ class Waiting:
             raise self._server.error(
                 f"{said} (tried for {waited:.0f} s); try again later"
             ) from cause
-        if not self._told and self._seconds >= LONGEST_PAUSE:
-            self._told = True
+        if not self._is_announced and self._seconds >= LONGEST_PAUSE:
+            self._is_announced = True
             log.warning("%s %s; trying again", self._server.address, said)
         time.sleep(self._seconds)
         self._seconds = min(2 * self._seconds, LONGEST_PAUSE)

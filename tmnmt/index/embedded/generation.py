@@ -122,10 +122,10 @@ class Generation:
             segments[number] = segment
         return segments
 
-    def found(self, ids: Iterable[int]) -> dict[int, Segment]:
+    def present(self, ids: Iterable[int]) -> dict[int, Segment]:
         """Those of the segments with these ids that there are, as they are now."""
         numbers = list(dict.fromkeys(ids))
-        segments = self.store.found(
+        segments = self.store.present(
             [n for n in numbers if n <= self.manifest.last_id and n not in self._changed]
         )
         changed = {number: self._changed[number] for number in numbers if number in self._changed}
@@ -156,7 +156,7 @@ class Generation:
         self.store.close()
 
     def _stored(self, number: int) -> Segment | None:
-        return self.store.found([number]).get(number)
+        return self.store.present([number]).get(number)
 
     def _apply(self, changes: Sequence[Change]) -> None:
         for number, segment in changes:

@@ -27,7 +27,7 @@ from tmnmt.index.embedded.manifest import (
     manifest_version,
     read_manifest,
 )
-from tmnmt.index.embedded.postings import Wanted
+from tmnmt.index.embedded.postings import PostingsQuery
 from tmnmt.index.embedded.verify import verify
 from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton
@@ -106,7 +106,7 @@ class MemoryIndex:
         if threads is not None and threads < 1:
             raise UsageError(f"threads is {threads}; it must be at least 1")
         documents = exclude_documents or [""] * len(queries)
-        asked = list(map(Wanted, queries, documents))
+        asked = list(map(PostingsQuery, queries, documents))
         distinct = list(dict.fromkeys(asked)) if len(asked) > 1 else asked
         answers = self._search(distinct, k, threshold, exclude_sources, threads or _cores())
         if len(distinct) == len(asked):
@@ -121,7 +121,8 @@ class MemoryIndex:
         check_search(queries, k, 0.0, None)
         with self._lock:
             now = self._refreshed()
-            parts, answers = now.parts(self.meant), []
+            parts = now.parts(self.meant)
+            answers = []
             added = [
                 filter(self.meant.keeps, now.delta.same_skeleton(skeleton(text)))
                 for text in queries
@@ -207,7 +208,7 @@ class MemoryIndex:
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
         """Those of the segments with these ids that there are."""
         with self._lock:
-            return self._refreshed().found(ids)
+            return self._refreshed().present(ids)
 
     def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
         """The segments that are meant, in order of id, as they are at this moment whatever changes
@@ -263,7 +264,12 @@ class MemoryIndex:
         self.close()
 
     def _search(
-        self, queries: list[Wanted], k: int, threshold: float, without_equal: bool, threads: int
+        self,
+        queries: list[PostingsQuery],
+        k: int,
+        threshold: float,
+        without_equal: bool,
+        threads: int,
     ) -> list[list[Match]]:
         with self._lock:
             now = self._refreshed()

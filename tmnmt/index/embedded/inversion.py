@@ -138,8 +138,8 @@ class Inversion:
             numbers = np.empty(len(words), np.int32)
             numbers[order] = np.arange(len(words), dtype=np.int32)
             for at in range(0, len(tokens), _TOKENS_AT_ONCE):
-                some = slice(at, at + _TOKENS_AT_ONCE)
-                tokens[some] = numbers[tokens[some]]
+                stretch = slice(at, at + _TOKENS_AT_ONCE)
+                tokens[stretch] = numbers[tokens[stretch]]
         return tokens, words
 
     def _newest_first(self) -> NDArray[np.signedinteger[Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.index.concordance import Phrase
-from tmnmt.index.embedded.postings import Hit, Postings, Wanted
+from tmnmt.index.embedded.postings import Hit, Postings, PostingsQuery
 from tmnmt.segments import Match, Segment
 
 
@@ -30,7 +30,12 @@ class Part(NamedTuple):
     kept: Kept | None = None  # the only ones that are found; None: all
 
     def search(
-        self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool, threads: int
+        self,
+        queries: Sequence[PostingsQuery],
+        k: int,
+        threshold: float,
+        without_equal: bool,
+        threads: int,
     ) -> list[list[Match]]:
         """For every query the at most `k` best matches that are not dead, best first."""
         hits_of = self.hits(queries, k, threshold, without_equal, threads)
@@ -55,7 +60,12 @@ class Part(NamedTuple):
             size *= 2
 
     def hits(
-        self, queries: Sequence[Wanted], k: int, threshold: float, without_equal: bool, threads: int
+        self,
+        queries: Sequence[PostingsQuery],
+        k: int,
+        threshold: float,
+        without_equal: bool,
+        threads: int,
     ) -> list[list[Hit]]:
         """As `search`, but ids. Exact: hits come in one order, so the first of a longer list are
         the first; where too many of them are dead, twice as many are asked for."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.index.concordance import Phrase, Word, spelling
-from tmnmt.index.kernels.arrays import BLOCK_BITS, DAMAGE, FOUND_RANKS, Sought, newest_with
+from tmnmt.index.kernels.arrays import BLOCK_BITS, DAMAGE, NEWEST_COUNT, Sought, newest_with
 
 POSITION_START, POSITIONS = "position_start", "positions"
 TARGET = "target_"  # before the names of a part that is of the targets
@@ -57,8 +57,8 @@ class WordPositions:
             return []
         kept = None if meant is None else meant[self._ids].view(np.uint8)
         ranks = self._ranks(phrase, lists, counts, k, kept)
-        found: list[int] = self._ids[np.sort(ranks)].tolist()
-        return found
+        newest: list[int] = self._ids[np.sort(ranks)].tolist()
+        return newest
 
     def _ranks(
         self, phrase: Phrase, lists: Lists, counts: Sequence[int], k: int, kept: UInt8 | None
@@ -110,9 +110,9 @@ class WordPositions:
         )
         job = array("q", sought)
         newest_with(job.buffer_info()[0])
-        if job[FOUND_RANKS] == DAMAGE:
+        if job[NEWEST_COUNT] == DAMAGE:
             raise ValueError("names a text or a segment that is not there")
-        return best[: job[FOUND_RANKS]]
+        return best[: job[NEWEST_COUNT]]
 
     def _lists(self, word: Word, match_case: bool) -> tuple[Int64, Int64]:
         """Where the lists of positions of the words that are meant begin and end."""
@@ -134,9 +134,9 @@ class WordPositions:
     def _group_of(self) -> NDArray[np.int32]:
         """The sequence of every segment, by rank."""
         counts = np.diff(self._offsets)
-        found = np.full(len(self._members), -1, np.int32)
-        found[self._members] = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-        return found
+        groups = np.full(len(self._members), -1, np.int32)
+        groups[self._members] = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        return groups
 
     @cached_property
     def _stretches(self) -> _Stretches:

@@ -23,7 +23,7 @@ from tmnmt.index.embedded.small_json import parsed
 from tmnmt.index.embedded.structure import first_damage
 from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.kernels.arrays import (
-    FOUND,
+    HITS,
     NEEDED,
     ROOM,
     ROOM_SIZE,
@@ -79,7 +79,7 @@ class _Room(threading.local):
         self.words, self.address = words, address_of(words)
 
 
-class Wanted(NamedTuple):
+class PostingsQuery(NamedTuple):
     """A query of the postings, and the document whose segments are left out ("": none)."""
 
     text: str
@@ -106,7 +106,7 @@ class Postings:
 
     def search(
         self,
-        queries: Sequence[Wanted],
+        queries: Sequence[PostingsQuery],
         k: int,
         threshold: float,
         *,
@@ -123,7 +123,7 @@ class Postings:
         size = max(1, min(QUERIES_A_CALL, MOST_HITS_A_CALL // k))
         runs = [queries[i : i + size] for i in range(0, len(queries), size)]
 
-        def search(run: Sequence[Wanted]) -> list[list[Hit]]:
+        def search(run: Sequence[PostingsQuery]) -> list[list[Hit]]:
             return self._search(run, k, threshold, without_equal, kept)
 
         if len(queries) <= size:
@@ -212,7 +212,7 @@ class Postings:
 
     def _search(
         self,
-        queries: Sequence[Wanted],
+        queries: Sequence[PostingsQuery],
         k: int,
         threshold: float,
         without_equal: bool,
@@ -227,18 +227,20 @@ class Postings:
         )
         best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
         while job[NEEDED]:
-            room.grow(job[NEEDED], 4 * job[FOUND])
+            room.grow(job[NEEDED], 4 * job[HITS])
             job[ROOM], job[ROOM_SIZE] = room.address, len(room.words)
             best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
-        rows = room.words[: 4 * job[FOUND]].view(np.float64).reshape(-1, 4)
+        rows = room.words[: 4 * job[HITS]].view(np.float64).reshape(-1, 4)
         hits: list[list[Hit]] = [[] for _ in queries]
         for query, rank, edits, score in rows.tolist():
             hits[int(query)].append(Hit(self._id(int(rank)), int(edits), score))
         return hits
 
-    def _written(self, queries: Sequence[Wanted]) -> tuple[bytes, array[int]]:
+    def _written(self, queries: Sequence[PostingsQuery]) -> tuple[bytes, array[int]]:
         """The queries as `best_of_each` reads them: ASCII as it is, of other text the tokens."""
-        texts, rows, end = [], array("q"), 0
+        texts = []
+        rows = array("q")
+        end = 0
         for text, document in queries:
             written, one_a_line = written_for_tokens(text)
             texts.append(written)

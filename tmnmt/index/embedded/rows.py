@@ -147,7 +147,7 @@ class Rows:
         """The ids that have a place, those that are missing too."""
         return self._size
 
-    def found(self, ids: Iterable[int]) -> dict[int, Segment]:
+    def present(self, ids: Iterable[int]) -> dict[int, Segment]:
         """Those of the segments with these ids that there are. Raises MemoryIndexError where one is
         damaged."""
         content, start, size = self._content, self._start, self._size
@@ -166,11 +166,13 @@ class Rows:
     def with_property(self, ids: Iterable[int], name: str, value: str | None) -> list[int]:
         """Those of the segments with these ids that have the property, with this value where one is
         given. The texts are not made out: that would take twenty times as long."""
-        wanted, content, start = _of_property(name, value), self._content, self._start
+        property_ = _of_property(name, value)
+        content = self._content
+        start = self._start
         separator = _SEPARATOR.encode()
         return [
             number
             for number in ids
-            if wanted in (row := content[start[number] : start[number + 1]])
-            and wanted in row.split(separator)[_PROPERTIES]
+            if property_ in (row := content[start[number] : start[number + 1]])
+            and property_ in row.split(separator)[_PROPERTIES]
         ]

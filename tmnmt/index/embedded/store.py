@@ -102,12 +102,12 @@ class Store:
         self._limit = _Limit(len(self._rows))
         self._db = _connect(self.path, "mode=ro&immutable=1", self._limit)
         self._lock = threading.Lock()
-        self.found = self._rows.found
+        self.present = self._rows.present
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
         """The segments with these ids. Raises MemoryIndexError where one is missing or damaged."""
         numbers = list(ids)
-        segments = self._rows.found(numbers)
+        segments = self._rows.present(numbers)
         missing = next((number for number in numbers if number not in segments), None)
         if missing is not None:
             raise MemoryIndexError(
@@ -168,7 +168,8 @@ class _Limit:
     have been made so that it never ends."""
 
     def __init__(self, segments: int) -> None:
-        self.most, self.looks = 2 + segments * STEPS_A_SEGMENT // STEPS, 0
+        self.most = 2 + segments * STEPS_A_SEGMENT // STEPS
+        self.looks = 0
 
     def __call__(self) -> bool:
         self.looks += 1

@@ -58,16 +58,16 @@ class Job(NamedTuple):
     queries_count: int
     limit: int  # k
     without_equal: int
-    room: int  # address of what is found, and of where compiled code writes
+    room: int  # address of the hits, and of where compiled code writes
     room_size: int  # in words of 64 bits
     kept: int = 0  # address of a byte a rank: 0 where the segment is left out; 0: all are kept
     done: int = 0  # queries
-    found: int = 0  # rows of 4 floats each at the beginning of the room: query, rank, edit
+    hits: int = 0  # rows of 4 floats each at the beginning of the room: query, rank, edit
     # distance, score
     needed: int = 0  # words of room to go on; 0: all is done
 
 
-QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, KEPT, DONE, FOUND, NEEDED = range(
+QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, KEPT, DONE, HITS, NEEDED = range(
     len(Job._fields)
 )
 
@@ -103,12 +103,12 @@ class Sought(NamedTuple):
     best: int  # (k,) the ranks that are found
     k: int
     newest: int  # segments that are looked at one by one, where no word is rare
-    found: int = 0  # or DAMAGE
+    newest_count: int = 0  # or DAMAGE
 
 
 BLOCK_BITS = 8
 DAMAGE = -1  # what was read names something that is not there
-FOUND_RANKS = Sought._fields.index("found")
+NEWEST_COUNT = Sought._fields.index("newest_count")
 best_of_each = Native("search", "best_of_each", "search", "int64", "int64", "bytes", "float64")
 newest_with = Native("phrases", "newest_with", "concordance", "int64")
 _place_all = Native("tokens", "place_all", "table of words", *("int64",) * 5)

@@ -69,12 +69,12 @@ def _announced(what: str) -> Iterator[None]:
     from numba.core import event
 
     class Notice(event.Listener):
-        told = False
+        is_announced = False
 
         def on_start(self, _: object) -> None:
-            if not self.told:  # every function is an event
+            if not self.is_announced:  # every function is an event
                 log.info("compiling the %s, once on this machine; some 20 s ...", what)
-            self.told = True
+            self.is_announced = True
 
         def on_end(self, _: object) -> None:
             pass

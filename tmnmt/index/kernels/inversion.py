@@ -23,14 +23,14 @@ _ONE, _FACTOR, _SHIFT = np.uint64(1), np.uint64(0x9E3779B97F4A7C15), np.uint64(2
 def hashes(tokens: Int32, starts: Int64) -> UInt64:
     """A hash of every sequence; `starts` has one item more than there are sequences. Equal hashes
     prove nothing."""
-    found = np.empty(starts.size - 1, np.uint64)
-    for i in range(found.size):
+    hashed = np.empty(starts.size - 1, np.uint64)
+    for i in range(hashed.size):
         mixed = _FACTOR
         for token in tokens[starts[i] : starts[i + 1]]:
             mixed = (mixed ^ np.uint64(token)) * _FACTOR
             mixed ^= mixed >> _SHIFT
-        found[i] = mixed
-    return found
+        hashed[i] = mixed
+    return hashed
 
 
 @compiled

@@ -37,13 +37,11 @@ CTYPES = {  # of arguments, and as what compiled code takes them
     "bytes": (ctypes.c_char_p, "int64"),  # their address
 }
 # nobody reads them
-_RESULT, _ERROR = (
-    ctypes.byref(ctypes.c_int64()),
-    ctypes.byref(ctypes.c_void_p()),
-)
+_RESULT = ctypes.byref(ctypes.c_int64())
+_ERROR = ctypes.byref(ctypes.c_void_p())
 _compiling = threading.Lock()
 _engines: list[object] = []  # what they hold is run to the end of the process
-_told: set[str] = set()
+_announced: set[str] = set()
 log = logging.getLogger(__name__)
 
 
@@ -95,9 +93,9 @@ class Native:
     def _compiled(self) -> tuple[str, bytes]:
         """The symbol and the machine code, which is kept where there is a folder for it; another
         process that compiles it is waited for."""
-        if self._what not in _told:
+        if self._what not in _announced:
             log.info("compiling the %s, once on this machine; some 10 s ...", self._what)
-        _told.add(self._what)
+        _announced.add(self._what)
         if self._begun is not None:
             self._begun.wait()
         folder = _folder()
@@ -142,9 +140,9 @@ def machine_code(module: str, name: str, arguments: tuple[str, ...]) -> tuple[st
     )
     with _without_collection():
         compiled = make(function)
-    found = compiled.overloads[kind.args]
-    _, _, (code, _) = found.library.serialize_using_object_code()
-    return found.fndesc.llvm_func_name, code
+    overload = compiled.overloads[kind.args]
+    _, _, (code, _) = overload.library.serialize_using_object_code()
+    return overload.fndesc.llvm_func_name, code
 
 
 @contextmanager

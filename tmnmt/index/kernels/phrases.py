@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.index.kernels.addresses import array_of
-from tmnmt.index.kernels.arrays import BLOCK_BITS, DAMAGE, FOUND_RANKS, Sought
+from tmnmt.index.kernels.arrays import BLOCK_BITS, DAMAGE, NEWEST_COUNT, Sought
 from tmnmt.index.kernels.compiling import hot, inner, part
 from tmnmt.index.kernels.lanes import lowest_set
 
@@ -82,12 +82,12 @@ def mark(side: Side, word: int, size: int) -> bool:
 
 
 @inner
-def first_from(side: Side, begin: int, end: int, wanted: int) -> int:
-    """The first place of a list [begin, end) whose position is `wanted` or later."""
+def first_from(side: Side, begin: int, end: int, least: int) -> int:
+    """The first place of a list [begin, end) whose position is `least` or later."""
     low, high = begin, end
     while low < high:
         middle = (low + high) >> 1
-        if position(side, middle) < wanted:
+        if position(side, middle) < least:
             low = middle + 1
         else:
             high = middle
@@ -114,31 +114,31 @@ def bits_from(side: Side, word: int, low: int) -> np.uint64:
     bits = array_of(side.bits_at[word], side.words_of_bits, np.uint64)
     at = low + _PAD
     shift = np.uint64(at) & _WORD
-    found: np.uint64 = bits[at >> 6] >> shift
+    shifted: np.uint64 = bits[at >> 6] >> shift
     if shift != 0:
-        found |= bits[(at >> 6) + 1] << (np.uint64(64) - shift)
-    return found
+        shifted |= bits[(at >> 6) + 1] << (np.uint64(64) - shift)
+    return shifted
 
 
 @inner
 def around(side: Side, word: int, low: int, begin: int, end: int) -> np.uint64:
     """Where a word stands from `low` on, in 64 bits; what is not in [begin, end) is left out."""
-    found = np.uint64(0)
+    near = np.uint64(0)
     if side.bits_at[word] != 0:
-        found = bits_from(side, word, low)
+        near = bits_from(side, word, low)
         if begin > low:
-            found &= _ALL << np.uint64(begin - low)
+            near &= _ALL << np.uint64(begin - low)
         if end - low < 64:
-            found &= (_ONE << np.uint64(end - low)) - _ONE
-        return found
+            near &= (_ONE << np.uint64(end - low)) - _ONE
+        return near
     first, last = max(low, begin), min(low + 64, end)
     for row in range(side.range_start[word], side.range_start[word + 1]):
         list_end = side.ranges[2 * row + 1]
         place = first_from(side, side.ranges[2 * row], list_end, first)
         while place < list_end and position(side, place) < last:
-            found |= _ONE << np.uint64(position(side, place) - low)
+            near |= _ONE << np.uint64(position(side, place) - low)
             place += 1
-    return found
+    return near
 
 
 @hot
@@ -197,18 +197,18 @@ def put(best: Int64, count: int, rank: int) -> int:
 
 
 @part
-def put_all(side: Side, phrase: Asked, group: int, kept: UInt8, best: Int64, found: int) -> int:
-    """Puts the segments of a sequence among the newest `found` ones; how many there are then, or
+def put_all(side: Side, phrase: Asked, group: int, kept: UInt8, best: Int64, count: int) -> int:
+    """Puts the segments of a sequence among the newest `count` ones; how many there are then, or
     DAMAGE."""
     for j in range(side.member_offsets[group], side.member_offsets[group + 1]):
         rank = side.members[j]
         if rank < 0 or rank >= side.members.size:
             return DAMAGE
-        if found == best.size and rank >= best[0]:
+        if count == best.size and rank >= best[0]:
             break
         if phrase.all_kept or kept[rank] != 0:
-            found = put(best, found, rank)
-    return found
+            count = put(best, count, rank)
+    return count
 
 
 @inner
@@ -228,20 +228,20 @@ def has_phrase(side: Side, phrase: Asked, begin: int, end: int) -> bool:
     if phrase.within == 0:  # where the rarest can stand so that all others are inside
         at, end = begin + rarest, end - phrase.words + 1 + rarest
     while at < end:
-        some = bits_from(side, rarest, at)
+        places = bits_from(side, rarest, at)
         if end - at < 64:
-            some &= (_ONE << np.uint64(end - at)) - _ONE
+            places &= (_ONE << np.uint64(end - at)) - _ONE
         if phrase.within == 0:
             for word in range(phrase.words):
-                if some != 0 and word != rarest:
-                    some &= bits_from(side, word, at + word - rarest)
-            if some != 0:
+                if places != 0 and word != rarest:
+                    places &= bits_from(side, word, at + word - rarest)
+            if places != 0:
                 return True
-        while some != 0:
-            place = at + lowest_set(some)
+        while places != 0:
+            place = at + lowest_set(places)
             if is_near(side, phrase, place, begin, end):
                 return True
-            some &= some - _ONE
+            places &= places - _ONE
         at += 64
     return False
 
@@ -263,7 +263,7 @@ def stretch_of(side: Side, group: int) -> int:
 def newest_first(side: Side, phrase: Asked, kept: UInt8, seen: UInt8, best: Int64) -> int:
     """Looks at the newest segments one by one; how many of the k newest it has found, or DAMAGE.
     `seen`: what is known of every sequence."""
-    found = 0
+    count = 0
     for rank in range(min(phrase.newest, side.group_of.size)):
         group = side.group_of[rank]
         if group < 0 or group >= seen.size:
@@ -277,37 +277,37 @@ def newest_first(side: Side, phrase: Asked, kept: UInt8, seen: UInt8, best: Int6
             )
             seen[group] = 1 if has else 2
         if seen[group] == 1 and (phrase.all_kept or kept[rank] != 0):
-            best[found] = rank
-            found += 1
-            if found == best.size:
+            best[count] = rank
+            count += 1
+            if count == best.size:
                 break
-    return found
+    return count
 
 
 @part
 def in_their_order(side: Side, phrase: Asked, kept: UInt8, best: Int64) -> int:
     """Looks at all sequences; how many segments it has found, or DAMAGE."""
-    found, oldest = 0, side.members.size
+    count, oldest = 0, side.members.size
     for stretch in range(side.lengths.size):
         length, group = side.lengths[stretch], side.first_groups[stretch]
         begin, last = side.stretches[stretch], side.stretches[stretch + 1]
         while begin < last:
             newest = side.members[side.member_offsets[group]]
             if newest < oldest and has_phrase(side, phrase, begin, begin + length):
-                found = put_all(side, phrase, group, kept, best, found)
-                if found == DAMAGE:
+                count = put_all(side, phrase, group, kept, best, count)
+                if count == DAMAGE:
                     return DAMAGE
-                if found == best.size:
+                if count == best.size:
                     oldest = best[0]
             begin += length
             group += 1
-    return found
+    return count
 
 
 @part
 def by_positions(side: Side, phrase: Asked, kept: UInt8, seen: UInt8, best: Int64) -> int:
     """Looks at the positions of the rarest word; how many segments it has found, or DAMAGE."""
-    found, oldest, begin, end, group, is_open = 0, side.members.size, 0, 0, 0, False
+    count, oldest, begin, end, group, is_open = 0, side.members.size, 0, 0, 0, False
     rows = side.range_start[phrase.rarest], side.range_start[phrase.rarest + 1]
     for row in range(rows[0], rows[1]):
         for i in range(side.ranges[2 * row], side.ranges[2 * row + 1]):
@@ -326,12 +326,12 @@ def by_positions(side: Side, phrase: Asked, kept: UInt8, seen: UInt8, best: Int6
                 is_open = newest < oldest and seen[group] == 0
             if is_open and is_there(side, phrase, at, begin, end):
                 seen[group], is_open = 1, False
-                found = put_all(side, phrase, group, kept, best, found)
-                if found == DAMAGE:
+                count = put_all(side, phrase, group, kept, best, count)
+                if count == DAMAGE:
                     return DAMAGE
-                if found == best.size:
+                if count == best.size:
                     oldest = best[0]
-    return found
+    return count
 
 
 def newest_with(job_address: int) -> int:
@@ -357,19 +357,19 @@ def newest_with(job_address: int) -> int:
         job[21],
     )
     kept, seen = array_of(job[22], segments, np.uint8), array_of(job[23], groups, np.uint8)
-    best, found = array_of(job[24], job[25], np.int64), 0
+    best, count = array_of(job[24], job[25], np.int64), 0
     for word in range(words):
         is_new = side.bits_at[word] != 0
         for before in range(word):
             is_new = is_new and side.bits_at[before] != side.bits_at[word]
         if is_new and not mark(side, word, size):
-            job[FOUND_RANKS] = DAMAGE
+            job[NEWEST_COUNT] = DAMAGE
             return 0
     if job[2] != 0:
-        found = by_positions(side, phrase, kept, seen, best)
+        count = by_positions(side, phrase, kept, seen, best)
     else:
-        found = newest_first(side, phrase, kept, seen, best)
-        if 0 <= found < best.size and segments > phrase.newest:
-            found = in_their_order(side, phrase, kept, best)
-    job[FOUND_RANKS] = found
+        count = newest_first(side, phrase, kept, seen, best)
+        if 0 <= count < best.size and segments > phrase.newest:
+            count = in_their_order(side, phrase, kept, best)
+    job[NEWEST_COUNT] = count
     return 0

@@ -43,7 +43,7 @@ from tmnmt.index.kernels.addresses import array_of
 from tmnmt.index.kernels.arrays import (
     COUNT,
     DONE,
-    FOUND,
+    HITS,
     KEPT,
     LIMIT,
     NEEDED,
@@ -700,12 +700,12 @@ def best_of_each(table_address: int, job_address: int, text_address: int, least:
                 best,
             )
             for j in range(ranked):
-                at = 4 * job[FOUND]
+                at = 4 * job[HITS]
                 rows[at] = i
                 rows[at + 1] = best.ranks[j]
                 rows[at + 2] = best.edits[j]
                 rows[at + 3] = best.scores[j]
-                job[FOUND] += 1
+                job[HITS] += 1
         job[DONE] += 1
     job[NEEDED] = 0
     return 0

@@ -12,7 +12,7 @@ from tmnmt.serve.fields import Field, read
 from tmnmt.serve.markup import Form
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
-from tmnmt.serve.service import Answer, Service, Wanted
+from tmnmt.serve.service import Answer, Request, Service
 
 # "markUnknown" is none of ours: unknown words are copied, and nothing marks them
 _TEXT = Field("q", "text", "What to translate.", needed=True)
@@ -23,14 +23,14 @@ _FIELDS = (
 )
 
 
-def wanted(values: Mapping[str, Any]) -> Wanted:
+def request_of(values: Mapping[str, Any]) -> Request:
     """Raises Refused."""
     fields = read(values, _FIELDS, strict=False)
     source, sign, target = fields["langpair"].partition("|")
     if not sign or not source.strip() or not target.strip():
         raise wrong("langpair must be two codes of languages, as en|fr")
     form: Form = "html" if fields["format"] == "html" else "tagged"
-    return Wanted((fields["q"],), source, target, form)
+    return Request((fields["q"],), source, target, form)
 
 
 def answered(answer: Answer) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _said(data: Any) -> dict[str, Any]:
 
 
 async def translate(service: Service, asked: Asked) -> Any:
-    return answered(await service.translate(wanted(asked.values), asked.caller))
+    return answered(await service.translate(request_of(asked.values), asked.caller))
 
 
 async def pairs(service: Service, asked: Asked) -> Any:

@@ -18,7 +18,7 @@ from tmnmt.serve.markup import Form
 from tmnmt.serve.memories import Memory, count
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
-from tmnmt.serve.service import Answer, Service, Wanted
+from tmnmt.serve.service import Answer, Request, Service
 
 _UNLIMITED = 10**12  # characters that may be translated: nothing is billed
 _FORMALITIES = ("default", "prefer_more", "prefer_less")  # wishes; "more" and "less" are orders
@@ -38,7 +38,7 @@ _PAGE = (
 _LOWEST = 30  # per cent: what is less like the text is of no use
 
 
-def wanted(values: Mapping[str, Any]) -> Wanted:
+def request_of(values: Mapping[str, Any]) -> Request:
     """Raises Refused, also for what changes a translation and is not served here. Weblate sends an
     empty formality where none is chosen."""
     formality = values.get("formality") or "default"
@@ -51,7 +51,7 @@ def wanted(values: Mapping[str, Any]) -> Wanted:
     form: Form = fields["tag_handling"] or "text"
     memory, glossaries = fields["translation_memory_id"], _glossaries(values)
     least = max(fields["translation_memory_threshold"], _LOWEST) / 100
-    return Wanted(
+    return Request(
         tuple(texts),
         fields["source_lang"],
         fields["target_lang"],
@@ -78,17 +78,17 @@ def _list(value: Any, name: str) -> list[str]:
     return listed
 
 
-def answered(wanted: Wanted, answer: Answer) -> dict[str, Any]:
+def answered(request: Request, answer: Answer) -> dict[str, Any]:
     source = answer.model.languages[0].language.upper()
     translations = [
         {"detected_source_language": source, "text": one.text, "billed_characters": len(text)}
-        for text, one in zip(wanted.texts, answer.texts, strict=True)
+        for text, one in zip(request.texts, answer.texts, strict=True)
     ]
     return {"translations": translations}
 
 
 async def translate(service: Service, asked: Asked) -> Any:
-    asks = wanted(asked.values)
+    asks = request_of(asked.values)
     return answered(asks, await answer_of(service, asked, asks))
 
 

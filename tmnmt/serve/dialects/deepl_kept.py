@@ -99,31 +99,35 @@ def glossary_of_one(one: Glossary) -> dict[str, Any]:
 
 async def make(service: Service, asked: Asked) -> Any:
     fields = read(asked.values, (_NAMED, _DICTIONARIES), strict=False)
-    found = [dictionary(one) for one in fields["dictionaries"]]
-    return JSONResponse(glossary(await _made(service, asked, fields["name"], found)), 201)
+    dictionaries = [dictionary(one) for one in fields["dictionaries"]]
+    return JSONResponse(glossary(await _made(service, asked, fields["name"], dictionaries)), 201)
 
 
 async def make_of_one(service: Service, asked: Asked) -> Any:
     name = read(asked.values, (_NAMED,), strict=False)["name"]
-    found = [dictionary(asked.values)]
-    return JSONResponse(glossary_of_one(await _made(service, asked, name, found)), 201)
+    dictionaries = [dictionary(asked.values)]
+    return JSONResponse(glossary_of_one(await _made(service, asked, name, dictionaries)), 201)
 
 
-async def _made(service: Service, asked: Asked, name: str, found: list[Dictionary]) -> Glossary:
-    if not found:
+async def _made(
+    service: Service, asked: Asked, name: str, dictionaries: list[Dictionary]
+) -> Glossary:
+    if not dictionaries:
         raise wrong("a glossary needs a dictionary")
     name = clean_name(name)[:MOST_NAME]
-    return await service.written(lambda: service.terms.make(name, found, asked.caller))
+    return await service.written(lambda: service.terms.make(name, dictionaries, asked.caller))
 
 
 async def every(service: Service, asked: Asked) -> Any:
-    found = await service.written(lambda: service.terms.glossaries(asked.caller))
-    return {"glossaries": [glossary(one) for one in found]}
+    glossaries = await service.written(lambda: service.terms.glossaries(asked.caller))
+    return {"glossaries": [glossary(one) for one in glossaries]}
 
 
 async def every_of_one(service: Service, asked: Asked) -> Any:
-    found = await service.written(lambda: service.terms.glossaries(asked.caller))
-    return {"glossaries": [glossary_of_one(one) for one in found if len(one.dictionaries) == 1]}
+    glossaries = await service.written(lambda: service.terms.glossaries(asked.caller))
+    return {
+        "glossaries": [glossary_of_one(one) for one in glossaries if len(one.dictionaries) == 1]
+    }
 
 
 async def get(service: Service, asked: Asked) -> Any:
@@ -131,10 +135,10 @@ async def get(service: Service, asked: Asked) -> Any:
 
 
 async def get_of_one(service: Service, asked: Asked) -> Any:
-    found = await _glossary(service, asked)
-    if len(found.dictionaries) != 1:
+    glossary = await _glossary(service, asked)
+    if len(glossary.dictionaries) != 1:
         raise unknown("there is no such glossary of one pair of languages")
-    return glossary_of_one(found)
+    return glossary_of_one(glossary)
 
 
 async def _glossary(service: Service, asked: Asked) -> Glossary:
@@ -195,7 +199,7 @@ async def entries_of_one(service: Service, asked: Asked) -> Any:
 async def entries(service: Service, asked: Asked) -> Any:
     fields = read(asked.query, _LANGUAGES, strict=False)
     pair = _pair(fields)
-    found = [
+    rows = [
         {
             "source_lang": one.source,
             "target_lang": one.target,
@@ -205,15 +209,16 @@ async def entries(service: Service, asked: Asked) -> Any:
         for one in (await _glossary(service, asked)).dictionaries
         if (one.source, one.target) == pair
     ]
-    if not found:
+    if not rows:
         raise unknown("there is no such dictionary")
-    return {"dictionaries": found}
+    return {"dictionaries": rows}
 
 
 async def pairs(service: Service, asked: Asked) -> Any:
-    found = dict.fromkeys(model.languages for model in service.models)
+    languages = dict.fromkeys(model.languages for model in service.models)
     listed = [
-        {"source_lang": source.language, "target_lang": target.language} for source, target in found
+        {"source_lang": source.language, "target_lang": target.language}
+        for source, target in languages
     ]
     return {"supported_languages": listed}
 
@@ -233,11 +238,11 @@ async def segments(service: Service, asked: Asked) -> Any:
 
     page = await service.in_thread(lambda: list(islice(meant(), fields["page_size"] + 1)))
     shown = page[: fields["page_size"]]
-    found: dict[str, Any] = {"segments": [_segment(memory, one) for one in shown]}
-    found["segment_count"] = len(shown)
+    answer: dict[str, Any] = {"segments": [_segment(memory, one) for one in shown]}
+    answer["segment_count"] = len(shown)
     if len(page) > len(shown):
-        found["next_page_cursor"] = str(shown[-1].id)
-    return found
+        answer["next_page_cursor"] = str(shown[-1].id)
+    return answer
 
 
 def _segment(memory: Memory, one: Segment) -> dict[str, Any]:
@@ -314,29 +319,29 @@ async def export(service: Service, asked: Asked) -> Any:
 
 async def job(service: Service, asked: Asked) -> Any:
     id = asked.path["job"]
-    found = await service.written(lambda: service.jobs.get(id, asked.caller))
+    job = await service.written(lambda: service.jobs.get(id, asked.caller))
     scheme = asked.headers.get("x-forwarded-proto", asked.scheme)
     base = f"{scheme}://{asked.headers.get('host', '')}/deepl/v3/translation_memories"
-    return _job(found, f"{base}/files/{id}")
+    return _job(job, f"{base}/files/{id}")
 
 
-def _job(found: Job, url: str) -> dict[str, Any]:
-    result: dict[str, Any] = {"status": _STATES[found.state]}
-    result["translation_memory_id"] = found.given.get("memory")
-    if found.state == "awaiting":
+def _job(job: Job, url: str) -> dict[str, Any]:
+    result: dict[str, Any] = {"status": _STATES[job.state]}
+    result["translation_memory_id"] = job.given.get("memory")
+    if job.state == "awaiting":
         result["status_metadata"] = {"required_action": "upload_file"}
-    if found.state == "done" and found.has_file:
+    if job.state == "done" and job.has_file:
         result["download_url"] = url
-    if "skipped" in found.told:
-        result["skipped_segment_count"] = found.told["skipped"]
-    if "error" in found.told:
-        result["error"] = {"message": found.told["error"]}
-    time = datetime.fromtimestamp(found.changed, UTC).isoformat()
+    if "skipped" in job.result:
+        result["skipped_segment_count"] = job.result["skipped"]
+    if "error" in job.result:
+        result["error"] = {"message": job.result["error"]}
+    time = datetime.fromtimestamp(job.changed, UTC).isoformat()
     return {
-        "job_id": found.id,
-        "operation": found.kind,
+        "job_id": job.id,
+        "operation": job.kind,
         "product": "translation_memory",
-        "parameters": {"translation_memory_id": found.given.get("memory")},
+        "parameters": {"translation_memory_id": job.given.get("memory")},
         "creation_time": time,
         "updated_time": time,
         "results": [result],

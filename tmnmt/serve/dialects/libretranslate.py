@@ -14,7 +14,7 @@ from tmnmt.serve.fields import Field, read
 from tmnmt.serve.markup import Form
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
-from tmnmt.serve.service import Answer, Service, Wanted
+from tmnmt.serve.service import Answer, Request, Service
 
 _AUTO = "auto"
 _FIELDS = (
@@ -24,7 +24,7 @@ _FIELDS = (
 )
 
 
-def wanted(values: Mapping[str, Any]) -> Wanted:
+def request_of(values: Mapping[str, Any]) -> Request:
     """Raises Refused."""
     fields = read(values, _FIELDS, strict=False)
     texts = values.get("q")
@@ -32,7 +32,7 @@ def wanted(values: Mapping[str, Any]) -> Wanted:
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise wrong("q is needed: a text, or a list of texts")
     form: Form = "html" if fields["format"] == "html" else "tagged"
-    return Wanted(tuple(listed), fields["source"], fields["target"], form)
+    return Request(tuple(listed), fields["source"], fields["target"], form)
 
 
 def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
 
 
 async def translate(service: Service, asked: Asked) -> Any:
-    answer = await answer_of(service, asked, wanted(asked.values))
+    answer = await answer_of(service, asked, request_of(asked.values))
     return answered(asked.values, answer)
 
 
@@ -57,8 +57,8 @@ async def detect(service: Service, asked: Asked) -> Any:
     """The only language from which is translated. Raises Refused where there are several."""
     if not isinstance(asked.values.get("q"), str | list):
         raise wrong("q is needed: a text")
-    found = service.model(_AUTO, "").languages[0]
-    return [{"confidence": 0, "language": found.code}]
+    language = service.model(_AUTO, "").languages[0]
+    return [{"confidence": 0, "language": language.code}]
 
 
 async def languages(service: Service, asked: Asked) -> Any:

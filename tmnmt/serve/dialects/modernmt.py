@@ -21,7 +21,7 @@ from tmnmt.serve.memories import Memory
 from tmnmt.serve.own import segments
 from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.routes import Dialect, Handler, Route
-from tmnmt.serve.service import Answer, Service, Wanted
+from tmnmt.serve.service import Answer, Request, Service
 
 _OVERRIDE = "x-http-method-override"
 _FORMS: dict[str, Form] = {"text/plain": "text", "text/html": "html", "text/xml": "xml"}
@@ -40,17 +40,17 @@ _PAIR = (
 _ID, _JOB = re.compile(r"\d{1,6}"), re.compile(r"\d{1,6}-\d{1,18}")
 
 
-def wanted(values: Mapping[str, Any], memories: Sequence[str] | None) -> Wanted:
+def request_of(values: Mapping[str, Any], memories: Sequence[str] | None) -> Request:
     """`memories`: the names of those that the request hints at. Where it does not say what the
     texts are, they are XML if all of them can be and one has a tag. Raises Refused."""
     fields = read(values, _FIELDS, strict=False)
     texts = [values["q"]] if isinstance(values.get("q"), str) else values.get("q")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise wrong("q is needed: a text, or a list of texts")
-    form = _FORMS[fields["format"]] if fields["format"] else _found(texts)
+    form = _FORMS[fields["format"]] if fields["format"] else _form_of(texts)
     named = tuple(memories) if memories is not None else None
     ids = _glossaries(values)
-    return Wanted(
+    return Request(
         tuple(texts),
         fields["source"],
         fields["target"],
@@ -62,14 +62,14 @@ def wanted(values: Mapping[str, Any], memories: Sequence[str] | None) -> Wanted:
 
 
 def _glossaries(values: Mapping[str, Any]) -> tuple[str, ...]:
-    told = values.get("glossaries") or []
-    listed = told.split(",") if isinstance(told, str) else told
+    ids = values.get("glossaries") or []
+    listed = ids.split(",") if isinstance(ids, str) else ids
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
         raise wrong("glossaries must be ids, with commas between them")
     return tuple(filter(None, map(str.strip, listed)))
 
 
-def _found(texts: Sequence[str]) -> Form:
+def _form_of(texts: Sequence[str]) -> Form:
     if not any(map(_TAG.search, texts)) or any(map(_BARE.search, texts)):
         return "text"
     try:
@@ -82,18 +82,18 @@ def _found(texts: Sequence[str]) -> Form:
 
 def hinted(values: Mapping[str, Any]) -> list[str] | None:
     """The ids of the memories that a request names, by "hints" or by a context vector."""
-    told = values.get("hints") or values.get("context_vector")
-    if told is None or told == "":
+    hints = values.get("hints") or values.get("context_vector")
+    if hints is None or hints == "":
         return None
-    if not isinstance(told, str | int):
+    if not isinstance(hints, str | int):
         raise wrong("hints must be ids of memories, with commas between them")
-    return [one.partition(":")[0].strip() for one in str(told).split(",")]
+    return [one.partition(":")[0].strip() for one in str(hints).split(",")]
 
 
-def answered(values: Mapping[str, Any], wanted: Wanted, answer: Answer) -> Any:
+def answered(values: Mapping[str, Any], request: Request, answer: Answer) -> Any:
     done = [
         {"translation": one.text, "characters": len(text), "billedCharacters": 0}
-        for text, one in zip(wanted.texts, answer.texts, strict=True)
+        for text, one in zip(request.texts, answer.texts, strict=True)
     ]
     if not values.get("source"):
         for one in done:
@@ -108,7 +108,7 @@ def _said(data: Any) -> dict[str, Any]:
 async def translate(service: Service, asked: Asked) -> Any:
     ids = hinted(asked.values)
     names = None if ids is None else [_memory(service, id, asked)[1].name for id in ids]
-    asks = wanted(asked.values, names)
+    asks = request_of(asked.values, names)
     return answered(asked.values, asks, await answer_of(service, asked, asks))
 
 
@@ -119,10 +119,10 @@ async def languages(service: Service, asked: Asked) -> Any:
 
 async def pairs(service: Service, asked: Asked) -> Any:
     """Target languages by their source language, as Weblate asks for them."""
-    found: dict[str, list[str]] = {}
+    targets: dict[str, list[str]] = {}
     for source, target in dict.fromkeys(model.languages for model in service.models):
-        found.setdefault(source.code, []).append(target.code)
-    return _said(found)
+        targets.setdefault(source.code, []).append(target.code)
+    return _said(targets)
 
 
 async def memories(service: Service, asked: Asked) -> Any:
@@ -183,10 +183,10 @@ async def not_changed(service: Service, asked: Asked) -> Any:
 def _memory(service: Service, id: str, asked: Asked) -> tuple[int, Memory]:
     """Raises Refused for one that is not there, or not for this key."""
     numbered = dict(enumerate(service.memories, 1))
-    found = numbered.get(int(id)) if _ID.fullmatch(id) else None
-    if found is None or not asked.caller.sees(found.name):
+    memory = numbered.get(int(id)) if _ID.fullmatch(id) else None
+    if memory is None or not asked.caller.sees(memory.name):
         raise unknown("there is no such memory")
-    return int(id), found
+    return int(id), memory
 
 
 def _record(number: int, memory: Memory) -> dict[str, Any]:

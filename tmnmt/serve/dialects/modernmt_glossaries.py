@@ -29,8 +29,8 @@ def record(one: Glossary) -> dict[str, Any]:
 
 
 async def every(service: Service, asked: Asked) -> list[dict[str, Any]]:
-    found = await service.written(lambda: service.terms.glossaries(asked.caller))
-    return [record(one) for one in found]
+    glossaries = await service.written(lambda: service.terms.glossaries(asked.caller))
+    return [record(one) for one in glossaries]
 
 
 async def get(service: Service, asked: Asked) -> dict[str, Any]:
@@ -47,9 +47,9 @@ async def make(service: Service, asked: Asked) -> dict[str, Any]:
 
 async def delete(service: Service, asked: Asked) -> dict[str, Any]:
     asked.caller.check("translate")
-    found = await get(service, asked)
-    await service.written(lambda: service.terms.delete(found["id"], asked.caller))
-    return found
+    glossary = await get(service, asked)
+    await service.written(lambda: service.terms.delete(glossary["id"], asked.caller))
+    return glossary
 
 
 async def fill(service: Service, asked: Asked) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tmnmt.serve.languages import Language, language
 from tmnmt.serve.own import segments
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
-from tmnmt.serve.service import Service, Wanted
+from tmnmt.serve.service import Request, Service
 
 _LEAST = 0.5  # fuzzy score of a match
 _OF_MODEL = 0.85  # its match, as theirs has it
@@ -39,13 +39,13 @@ def pair_of(langpair: str) -> tuple[str, str]:
     return source, target
 
 
-def match(found: Match) -> dict[str, Any]:
-    worth = found.worth.value if found.worth is not None else 0
-    segment = found.segment
+def match(match_: Match) -> dict[str, Any]:
+    worth = match_.worth.value if match_.worth is not None else 0
+    segment = match_.segment
     return _match(
         segment.id,
         segment.src,
-        found.tgt,
+        match_.tgt,
         min(worth, 100) / 100,
         segment.user or "memory",
         segment.changed,
@@ -94,10 +94,10 @@ async def get(service: Service, asked: Asked) -> Any:
     service.check_size([text])
     languages = _languages(service, source, target)
     memories = service.memories.chosen(None, languages, asked.caller)
-    (found,) = await service.search(memories, [text], fields["numres"], _LEAST)
-    matches = [match(one) for one in found]
+    (pairs,) = await service.search(memories, [text], fields["numres"], _LEAST)
+    matches = [match(one) for one in pairs]
     if fields["mt"]:
-        done = await service.translate(Wanted((text,), source, target), asked.caller)
+        done = await service.translate(Request((text,), source, target), asked.caller)
         matches.append(_match(0, text, done.texts[0].text, _OF_MODEL, "MT!", "", ""))
     return answered(matches)
 

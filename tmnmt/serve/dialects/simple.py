@@ -11,7 +11,7 @@ from tmnmt.serve.asked import Asked
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
-from tmnmt.serve.service import Answer, Service, Wanted
+from tmnmt.serve.service import Answer, Request, Service
 
 _GET = (
     Field("text", "text", "What to translate.", needed=True),
@@ -30,13 +30,13 @@ _OPUS_CAT = (
 )
 
 
-def wanted_by_get(values: Mapping[str, Any]) -> Wanted:
+def request_by_get(values: Mapping[str, Any]) -> Request:
     """Raises Refused."""
     fields = read(values, _GET, strict=False)
-    return Wanted((fields["text"],), fields["source"], fields["target"], "tagged")
+    return Request((fields["text"],), fields["source"], fields["target"], "tagged")
 
 
-def wanted_by_watson(values: Mapping[str, Any]) -> Wanted:
+def request_by_watson(values: Mapping[str, Any]) -> Request:
     """Its texts are HTML, and OmegaT makes characters of the references in them. Raises Refused."""
     fields = read(values, _WATSON, strict=False)
     texts = [values["text"]] if isinstance(values.get("text"), str) else values.get("text")
@@ -47,38 +47,38 @@ def wanted_by_watson(values: Mapping[str, Any]) -> Wanted:
         source, _, target = fields["model_id"].partition("-")
     if not target:
         raise wrong("target is needed, or model_id")
-    return Wanted(tuple(texts), source, target, "html")
+    return Request(tuple(texts), source, target, "html")
 
 
-def wanted_by_opus_cat(values: Mapping[str, Any]) -> Wanted:
+def request_by_opus_cat(values: Mapping[str, Any]) -> Request:
     """Raises Refused."""
     fields = read(values, _OPUS_CAT, strict=False)
-    return Wanted((fields["input"],), fields["srcLangCode"], fields["trgLangCode"])
+    return Request((fields["input"],), fields["srcLangCode"], fields["trgLangCode"])
 
 
 def answered(answer: Answer) -> dict[str, Any]:
     return {"translation": answer.texts[0].text}
 
 
-def answered_by_watson(wanted: Wanted, answer: Answer) -> dict[str, Any]:
+def answered_by_watson(request: Request, answer: Answer) -> dict[str, Any]:
     return {
         "translations": [{"translation": one.text} for one in answer.texts],
-        "word_count": sum(len(text.split()) for text in wanted.texts),
-        "character_count": sum(map(len, wanted.texts)),
+        "word_count": sum(len(text.split()) for text in request.texts),
+        "character_count": sum(map(len, request.texts)),
     }
 
 
 async def get(service: Service, asked: Asked) -> Any:
-    return answered(await service.translate(wanted_by_get(asked.query), asked.caller))
+    return answered(await service.translate(request_by_get(asked.query), asked.caller))
 
 
 async def watson(service: Service, asked: Asked) -> Any:
-    asks = wanted_by_watson(asked.body)
+    asks = request_by_watson(asked.body)
     return answered_by_watson(asks, await service.translate(asks, asked.caller))
 
 
 async def opus_cat(service: Service, asked: Asked) -> Any:
-    return answered(await service.translate(wanted_by_opus_cat(asked.query), asked.caller))
+    return answered(await service.translate(request_by_opus_cat(asked.query), asked.caller))
 
 
 def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:

@@ -8,28 +8,28 @@ from dataclasses import replace
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.languages import language
 from tmnmt.serve.refused import Refused
-from tmnmt.serve.service import Answer, Service, Wanted
+from tmnmt.serve.service import Answer, Request, Service
 
 _AGENT = "Weblate/"
 _TEXTS = ("test",)
 _PAIR = ("en", "de")
 
 
-async def answer_of(service: Service, asked: Asked, wanted: Wanted) -> Answer:
-    """The translation that is wanted. Weblate's trial is one by the first model where its languages
-    are not served, so that it goes well if a translation would. Raises Refused."""
+async def answer_of(service: Service, asked: Asked, request: Request) -> Answer:
+    """The translation that is asked for. Weblate's trial is one by the first model where its
+    languages are not served, so that it goes well if a translation would. Raises Refused."""
     try:
-        service.model(wanted.source, wanted.target)
+        service.model(request.source, request.target)
     except Refused:
-        if not _is_trial(asked, wanted):
+        if not _is_trial(asked, request):
             raise
         source, target = service.models[0].languages
-        wanted = replace(wanted, source=source.code, target=target.code)
-    return await service.translate(wanted, asked.caller)
+        request = replace(request, source=source.code, target=target.code)
+    return await service.translate(request, asked.caller)
 
 
-def _is_trial(asked: Asked, wanted: Wanted) -> bool:
+def _is_trial(asked: Asked, request: Request) -> bool:
     """Raises Refused for what is no language."""
-    if not asked.headers.get("user-agent", "").startswith(_AGENT) or wanted.texts != _TEXTS:
+    if not asked.headers.get("user-agent", "").startswith(_AGENT) or request.texts != _TEXTS:
         return False
-    return (language(wanted.source).code, language(wanted.target).code) == _PAIR
+    return (language(request.source).code, language(request.target).code) == _PAIR

@@ -1,0 +1,103 @@
+"""What an option is: a field of a group, whose annotated type says what it may be and is for."""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from tmnmt.config.bounds import Bound, Help
+from tmnmt.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Options:
+    """A group of options. Raises UsageError for a value that an option may not have."""
+
+    title: ClassVar[str]  # of the group, where it is shown
+
+    def __post_init__(self) -> None:
+        groups = [kind for kind in type(self).__mro__ if Options in kind.__bases__]
+        for each in (option for group in groups for option in options_of(group)):
+            each.check(getattr(self, each.name))
+
+
+class Option(NamedTuple):
+    """One option, as it is declared."""
+
+    name: str
+    kind: type[Any]  # of its value
+    choices: tuple[str, ...]  # all values, where there are only these
+    default: Any
+    optional: bool  # whether it may be None
+    help: Help
+    bound: Bound | None
+
+    @property
+    def flag(self) -> str:
+        """Its name on a command line."""
+        return f"{'-' if len(self.name) == 1 else '--'}{self.name.replace('_', '-')}"
+
+    def check(self, value: object, shown: str = "") -> None:
+        """Raises UsageError, with the name that is `shown`, for a value that it may not have."""
+        shown = shown or self.name.replace("_", "-")
+        if value is None and self.optional:
+            return
+        if self.choices and value not in self.choices:
+            raise UsageError(f"{shown} {value} is unknown; allowed: {', '.join(self.choices)}")
+        if not self._is_of_kind(value) or (self.bound is not None and not self.bound.holds(value)):
+            text = str(value) if isinstance(value, Path) else repr(value)
+            raise UsageError(f"{shown} is {text}; it must be {self.allowed}")
+
+    @property
+    def allowed(self) -> str:
+        """What it may be, in words."""
+        kinds = {bool: "True or False", int: "a whole number", float: "a number"}
+        own = ", ".join(self.choices) or kinds.get(self.kind, "a name")
+        return own if self.bound is None else self.bound.allowed
+
+    def _is_of_kind(self, value: object) -> bool:
+        if self.kind in (bool, int):
+            return type(value) is self.kind
+        if self.kind is float:
+            return isinstance(value, float | int) and not isinstance(value, bool)
+        return isinstance(value, str | Path)
+
+
+def changed(group: Options) -> list[str]:
+    """The options that are not as they are by default, as a command line has them."""
+    values = ((each, getattr(group, each.name)) for each in options_of(type(group)))
+    return [
+        f"--no-{each.flag[2:]}" if value is False or (each.help.off and not value) else each.flag
+        for each, value in values
+        if value != each.default
+    ]
+
+
+def options_of(group: type[Options]) -> tuple[Option, ...]:
+    """The options of a group, in their order."""
+    if group not in _READ:
+        hints = typing.get_type_hints(group, include_extras=True)
+        _READ[group] = tuple(
+            option(field.name, hints[field.name], field.default) for field in fields(group)
+        )
+    return _READ[group]
+
+
+_READ: dict[type, tuple[Option, ...]] = {}  # groups whose types were read before
+
+
+def option(name: str, hint: Any, default: Any = None) -> Option:
+    """The option of that name, from its annotated type."""
+    kind, *notes = typing.get_args(hint)
+    optional = False
+    kinds = (kind,)
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        kinds = typing.get_args(kind)
+        optional = type(None) in kinds
+    choices = typing.get_args(kinds[0]) if typing.get_origin(kinds[0]) is Literal else ()
+    help_ = next(note for note in notes if isinstance(note, Help))
+    bound = next((note for note in notes if isinstance(note, Bound)), None)
+    return Option(name, str if choices else kinds[0], choices, default, optional, help_, bound)

@@ -1,0 +1,68 @@
+"""What a hypothesis says: text of its subwords, with what the vocabulary lacks and the right
+numbers; where its words come from, how sure they are, and what else the search came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tmnmt.engine.confidence import Confidence
+from tmnmt.engine.decoder import Decoded
+from tmnmt.engine.provenance import Neighbouring, tokens_of
+from tmnmt.engine.schedule import Piece
+from tmnmt.engine.terms import TermList
+from tmnmt.engine.unknown import copied, lacking
+from tmnmt.formats.clean import clean
+from tmnmt.models.base import Backbone
+from tmnmt.numbers import mended
+from tmnmt.segments import Other, Translation
+from tmnmt.vocab import UNK, PairVocabulary, Vocabulary
+
+
+@dataclass(frozen=True)
+class Postprocessor:
+    """Hypotheses to translations. `low_score`: log probability, per subword. `terms`, `confidence`:
+    None where nothing of that kind is there. `nbest`: translations of a piece that are kept."""
+
+    backbone: Backbone
+    vocab: Vocabulary
+    terms: TermList | None
+    confidence: Confidence | None
+    low_score: float
+    nbest: int
+
+    def translation(self, piece: Piece, decoded: Decoded) -> Translation:
+        """The translation of a piece, with the next best ones."""
+        best, matches = decoded.best, piece.matches or ()
+        near = Neighbouring(decoded.collated.asked, len(matches))
+        tokens = (
+            tokens_of(best, self.vocab, decoded.collated, decoded.row, near) if best.traces else ()
+        )
+        if self.terms is not None:
+            tokens = self.terms.marked(tokens, best.ids, piece.read)
+        text = self._text(piece, best.ids)
+        unknown = lacking(piece.read, self.vocab) if self._lacks(piece) else 0
+        low = best.per_subword < self.low_score
+        matches += near.matches(decoded.row)
+        others = {text: Other(text, best.score, 0)}  # one may be spelled by other subwords, too
+        for one in best.others[: self.nbest - 1]:
+            said = self._text(piece, one.ids)
+            others.setdefault(said, Other(said, one.score, len(one.ids) + one.finished))
+        made = Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
+        return self.rated(replace(made, others=tuple(others.values())[1:]))
+
+    def rated(self, translation: Translation) -> Translation:
+        """An explained translation with its confidence, where the model can say."""
+        return translation if self.confidence is None else self.confidence.rated(translation)
+
+    def _text(self, piece: Piece, ids: Sequence[int]) -> str:
+        """What the subwords of a translation of a piece say."""
+        text = self.vocab.decode(ids)
+        if self._lacks(piece) and isinstance(self.vocab, PairVocabulary):
+            text = copied(self.backbone, self.vocab, piece.read, piece.ids, ids, text)
+        text = clean(text)[0]  # single bytes could spell a line end
+        return piece.coded.said(text, piece.read) if piece.coded else mended(piece.read, text)
+
+    def _lacks(self, piece: Piece) -> bool:
+        """Whether the vocabulary lacks characters of a piece."""
+        return UNK in piece.ids and isinstance(self.vocab, PairVocabulary)
