@@ -94,7 +94,15 @@ def test_the_recipes_are_whole_and_the_page_has_every_row(
     text = (RECIPES / f"{name}.toml").read_text(encoding="utf-8")
     for variable in ("NETWORKS", "TVSUB_NETWORKS", "TVSUB_CACHES", "TVSUB"):
         monkeypatch.setenv(variable, str(tmp_path))
-    for way in ("continued", "monolingual", "bilingual", "attended", "auxiliary", "gated"):
+    for way in (
+        "continued",
+        "monolingual",
+        "bilingual",
+        "attended",
+        "auxiliary",
+        "gated",
+        "around",
+    ):
         assert re.search(rf"^# .* {way}\b", text, re.M)  # the command that makes it
         (tmp_path / f"{way}-1").mkdir()
     for way in ("attended-fixed", "deep", "shallow"):
