@@ -45,10 +45,10 @@ context = false
 RECIPES = ROOT / "eval" / "recipes"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(params=["gated", "around"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     torch.set_num_threads(1)
-    write_reading_model(tmp_path / "model")
+    write_reading_model(tmp_path / "model", request.param)
     test = [Segment(*pair, f"d{at // 3}", at % 3) for at, pair in enumerate(PAIRS)]
     write_tsv(tmp_path / "test.tsv", test)
     (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
