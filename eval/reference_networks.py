@@ -1,5 +1,6 @@
-"""Trains reference networks (Fu et al. 2019) and context networks (LC-NMT, CS-NMT) on one base, and
-what they are compared with, from the same sentences for as many updates.
+"""Trains reference networks (Fu et al. 2019) and context networks (LC-NMT, CS-NMT, DC-NMT) on one
+base, and what they are compared with, from the same sentences for as many updates; `around` alone
+learns from other sentences, as many, since they must stand together.
 
     TMNMT_DATA=DATA python eval/reference_networks.py models/law.en-fr.toml models/law.en-fr OUT \\
         monolingual bilingual continued [--corpus law] [--sentences 20000] [--epochs 2] [...]
@@ -17,7 +18,8 @@ anchors-N       M-RefNet with N anchors, as anchors-30
 attended        LC-NMT (Jean et al. 2017): the decoder learns with it
 auxiliary       CS-NMT (Wang et al. 2017) without a gate: the same
 gated           CS-NMT, gated: the same
-attended-fixed, auxiliary-fixed, gated-fixed    with the whole base fixed
+around          DC-NMT (Maruf and Haffari 2018), memory to context: the same
+attended-fixed, auxiliary-fixed, gated-fixed, around-fixed    with the whole base fixed
 """
 
 from __future__ import annotations

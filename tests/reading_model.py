@@ -14,7 +14,7 @@ from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.rnnsearch import RNNsearch
 
 
-def write_reading_model(folder: Path, form: ContextForm = "gated") -> Path:
+def write_reading_model(folder: Path, form: ContextForm = "gated", std: float = 0.3) -> Path:
     """The model folder, with the tiny model's memory layers; that lies in `folder`-plain."""
     plain = write_tiny_model(folder.with_name(f"{folder.name}-plain"))
     model = load_model(plain)
@@ -23,7 +23,7 @@ def write_reading_model(folder: Path, form: ContextForm = "gated") -> Path:
     network = context_network_of(ContextKind(form, size=6, hidden=5), model.backbone)
     with torch.no_grad():
         for value in network.state_dict().values():
-            value.normal_(std=0.3)
+            value.normal_(std=std)
     save_model(folder, InDocument(model.backbone, network), model.vocab, model.config)
     MemoryLayers.load(plain / "memory.safetensors", model.backbone).save(
         folder / "memory.safetensors"

@@ -31,6 +31,7 @@ FORMS = [
     ("reference", "bilingual"),
     ("context", "attended"),
     ("context", "gated"),
+    ("context", "around"),
 ]
 
 

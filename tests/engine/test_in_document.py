@@ -1,4 +1,4 @@
-"""A model that reads the source segments before its own is given them, wherever it translates."""
+"""A model that reads other segments of the document is given them, wherever it translates."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from tiny_model import PAIRS
 
 from tmnmt import Translator
 from tmnmt.config.options import ContextForm, Decoding, Remembering
+from tmnmt.errors import UsageError
+from tmnmt.models.base import Around
+from tmnmt.models.document_context import InDocument, surveyed
 from tmnmt.segments import Translation
 from tmnmt.serve.queue import Job, Queue
+from tmnmt.serve.running import service_of
 from tmnmt.vocab import EOS
 
 TEXTS = [src for src, _ in PAIRS[:5]]
@@ -105,6 +109,59 @@ def test_a_service_s_request_is_a_document(folder: Path) -> None:
         queue.stop()
     expected = made.translate([*TEXTS[:2], "", *TEXTS[2:]])
     assert scores(found) == pytest.approx(scores(expected), abs=1e-5)
+
+
+def test_all_around_is_read_after_a_first_pass(tmp_path: Path) -> None:
+    made = translator(write_reading_model(tmp_path / "model", "around", std=0.1))
+    backbone, vocab = made.backbone, made.vocab
+    assert isinstance(backbone, InDocument)
+    plain = translator(tmp_path / "model", context=False)
+    first = plain.translate(TEXTS)
+    pairs = [(vocab.encode(t), vocab.encode(one.tgt)) for t, one in zip(TEXTS, first, strict=True)]
+    document = surveyed(backbone.base, pairs, torch.device("cpu"))
+    found = made.translate(TEXTS)
+    for at, one in enumerate(found):
+        src = torch.tensor([[*vocab.encode(TEXTS[at]), EOS]])
+        tgt = torch.tensor([[*vocab.encode(one.tgt), EOS]])
+        with torch.inference_mode():
+            encoded = backbone.encode(src, torch.tensor([src.shape[1]]))
+            encoded = backbone.in_document(encoded, [Around(document, at)])
+            contexts, hiddens = backbone.forced(encoded, tgt)
+            prev = torch.cat([torch.tensor([[1]]), tgt[:, :-1]], 1)
+            log_p = backbone.readout(prev[0], hiddens[0], contexts[0]).log_softmax(-1)
+        mean = log_p.gather(1, tgt[0][:, None]).mean()
+        assert one.score == pytest.approx(float(mean), abs=1e-4)
+        assert abs(one.score - first[at].score) > 1e-4
+    # documents are apart; batches change nothing; one segment has nothing around it
+    together = scores(made.translate([*TEXTS[:3], "", *TEXTS[3:]]))
+    apart = scores([one for part in (TEXTS[:3], TEXTS[3:]) for one in made.translate(part)])
+    assert [*together[:3], *together[4:]] == pytest.approx(apart, abs=1e-5)
+    single = translator(tmp_path / "model", batch=1)
+    assert scores(single.translate(TEXTS)) == pytest.approx(scores(found), abs=1e-5)
+    assert scores(made.translate(TEXTS[:1])) == pytest.approx(scores(first[:1]), abs=1e-5)
+
+
+def test_in_a_session_what_is_asked_for_together_is_read_around_each(tmp_path: Path) -> None:
+    made = Translator.load(
+        write_reading_model(tmp_path / "model", "around", std=0.1),
+        decoding=Decoding(mode="off", verbatim=0),
+        remembering=Remembering(cache=25, remember="own"),
+        threads=1,
+    )
+    plain = translator(tmp_path / "model", context=False)
+    assert made.session().translate(TEXTS[0]).score == pytest.approx(
+        plain.translate(TEXTS[:1])[0].score, abs=1e-5
+    )
+    no_words = translator(tmp_path / "model").translate(TEXTS)
+    found = [*made.session().stream(TEXTS)]
+    assert found[0].score == pytest.approx(no_words[0].score, abs=1e-5)  # of an empty cache
+    assert len(found) == len(TEXTS) and all(one.tgt for one in found)
+
+
+def test_the_server_refuses_what_reads_whole_documents(tmp_path: Path) -> None:
+    folder = write_reading_model(tmp_path / "model", "around")
+    with pytest.raises(UsageError, match=r"reads whole documents.*serve its base instead"):
+        service_of([folder], [], [], threads=1, sessions=tmp_path / "sessions")
 
 
 def test_memory_layers_work_on_top(folder: Path) -> None:

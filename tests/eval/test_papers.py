@@ -45,10 +45,10 @@ context = false
 RECIPES = ROOT / "eval" / "recipes"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(params=["gated", "around"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     torch.set_num_threads(1)
-    write_reading_model(tmp_path / "model")
+    write_reading_model(tmp_path / "model", request.param)
     test = [Segment(*pair, f"d{at // 3}", at % 3) for at, pair in enumerate(PAIRS)]
     write_tsv(tmp_path / "test.tsv", test)
     (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
@@ -94,7 +94,15 @@ def test_the_recipes_are_whole_and_the_page_has_every_row(
     text = (RECIPES / f"{name}.toml").read_text(encoding="utf-8")
     for variable in ("NETWORKS", "TVSUB_NETWORKS", "TVSUB_CACHES", "TVSUB"):
         monkeypatch.setenv(variable, str(tmp_path))
-    for way in ("continued", "monolingual", "bilingual", "attended", "auxiliary", "gated"):
+    for way in (
+        "continued",
+        "monolingual",
+        "bilingual",
+        "attended",
+        "auxiliary",
+        "gated",
+        "around",
+    ):
         assert re.search(rf"^# .* {way}\b", text, re.M)  # the command that makes it
         (tmp_path / f"{way}-1").mkdir()
     for way in ("attended-fixed", "deep", "shallow"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tiny_model import SIZES, trained, write_tiny_model
 from torch import Tensor
 
 from tmnmt.errors import ModelError
-from tmnmt.models.base import Before, shift
+from tmnmt.models.base import Around, Before, Injectable, Place, Surveyed, shift
 from tmnmt.models.deeplau import DeepLAU
 from tmnmt.models.document_context import (
     Attended,
@@ -19,7 +20,9 @@ from tmnmt.models.document_context import (
     Hierarchical,
     InDocument,
     InPlace,
+    Remembered,
     context_network_of,
+    surveyed,
 )
 from tmnmt.models.folder import load_model, save_model, stamp
 from tmnmt.models.kinds import for_decoding
@@ -27,7 +30,7 @@ from tmnmt.models.reference import ReferenceKind, Referring, network_of
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS, EOS
 
-FORMS: list[ContextForm] = ["attended", "auxiliary", "gated"]
+FORMS: list[ContextForm] = ["attended", "auxiliary", "gated", "around"]
 CONFIG = {"src_lang": "en", "tgt_lang": "fr", "max_subwords": 40, "model": SIZES}
 # the first sentence of a document, the third, and the fifth
 BEFORE: list[Before] = [[], [[6, 7, 8], [9]], [[9, 9], [4, 5, 6, 7], [8], [5, 10]]]
@@ -62,10 +65,27 @@ def batch() -> tuple[Tensor, Tensor, Tensor]:
     return src, torch.tensor([4, 2, 3]), tgt
 
 
+def places(backbone: InDocument) -> list[Place]:
+    """What stands before; or all around: of the only sentence of its document, the second of three,
+    and the first of five."""
+    if not backbone.reads_around:
+        return [*BEFORE]
+    made, dtype = torch.Generator().manual_seed(2), next(backbone.parameters()).dtype
+    sizes = backbone.annotation_size, backbone.hidden_size
+    return [
+        Around(
+            Surveyed(*(torch.randn(count, size, generator=made, dtype=dtype) for size in sizes)),
+            own,
+        )
+        for count, own in ((1, 0), (3, 1), (5, 0))
+    ]
+
+
 def placed(backbone: InDocument, rows: slice = slice(None)) -> InPlace:
     src, src_len, _ = batch()
     longest = int(src_len[rows].max())
-    return backbone.in_document(backbone.encode(src[rows, :longest], src_len[rows]), BEFORE[rows])
+    encoded = backbone.encode(src[rows, :longest], src_len[rows])
+    return backbone.in_document(encoded, places(backbone)[rows])
 
 
 def by_steps(backbone: InDocument, encoded: InPlace, tgt: Tensor) -> list[Tensor]:
@@ -164,7 +184,8 @@ def test_gradients_flow_through_the_recurrence_and_equal_numerical_ones(form: Co
         with torch.no_grad():
             for name, value in zip(names, parameters, strict=True):
                 network.get_parameter(name).copy_(value)
-        return backbone.forced(backbone.in_document(InPlace(own), BEFORE), tgt)[1][:, -1].sum()
+        encoded = backbone.in_document(InPlace(own), places(backbone))
+        return backbone.forced(encoded, tgt)[1][:, -1].sum()
 
     grads = torch.autograd.grad(last(*values), [*network.parameters()])
     assert all(grad.abs().sum() > 0 for grad in grads)
@@ -246,6 +267,69 @@ def test_the_document_s_state_is_that_of_the_equations(form: ContextForm) -> Non
             torch.testing.assert_close(injected[row], network.into.weight @ document)
 
 
+def test_the_memories_are_those_of_the_equations() -> None:
+    """Maruf and Haffari: all sentences but the own one are read, the own one asks."""
+    backbone = reading("around")
+    network = backbone.network
+    assert isinstance(network, Remembered)
+    prev, state, context = torch.tensor([11, 12, 13]), torch.zeros(3, 6), torch.zeros(3, 6)
+    with torch.no_grad():
+        read = network.read(backbone.embed, places(backbone))
+        assert read is not None
+        injected = network.injector(backbone.embed, read)(prev, state, context)
+        assert not injected[0].any()
+        for row, place in enumerate(places(backbone)[1:], 1):
+            assert isinstance(place, Around)
+            x, s = place.document.sources, place.document.targets
+            ahead, back = gru(network.document, x), gru(network.document, x.flip(0), "_reverse")
+            h = [torch.cat(both) for both in zip(ahead, back[::-1], strict=True)]
+            asked = (
+                network.asks.weight @ x[place.own],
+                s[place.own] + network.of_source.weight @ x[place.own],
+            )
+            said = []
+            for query, memory in zip(asked, (h, [*s]), strict=True):
+                others = torch.stack(memory[: place.own] + memory[place.own + 1 :])
+                weights = torch.stack([each @ query for each in others]).softmax(0)
+                said.append((weights[:, None] * others).sum(0))
+            torch.testing.assert_close(injected[row], network.into.weight @ torch.cat(said))
+
+
+def test_rows_of_one_document_and_rows_without_any_are_read_as_each_alone() -> None:
+    backbone = reading("around")
+    _, second, first = places(backbone)
+    assert isinstance(second, Around) and isinstance(first, Around)
+    rows = [first, None, replace(first, own=4), second, replace(first, own=2)]
+    with torch.no_grad():
+        together = backbone.network.read(backbone.embed, rows)
+        assert together is not None
+        for row, place in enumerate(rows):
+            alone = backbone.network.read(backbone.embed, [place])
+            if alone is None:
+                assert place is None and not together[0][row].any()
+            else:
+                torch.testing.assert_close(together[0][row], alone[0][0], atol=1e-5, rtol=1e-5)
+        assert backbone.network.read(backbone.embed, [None, places(backbone)[0]]) is None
+
+
+@pytest.mark.parametrize("kind", ["rnnsearch", "deeplau"])
+def test_a_document_is_surveyed_sentence_by_sentence(kind: str) -> None:
+    """The mean of the encoder's states, and the last state along the translation, by steps."""
+    base = for_decoding(tiny(kind))
+    assert isinstance(base, Injectable)
+    pairs = [([4, 5, 6], [10, 11]), ([7], [12, 13, 14, 15]), ([8, 9], [])]
+    found = surveyed(base, pairs, torch.device("cpu"))
+    with torch.no_grad():
+        for at, (src, tgt) in enumerate(pairs):
+            encoded = base.encode(torch.tensor([[*src, EOS]]), torch.tensor([len(src) + 1]))
+            mean = base.annotations(encoded)[0].mean(0)
+            torch.testing.assert_close(found.sources[at], mean, atol=1e-5, rtol=0)
+            state = base.start(encoded)
+            for word in (BOS, *tgt):
+                state, _, hidden = base.step(torch.tensor([word]), state, encoded)
+            torch.testing.assert_close(found.targets[at], hidden[0], atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_saved_and_loaded_it_is_the_same_and_plain_is_the_base(
     form: ContextForm, tmp_path: Path
@@ -255,16 +339,18 @@ def test_saved_and_loaded_it_is_the_same_and_plain_is_the_base(
     save_model(tmp_path / "model", backbone, vocab, CONFIG)
     model, plain = load_model(tmp_path / "model"), write_tiny_model(tmp_path / "plain", False)
     assert isinstance(model.backbone, InDocument) and model.backbone.network.kind.form == form
-    assert model.backbone.previous == (1 if form == "attended" else 3)
+    previous = {"attended": 1, "around": 0}.get(form, 3)
+    assert (model.backbone.previous, model.backbone.reads_around) == (previous, form == "around")
     assert model.hash != load_model(plain).hash == model.base_hash
     left = model.reading(reference=True, context=False)
     assert isinstance(left.backbone, RNNsearch) and left.hash == model.base_hash
     assert model.reading(reference=False, context=True) is model
     src = torch.tensor([[*vocab.encode("It shall apply."), EOS]])
-    before = [[vocab.encode("Having regard to the proposal,"), vocab.encode("It shall")]]
+    before: Place = [vocab.encode("Having regard to the proposal,"), vocab.encode("It shall")]
+    place = places(backbone)[1] if form == "around" else before
     with torch.no_grad():
         ours, theirs = (
-            one.forced(one.in_document(one.encode(src, torch.tensor([src.shape[1]])), before), src)
+            one.forced(one.in_document(one.encode(src, torch.tensor([src.shape[1]])), [place]), src)
             for one in (model.backbone, backbone)
         )
     assert torch.equal(ours[1], theirs[1])

@@ -13,15 +13,18 @@ from tiny_memory_training import PLACES, base, documents, interrupt_at, log_of, 
 from tiny_model import padded
 
 from tmnmt.errors import DataError
-from tmnmt.models.document_context import ContextForm, InDocument
+from tmnmt.models.base import Around
+from tmnmt.models.document_context import ContextForm, InDocument, surveyed
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
-from tmnmt.training.context import examples, train_context
+from tmnmt.training import context
+from tmnmt.training.context import examples, surrounded, train_context
+from tmnmt.training.history import own_words
 from tmnmt.training.injected import Learned
 from tmnmt.training.injected_config import ContextConfig
 from tmnmt.vocab import EOS, PAD, Vocabulary
 
-FORMS: list[ContextForm] = ["attended", "auxiliary", "gated"]
+FORMS: list[ContextForm] = ["attended", "auxiliary", "gated", "around"]
 CONFIG = ContextConfig(
     size=16,
     hidden=16,
@@ -99,7 +102,7 @@ def test_the_decoder_learns_with_it_and_the_encoder_stays(
     assert moved == {name for name in before if not name.startswith(("embedding", "encoder_"))}
 
 
-@pytest.mark.parametrize("form", ["attended", "gated"])
+@pytest.mark.parametrize("form", ["attended", "gated", "around"])
 def test_the_seed_says_all_and_a_broken_run_goes_on_as_if_it_had_not_been(
     form: ContextForm, tmp_path: Path, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +124,7 @@ def test_examples_have_what_stands_before_them_in_their_document_alone(vocab: Vo
     made[0][1] = replace(made[0][1], src=f"{made[0][1].src} " * 40)  # too long to be learned from
     unnamed = [[replace(one, document="") for one in documents()[2]]]
     found = examples([*made, *unnamed], vocab, 2, 40, 1000)
-    at = {one.src: one.before for one in found}
+    at = {one.src: one.place for one in found}
     assert len(found) == 29 and made[0][1].src not in at
     assert at[made[0][0].src] == at[made[1][0].src] == []
     long = vocab.encode(made[0][1].src)[:40]
@@ -130,7 +133,37 @@ def test_examples_have_what_stands_before_them_in_their_document_alone(vocab: Vo
     assert all(at[one.src] == [] for one in unnamed[0])
 
 
-def test_documents_that_are_not_named_teach_nothing(tmp_path: Path, vocab: Vocabulary) -> None:
+def test_around_a_segment_is_what_the_base_says_of_its_stretch(
+    tmp_path: Path, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "STRETCH", 3)
+    backbone, made = knowing(vocab), documents()[:1]
+    found = surrounded(backbone, made, vocab, CONFIG, 1000, tmp_path / "said.jsonl.gz")
+    whole = len(made[0]) - (len(made[0]) % 3 == 1)  # one by itself has nothing around it
+    assert [one.src for one in sorted(found, key=lambda one: number_of(one.src, made[0]))] == [
+        one.src for one in made[0][:whole]
+    ]
+    for one in found:
+        assert isinstance(one.place, Around)
+        at = number_of(one.src, made[0])
+        assert one.place.own == at % 3
+        stretch = made[0][at - at % 3 :][:3]
+        [said] = own_words(backbone, vocab, [stretch], tmp_path / f"{at}", torch.device("cpu"))
+        pairs = [(vocab.encode(each.src), vocab.encode(each.tgt)) for each in said]
+        expected = surveyed(backbone, pairs, torch.device("cpu"))
+        torch.testing.assert_close(one.place.document.sources, expected.sources)
+        torch.testing.assert_close(one.place.document.targets, expected.targets)
+
+
+def number_of(src: str, document: list[Segment]) -> int:
+    """Where a source stands in its document."""
+    return [one.src for one in document].index(src)
+
+
+@pytest.mark.parametrize("form", ["attended", "around"])
+def test_documents_that_are_not_named_teach_nothing(
+    form: ContextForm, tmp_path: Path, vocab: Vocabulary
+) -> None:
     made = [[replace(one, document="") for one in document] for document in documents()]
     with pytest.raises(DataError, match="memory files must say which document"):
-        train_context(base(vocab), vocab, made[:4], made[4:], tmp_path, CONFIG)
+        train_context(base(vocab), vocab, made[:4], made[4:], tmp_path, replace(CONFIG, form=form))

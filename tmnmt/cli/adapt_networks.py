@@ -54,7 +54,8 @@ class ContextNetwork(Options):
         ContextForm,
         Help(
             "attended: LC-NMT, which attends to the segment before. auxiliary, gated: CS-NMT, a "
-            "summary of the three before, as it is or through a gate.",
+            "summary of the three before, as it is or through a gate. around: DC-NMT, memories of "
+            "all other segments, which are translated once before.",
             metavar="FORM",
         ),
     ] = "attended"
@@ -123,12 +124,13 @@ def adapt_context(
     device: Device = None,
     threads: Threads = None,
 ) -> None:
-    """Give a base a network that reads the document's previous source segments.
+    """Give a base a network that reads other segments of the document.
 
     These are systems that papers compare with: LC-NMT (Jean et al. 2017), CS-NMT (Wang et al.
-    2017). The base must be recurrent. Documents are held out as by tmnmt adapt; these must get
-    better, else nothing is saved and the exit code is 1. Memory layers of the model stay where the
-    base does. translate --no-context reads the base alone. Prints the model folder."""
+    2017), DC-NMT (Maruf and Haffari 2018). The base must be recurrent. Documents are held out as by
+    tmnmt adapt; these must get better, else nothing is saved and the exit code is 1. Memory layers
+    of the model stay where the base does. translate --no-context reads the base alone. Prints the
+    model folder."""
     from tmnmt.training.injected_config import ContextConfig
 
     config = ContextConfig(form=network.form, decoder=network.decoder, **learning.settings)

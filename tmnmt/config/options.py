@@ -26,7 +26,7 @@ LANGUAGES = "Languages and device"  # a group of options without a class
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
 Form = Literal["monolingual", "bilingual"]  # of a reference network
-ContextForm = Literal["attended", "auxiliary", "gated"]  # of a context network
+ContextForm = Literal["attended", "auxiliary", "gated", "around"]  # of a context network
 Select = Literal["topk", "greedy", "walk", "contrastive"]
 Similarity = Literal["fuzzy", "bleu"]
 Remember = Literal["confirmed", "own", "nothing"]
@@ -298,7 +298,7 @@ class Decoding(Options):
     reference: Annotated[bool, Help("Read the model's reference network, where it has one.")] = True
     context: Annotated[
         bool,
-        Help("Read the previous source segments of the document, where the model has learned to."),
+        Help("Read other segments of the document, where the model has learned to."),
     ] = True
     nbest: Annotated[
         int,

@@ -26,7 +26,8 @@ from tmnmt.layers.combine import MemoryLayers, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.knn import KNN, AdaptiveKNN
 from tmnmt.layers.neighbours import Asked, Voters
-from tmnmt.models.base import Backbone, Encoded
+from tmnmt.models.base import Around, Backbone, Encoded
+from tmnmt.models.document_context import InDocument, surveyed
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.text import match_tokens, nfc
 from tmnmt.vocab import EOS
@@ -129,14 +130,41 @@ class Decoder:
         """The pieces encoded, what the layers read for them, and the longest translation of each,
         </s> included."""
         with torch.inference_mode():
-            ids = [[*piece.ids, EOS] for piece in pieces]
-            src_len = torch.tensor([len(row) for row in ids], device=self.device)
-            encoded = self.backbone.encode(padded(ids, self.device), src_len)
-            encoded = self.backbone.in_document(encoded, [piece.before for piece in pieces])
+            backbone = self.backbone
+            encoded, longest = self._encoded(pieces)
+            places = [piece.around if backbone.reads_around else piece.before for piece in pieces]
+            encoded = backbone.in_document(encoded, places)
             ready = Ready()
             if self.layers is not None:
-                ready = self.layers.ready(collated, self.backbone, self.settings.mode)
-            return encoded, ready, [2 * len(row) + 10 for row in ids]
+                ready = self.layers.ready(collated, backbone, self.settings.mode)
+            return encoded, ready, longest
+
+    def _encoded(self, pieces: Sequence[Piece]) -> tuple[Encoded, list[int]]:
+        """Pieces by themselves, and the longest translation of each."""
+        ids = [[*piece.ids, EOS] for piece in pieces]
+        src_len = torch.tensor([len(row) for row in ids], device=self.device)
+        encoded: Encoded = self.backbone.encode(padded(ids, self.device), src_len)
+        return encoded, [2 * len(row) + 10 for row in ids]
+
+    def surveyed(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """The pieces of a document, each with all others of it and what the base, without memory,
+        says of them: the first pass of a model that reads these (Maruf and Haffari 2018)."""
+        backbone = self.backbone
+        if not isinstance(backbone, InDocument) or len(pieces) < 2:
+            return [*pieces]
+        search = SearchSettings(self.settings.beam, self.settings.length_penalty)
+        order = sorted(range(len(pieces)), key=lambda i: len(pieces[i].ids))
+        said = [list[int]()] * len(pieces)
+        with self.tally.timed("decode"), torch.inference_mode():
+            for at in range(0, len(order), self.settings.batch):
+                some = order[at : at + self.settings.batch]
+                encoded, longest = self._encoded([pieces[i] for i in some])
+                found = beam_search(backbone, None, encoded, Ready(), longest, search)
+                for i, best in zip(some, found, strict=True):
+                    said[i] = [word for word in best.ids if word != EOS]
+            pairs = [(piece.ids, ids) for piece, ids in zip(pieces, said, strict=True)]
+            document = surveyed(backbone.base, pairs, torch.device(self.device))
+        return [replace(piece, around=Around(document, at)) for at, piece in enumerate(pieces)]
 
     def with_terms(
         self,

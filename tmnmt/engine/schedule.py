@@ -11,6 +11,7 @@ from itertools import islice
 from tmnmt.codes.record import Beside, Source
 from tmnmt.engine.coded import Coded
 from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.models.base import Around
 from tmnmt.segments import Match, Other, Translation
 from tmnmt.terms.term import Term
 
@@ -37,6 +38,9 @@ class Piece:
     # subwords of the segments before it in the document, the oldest first; as many as the model
     # reads
     before: tuple[tuple[int, ...], ...] = ()
+    # all other pieces of its document, with what a first pass made of them, where the model reads
+    # these
+    around: Around | None = field(default=None, compare=False)
     # the pair that is confirmed once this is translated
     confirmed: tuple[Source, Source] | None = None
     # what the whole segment is like, once it was asked; all pieces of a segment share the list

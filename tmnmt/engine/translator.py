@@ -347,9 +347,13 @@ class Translator:
         unlinked = dict[int, Coded]()
         waiting = 0
         ahead = first is None and not (confirms and self.settings.memorises)
-        at_once = None if in_order else PIECES_AT_ONCE
+        whole = in_order or self.backbone.reads_around
         before = first.before if first is not None else ()
-        prepared = self.preparation.documents(documents, queue, tag, at_once, before)
+        prepared: Iterator[list[Piece]] = self.preparation.documents(
+            documents, queue, tag, None if whole else PIECES_AT_ONCE, before
+        )
+        if self.backbone.reads_around:
+            prepared = map(self.surveyed, prepared)
         batches = self.batches(prepared, in_order, ahead)
         if self.terms is not None and not in_order:
             batches = joined(batches, LACKING_TOGETHER)
@@ -377,6 +381,11 @@ class Translator:
             yield from map(self.counted, queue.ready())
         self.link([*unlinked.values()])
         yield from map(self.counted, queue.ready())
+
+    def surveyed(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """As `Decoder.surveyed` says."""
+        with self.lock:
+            return self.decoder.surveyed(pieces)
 
     def batches(
         self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool

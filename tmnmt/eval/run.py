@@ -396,7 +396,8 @@ class Job:
         ):
             engine = replace(engine, cache_overwrite=learned.cache.kind.overwrite)
         settings = {name: value for name, value in asdict(engine).items() if value is not None}
-        if not self.run.models[self.system.model][0].backbone.previous:
+        backbone = self.run.models[self.system.model][0].backbone
+        if not (backbone.previous or backbone.reads_around):
             del settings["context"]  # nothing depends on it
         if path := settings.get("knn_adaptive"):
             settings["knn_adaptive"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self
 
 import torch
@@ -36,6 +37,25 @@ Inject = Callable[[Tensor, Tensor, Tensor], Tensor]
 Before = Sequence[Sequence[int]]  # subwords of the source sentences before one, the oldest first
 
 
+@dataclass(frozen=True, eq=False)
+class Surveyed:
+    """A document that was translated once, n sentences of it."""
+
+    sources: Tensor  # (n, annotation_size) means of the encoder's states
+    targets: Tensor  # (n, d) the decoder's last states
+
+
+@dataclass(frozen=True)
+class Around:
+    """All of a document that is not the sentence `own`."""
+
+    document: Surveyed
+    own: int
+
+
+Place = Before | Around | None  # what a row is read with; None: nothing
+
+
 E = TypeVar("E", default=Any)  # what `encode` gives
 S = TypeVar("S", default=Any)  # a decoder's state
 
@@ -51,14 +71,15 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     # `step` takes one encoded row for the consecutive rows of a sentence's beam
     shares_encoded: bool = False
     previous: int = 0  # source sentences before its own, in its document, that it reads at most
+    reads_around: bool = False  # all other sentences of its document, in a second pass
 
     @abstractmethod
     def encode(self, src: Tensor, src_len: Tensor) -> E:
         """src: (B, S) int64, padded with 0; src_len: (B,)."""
 
-    def in_document(self, encoded: E, before: Sequence[Before]) -> E:
-        """The same with the sentences that stand before every row in its document, without </s>;
-        by default as it is."""
+    def in_document(self, encoded: E, places: Sequence[Place]) -> E:
+        """The same with what every row is read with of its document: the sentences before it,
+        without </s>, or all around it; by default as it is."""
         return encoded
 
     def for_beam(self, encoded: E) -> E:

@@ -1,5 +1,5 @@
-"""Context networks: the previous source sentences of the document are read into the decoder's
-state. They are systems that Tu et al. 2018 and Fu et al. 2019 compare with.
+"""Context networks: other sentences of the document are read into the decoder's state. They are
+systems that Tu et al. 2018 and Fu et al. 2019 compare with, and one that is often named with these.
 
 LC-NMT (Jean, Lauly, Firat, Cho 2017), `attended`: another bidirectional encoder reads the previous
 source sentence (its states h_i), and an attention of its own is asked by the word, the state and
@@ -19,14 +19,29 @@ K = 3 previous source sentences x_k, another over their last states S_k; D is it
 
 The same paper's other use of D, as the first state of encoder and decoder, is not built.
 
-OURS: where a document has no sentence before, nothing is injected, and where it has fewer than
-three, D is of these. What is fed to the state goes through weights that begin at zero, so that an
-untrained network is the plain model, bit for bit. The encoders are GRUs that read the base's
-embeddings: the parameters that Tu et al. report for their versions, 20.0 M and 18.8 M on top of
-84.2 M, are too few for others. A sentence ends with </s>, as the base's sources do.
+DC-NMT (Maruf, Haffari 2018), `around`, memory to context: two memories of all other sentences j of
+the document, which was translated once before. x_j stands for a source, s_j is the decoder's last
+state along its translation; the sentence itself, t, asks:
+
+    H_j = biGRU over x_1 ... x_n
+    c^src = sum_{j != t} softmax_j(H_j . P x_t) H_j
+    c^trg = sum_{j != t} softmax_j(s_j . (s_t + U x_t)) s_j
+    s_{t,i} = f(e(y_{i-1}), s_{t,i-1}, c_{t,i}, c^src, c^trg)
+
+Nothing in c depends on the word. Memory to output, which adds both to the logits instead, is not
+built: the read-out knows no document. OURS: x is the mean of the base's encoder states, where the
+paper has another network's, and so P, as sizes differ. A bias of all s_j alike changes nothing and
+is left out.
+
+OURS: where a document has nothing to be read, nothing is injected, and where it has fewer than
+three sentences before, D is of these. What is fed to the state goes through weights that begin at
+zero, so that an untrained network is the plain model, bit for bit. The encoders of the sentences
+before are GRUs that read the base's embeddings: the parameters that Tu et al. report for their
+versions, 20.0 M and 18.8 M on top of 84.2 M, are too few for others. A sentence ends with </s>, as
+the base's sources do.
 
     B: sentences    R: rows, K consecutive ones a sentence    S: longest previous sentence
-    k: size of the encoders    a: hidden units of the attention
+    k: size of the encoders    a: hidden units of the attention    N: longest document
 """
 
 from __future__ import annotations
@@ -35,18 +50,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from tmnmt.config.options import ContextForm as ContextForm  # which networks there are
-from tmnmt.models.base import Before, Encoded, Inject, Injectable, S
+from tmnmt.models.base import Around, Before, Encoded, Inject, Injectable, Place, S, Surveyed
 from tmnmt.models.injected import Embed, Injected, Network, Sizes
-from tmnmt.vocab import EOS
+from tmnmt.vocab import EOS, PAD
 
-Read = tuple[Tensor, ...]  # of previous sentences: (B, ...) each
+Read = tuple[Tensor, ...]  # of a document: (B, ...) each
+SURVEYED_AT_ONCE = 64  # sentences
 
 
 @dataclass(frozen=True)
@@ -54,7 +70,7 @@ class ContextKind:
     """Which network it is."""
 
     form: ContextForm
-    size: int  # of the encoders; each direction of `attended` has half of it
+    size: int  # of the encoders; each of two directions has half of it
     hidden: int  # units of the attention
 
 
@@ -62,23 +78,31 @@ class ContextNetwork(Network, ABC):
     """What a context network promises."""
 
     kind: ContextKind
-    sentences: int  # previous ones that it reads at most
-
-    def read(self, embed: Embed, before: Sequence[Before]) -> Read | None:
-        """What the decoder reads of the previous sentences of every row: what is injected for a row
-        without any is 0. None where no row has any."""
-        kept = [row[-self.sentences :] for row in before]
-        return self._read(embed, kept) if any(kept) else None
+    sentences: int = 0  # previous ones that it reads at most
+    around: bool = False  # whether it reads all others
 
     @abstractmethod
-    def _read(self, embed: Embed, before: Sequence[Before]) -> Read: ...
+    def read(self, embed: Embed, places: Sequence[Place]) -> Read | None:
+        """What the decoder reads of the document of every row: what is injected for a row without
+        anything is 0. None where no row has anything."""
 
     @abstractmethod
     def injector(self, embed: Embed, read: Read) -> Inject:
         """What the decoder calls at every step, with K consecutive rows for each that was read."""
 
 
-class Attended(ContextNetwork):
+class Previous(ContextNetwork):
+    """A network that reads the sentences before."""
+
+    def read(self, embed: Embed, places: Sequence[Place]) -> Read | None:
+        kept = [row[-self.sentences :] for row in cast("Sequence[Before]", places)]
+        return self._read(embed, kept) if any(kept) else None
+
+    @abstractmethod
+    def _read(self, embed: Embed, before: Sequence[Before]) -> Read: ...
+
+
+class Attended(Previous):
     """LC-NMT."""
 
     sentences = 1
@@ -122,7 +146,7 @@ class Attended(ContextNetwork):
         return inject
 
 
-class Hierarchical(ContextNetwork):
+class Hierarchical(Previous):
     """CS-NMT."""
 
     sentences = 3
@@ -161,6 +185,69 @@ class Hierarchical(ContextNetwork):
         return inject
 
 
+class Remembered(ContextNetwork):
+    """DC-NMT."""
+
+    around = True
+
+    def __init__(self, kind: ContextKind, sizes: Sizes) -> None:
+        super().__init__()
+        self.kind = kind
+        half = max(kind.size // 2, 1)
+        self.document = nn.GRU(sizes.annotation, half, batch_first=True, bidirectional=True)
+        self.asks = nn.Linear(sizes.annotation, 2 * half, bias=False)  # P
+        self.of_source = nn.Linear(sizes.annotation, sizes.hidden, bias=False)  # U
+        self.into = nn.Linear(2 * half + sizes.hidden, sizes.update, bias=False)
+        nn.init.zeros_(self.into.weight)
+
+    def read(self, embed: Embed, places: Sequence[Place]) -> Read | None:
+        """What is injected at every step (B, update_size)."""
+        around = {
+            row: place
+            for row, place in enumerate(cast("Sequence[Around | None]", places))
+            if place is not None and len(place.document.sources) > 1
+        }
+        if not around:
+            return None
+        fed = self.into(self._said([*around.values()]))
+        return _rows(fed, [*around], len(places))[:1]
+
+    def _said(self, places: Sequence[Around]) -> Tensor:
+        """[c^src; c^trg] (B, k + d) of rows whose documents have other sentences."""
+        documents = [*dict.fromkeys(place.document for place in places)]  # each is read once
+        at = torch.tensor([documents.index(place.document) for place in places])
+        own = torch.tensor([place.own for place in places])
+        lengths = torch.tensor([len(one.sources) for one in documents])
+        sources, targets = (
+            pad_sequence([getattr(one, side) for one in documents], batch_first=True)
+            for side in ("sources", "targets")
+        )
+        at, own = at.to(sources.device), own.to(sources.device)
+        packed = pack_padded_sequence(sources, lengths, batch_first=True, enforce_sorted=False)
+        states, _ = pad_packed_sequence(self.document(packed)[0], batch_first=True)
+        number = torch.arange(states.shape[1], device=states.device)
+        others = (number < lengths.to(states.device)[at, None]) & (number != own[:, None])  # (B, N)
+        source, target = sources[at, own], targets[at, own]
+        asked = self.asks(source), target + self.of_source(source)
+        return torch.cat(
+            [
+                _recalled(query, memory[at], others)
+                for query, memory in zip(asked, (states, targets), strict=True)
+            ],
+            -1,
+        )
+
+    def injector(self, embed: Embed, read: Read) -> Inject:
+        (fed,) = read
+        return lambda prev, state, context: _for_beam(fed, len(prev))
+
+
+def _recalled(query: Tensor, memory: Tensor, others: Tensor) -> Tensor:
+    """What is read of a memory (B, N, k) by queries (B, k): a sum (B, k) weighted by products."""
+    energy = (memory @ query[..., None])[..., 0].masked_fill(~others, -torch.inf)
+    return (energy.softmax(-1)[:, None] @ memory)[:, 0]
+
+
 def _embedded(
     embed: Embed, sentences: Sequence[Sequence[int]], device: torch.device
 ) -> tuple[Tensor, Tensor]:
@@ -192,6 +279,7 @@ FORMS: dict[ContextForm, Callable[[ContextKind, Sizes], ContextNetwork]] = {
     "attended": Attended,
     "auxiliary": Hierarchical,
     "gated": Hierarchical,
+    "around": Remembered,
 }
 
 
@@ -202,9 +290,37 @@ def context_network_of(kind: ContextKind, base: Injectable) -> ContextNetwork:
     return FORMS[kind.form](kind, Sizes.of(base))
 
 
+@torch.no_grad()
+def surveyed(
+    base: Injectable, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], device: torch.device
+) -> Surveyed:
+    """What a document's memories are made of: every sentence and its translation, as subwords
+    without </s>."""
+    sources = torch.empty(len(pairs), base.annotation_size, device=device)
+    targets = torch.empty(len(pairs), base.hidden_size, device=device)
+    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][1]))
+    for at in range(0, len(order), SURVEYED_AT_ONCE):
+        some = order[at : at + SURVEYED_AT_ONCE]
+        (src, src_len), (tgt, tgt_len) = (
+            _padded([pairs[i][side] for i in some], device) for side in (0, 1)
+        )
+        encoded = base.encode(src, src_len)
+        sources[some] = base.annotations(encoded).sum(1) / src_len[:, None]
+        _, hiddens = base.forced(encoded, tgt)
+        targets[some] = hiddens[torch.arange(len(some), device=device), tgt_len - 1]
+    return Surveyed(sources, targets)
+
+
+def _padded(sentences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Sentences (n, S) with </s>, and their lengths (n,)."""
+    rows = [torch.tensor([*ids, EOS]) for ids in sentences]
+    lengths = torch.tensor([len(row) for row in rows], device=device)
+    return pad_sequence(rows, batch_first=True, padding_value=PAD).to(device), lengths
+
+
 @dataclass(frozen=True)
 class InPlace:
-    """An encoded batch, and what was read of the sentences before it."""
+    """An encoded batch, and what was read of its documents."""
 
     own: Encoded
     read: Read | None = None  # None: of none
@@ -224,14 +340,14 @@ class InPlace:
 
 
 class InDocument(Injected[InPlace, S]):
-    """A backbone whose every state has read the sentences before its own. `encode` alone gives
-    sentences that have none before them: these it translates as the base does."""
+    """A backbone whose every state has read other sentences of its document. `encode` alone gives
+    sentences that have none: these it translates as the base does."""
 
     network: ContextNetwork
 
     def __init__(self, base: Injectable[Any, S], network: ContextNetwork) -> None:
         super().__init__(base, network)
-        self.previous = network.sentences
+        self.previous, self.reads_around = network.sentences, network.around
 
     def for_decoding(self, base: Injectable[Any, S]) -> InDocument[S]:
         return InDocument(base, self.network.eval())
@@ -239,8 +355,8 @@ class InDocument(Injected[InPlace, S]):
     def encode(self, src: Tensor, src_len: Tensor) -> InPlace:
         return InPlace(self.base.encode(src, src_len))
 
-    def in_document(self, encoded: InPlace, before: Sequence[Before]) -> InPlace:
-        return replace(encoded, read=self.network.read(self.base.embed, before))
+    def in_document(self, encoded: InPlace, places: Sequence[Place]) -> InPlace:
+        return replace(encoded, read=self.network.read(self.base.embed, places))
 
     def for_beam(self, encoded: InPlace) -> InPlace:
         return replace(encoded, own=self.base.for_beam(encoded.own))

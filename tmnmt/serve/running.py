@@ -96,6 +96,11 @@ def _model(folder: Path, memories: Sequence[Memory], limits: Limits, threads: in
         raise UsageError(f"{folder}: the languages of this model are unknown") from refused
     own = [memory for memory in memories if memory.serves((source, target))]
     translator = Translator.load(folder, [memory.index for memory in own], threads=threads)
+    if translator.backbone.reads_around:
+        raise UsageError(
+            f"{folder}: its context network reads whole documents, and the server translates "
+            "segment by segment; serve its base instead"
+        )
     return Model(name, Queue(translator, limits.waiting))
 
 

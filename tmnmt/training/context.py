@@ -1,7 +1,12 @@
-"""Training of context networks: a finished base learns to read the source sentences before its own.
+"""Training of context networks: a finished base learns to read other sentences of the document.
 
-The sources are those of the documents, in order; what stands before a document's first sentence is
-nothing. A segment without a document has no sentences before it."""
+Of the sentences before, the sources are read, in order; what stands before a document's first
+sentence is nothing. A segment without a document has no sentences before it.
+
+A network that reads all around a sentence learns from stretches of documents: of at most 100
+segments (OURS), each as if it were a document. As in the authors' code, what it remembers of
+targets is what the base itself said of the sentences, and is computed once, before anything is
+learned."""
 
 from __future__ import annotations
 
@@ -16,16 +21,25 @@ from torch import Tensor
 
 from tmnmt.durable import make_folder
 from tmnmt.errors import DataError
-from tmnmt.models.base import Before, Injectable
-from tmnmt.models.document_context import ContextNetwork, InDocument, context_network_of
+from tmnmt.models.base import Around, Injectable, Place
+from tmnmt.models.document_context import (
+    ContextNetwork,
+    InDocument,
+    context_network_of,
+    surveyed,
+)
+from tmnmt.training.cache import stretches
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.forced import ForcedBatch, gold_log_probs
+from tmnmt.training.history import own_words
 from tmnmt.training.injected import InjectedPart, Learned, run_part
 from tmnmt.training.injected_config import ContextConfig
-from tmnmt.training.memory_data import Documents, fits
+from tmnmt.training.memory_data import Documents, fits, fitting
 from tmnmt.training.parts import Unit
 from tmnmt.training.tm import evenly
 from tmnmt.vocab import Vocabulary
+
+STRETCH = 100  # segments of a document that are read around one, as of the session cache
 
 
 class Example(NamedTuple):
@@ -33,7 +47,7 @@ class Example(NamedTuple):
 
     src: str
     tgt: str
-    before: Before
+    place: Place
 
 
 def train_context(
@@ -55,12 +69,18 @@ def train_context(
     torch.manual_seed(config.seed)
     network = context_network_of(config.kind(), backbone)
     network = network.to(next(backbone.parameters()).device)
+    parts = (
+        ("train", documents, config.sentences),
+        ("dev", dev_documents, config.dev_segments),
+    )
     train, dev = (
-        examples(part, vocab, network.sentences, config.max_subwords, most)
-        for part, most in ((documents, config.sentences), (dev_documents, config.dev_segments))
+        surrounded(backbone, part, vocab, config, most, folder / f"said-{name}.jsonl.gz")
+        if network.around
+        else examples(part, vocab, network.sentences, config.max_subwords, most)
+        for name, part, most in parts
     )
     for what, own in (("to learn from", train), ("held out", dev)):
-        if not any(one.before for one in own):
+        if not any(one.place for one in own):
             raise DataError(
                 f"context: no segment {what} has another before it in its document; memory files "
                 "must say which document a segment is of"
@@ -96,6 +116,30 @@ def examples(
     return made
 
 
+def surrounded(
+    backbone: Injectable,
+    documents: Documents,
+    vocab: Vocabulary,
+    config: ContextConfig,
+    most: int,
+    path: Path,
+) -> list[Example]:
+    """At most `most` segments, in stretches, each with all others of its stretch. What the base
+    says of them is kept in `path`."""
+    named = [document for document in documents if document and document[0].document]
+    chosen = stretches(fitting(named, vocab, config.max_subwords), STRETCH, most, config.seed)
+    device = next(backbone.parameters()).device
+    made = []
+    for own, said in zip(chosen, own_words(backbone, vocab, chosen, path, device), strict=True):
+        pairs = [
+            (vocab.encode_source(one.src), vocab.encode(one.tgt)[: config.max_subwords])
+            for one in said
+        ]
+        document = surveyed(backbone, pairs, device)
+        made += [Example(one.src, one.tgt, Around(document, at)) for at, one in enumerate(own)]
+    return made[:most]
+
+
 class ContextPart(InjectedPart[Example]):
     """The network on sentences of everywhere, and the decoder where it learns too."""
 
@@ -104,31 +148,31 @@ class ContextPart(InjectedPart[Example]):
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
         """None for sentences of which none has any before it, where the base stays as it is."""
-        if self.config.tunes_decoder or any(self.train[i].before for i in unit[1:]):
+        if self.config.tunes_decoder or any(self.train[i].place for i in unit[1:]):
             yield from super().losses(unit)
 
     def loss(self, batch: Sequence[Example]) -> tuple[Tensor, int]:
-        log_p = self.log_probs(batch, [one.before for one in batch])
+        log_p = self.log_probs(batch, [one.place for one in batch])
         return -log_p.sum(), len(log_p)
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Dev's loss; and with what stands before other sentences in place of what stands before
-        these: how much of a gain is the document's."""
+        """Dev's loss; and with what is read for other sentences in place of what is read for these:
+        how much of a gain is the document's."""
         self.backbone.eval()
         own, other, tokens = 0.0, 0.0, 0
         for unit in self.dev_units:
             batch = [self.dev[i] for i in unit]
-            elsewhere = [self.dev[(i + len(self.dev) // 2) % len(self.dev)].before for i in unit]
-            log_p = self.log_probs(batch, [one.before for one in batch])
+            elsewhere = [self.dev[(i + len(self.dev) // 2) % len(self.dev)].place for i in unit]
+            log_p = self.log_probs(batch, [one.place for one in batch])
             own, tokens = own - float(log_p.sum()), tokens + len(log_p)
             other -= float(self.log_probs(batch, elsewhere).sum())
         return {"of another document": other / tokens, "criterion": own / tokens}
 
-    def log_probs(self, batch: Sequence[Example], before: Sequence[Before]) -> Tensor:
-        """log p of every reference word (n,), where `before` is what is read."""
+    def log_probs(self, batch: Sequence[Example], places: Sequence[Place]) -> Tensor:
+        """log p of every reference word (n,), where `places` say what is read."""
         src, lengths, tgt = self.coded(batch)
         reading = InDocument(self.backbone, self.beside)
-        encoded = reading.in_document(reading.encode(src, lengths), before)
+        encoded = reading.in_document(reading.encode(src, lengths), places)
         forced = ForcedBatch(tgt, *reading.forced(encoded, tgt))
         return gold_log_probs(self.backbone, forced, forced.hiddens[forced.real], forced.real)
