@@ -123,15 +123,7 @@ class Translator:
         self.at_work = AtWork()
         self._spellings = dict[bool, Spellings]()
         self.tally = tally or Tally()
-        header = header_of(model)
-        key_files = [
-            keys
-            for index in indexes
-            if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
-        ]
-        self.keys = PairKeyStore(
-            self.backbone, self.vocab, header.max_subwords, device=device, precomputed=key_files
-        )
+        self.keys = self._pair_keys(model, indexes)
         self.longest = longest(model)
         self.longest_whole = longest_whole(model)
         self.read(indexes, trust)
@@ -160,6 +152,18 @@ class Translator:
     def terms(self) -> TermList | None:
         """The list of words whose translations must come."""
         return self.decoder.terms
+
+    def _pair_keys(self, model: Model, indexes: Sequence[Index]) -> PairKeyStore:
+        """Pair keys, read where `tmnmt keys` has computed them, else computed at need."""
+        header = header_of(model)
+        files = [
+            keys
+            for index in indexes
+            if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
+        ]
+        return PairKeyStore(
+            self.backbone, self.vocab, header.max_subwords, device=self.device, precomputed=files
+        )
 
     def _datastore(self, indexes: Sequence[Index]) -> Datastore:
         """The keys of all memories, which neighbours are found in."""

@@ -255,15 +255,18 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
     def _feed_forward(self, layer: FeedForward, x: Tensor) -> Tensor:
         return self._linear(layer.out, self.activation(self._linear(layer.inner, x)))
 
+    def _self_attended(self, part: Attention, x: Tensor, bias: Tensor) -> Tensor:
+        """x (B, T, d) with what its positions read of each other."""
+        q, keys, values = self._linear(part.qkv, self._before(part, x)).chunk(3, -1)
+        attended = self._attend(self._split(q), self._split(keys), self._split(values), bias)
+        return self._after(part, x + self._drop(self._linear(part.out, attended)))
+
     def encode(self, src: Tensor, src_len: Tensor) -> EncodedSource:
         mask = torch.arange(src.shape[1], device=src.device) < src_len[:, None]  # (B, S)
         x = self._embed(self.source if self.source is not None else self.embedding, src)
         bias = _bias(mask, self.dtype or x.dtype)
         for layer in self.encoder:
-            part = layer.attention
-            q, keys, values = self._linear(part.qkv, self._before(part, x)).chunk(3, -1)
-            attended = self._attend(self._split(q), self._split(keys), self._split(values), bias)
-            x = self._after(part, x + self._drop(self._linear(part.out, attended)))
+            x = self._self_attended(layer.attention, x, bias)
             fed = layer.feed_forward
             x = self._after(fed, x + self._drop(self._feed_forward(fed, self._before(fed, x))))
         x = self.encoder_norm(x) if self.encoder_norm is not None else x
@@ -340,10 +343,7 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         causal = torch.full((length, length), -torch.inf, dtype=bias.dtype, device=tgt.device)
         causal = causal.triu(1)
         for number, layer in enumerate(self.decoder):
-            part = layer.attention
-            q, keys, values = self._linear(part.qkv, self._before(part, x)).chunk(3, -1)
-            attended = self._attend(self._split(q), self._split(keys), self._split(values), causal)
-            x = self._after(part, x + self._drop(self._linear(part.out, attended)))
+            x = self._self_attended(layer.attention, x, causal)
             cross = layer.cross
             q = self._split(self._linear(cross.query, self._before(cross, x)))
             queries.append(q)

@@ -52,6 +52,19 @@ FILES = (
 MEMORY_FILE = "memory.safetensors"
 
 
+def work_beside(output: Path, resume: bool, what: str = "folder") -> Path:
+    """OUTPUT.partial, where the work goes on. Raises UsageError where `output` is there, or where
+    an interrupted run is not to be taken up."""
+    work = output.with_name(output.name + ".partial")
+    if output.exists():
+        raise UsageError(f"{output}: exists; name another {what}")
+    if work.exists() and not resume:
+        raise UsageError(
+            f"{work}: is there from an interrupted run; go on with --resume, or delete it"
+        )
+    return work
+
+
 def adapt(
     model: Model,
     segments: Iterable[Segment],
@@ -67,13 +80,7 @@ def adapt(
     on in OUTPUT.partial, where an interrupted run is taken up with `resume`. Raises UsageError
     where `output` or, without `resume`, OUTPUT.partial is there; DataError where there is nothing
     to learn from, or a part that the model had not makes dev worse."""
-    work = output.with_name(output.name + ".partial")
-    if output.exists():
-        raise UsageError(f"{output}: exists; name another folder")
-    if work.exists() and not resume:
-        raise UsageError(
-            f"{work}: is there from an interrupted run; go on with --resume, or delete it"
-        )
+    work = work_beside(output, resume)
     train, dev = split(segments, dev_share)
     if not train or not dev:
         raise DataError(

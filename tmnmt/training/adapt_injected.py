@@ -16,7 +16,7 @@ from tmnmt.models.folder import SHORTLIST_FILE, Model, save_model, stamp
 from tmnmt.models.injected import Injected
 from tmnmt.models.reference import Referring
 from tmnmt.segments import Segment
-from tmnmt.training.adapt import MEMORY_FILE, split
+from tmnmt.training.adapt import MEMORY_FILE, split, work_beside
 from tmnmt.training.context import train_context
 from tmnmt.training.injected import Learned
 from tmnmt.training.injected_config import Config, ContextConfig
@@ -39,13 +39,7 @@ def adapt_injected(
     where an interrupted run is taken up with `resume`. Raises UsageError where `output` or, without
     `resume`, OUTPUT.partial is there, or the base takes no network or has one; DataError where
     there is nothing to learn from, or dev is no better."""
-    work = output.with_name(output.name + ".partial")
-    if output.exists():
-        raise UsageError(f"{output}: exists; name another folder")
-    if work.exists() and not resume:
-        raise UsageError(
-            f"{work}: is there from an interrupted run; go on with --resume, or delete it"
-        )
+    work = work_beside(output, resume)
     backbone, what = model.backbone, named(config)
     if isinstance(backbone, Injected):
         has = "reference" if isinstance(backbone, Referring) else "context"

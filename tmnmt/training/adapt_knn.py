@@ -23,7 +23,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tmnmt.durable import make_folder, rename, replacing
-from tmnmt.errors import DataError, UsageError
+from tmnmt.errors import DataError
 from tmnmt.index.base import Index
 from tmnmt.keys.compute import longest
 from tmnmt.keys.datastore import Datastore, keys_state
@@ -34,7 +34,7 @@ from tmnmt.models.folder import Model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
-from tmnmt.training.adapt import split
+from tmnmt.training.adapt import split, work_beside
 from tmnmt.training.data import Document
 from tmnmt.training.forced import ROWS_READ_OUT, force_references
 from tmnmt.training.memory_data import fitting
@@ -91,13 +91,7 @@ def adapt_knn(
     the folder OUTPUT.partial, where an interrupted run is taken up with `resume`. Raises UsageError
     where `output` or, without `resume`, OUTPUT.partial is there; MemoryIndexError where a memory
     has no keys; DataError where there is nothing to learn from, or dev is no better with it."""
-    work = output.with_name(output.name + ".partial")
-    if output.exists():
-        raise UsageError(f"{output}: exists; name another file")
-    if work.exists() and not resume:
-        raise UsageError(
-            f"{work}: is there from an interrupted run; go on with --resume, or delete it"
-        )
+    work = work_beside(output, resume, "file")
     memories = {"": indexes, "-unlike": unlike} if unlike else {"": indexes}
     datastores = {
         name: Datastore.open(opened, model.hash, torch.get_num_threads())
