@@ -12,7 +12,7 @@ const $ = (id) => document.getElementById(id);
 const STATES = {new: "not translated", draft: "a draft", translated: "translated before", locked: "locked", confirmed: "confirmed"};
 const SIGNS = {draft: "~", translated: "✓", locked: "–", confirmed: "✓"};
 const BLOCK = 40;  // segments
-const PAUSE = 120;  // milliseconds without typing after which the model goes on from what is typed
+const PAUSE = 120;  // milliseconds without typing after which the model says all that follows what is typed
 const LONG = 400;  // milliseconds after which it is said that the model works
 
 let open = null;  // the document: what start.js gives, with units, done and at
@@ -21,6 +21,7 @@ let offer = null;
 let asking = null;  // the request for a suggestion
 let find = null;
 let typing = 0;  // the timer of the pause
+let hurried = false;  // whether the next words are asked for
 const editor = new Editor($("target"), $("ghost"), typed);
 
 // What is said
@@ -198,22 +199,40 @@ function typed() {
   clearTimeout(typing);
   const unit = open?.units[open.at];
   if (unit) takeDraft(unit);
-  if (!offer || !editor.wants || isInTag(editor.text, unit)) return;
+  if (!offer || isInTag(editor.text, unit) || !(editor.wants || editor.isBegun)) return;
+  asking?.abort();
+  if (!unit.tags.length) trying(nextWords)(unit);
   typing = setTimeout(() => trying(goOn)(unit), PAUSE);
+}
+
+/** The next words, at every letter with which the suggestion does not go on; one request at a time. */
+async function nextWords(unit) {
+  if (hurried) return;
+  hurried = true;
+  try {
+    for (let text; editor.wants && editor.text !== text && unit === open.units[open.at];) {
+      text = editor.text;
+      const body = {text: unit.source, format: "xml", prefix: text, session: open.session.id, whole: false};
+      const done = await post("v1/complete", body);
+      if (unit === open.units[open.at] && editor.wants && done.text !== text) editor.offer(done.text, true);
+    }
+  } finally {
+    hurried = false;
+  }
 }
 
 const isInTag = (text, unit) => unit.tags.length > 0 && /<[^<>]*$/.test(text);
 
 /** A suggestion that begins with what is typed, where the one that there is does not. */
 async function goOn(unit) {
-  if (!editor.wants) return;
+  if (!editor.wants && !editor.isBegun) return;
   asking?.abort();
   asking = new AbortController();
   const {signal} = asking, text = editor.text;
   const prefix = plain(marked(text, unit.tags));
   const body = {text: unit.source, format: "xml", prefix, session: open.session.id};
   const done = await post("v1/complete", body, signal);
-  if (signal.aborted || editor.text !== text || !editor.wants) return;
+  if (signal.aborted || editor.text !== text) return;
   const whole = continued(text, done.text, unit.tags);
   offer = new Offer({text: marked(whole, unit.tags), segments: [done]}, isOwn);
   drawOffer(unit, true);
@@ -307,7 +326,12 @@ function download(file, name) {
   said(`${name} is saved.`);
 }
 
-const takeAll = () => { if (offer && !editor.field.readOnly) editor.replace(offer.text); };
+function takeAll() {
+  if (!offer || editor.field.readOnly) return;
+  if (editor.isBegun) editor.takeRest();
+  else editor.replace(offer.text);
+}
+
 const step = (way) => { if (open.units[open.at + way]) go(open.at + way); };
 
 function take(number) {
