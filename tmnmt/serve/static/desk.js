@@ -11,6 +11,10 @@ import {continued, marked, plain, shown, tagsOf} from "./texts.js";
 const $ = (id) => document.getElementById(id);
 const STATES = {new: "not translated", draft: "a draft", translated: "translated before", locked: "locked", confirmed: "confirmed"};
 const SIGNS = {draft: "~", translated: "✓", locked: "–", confirmed: "✓"};
+const CHECKED = {
+  codes: "tags", placeholders: "placeholders", length: "length", untranslated: "as in the source", repeated: "said twice",
+  terms: "missing term", forbidden: "forbidden term",
+};
 const BLOCK = 40;  // segments
 const PAUSE = 120;  // milliseconds without typing after which the model says all that follows what is typed
 const LONG = 400;  // milliseconds after which it is said that the model works
@@ -102,6 +106,7 @@ function progress() {
   $("progress").value = done;
   $("count").textContent = `${done.toLocaleString("en")} of ${wanted.toLocaleString("en")}`;
   $("undo").disabled = !open.done.length;
+  $("save").classList.toggle("main", done === wanted);
 }
 
 /** The next segment without a translation, from the beginning again where there is none after it. */
@@ -124,7 +129,8 @@ function go(at, text) {
   const unit = open.units[at];
   leave();
   if (!unit) {
-    said("All segments are translated.");
+    said("All segments are translated. Save the file.");
+    $("save").focus();
     return;
   }
   open.at = at;
@@ -248,17 +254,23 @@ function drawOffer(unit, goesOn = false) {
   drawWords($("offer"), offer, told, (text) => editor.replace(text));
   drawMatches($("matches"), offer, plain(unit.source), open.session, (text) => editor.replace(text));
   told("");
-  const {low, checks} = offer.segment;
+  const {low} = offer.segment;
   $("sure").textContent = low ? "the model is unsure" : offer.sure;
   $("sure").classList.toggle("low", low);
   $("sure").hidden = !$("sure").textContent;
-  $("checks").replaceChildren(...checks.map((check) => el("li", "", check.what)));
-  $("checks").hidden = !checks.length;
+  drawChecks(offer.segment);
   if (goesOn || unit.state === "new" || !editor.text) editor.offer(offer.text);
   buttons();
   const best = offer.matches[0];
   const match = best ? ` Best match ${best.worth ?? Math.round(100 * best.score)} %.` : " No match.";
   said(`Segment ${open.at + 1} of ${open.units.length}. Suggestion: ${offer.text}.${match}`);
+}
+
+function drawChecks({missing_numbers: numbers, checks}) {
+  const found = checks.map(({name, what}) => `${CHECKED[name]}: ${what}`);
+  if (numbers.length) found.unshift(`missing number: ${numbers.join(", ")}`);
+  $("checks").replaceChildren(...found.map((what) => el("li", "", what)));
+  $("checks").hidden = !found.length;
 }
 
 // What is done with it
@@ -332,7 +344,16 @@ function takeAll() {
   else editor.replace(offer.text);
 }
 
-const step = (way) => { if (open.units[open.at + way]) go(open.at + way); };
+function step(way) {
+  const at = (open.at < 0 && way < 0 ? open.units.length : open.at) + way;
+  if (open.units[at]) go(at);
+}
+
+function jump() {
+  $("which").max = open.units.length;
+  $("which").value = $("jump").returnValue = "";
+  $("jump").showModal();
+}
 
 function take(number) {
   const match = offer?.matches[number - 1];
@@ -346,7 +367,7 @@ const modal = () => document.querySelector("dialog[open]");
 const KEYS = {
   "ctrl Enter": () => confirm(), "ctrl shift Enter": () => undo(), "alt Enter": takeAll,
   "alt ArrowDown": () => step(1), "alt ArrowUp": () => step(-1),
-  "ctrl k": () => find(String(getSelection()).trim() || selected()), "ctrl s": () => save(),
+  "ctrl k": () => find(String(getSelection()).trim() || selected()), "ctrl s": () => save(), "ctrl g": jump,
   ...Object.fromEntries([1, 2, 3, 4, 5].map((n) => [`ctrl ${n}`, () => take(n)])),
 };
 
@@ -373,6 +394,7 @@ $("list").addEventListener("click", (event) => {
 for (const [id, work] of Object.entries({confirm, undo, save, tmx: saveTmx, all: takeAll, find: () => find(selected())})) {
   $(id).addEventListener("click", () => work());
 }
+$("jump").addEventListener("close", () => { if ($("jump").returnValue && $("which").value) go($("which").value - 1); });
 $("keys").addEventListener("click", () => $("help").showModal());
 addEventListener("beforeunload", (event) => {
   if (open && !open.saved && open.lost) event.preventDefault();
