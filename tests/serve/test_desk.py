@@ -107,7 +107,8 @@ def test_a_document_is_translated_and_each_segment_knows_what_was_confirmed(desk
 
 NEVER = """(() => {
   const ask = window.fetch;
-  window.fetch = (path, given) => (path === "v1/complete" ? new Promise(() => {}) : ask(path, given));
+  const never = new Promise(() => {});
+  window.fetch = (path, given) => (path === "v1/complete" ? never : ask(path, given));
 })()"""
 
 
