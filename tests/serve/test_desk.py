@@ -398,6 +398,9 @@ def test_it_fits_a_telephone_and_every_reader(desk: Desk) -> None:
         desk.run(f"document.getElementById('{button}').click()")
         look(dialog)
         desk.run(f"document.getElementById('{dialog}').close()")
+    desk.press("g", "Control")
+    look("going to a segment")
+    desk.press("Escape")
     session = desk.session
     desk.browser.open(f"{desk.server.url}/review#{session}")
     desk.until("document.querySelector('svg')")
