@@ -2,16 +2,17 @@
 
     python memories/make.py DATA --whole-law FILE.tmx.gz --law-dev DEV.tsv.gz
     tmnmt build-index FILE.tmx.gz --index INDEX --src-lang en --tgt-lang fr
-    python eval/confidence.py --memory INDEX --dev DEV.tsv.gz [--test TSV] [--model DIR]
+    python eval/confidence.py --memory INDEX [--dev DEV.tsv.gz] [--test TSV] [--model DIR]
         [--segments N] [--output FILE.json] [--write]
 
 The first segments of every document are translated in order, each reference confirmed before the
 next. A word, up to a blank, is right where TER's alignment without shifts finds it in the
 reference; a segment where TER is 0.1 or less. Dev fits the weights (ridge logistic regression) and
-the least confidence with which 90 % of segments are right. --write puts confidence.json into the
-model's folder. Beside the confidence stands the mean log probability of the same words or
-segments; the calibration error is of ten bands of equal width. So few are never just as right as
-is said: beside it stands what is measured, on average, where every confidence is right."""
+the least confidence with which 90 % of segments are right. Without dev, what the model has of it is
+measured. --write puts confidence.json into the model's folder. Beside the confidence stands the
+mean log probability of the same words or segments; the calibration error is of ten bands of equal
+width. So few are never just as right as is said: beside it stands what is measured, on average,
+where every confidence is right."""
 
 from __future__ import annotations
 
@@ -61,18 +62,22 @@ def main() -> None:
     test = ROOT / "memories" / "held-out" / "law.test.en-fr.tsv.gz"
     parser.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
     parser.add_argument("--memory", type=Path, required=True)
-    parser.add_argument("--dev", type=Path, required=True)
+    parser.add_argument("--dev", type=Path)
     parser.add_argument("--test", type=Path, default=test)
     parser.add_argument("--segments", type=int, default=400, help="about so many of each")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
+    if options.write and options.dev is None:
+        parser.error("--write needs --dev")
     torch.set_num_threads(1)
     translator = Translator.load(options.model, [options.memory], threads=1)
-    dev, of_test = (
-        explained(translator, path, options.segments) for path in (options.dev, options.test)
-    )
-    fitted = fit(dev)
+    fitted = translator.confidence
+    if options.dev is not None:
+        fitted = fit(explained(translator, options.dev, options.segments))
+    if fitted is None:
+        raise SystemExit(f"{options.model} has no {CONFIDENCE_FILE}: give --dev")
+    of_test = explained(translator, options.test, options.segments)
     told = json.dumps(measured(fitted, of_test), indent=1)
     print(told)
     if options.output:

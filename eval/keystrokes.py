@@ -2,7 +2,7 @@
 long each key takes.
 
     python eval/keystrokes.py --memory INDEX [--test TSV] [--model DIR] [--segments N]
-    [--output FILE.json]
+    [--latency] [--output FILE.json]
 
 A user types the reference of every kept-out segment, in order, and confirms it. Each key costs 1:
 
@@ -17,7 +17,9 @@ is added for every place that is edited.
 
 Latency is the CPU time of one thread from a letter to the new suggestion, for sources of 20 to 30
 words; where nothing else runs it is the time that passes. Told are the letters above, where
-suggestions go on wrongly; and all letters of the reference, for a user who types every one."""
+suggestions go on wrongly; and all letters of the reference, for a user who types every one. "Next"
+is what the page asks for at each wrong letter, before it asks for the whole suggestion. --latency
+measures that alone, with memories."""
 
 from __future__ import annotations
 
@@ -55,6 +57,7 @@ class Tally:
     # of each letter, in sources OF_LENGTH: where the suggestion was wrong, and where it was right
     wrong: list[float] = field(default_factory=list)
     right: list[float] = field(default_factory=list)
+    next: list[float] = field(default_factory=list)  # of the next words, where it was wrong
     first: list[float] = field(default_factory=list)  # of the first suggestion of these
 
     def edited(self, text: str, reference: str) -> None:
@@ -81,6 +84,10 @@ class Tally:
                 continue
             self.keys["letter"] += 1
             done += left[0]
+            if words(source) in OF_LENGTH:
+                start = time.process_time()
+                session.next_words(source, done)
+                self.next.append(time.process_time() - start)
             suggested = self._asked(self.wrong, session, source, done)
         self.keys["Enter"] += suggested != reference
 
@@ -107,7 +114,8 @@ class Tally:
         if self.keys["place"]:
             told["with places"] = total + self.keys["place"]
         every = [*self.wrong, *self.right]
-        for name, some in (("first", self.first), ("wrong", self.wrong), ("every", every)):
+        kinds = {"first": self.first, "next": self.next, "wrong": self.wrong, "every": every}
+        for name, some in kinds.items():
             if some:
                 p50, p95 = np.percentile(some, [50, 95]) * 1000
                 told[f"ms, {name}"] = {
@@ -127,6 +135,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
     parser.add_argument("--memory", type=Path, required=True)
     parser.add_argument("--segments", type=int, default=200, help="about so many")
+    parser.add_argument("--latency", action="store_true", help="measure nothing else")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -150,7 +159,11 @@ def main() -> None:
         for number, document in enumerate(documents, 1):
             session = translator.session()
             for segment in document:
-                one(base, session, segment, ways)
+                if not options.latency:
+                    one(base, session, segment, ways)
+                elif words(segment.src) in OF_LENGTH:
+                    ways["typed, memories"].typed(session, segment.src, segment.tgt)
+                session.confirm(segment.src, segment.tgt)
                 done.append(segment)
                 progress.advance()
             told = so_far(number, done, ways)
@@ -180,7 +193,7 @@ def taken(segments: Sequence[Segment], wanted: int) -> list[list[Segment]]:
 
 
 def one(base: Translator, session: Session, segment: Segment, ways: dict[str, Tally]) -> None:
-    """One segment in every way; then it is confirmed."""
+    """One segment in every way."""
     source, reference = segment.src, segment.tgt
     alone = base.session()
     ways["typed, base"].typed(alone, source, reference)
@@ -190,7 +203,6 @@ def one(base: Translator, session: Session, segment: Segment, ways: dict[str, Ta
     ways["memories, edited"].edited(found.tgt, reference)
     match = max(found.matches, key=lambda one: one.score, default=None)
     ways["best match, edited"].edited(match.tgt if match is not None else "", reference)
-    session.confirm(source, reference)
 
 
 if __name__ == "__main__":

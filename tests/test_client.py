@@ -15,10 +15,10 @@ from serving import Server, tiny_server
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
-from tmnmt.client import Client
+from tmnmt.client import Client, _translation
 from tmnmt.errors import DataError, ServerError, UsageError
 from tmnmt.index import build
-from tmnmt.segments import Segment, Translation
+from tmnmt.segments import Other, Segment, Translation, Word
 from tmnmt.serve.keys import Keys, new_key
 from tmnmt.serve.service import Limits
 
@@ -94,6 +94,35 @@ def test_a_session_is_used_as_one_of_a_translator(
     session.end()
     with pytest.raises(DataError, match="no such session"):
         session.translate("No.")
+
+
+def test_what_is_typed_is_gone_on_with_as_a_translator_does(served: Server, folder: Path) -> None:
+    translator = Translator.load(folder / "model", [folder / "law"], threads=1)
+    client = Client(served.url, memories=["law"])
+    session, own_session = client.session(), translator.session()
+    for one in (session, own_session):
+        one.confirm("It is void.", "Il est nul.")
+    for there, here in ((client, translator), (session, own_session)):
+        for prefix in ("", "Les", "La Com"):
+            found, own = (one.complete(TEXTS[0], prefix, explain=True) for one in (there, here))
+            assert known(found) == known(own) and found.tokens[0].text == own.tokens[0].text
+            assert there.complete(TEXTS[0], prefix).tokens == ()
+            some, others = (one.alternatives(TEXTS[0], prefix, 3) for one in (there, here))
+            assert [one.text for one in some] == [one.text for one in others] != []
+            assert some[0].probability == pytest.approx(others[0].probability, abs=1e-6)
+    assert session.next_words(TEXTS[0], "Les") == own_session.next_words(TEXTS[0], "Les")
+    with pytest.raises(UsageError, match="a text is wanted"):
+        client.complete(TEXTS[0], 3)  # type: ignore[arg-type]
+
+
+def test_confidence_and_the_next_best_come_over() -> None:
+    words = [{"text": "Il", "confidence": 0.5}]
+    plain: dict[str, Any] = {"src": "a", "tgt": "b", "score": -1.0, "origin": "model"}
+    empty: dict[str, Any] = {"low": False, "unknown": 0, "checks": [], "matches": [], "tokens": []}
+    told = {"words": words, "confidence": 0.25, "others": [{"tgt": "c", "score": -2.0}]}
+    found = _translation(plain | empty | told)
+    assert found.words == (Word("Il", 0.5),) and found.confidence == 0.25
+    assert found.others == (Other("c", -2.0, 0),)
 
 
 def test_memories_and_files(served: Server, tmp_path: Path) -> None:

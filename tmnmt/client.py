@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -23,13 +24,16 @@ from tmnmt.checks import Check
 from tmnmt.codes.stored import codes_of
 from tmnmt.errors import DataError, LockedError, ServerError, TmnmtError, UsageError
 from tmnmt.segments import (
+    Alternative,
     CacheSource,
     Match,
     MemorySource,
+    Other,
     Reason,
     Segment,
     Token,
     Translation,
+    Word,
     Worth,
 )
 
@@ -107,6 +111,20 @@ class Client:
             return ClientSession(self, begun["id"])
         self.ask("GET", f"/v1/sessions/{_part(id)}")  # it is there
         return ClientSession(self, id)
+
+    def complete(self, text: str, prefix: str, explain: bool = False) -> Translation:
+        """The best translation that begins with what was typed of it, as of a Translator."""
+        return _completed(self, self._at_work, text, prefix, explain)
+
+    def alternatives(self, text: str, prefix: str, count: int = 5) -> list[Alternative]:
+        """The words that may stand behind what was typed, the likeliest first."""
+        return _alternatives(self, self._at_work, text, prefix, count)
+
+    @property
+    def _at_work(self) -> dict[str, Any]:
+        """What a text that somebody types the translation of is asked for with."""
+        read = {"memories": self._given["memories"]} if "memories" in self._given else {}
+        return self._languages | read
 
     def search(
         self, memory: str, texts: Sequence[str], k: int = 5, threshold: float = 0.5
@@ -296,6 +314,20 @@ class ClientSession:
                 together, self._client.ask("POST", f"{self._path}/translate", body)
             )
 
+    def complete(self, text: str, prefix: str, explain: bool = False) -> Translation:
+        """The best translation of the document's next segment that begins with what was typed."""
+        return _completed(self._client, {"session": self.id}, text, prefix, explain)
+
+    def next_words(self, text: str, prefix: str) -> str:
+        """What comes behind that, as far as it is found at once."""
+        body = {**_typed(text, prefix), "session": self.id, "whole": False}
+        found: str = self._client.ask("POST", "/v1/complete", body)["text"]
+        return found[len(prefix) :]
+
+    def alternatives(self, text: str, prefix: str, count: int = 5) -> list[Alternative]:
+        """The words that may stand behind what was typed, the likeliest first."""
+        return _alternatives(self._client, {"session": self.id}, text, prefix, count)
+
     def translate_file(
         self,
         path: str | Path,
@@ -330,6 +362,30 @@ class ClientSession:
     def end(self) -> None:
         """The server forgets it; what was written to a memory stays there."""
         self._client.ask("DELETE", self._path)
+
+
+def _typed(text: str, prefix: str) -> dict[str, Any]:
+    text, prefix = _texts([text, prefix])
+    return {"text": " ".join(text.splitlines()), "prefix": prefix}
+
+
+def _completed(
+    client: Client, given: Mapping[str, Any], text: str, prefix: str, explain: bool
+) -> Translation:
+    found = client.ask("POST", "/v1/complete", {**_typed(text, prefix), **given})
+    made = _translation(found)
+    return made if explain else replace(made, tokens=(), words=(), confidence=None)
+
+
+def _alternatives(
+    client: Client, given: Mapping[str, Any], text: str, prefix: str, count: int
+) -> list[Alternative]:
+    body = {**_typed(text, prefix), **given, "count": count}
+    found = client.ask("POST", "/v1/alternatives", body)["alternatives"]
+    return [
+        Alternative(one["text"], one["probability"], tuple(map(_token, one["tokens"])))
+        for one in found
+    ]
 
 
 def _texts(texts: Iterable[str]) -> list[str]:
@@ -382,7 +438,15 @@ def _translation(record: Mapping[str, Any]) -> Translation:
         src_codes,
         tgt_codes,
         tuple(check for check in checks if check.name in TERM_CHECKS),
+        tuple(map(_other, record.get("others", ()))),
+        tuple(Word(**word) for word in record.get("words", ())),
+        record.get("confidence"),
     )
+
+
+def _other(record: Mapping[str, Any]) -> Other:
+    """Its length is not told."""
+    return Other(record["tgt"], record["score"], 0)
 
 
 def _match(record: Mapping[str, Any]) -> Match:

@@ -327,6 +327,35 @@ def test_sentences_at_work_are_forgotten_with_their_session(translator: Translat
     assert not any(key[0] is session for key in translator.at_work._kept)
 
 
+@pytest.mark.parametrize("prefix", ["La ", "La Com", "Zut a", "«  x", "La Commission informe"])
+@pytest.mark.parametrize("source", [SOURCE, LONG, "THE COMMISSION SHALL INFORM %s."])
+def test_the_next_words_are_whole_ones_and_all_of_a_short_rest(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch, source: str, prefix: str
+) -> None:
+    monkeypatch.setattr(completion, "FEW", 6)
+    session = translator.session()
+    few = session.next_words(source, prefix)
+    monkeypatch.setattr(completion, "FEW", 1000)
+    rest = session.next_words(source, prefix)
+    # a cut search may have chosen another beginning; a word that it has is not cut
+    assert len(few) < len(rest) or few == rest
+    if few and rest.startswith(few):
+        assert rest[len(few) :][:1] in ("", " ")
+    assert (source == LONG) or prefix + rest == session.complete(source, prefix).tgt
+
+
+def test_the_next_words_are_those_of_a_suggestion_that_stands(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = translator.session()
+    whole = session.complete(SOURCE, "Les").tgt
+    monkeypatch.setattr(completion, "search_on", None)  # nothing is decoded
+    assert session.next_words(SOURCE, "Les ") == whole.removeprefix("Les ")
+    assert session.next_words(" ", "Les") == ""
+    taken = translator.session()
+    assert taken.next_words(*PAIRS[0][:1], PAIRS[0][1][:4]) == PAIRS[0][1][4:]
+
+
 def test_the_words_that_may_follow_are_the_likeliest(translator: Translator) -> None:
     """Each is what the search writes there, if it is the first; together they are no more than
     certain."""

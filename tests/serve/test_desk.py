@@ -105,8 +105,16 @@ def test_a_document_is_translated_and_each_segment_knows_what_was_confirmed(desk
     assert (second["edits"], second["typed"], second["counted"]) == (0, 0, True)
 
 
+NEVER = """(() => {
+  const ask = window.fetch;
+  const never = new Promise(() => {});
+  window.fetch = (path, given) => (path === "v1/complete" ? never : ask(path, given));
+})()"""
+
+
 def test_what_was_confirmed_is_taken_back_and_what_was_typed_undone(desk: Desk) -> None:
     desk.paste("All is void.\nAll is void.")
+    desk.run(NEVER)  # the suggestion stays the first one
     suggested = desk.text("#offer")
     desk.type("Nul.")
     desk.press("Enter", "Control")
@@ -168,6 +176,39 @@ def test_keys_alone_are_enough(desk: Desk) -> None:
     desk.until_suggested(2)
 
 
+def test_the_end_is_told_and_any_segment_reached(desk: Desk) -> None:
+    desk.paste("\n".join(f"All is void {at}." for at in range(1, 6)))
+    desk.press("g", "Control")
+    desk.type("4")
+    desk.press("Enter")
+    desk.until_suggested(4)
+    assert desk.focused() == "target"
+    for at in (4, 5, 1, 2, 3):
+        desk.until_suggested(at)
+        desk.press("Enter", "Control")
+    desk.until("document.activeElement.id === 'save'")
+    assert desk.text("#said") == "All segments are translated. Save the file."
+    desk.press("ArrowUp", "Alt")
+    desk.until_suggested(5)
+
+
+def test_what_to_look_at_stands_below_a_suggestion(desk: Desk) -> None:
+    desk.paste("It shall apply from 3 May 1997.")
+    checks = [{"name": "repeated", "what": "de la vie"}, {"name": "terms", "what": "a for b"}]
+    answer = {"matches": [], "tokens": [], "origin": "model", "low": False}
+    segment = answer | {"missing_numbers": ["44", "1997"], "checks": checks}
+    told = json.dumps(
+        {"translations": [{"text": "Il de la vie de la vie.", "segments": [segment]}]}
+    )
+    desk.run(f"fetch = async () => new Response({json.dumps(told)})")
+    desk.press("g", "Control")
+    desk.type("1")
+    desk.press("Enter")
+    desk.until("document.querySelectorAll('#checks li').length === 3")
+    wanted = ["missing number: 44, 1997", "said twice: de la vie", "missing term: a for b"]
+    assert desk.texts("#checks li") == wanted
+
+
 def test_texts_and_names_stay_texts(desk: Desk, tmp_path: Path) -> None:
     pair = {"src": HOSTILE, "tgt": f"{HOSTILE} fr", "document": "<img src=x onerror=alert(1)>"}
     ids = desk.server.ask("POST", "/v1/memories/own/segments", {"segments": [pair]})
@@ -197,6 +238,19 @@ def test_texts_and_names_stay_texts(desk: Desk, tmp_path: Path) -> None:
         file.name in desk.text("#session") and desk.text("#pairs .text:nth-child(2)") == pair["tgt"]
     )
     assert desk.run("document.querySelectorAll('img, main script').length") == 0
+
+
+def test_a_review_shows_no_more_than_all_words_changed(desk: Desk) -> None:
+    desk.paste("It shall apply from 3 May 1997.")
+    desk.type("X")
+    desk.press("Enter", "Control")
+    desk.until("document.querySelector('#count').textContent === '1 of 1'")
+    (one,) = desk.server.get(f"/v1/sessions/{desk.session}/review")["segments"]
+    assert one["edits"] > one["tokens"]
+    desk.browser.open(f"{desk.server.url}/review#{desk.session}")
+    desk.until("document.querySelector('#rate svg')")
+    heights = [float(text.split()[0]) for text in desk.texts("#rate text[text-anchor=end]")[:-1]]
+    assert max(heights) == 100
 
 
 def test_a_file_comes_back_with_what_was_confirmed(desk: Desk, tmp_path: Path) -> None:
@@ -243,6 +297,37 @@ def test_the_model_goes_on_from_what_is_written(desk: Desk) -> None:
     desk.until("document.querySelector('#count').textContent === '1 of 1'")
     (one,) = desk.server.get(f"/v1/sessions/{desk.session}/review")["segments"]
     assert one["suggested"] == suggested and one["tgt"] == " ".join(offered.split()[:2])
+
+
+HELD = """(() => {
+  const ask = window.fetch;
+  window.asked = [];
+  window.fetch = (path, given) => {
+    const body = JSON.parse(given.body ?? "{}");
+    if (path !== "v1/complete") return ask(path, given);
+    window.asked.push(body.whole ?? true);
+    return body.whole === false ? ask(path, given)
+      : new Promise((done) => { window.go = () => done(ask(path, given)); });
+  };
+})()"""
+
+
+def test_the_next_words_come_before_the_rest(desk: Desk) -> None:
+    desk.paste("It shall apply from 3 May 1997.")
+    before = desk.text("#offer")
+    desk.run(HELD)
+    desk.type("Les ")
+    desk.until("document.querySelector('#ghost .rest').textContent.length > 1")
+    desk.until("window.asked.includes(true)")
+    assert desk.run("window.asked[0]") is False and desk.text("#offer") == before
+    words = desk.text("#ghost .rest").split()
+    for _ in range(len(words) + 2):  # more than there are: Tab does not leave the field
+        desk.press("Tab")
+    assert desk.focused() == "target" and desk.field.startswith("Les " + " ".join(words))
+    desk.until("window.asked.filter((one) => one).length > 1")
+    desk.run("window.go()")
+    desk.until("document.getElementById('offer').textContent.startsWith('Les ')")
+    assert desk.text("#offer").startswith(desk.field)
 
 
 def test_the_model_goes_on_in_a_segment_with_tags(desk: Desk, tmp_path: Path) -> None:
@@ -313,6 +398,9 @@ def test_it_fits_a_telephone_and_every_reader(desk: Desk) -> None:
         desk.run(f"document.getElementById('{button}').click()")
         look(dialog)
         desk.run(f"document.getElementById('{dialog}').close()")
+    desk.press("g", "Control")
+    look("going to a segment")
+    desk.press("Escape")
     session = desk.session
     desk.browser.open(f"{desk.server.url}/review#{session}")
     desk.until("document.querySelector('svg')")

@@ -180,6 +180,16 @@ def test_a_translation_goes_on_from_what_is_typed(served: Server) -> None:
     assert "tmnmt_completions_total" in served.ask("GET", "/metrics").body.decode()
 
 
+def test_the_next_words_come_alone(served: Server) -> None:
+    body = {"text": TEXTS[0], "prefix": "Les “É", "memories": []}
+    found = post(served, "/v1/complete", **body, whole=False)
+    assert found.keys() == {"model", "text"} and found["text"].startswith("Les “É")
+    tagged = {"text": "It <b>shall</b> &amp; may <x/> apply.", "prefix": "Les & ", "format": "xml"}
+    found = post(served, "/v1/complete", **tagged, whole=False)
+    assert found["text"].startswith("Les & ") and "<" not in found["text"]
+    assert refused(served, "/v1/complete", 400, **body, whole="few")
+
+
 def test_the_words_that_may_follow_what_is_typed(served: Server) -> None:
     body = {"text": TEXTS[0], "prefix": "La Com", "source": "en", "count": 3}
     found = post(served, "/v1/alternatives", **body)["alternatives"]

@@ -42,6 +42,7 @@ KEPT = 32  # sentences at work
 SUGGESTIONS = 16  # of each
 FRESH = 20.0  # seconds, after which they are read anew: others may write to the memories, too
 LONGEST_WORD = 12  # subwords of an alternative
+FEW = 10  # subwords behind what is typed that are found at once
 ENDS = math.log(0.5)  # where a piece ends rather than goes on, what is typed is of the next one
 
 
@@ -259,24 +260,41 @@ class Part:
             return self._free
         return self._best(typed, min(BEAM, self._translator.settings.beam))
 
+    @torch.inference_mode()
+    def next_words(self, typed: Typed) -> str:
+        """The words behind what was typed that `FEW` subwords reach; no part of a word that goes
+        on behind them."""
+        translator = self._translator
+        settings = SearchSettings(
+            min(BEAM, translator.settings.beam), translator.settings.length_penalty
+        )
+        with translator.tally.timed("decode"):
+            found = self._searched(typed, settings, FEW)
+        behind = typed.tail(found.ids)
+        return behind if found.finished else behind.rpartition(" ")[0]
+
     def _best(self, typed: Typed, beam: int) -> Hypothesis:
         translator = self._translator
         settings = SearchSettings(beam, translator.settings.length_penalty, explain=True)
         with translator.tally.timed("decode"):
-            self._path.go(typed.decided)
-            begun = self._path.begun()
-            if begun.length + len(typed.open) >= self._longest:  # no room for anything behind it
-                return self._path.whole(Hypothesis((), 0.0, begun.log_prob, finished=False))
-            lead = Opening(typed.open, typed.spellings) if typed.open else None
-            (following,) = search_on(
-                translator.backbone, translator.layers, begun, [self._longest], settings, lead
-            )
-            whole = self._path.whole(following)
+            whole = self._searched(typed, settings, self._longest)
             (with_terms,) = translator.decoder.with_terms(
                 [self.piece], [whole], self._encoded, self._ready, settings
             )
         begins = typed.spellings.bytes_of(with_terms.ids).startswith(typed.spelt)
         return with_terms if begins else whole  # a term takes no place of what was typed
+
+    def _searched(self, typed: Typed, settings: SearchSettings, most: int) -> Hypothesis:
+        """The best that begins with what was typed, of at most so many subwords behind it."""
+        self._path.go(typed.decided)
+        begun = self._path.begun()
+        if begun.length + len(typed.open) >= self._longest:  # no room for anything behind it
+            return self._path.whole(Hypothesis((), 0.0, begun.log_prob, finished=False))
+        longest = min(self._longest, begun.length + most)
+        lead = Opening(typed.open, typed.spellings) if typed.open else None
+        layers, backbone = self._translator.layers, self._translator.backbone
+        (found,) = search_on(backbone, layers, begun, [longest], settings, lead)
+        return self._path.whole(found)
 
     @torch.inference_mode()
     def alternatives(self, typed: Typed, count: int) -> list[Alternative]:
@@ -364,8 +382,25 @@ class Sentence:
                 self._suggested.pop(next(key for key in self._suggested if key))
         return replace(suggestion, tokens=self._marked(suggestion.tokens, prefix))
 
+    def next_words(self, prefix: str) -> str:
+        """What comes behind `prefix`: the rest of a suggestion that begins so, where there is one,
+        else the next words."""
+        found = self._known(prefix) or self._taken
+        if found is not None and found.tgt.startswith(prefix):
+            return found.tgt[len(prefix) :]
+        at_work = self._at_work(prefix)
+        return self._shown(at_work[0].next_words(at_work[1])) if at_work is not None else ""
+
     def alternatives(self, prefix: str, count: int) -> list[Alternative]:
         """The words that may stand behind `prefix`."""
+        at_work = self._at_work(prefix)
+        if at_work is None:
+            return []
+        found = at_work[0].alternatives(at_work[1], count)
+        return [replace(one, text=self._shown(one.text)) for one in found]
+
+    def _at_work(self, prefix: str) -> tuple[Part, Typed] | None:
+        """The piece in which `prefix` ends, and what was typed of it; None: there is none."""
         left = self._as_read(prefix) if self._pieces else ""
         for _, part, is_last in self._decoders() if self._pieces else ():
             if part is None:
@@ -373,10 +408,14 @@ class Sentence:
             typed = self._typed(left)
             words = None if is_last or self._capitals else part.ends_within(typed)
             if words is None:
-                ways, coded = part.alternatives(typed, count), self._pieces[0].coded
-                return [replace(one, text=coded.shown(one.text)) if coded else one for one in ways]
+                return part, typed
             _, left = _cut(left, words)
-        return []
+        return None
+
+    def _shown(self, text: str) -> str:
+        """What the model has written, as a person reads it."""
+        coded = self._pieces[0].coded
+        return text if coded is None else coded.shown(text)
 
     def _known(self, prefix: str) -> Translation | None:
         """What was suggested for a beginning of `prefix` and still begins with it; of several what
@@ -432,7 +471,7 @@ class Sentence:
         whole = self._whole(done, coded)
         if whole.tgt.startswith(prefix):
             return whole
-        behind = coded.shown(behind) if coded is not None else behind
+        behind = self._shown(behind)
         return replace(
             whole, tgt=prefix + behind, tgt_codes=_moved(whole, prefix, len(prefix + behind))
         )

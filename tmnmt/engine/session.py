@@ -128,6 +128,13 @@ class Session:
             suggestion = self.translator.at_work.of(self, source).complete(text_of(prefix))
         return suggestion if explain else replace(suggestion, tokens=(), words=(), confidence=None)
 
+    def next_words(self, text: Source, prefix: str) -> str:
+        """What comes behind that, as far as it is found at once: the rest of what `complete` gave,
+        where that begins so, else a few words, in a quarter of the time of all."""
+        source = source_of(text)
+        with self.translator.lock:
+            return self.translator.at_work.of(self, source).next_words(text_of(prefix))
+
     def alternatives(self, text: Source, prefix: str, count: int = 5) -> list[Alternative]:
         """The words that may stand behind what was typed, the likeliest first, at most `count`;
         where that ends within a word, those that begin so. Raises UsageError for what is no

@@ -92,7 +92,7 @@ BEGIN = (
     Field("name", "text", "What the document is called, for lists of sessions.", default=""),
 )
 IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
-COMPLETE = (
+TYPED = (
     Field("text", "text", "The text that is translated, one segment.", needed=True),
     Field(
         "prefix",
@@ -112,8 +112,18 @@ COMPLETE = (
     _MEMORIES,
     Field("session", "text", "The session that the text is of; it says which memories are read."),
 )
+COMPLETE = (
+    *TYPED,
+    Field(
+        "whole",
+        "flag",
+        "False: the next words alone, which come sooner; `text` is all of the answer, without "
+        "tags.",
+        default=True,
+    ),
+)
 ALTERNATIVES = (
-    *COMPLETE,
+    *TYPED,
     Field("count", "whole", "At most so many words.", default=5, least=1, most=20),
 )
 CONFIRM = (
@@ -364,6 +374,14 @@ async def complete(service: Service, asked: Asked) -> Any:
     model, session, follow = await _at_work(service, fields, asked.caller)
     text, prefix, form = fields["text"], fields["prefix"], fields["format"]
     source = _text(text, form)
+    if not fields["whole"]:
+
+        def next_words() -> str:
+            follow()
+            return session.next_words(source, prefix)
+
+        behind = await service.at_work(model, text, prefix, next_words)
+        return {"model": model.name, "text": prefix + behind}
 
     def work() -> Translation:
         follow()

@@ -11,8 +11,12 @@ import {continued, marked, plain, shown, tagsOf} from "./texts.js";
 const $ = (id) => document.getElementById(id);
 const STATES = {new: "not translated", draft: "a draft", translated: "translated before", locked: "locked", confirmed: "confirmed"};
 const SIGNS = {draft: "~", translated: "✓", locked: "–", confirmed: "✓"};
+const CHECKED = {
+  codes: "tags", placeholders: "placeholders", length: "length", untranslated: "as in the source", repeated: "said twice",
+  terms: "missing term", forbidden: "forbidden term",
+};
 const BLOCK = 40;  // segments
-const PAUSE = 120;  // milliseconds without typing after which the model goes on from what is typed
+const PAUSE = 120;  // milliseconds without typing after which the model says all that follows what is typed
 const LONG = 400;  // milliseconds after which it is said that the model works
 
 let open = null;  // the document: what start.js gives, with units, done and at
@@ -21,6 +25,7 @@ let offer = null;
 let asking = null;  // the request for a suggestion
 let find = null;
 let typing = 0;  // the timer of the pause
+let hurried = false;  // whether the next words are asked for
 const editor = new Editor($("target"), $("ghost"), typed);
 
 // What is said
@@ -101,6 +106,7 @@ function progress() {
   $("progress").value = done;
   $("count").textContent = `${done.toLocaleString("en")} of ${wanted.toLocaleString("en")}`;
   $("undo").disabled = !open.done.length;
+  $("save").classList.toggle("main", done === wanted);
 }
 
 /** The next segment without a translation, from the beginning again where there is none after it. */
@@ -123,7 +129,8 @@ function go(at, text) {
   const unit = open.units[at];
   leave();
   if (!unit) {
-    said("All segments are translated.");
+    said("All segments are translated. Save the file.");
+    $("save").focus();
     return;
   }
   open.at = at;
@@ -198,22 +205,40 @@ function typed() {
   clearTimeout(typing);
   const unit = open?.units[open.at];
   if (unit) takeDraft(unit);
-  if (!offer || !editor.wants || isInTag(editor.text, unit)) return;
+  if (!offer || isInTag(editor.text, unit) || !(editor.wants || editor.isBegun)) return;
+  asking?.abort();
+  if (!unit.tags.length) trying(nextWords)(unit);
   typing = setTimeout(() => trying(goOn)(unit), PAUSE);
+}
+
+/** The next words, at every letter with which the suggestion does not go on; one request at a time. */
+async function nextWords(unit) {
+  if (hurried) return;
+  hurried = true;
+  try {
+    for (let text; editor.wants && editor.text !== text && unit === open.units[open.at];) {
+      text = editor.text;
+      const body = {text: unit.source, format: "xml", prefix: text, session: open.session.id, whole: false};
+      const done = await post("v1/complete", body);
+      if (unit === open.units[open.at] && editor.wants && done.text !== text) editor.offer(done.text, true);
+    }
+  } finally {
+    hurried = false;
+  }
 }
 
 const isInTag = (text, unit) => unit.tags.length > 0 && /<[^<>]*$/.test(text);
 
 /** A suggestion that begins with what is typed, where the one that there is does not. */
 async function goOn(unit) {
-  if (!editor.wants) return;
+  if (!editor.wants && !editor.isBegun) return;
   asking?.abort();
   asking = new AbortController();
   const {signal} = asking, text = editor.text;
   const prefix = plain(marked(text, unit.tags));
   const body = {text: unit.source, format: "xml", prefix, session: open.session.id};
   const done = await post("v1/complete", body, signal);
-  if (signal.aborted || editor.text !== text || !editor.wants) return;
+  if (signal.aborted || editor.text !== text) return;
   const whole = continued(text, done.text, unit.tags);
   offer = new Offer({text: marked(whole, unit.tags), segments: [done]}, isOwn);
   drawOffer(unit, true);
@@ -229,17 +254,23 @@ function drawOffer(unit, goesOn = false) {
   drawWords($("offer"), offer, told, (text) => editor.replace(text));
   drawMatches($("matches"), offer, plain(unit.source), open.session, (text) => editor.replace(text));
   told("");
-  const {low, checks} = offer.segment;
+  const {low} = offer.segment;
   $("sure").textContent = low ? "the model is unsure" : offer.sure;
   $("sure").classList.toggle("low", low);
   $("sure").hidden = !$("sure").textContent;
-  $("checks").replaceChildren(...checks.map((check) => el("li", "", check.what)));
-  $("checks").hidden = !checks.length;
+  drawChecks(offer.segment);
   if (goesOn || unit.state === "new" || !editor.text) editor.offer(offer.text);
   buttons();
   const best = offer.matches[0];
   const match = best ? ` Best match ${best.worth ?? Math.round(100 * best.score)} %.` : " No match.";
   said(`Segment ${open.at + 1} of ${open.units.length}. Suggestion: ${offer.text}.${match}`);
+}
+
+function drawChecks({missing_numbers: numbers, checks}) {
+  const found = checks.map(({name, what}) => `${CHECKED[name]}: ${what}`);
+  if (numbers.length) found.unshift(`missing number: ${numbers.join(", ")}`);
+  $("checks").replaceChildren(...found.map((what) => el("li", "", what)));
+  $("checks").hidden = !found.length;
 }
 
 // What is done with it
@@ -307,8 +338,22 @@ function download(file, name) {
   said(`${name} is saved.`);
 }
 
-const takeAll = () => { if (offer && !editor.field.readOnly) editor.replace(offer.text); };
-const step = (way) => { if (open.units[open.at + way]) go(open.at + way); };
+function takeAll() {
+  if (!offer || editor.field.readOnly) return;
+  if (editor.isBegun) editor.takeRest();
+  else editor.replace(offer.text);
+}
+
+function step(way) {
+  const at = (open.at < 0 && way < 0 ? open.units.length : open.at) + way;
+  if (open.units[at]) go(at);
+}
+
+function jump() {
+  $("which").max = open.units.length;
+  $("which").value = $("jump").returnValue = "";
+  $("jump").showModal();
+}
 
 function take(number) {
   const match = offer?.matches[number - 1];
@@ -322,7 +367,7 @@ const modal = () => document.querySelector("dialog[open]");
 const KEYS = {
   "ctrl Enter": () => confirm(), "ctrl shift Enter": () => undo(), "alt Enter": takeAll,
   "alt ArrowDown": () => step(1), "alt ArrowUp": () => step(-1),
-  "ctrl k": () => find(String(getSelection()).trim() || selected()), "ctrl s": () => save(),
+  "ctrl k": () => find(String(getSelection()).trim() || selected()), "ctrl s": () => save(), "ctrl g": jump,
   ...Object.fromEntries([1, 2, 3, 4, 5].map((n) => [`ctrl ${n}`, () => take(n)])),
 };
 
@@ -349,6 +394,7 @@ $("list").addEventListener("click", (event) => {
 for (const [id, work] of Object.entries({confirm, undo, save, tmx: saveTmx, all: takeAll, find: () => find(selected())})) {
   $(id).addEventListener("click", () => work());
 }
+$("jump").addEventListener("close", () => { if ($("jump").returnValue && $("which").value) go($("which").value - 1); });
 $("keys").addEventListener("click", () => $("help").showModal());
 addEventListener("beforeunload", (event) => {
   if (open && !open.saved && open.lost) event.preventDefault();

@@ -10,6 +10,7 @@ export class Editor {
     this._rest = ghost.children[1];
     this._changed = changed;
     this._offered = "";
+    this._begun = false;
     this._hidden = false;
     this.keys = 0;
     field.addEventListener("input", (event) => {
@@ -35,11 +36,15 @@ export class Editor {
     return this._offered.slice(this.text.length);
   }
 
-  /** Whether something is typed at whose end the suggestion does not go on. */
+  /** Whether something is typed at whose end the suggestion does not go on, or its next words are used up. */
   get wants() {
     const {selectionStart, value} = this.field;
-    return !this._hidden && value.trim() !== "" && !this.field.readOnly && selectionStart === value.length && !this._offered.startsWith(value);
+    if (this._hidden || value.trim() === "" || this.field.readOnly || selectionStart !== value.length) return false;
+    return !this._offered.startsWith(value) || (this._begun && this._offered === value);
   }
+
+  /** Whether only the next words of a suggestion are there. */
+  get isBegun() { return this._begun && !this._hidden && this._offered.startsWith(this.text); }
 
   /** What is confirmed: the text, or the suggestion where there is none. */
   get whole() { return this.text.trim() ? this.text : this.rest; }
@@ -47,22 +52,28 @@ export class Editor {
   open(text) {
     this.field.value = text;
     this._offered = "";
+    this._begun = false;
     this._hidden = false;
     this.keys = 0;
     this._draw();
   }
 
-  offer(text) {
+  /** begun: these are its next words alone. */
+  offer(text, begun = false) {
     this._offered = text;
+    this._begun = begun;
     this._draw();
   }
 
-  /** Takes the next word of the rest; false where there is none, or the caret is elsewhere. */
+  /** Takes the next word of the rest; false where none will be there, or the caret is elsewhere. */
   takeWord() {
+    if (this.isBegun && !this.rest) return true;
     if (!this.rest || this.field.selectionStart !== this.text.length) return false;
     this.insert(WORD.exec(this.rest)?.[0] ?? this.rest, 1);
     return true;
   }
+
+  takeRest() { this.insert(this.rest, 1); }
 
   hide() {
     const had = this.rest !== "";

@@ -19,7 +19,7 @@ export class Offer {
   constructor(answer, isOwn) {
     this.text = shown(answer.text);
     this.plain = plain(answer.text);
-    this.segment = answer.segments[0] ?? {matches: [], tokens: [], checks: [], origin: "", low: false};
+    this.segment = answer.segments[0] ?? {matches: [], tokens: [], missing_numbers: [], checks: [], origin: "", low: false};
     this.matches = this.segment.matches.map((match) => ({...match, own: isOwn(match), tgt: match.adapted || match.tgt}));
     this.words = traced(this.text, this.segment.tokens, this.segment.words).map((word) => this._word(word));
   }
@@ -57,7 +57,7 @@ export class Offer {
   /** How likely all of it is right, in words; "" where that is not known. */
   get sure() {
     const {confidence} = this.segment;
-    return confidence === undefined ? "" : `likely right: ${per(confidence)}`;
+    return confidence === undefined ? "" : `likely right: ${confidence < 0.01 ? "under 1 %" : per(confidence)}`;
   }
 
   get whole() { return WHOLE[this.segment.origin] ?? ""; }

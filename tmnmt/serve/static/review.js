@@ -12,6 +12,8 @@ const MOST = 500;  // pairs that are shown
 
 const sum = (values) => values.reduce((total, x) => total + x, 0);
 const per = (x) => `${Math.round(100 * x)} %`;
+const atMost1 = (x) => Math.min(1, x);
+const when = (date) => new Date(date).toLocaleString("sv").slice(0, 16);  // as 2026-11-24 09:30, where the reader is
 
 function svg(name, attributes, ...children) {
   const made = document.createElementNS(SVG, name);
@@ -58,13 +60,13 @@ function show({segments, source, target}) {
   ];
   $("tiles").replaceChildren(...(pairs.length ? tiles : []).map(([number, what]) => el("p", "tile", el("b", "", number), what)));
   if (!pairs.length) return;
-  const means = pairs.map((_, at) => rate(pairs.slice(Math.max(0, at + 1 - MEAN), at + 1)));
-  const rates = pairs.map((one) => Math.min(1, one.edits / (one.tokens || 1)));
+  const means = pairs.map((_, at) => atMost1(rate(pairs.slice(Math.max(0, at + 1 - MEAN), at + 1))));
+  const rates = pairs.map((one) => atMost1(one.edits / (one.tokens || 1)));
   $("rate").replaceChildren(chart(`Edit rate: ${per(means.at(-1))} in the last segments`, means, rates, 0.2, per));
   $("saved").replaceChildren(chart(`Saved keystrokes: ${saved.at(-1)}`, saved, [], 10, (x) => String(Math.round(x))));
   $("pairs").replaceChildren(...pairs.slice(-MOST).reverse().map((one) => el("li", "",
     Object.assign(text("p", source, one.src), {className: "text quiet"}), text("p", target, ...drawDiff(one.suggested, one.tgt)),
-    el("p", "quiet", `${one.at.slice(0, 16).replace("T", " ")} · ${one.edits} of ${one.tokens} words changed · ${one.typed} ${one.counted ? "keystrokes" : "keystrokes at least"}`))));
+    el("p", "quiet", `${when(one.at)} · ${one.edits} of ${one.tokens} words changed · ${one.typed} ${one.counted ? "keystrokes" : "keystrokes at least"}`))));
 }
 
 async function shown() {
@@ -80,8 +82,7 @@ async function shown() {
 try {
   const {sessions} = await get("v1/sessions");
   for (const one of sessions) {
-    const day = new Date(1000 * one.began).toISOString().slice(0, 16).replace("T", " ");
-    $("session").append(new Option(`${one.name || "without a name"} · ${day} · ${one.confirmed}`, one.id));
+    $("session").append(new Option(`${one.name || "without a name"} · ${when(1000 * one.began)} · ${one.confirmed}`, one.id));
   }
   const wanted = decodeURIComponent(location.hash.slice(1));
   if (sessions.some((one) => one.id === wanted)) $("session").value = wanted;
