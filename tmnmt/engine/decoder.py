@@ -4,7 +4,7 @@ source is encoded, and a beam search decodes with all of it; terms that are lack
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ import torch
 
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.links import Array, Linker
-from tmnmt.engine.rewriting import Lead, Part
+from tmnmt.engine.rewriting import Part, Writer
 from tmnmt.engine.schedule import Piece
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
@@ -151,9 +151,10 @@ class Decoder:
 
         def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
             some = torch.tensor(rows, device=self.device)
-            left, own = (encoded.rows(some), ready.rows(some)), replace(search, beam=1)
-            lead = Lead(parts, terms.spelling, self.backbone, self.layers)
-            return beam_search(self.backbone, self.layers, *left, lead.longest, own, lead)
+            writer = Writer(parts, terms.spelling, self.backbone, self.layers)
+            said, keeps = [found[row] for row in rows], search.keep_states
+            own = encoded.rows(some), ready.rows(some)
+            return writer.written(*own, said, keeps, search.explain)
 
         def linked(rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[Array]:
             some = encoded.rows(torch.tensor(rows, device=self.device))

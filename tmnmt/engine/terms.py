@@ -75,7 +75,7 @@ class TermList:
         }
         if parts:
             for row, best in zip(parts, search([*parts], [*parts.values()]), strict=True):
-                found[row] = replace(best, before=said[row])
+                found[row] = best
         return found
 
     def lacking(
