@@ -117,7 +117,7 @@ class Decoder:
         collated = self.collated(some, [caches[row] for row in rows])
         with self.tally.timed("decode"), torch.inference_mode():
             encoded, ready, _ = self.read_in(some, collated)
-            found = self.with_terms(some, said, encoded, ready, self._search(explain))
+            found = self.with_terms(some, said, encoded, ready, explain)
         for at, (row, best, before) in enumerate(zip(rows, found, said, strict=True)):
             if best is not before:
                 decoded[row] = Decoded(best, collated, at)
@@ -143,7 +143,7 @@ class Decoder:
         found: list[Hypothesis],
         encoded: Encoded,
         ready: Ready,
-        search: SearchSettings,
+        explain: bool = False,
     ) -> list[Hypothesis]:
         """The translations with the terms that they lack, where a list was given."""
         if (terms := self.terms) is None:
@@ -152,14 +152,14 @@ class Decoder:
         def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
             some = torch.tensor(rows, device=self.device)
             writer = Writer(parts, terms.spelling, self.backbone, self.layers)
-            said, keeps = [found[row] for row in rows], search.keep_states
+            said, keeps = [found[row] for row in rows], self.settings.remembers
             own = encoded.rows(some), ready.rows(some)
-            return writer.written(*own, said, keeps, search.explain)
+            return writer.written(*own, said, keeps, explain)
 
-        def linked(rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[Array]:
+        def linked(rows: Sequence[int]) -> list[Array]:
             some = encoded.rows(torch.tensor(rows, device=self.device))
             read = [nfc(pieces[row].read) for row in rows]
-            return self.linker.along(some, [*zip(read, said, strict=True)])
+            return self.linker.along(some, read, [found[row] for row in rows])
 
         texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
         return terms.put_in(texts, chosen, found, again, linked)
@@ -169,7 +169,8 @@ class Decoder:
         return SearchSettings(
             beam=settings.beam,
             length_penalty=settings.length_penalty,
-            keep_states=settings.remembers,
+            # the session cache takes those, and terms are placed by them
+            keep_states=settings.remembers or self.terms is not None,
             explain=explain,
             n_best=max(settings.nbest, settings.cache_best if settings.remembers else 1),
         )

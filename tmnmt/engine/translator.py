@@ -526,6 +526,8 @@ class Translator:
     def _remember(self, caches: Sequence[CacheContents], hypotheses: Sequence[Hypothesis]) -> None:
         """Writes what was translated to the documents' session caches, where they learn from it; of
         several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
+        if not self.settings.remembers:
+            return
         for cache, best in zip(caches, hypotheses, strict=True):
             some = best.others[: self.settings.cache_best - 1]
             for hypothesis in (*reversed(some), best):

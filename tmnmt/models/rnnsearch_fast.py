@@ -106,12 +106,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The new state, the context, and the attention (n, K, S)."""
-        a, n = self.attention, encoded.mask.shape[0]
-        *_, middle = gru_gates(self.input_table[prev], self.decoder(state), state)
-        projected = self.state(middle)
-        query = projected[:, :a].view(n, -1, 1, a)
-        energy = self._energy(query, encoded.keys[:, None])
-        alpha = energy.masked_fill_(~encoded.mask[:, None], -torch.inf).softmax(-1)
+        a = self.attention
+        middle, projected, alpha = self._looking(prev, state, encoded)
         read = torch.bmm(alpha, encoded.values).flatten(0, 1)  # (R, l) or (R, l + 3d)
         context, x2 = read[:, : self.context_size], read[:, self.context_size :]
         if not x2.shape[1]:
@@ -120,6 +116,18 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
             x2 = x2 + inject(prev, state, context)
         *_, new = gru_gates(x2, projected[:, a:], middle)
         return new, context, alpha
+
+    def _looking(
+        self, prev: Tensor, state: Tensor, encoded: Annotations
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The state between two steps of its own, what is projected of it, the attention."""
+        a, n = self.attention, encoded.mask.shape[0]
+        *_, middle = gru_gates(self.input_table[prev], self.decoder(state), state)
+        projected = self.state(middle)
+        query = projected[:, :a].view(n, -1, 1, a)
+        energy = self._energy(query, encoded.keys[:, None])
+        alpha = energy.masked_fill_(~encoded.mask[:, None], -torch.inf).softmax(-1)
+        return middle, projected, alpha
 
     def _energy(self, query: Tensor, keys: Tensor) -> Tensor:
         """query: (n, K, 1, a), doubled; keys: (n, 1, S, a) -> (n, K, S); on a CPU as many sentences
@@ -154,6 +162,11 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         for t, rows, *_, alpha in self._along(encoded, tgt, inject):
             found[rows, t] = alpha[:, 0]
         return found
+
+    def alphas_of(self, encoded: Annotations, tgt: Tensor, hiddens: Tensor) -> Tensor:
+        before = torch.cat([encoded.start[:, None], hiddens[:, :-1]], 1)
+        *_, alpha = self._looking(shift(tgt, BOS).flatten(), before.flatten(0, 1), encoded)
+        return alpha * (tgt != PAD)[..., None]
 
     def _along(
         self, encoded: Annotations, tgt: Tensor, inject: Inject | None
