@@ -325,6 +325,8 @@ class Writer:
     ) -> tuple[int, ...]:
         """The subwords of what fits best behind `prev`, which the `row` of a step has read, with
         these `log_probs` (V,)."""
+        if not part.small and len(fitting := [f for f in part.forms if self._fits(f, prev)]) == 1:
+            return fitting[0].ids
         found = self._found(part, step, log_probs, row, encoded, prev)
         if not found:  # what stands before it fits none of its forms
             return min(part.forms, key=lambda form: form.cost).ids
@@ -387,13 +389,12 @@ class Writer:
             yield one._replace(score=score, ids=(*one.ids, token), word=one.word[1:])
             return
         last = one.ids[-1] if one.ids else prev
-        is_open = self._spelling.is_open[last]
         cost = 0.0
         if self._spelling.stem(one.ids) != self._spelling.stem(part.was):
             cost = OTHER if one.ids else NONE
         elided = bool(one.ids) and last in self._spelling.elided
         for form in part.forms if not elided else ():
-            if is_open if form.inside else not self._spelling.is_cut[last]:
+            if self._fits(form, last):
                 token = form.ids[0]
                 score = one.score - form.cost - cost + float(chances[token])
                 yield one._replace(
@@ -415,6 +416,10 @@ class Writer:
                     small=one.small + 1,
                     word=ids[1:],
                 )
+
+    def _fits(self, form: Form, last: int) -> bool:
+        """Whether a form may stand behind this subword."""
+        return self._spelling.is_open[last] if form.inside else not self._spelling.is_cut[last]
 
     def _on(self, step: Stepped, going: Sequence[_Tried], encoded: Any) -> Stepped:
         """The next step of these."""
