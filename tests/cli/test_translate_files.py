@@ -256,6 +256,17 @@ def test_without_a_model_a_file_says_the_languages_of_its_memory_and_torch_is_no
     assert told.returncode == 0 and [unit.target is None for unit in units(out)] == [False]
 
 
+def test_analyse_takes_the_languages_of_a_memory_from_the_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, memory = tmp_path / "a.xlf", tmp_path / "m.tsv"
+    path.write_text(HEAD + NEW.format("1", "One file.") + NEW.format("2", "Another.") + TAIL)
+    memory.write_text("src\ttgt\nOne file.\tUn fichier.\n")
+    assert run(["analyse", "--json", "--memory", str(memory), str(path)]) == 0
+    total = json.loads(capsys.readouterr().out)["total"]
+    assert total["segments"] == 2 and total["bands"]["100"]["segments"] == 1
+
+
 def test_a_memory_that_is_not_there_is_told_before_its_languages_are_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
