@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -119,7 +121,7 @@ def test_a_file_of_other_languages_is_refused(
 ) -> None:
     (tmp_path / "a").write_text((folder / "a.xlf").read_text().replace('"fr"', '"de-AT"'))
     assert translate(folder, str(tmp_path / "a"), "-o", str(tmp_path / "out")) == 2
-    assert "a: its target language is de-AT, and the model's fr" in capsys.readouterr().err
+    assert "a: its target language is de-AT, where fr is wanted" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     (tmp_path / "a").write_text((folder / "a.xlf").read_text().replace('"fr"', '"fr-CA"'))
     assert translate(folder, str(tmp_path / "a"), "-o", str(tmp_path / "out")) == 0
@@ -233,6 +235,48 @@ def test_without_a_model_files_get_exact_matches_with_their_own_codes(
     assert exact.target.written() == f'<g id="1">{PAIRS[1][1]}</g><x id="2"/>'
     assert f"{path}: 1 of 2 segments translated" in capsys.readouterr().err
     assert run([*command, "--untranslated", "source"]) == 2
+
+
+def test_without_a_model_a_file_says_the_languages_of_its_memory_and_torch_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path, out, memory = tmp_path / "a.xlf", tmp_path / "b.xlf", tmp_path / "m.tsv"
+    path.write_text(HEAD + NEW.format("1", "One <g id='1'>file</g>.") + TAIL)
+    memory.write_text("src\ttgt\nOne file.\tUn fichier.\n")
+    program = (
+        "import sys; from tmnmt.cli import run; code = run(sys.argv[1:]); "
+        "assert 'torch' not in sys.modules; sys.exit(code)"
+    )
+    command = [sys.executable, "-c", program, "translate", str(path), "-o", str(out)]
+    told = subprocess.run([*command, "--memory", str(memory)], capture_output=True, text=True)
+    assert told.returncode == 0 and "0 of 1 segment translated" in told.stderr
+    path.write_text(HEAD + NEW.format("1", "<g id='1'>One file.</g>") + TAIL)
+    told = subprocess.run([*command, "--memory", str(memory)], capture_output=True, text=True)
+    assert told.returncode == 0 and [unit.target is None for unit in units(out)] == [False]
+
+
+def test_analyse_takes_the_languages_of_a_memory_from_the_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, memory = tmp_path / "a.xlf", tmp_path / "m.tsv"
+    path.write_text(HEAD + NEW.format("1", "One file.") + NEW.format("2", "Another.") + TAIL)
+    memory.write_text("src\ttgt\nOne file.\tUn fichier.\n")
+    assert run(["analyse", "--json", "--memory", str(memory), str(path)]) == 0
+    total = json.loads(capsys.readouterr().out)["total"]
+    assert total["segments"] == 2 and total["bands"]["100"]["segments"] == 1
+
+
+def test_a_memory_that_is_not_there_is_told_before_its_languages_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.po"
+    path.write_text('msgid "One file."\nmsgstr ""\n')
+    assert run(["translate", "--memory", str(tmp_path / "none"), str(path)]) == 1
+    assert f"{tmp_path / 'none'}: no such file" in capsys.readouterr().err
+    (tmp_path / "m.tsv").write_text("src\ttgt\nOne file.\tUn fichier.\n")
+    assert run(["translate", "--memory", str(tmp_path / "m.tsv"), str(path)]) == 2
+    assert "nothing says of which languages" in capsys.readouterr().err
 
 
 def test_tags_in_messages_are_codes_also_where_a_memory_has_them_as_text(

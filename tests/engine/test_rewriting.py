@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import pytest
 import torch
 from torch import Tensor
 
-from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
-from tmnmt.engine.rewriting import Either, Fixed, Form, Insert, Lead, Part, Spelling
+from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.rewriting import Either, Fixed, Form, Insert, Part, Spelling, Writer
 from tmnmt.layers.combine import Ready
 from tmnmt.models.base import Backbone
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
-from tmnmt.vocab import BOS, EOS, FIRST, PAD, Vocabulary
+from tmnmt.vocab import BOS, FIRST, PAD, Vocabulary
 
 PIECES = ["<pad>", "<s>", "</s>", "<unk>", "▁a", "▁b", "c", "▁l", "'", "e", "▁la", "▁le", "▁du"]
 SMALL = {
@@ -88,12 +89,12 @@ def sources(lengths: list[int]) -> tuple[Tensor, Tensor]:
     return src, torch.tensor(lengths)
 
 
-def written(model: Backbone, *parts: Sequence[Part]) -> list[Hypothesis]:
+def written(model: Backbone, *parts: Sequence[Part], explain: bool = False) -> list[Hypothesis]:
     with torch.inference_mode():
         encoded = model.encode(*sources([5, 4, 6][: len(parts)]))
-        lead = Lead(parts, SPELLING, model, None)
-        settings = SearchSettings(beam=1, explain=True)
-        return beam_search(model, None, encoded, Ready(), lead.longest, settings, lead)
+        before = [Hypothesis((A,), -float(at), -2.0 * at, True) for at in range(len(parts))]
+        writer = Writer(parts, SPELLING, model, None)
+        return writer.written(encoded, Ready(), before, explain=explain)
 
 
 def chances(model: Backbone, ids: Sequence[int]) -> list[float]:
@@ -107,16 +108,37 @@ def chances(model: Backbone, ids: Sequence[int]) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", ["gru", "transformer"])
-def test_what_is_fixed_comes_as_it_is_with_its_own_score(kind: str) -> None:
+def test_what_is_fixed_comes_as_it_is_with_its_own_probabilities(kind: str) -> None:
     texts = [(A, C, B), (LA, A), (L, MARK, E, C, C)]
     for seed in range(3):
         model = backbone(seed, kind)
-        found = written(model, *([Fixed(ids[:1]), Fixed(ids[1:])] for ids in texts))
+        parts = [[Fixed(ids[:1]), Fixed(ids[1:])] for ids in texts]
+        found = written(model, *parts, explain=True)
         assert [one.ids for one in found] == texts
+        assert [one.ids for one in written(model, *parts)] == texts
         assert all(one.finished for one in found)
-        own = chances(model, (*texts[0], EOS))
-        assert found[0].log_prob == pytest.approx(sum(own), abs=1e-4)
+        own = [math.exp(one) for one in chances(model, texts[0])]
+        assert found[0].probabilities == pytest.approx(own, abs=1e-4)
+        assert found[2].hiddens is not None and len(found[2].hiddens) == len(texts[2])
         assert len(found[2].traces) == len(texts[2])
+
+
+@pytest.mark.parametrize("kind", ["gru", "transformer"])
+def test_the_same_comes_whether_or_not_all_is_read_out(kind: str) -> None:
+    """Beside sentences of other lengths, which leave earlier where nothing is kept of them."""
+    forms = (Form((A, C), False), Form((E, C), True), Form((B,), False))
+    parts: list[list[Part]] = [
+        [Fixed((B,)), Insert(forms, 2, (LE,)), Fixed((B, A)), Either(((A, C), (A, E), (A,)))],
+        [Insert(forms), Fixed((C, C, C, LA))],
+        [Fixed((B, LA, C)), Either(((A,), (B,))), Insert(forms, 2, (DU,)), Fixed((B,))],
+    ]
+    for seed in range(6):
+        model = backbone(seed, kind)
+        found, told = written(model, *parts), written(model, *parts, explain=True)
+        assert [one.ids for one in found] == [one.ids for one in told]
+        alone = [written(model, *parts[:1])[0].ids]
+        assert alone == [found[0].ids]
+        assert [one.score for one in found] == [0.0, -1.0, -2.0]  # of what was found before
 
 
 @pytest.mark.parametrize("kind", ["gru", "transformer"])

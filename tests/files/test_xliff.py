@@ -624,6 +624,22 @@ def test_matches_of_version_2_go_into_the_matches_module(tmp_path: Path) -> None
     assert filled(tmp_path, new, other).count("<mtc:match ") == 2
 
 
+@pytest.mark.parametrize("blanks", ["", "\n  "])
+def test_matches_stand_before_a_first_segment_with_or_without_blanks(
+    tmp_path: Path, blanks: str
+) -> None:
+    text = of_units2(
+        f'<unit id="1">{blanks}<segment><source>One</source></segment></unit>'
+        f'<unit id="2">{blanks}<segment><source>Two</source></segment></unit>'
+    )
+    of_first = Filling(Text("Un"), "model", (match("Ones", "Uns"),))
+    new = filled(tmp_path, text, of_first, "Deux")
+    first, second = fromstring(new).iter(f"{{{CORE2}}}unit")
+    assert [one.tag.partition("}")[2] for one in first] == ["matches", "segment"]
+    assert [one.tag.partition("}")[2] for one in second] == ["segment"]
+    assert f'<unit id="1">{blanks}<mtc:matches ' in new and f"</mtc:matches>{blanks}<seg" in new
+
+
 def test_a_match_of_the_same_place_is_told_as_such(tmp_path: Path) -> None:
     same = replace(match("One", "Un", 1.0), worth=Worth(101, (Reason("next", 1),)))
     filling = Filling(Text("Un"), "memory", (same,))

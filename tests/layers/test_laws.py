@@ -425,3 +425,25 @@ def test_gradients_that_training_uses_are_those_of_finite_differences(kind: TMKi
         return -(found["copy"].sum() + found["fusion"].sum())
 
     check_gradients(Loss(tm, loss))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("cache", [CacheKind(), CacheKind(fusion="shallow")])
+def test_some_rows_are_read_out_as_among_all_and_every_row_moves_on(
+    backbone: Backbone, mode: Mode, cache: CacheKind
+) -> None:
+    memories = learned(cache=cache)
+    with torch.inference_mode():
+        encoded = backbone.encode(SRC, LENGTHS)
+        prev = torch.full((N,), BOS)
+        every = some = memories.ready(both(), backbone, mode)
+        state = other = backbone.start(encoded)
+        for rows in ([2, 5], [7, 0, 1], [], [3]):
+            log_probs, state, _, every, _ = memories.step(backbone, prev, state, encoded, every)
+            index = torch.tensor(rows, dtype=torch.long)
+            read, other, _, some, _ = memories.step(
+                backbone, prev, other, encoded, some, rows=index
+            )
+            assert torch.allclose(read, log_probs[index], atol=1e-5)
+            assert read.shape == (len(rows), V)
+            prev = log_probs.argmax(1)

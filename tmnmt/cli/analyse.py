@@ -15,6 +15,7 @@ from tmnmt.config.options import Language, Penalties
 
 if TYPE_CHECKING:
     from tmnmt.engine.analyse import Counts
+    from tmnmt.files.unit import TranslatableFile
     from tmnmt.index.worth import Asked
 
 
@@ -60,9 +61,12 @@ def analyse(
     from tmnmt.progress import Progress
 
     names = memory or []
-    languages = languages_of(names, (src_lang, tgt_lang)) if names else (src_lang, tgt_lang)
+    read = [_file(path, running_text) for path in files]
+    languages: tuple[str | None, str | None] = src_lang, tgt_lang
+    if names:
+        languages = languages_of(names, languages, [file for file in read if file is not None])
     # what cannot be read is told first
-    texts = [_texts(path, *languages, running_text) for path in files]
+    texts = [_texts(*both, *languages) for both in zip(files, read, strict=True)]
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = (
             open_memories(names, *languages_of(names, languages), progress.advance) if names else []
@@ -84,21 +88,26 @@ def analyse(
     sys.stdout.write(f"{table(total)}\n")
 
 
+def _file(path: Path, running_text: bool) -> TranslatableFile | None:
+    """The file, where it is of a kind that translators work on; None: lines of text."""
+    from tmnmt.cli.files import opened_as
+    from tmnmt.files.opening import kind_of
+    from tmnmt.files.paragraphs import ParagraphFile
+
+    kind = (kind_of(path) or (ParagraphFile if running_text else None)) if path.is_file() else None
+    return opened_as(kind, path, running_text) if kind is not None else None
+
+
 def _texts(
-    path: Path, src_lang: str | None, tgt_lang: str | None, running_text: bool
+    path: Path, file: TranslatableFile | None, src_lang: str | None, tgt_lang: str | None
 ) -> Iterable[Asked]:
     """What there is to translate in a file. Raises FormatError where its beginning cannot be
     read."""
-    from tmnmt.cli.files import opened_as
     from tmnmt.engine.analyse import asked_of, asked_of_lines
-    from tmnmt.files.opening import kind_of
-    from tmnmt.files.paragraphs import ParagraphFile
     from tmnmt.formats.stream import file_source
     from tmnmt.formats.text import check_plain, read_document_lines
 
-    kind = (kind_of(path) or (ParagraphFile if running_text else None)) if path.is_file() else None
-    if kind is not None:
-        file = opened_as(kind, path, running_text)
+    if file is not None:
         file.src_lang = file.src_lang or src_lang or ""
         file.tgt_lang = file.tgt_lang or tgt_lang or ""
         return chain.from_iterable(asked_of([*one.units]) for one in file.documents())

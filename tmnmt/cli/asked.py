@@ -26,8 +26,10 @@ from tmnmt.config.options import (
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from io import BufferedReader
 
+    from tmnmt.files.unit import TranslatableFile
     from tmnmt.formats.text import DocumentLines
 
 
@@ -138,7 +140,7 @@ class Asked:
             raise UsageError("--overwrite is of files with targets, such as XLIFF")
         if todo:
             self._check_of_files()
-            languages = self._languages()
+            languages = self._languages([job.file for job in todo])
             for job in todo:
                 job.read(*languages)
         return todo
@@ -158,13 +160,14 @@ class Asked:
         if (output.json or output.explain) and output.file is not None and output.file.is_dir():
             raise UsageError("--json and --explain are written to one file, not a folder")
 
-    def _languages(self) -> tuple[str, str]:
-        from tmnmt.cli.pretranslation import languages_of
-        from tmnmt.models.folder import languages_in
-
+    def _languages(self, files: Sequence[TranslatableFile]) -> tuple[str, str]:
         if self.model is not None:
+            from tmnmt.models.folder import languages_in
+
             return languages_in(self.model)
-        return languages_of(self.memory, (self.src_lang, self.tgt_lang))
+        from tmnmt.cli.pretranslation import languages_of
+
+        return languages_of(self.memory, (self.src_lang, self.tgt_lang), files)
 
     def check_written(self, goes_on: bool) -> None:
         """Raises UsageError where what is written would take the place of something else.

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from tmnmt.cli.files import Job
 from tmnmt.cli.written import Writing, Written
 from tmnmt.counted import counted
-from tmnmt.errors import UsageError
+from tmnmt.errors import FormatError, UsageError
 from tmnmt.progress import Progress
 
 if TYPE_CHECKING:
     from tmnmt.cli.asked import Asked
     from tmnmt.engine.filling import Documents
     from tmnmt.engine.pretranslate import Pretranslator
+    from tmnmt.files.unit import TranslatableFile
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
@@ -35,7 +36,8 @@ def pretranslate(
     from tmnmt.engine.pretranslate import Pretranslator
     from tmnmt.engine.retrieve import Retriever
 
-    languages = languages_of(asked.memory, (asked.src_lang, asked.tgt_lang))
+    files = [job.file for job in todo]
+    languages = languages_of(asked.memory, (asked.src_lang, asked.tgt_lang), files)
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = open_memories(asked.memories, *languages, progress.advance, asked.meant)
     retriever = Retriever(
@@ -95,9 +97,14 @@ def _summary(exact: int, adapted: int, untranslated: int, empty: bool) -> str:
     )
 
 
-def languages_of(memory: Sequence[str], asked: tuple[str | None, str | None]) -> tuple[str, str]:
-    """The languages asked for, else those of the first built index. Raises UsageError where nobody
-    says them."""
+def languages_of(
+    memory: Sequence[str],
+    asked: tuple[str | None, str | None],
+    files: Sequence[TranslatableFile] = (),
+) -> tuple[str, str]:
+    """The languages asked for, else those of the first built index, else those that the files to be
+    translated say. Raises UsageError where nobody says them, FormatError for a memory that is not
+    there."""
     from tmnmt.engine.named_memories import named
     from tmnmt.index.cached import open_index
     from tmnmt.index.elastic.address import is_address
@@ -105,10 +112,18 @@ def languages_of(memory: Sequence[str], asked: tuple[str | None, str | None]) ->
     src_lang, tgt_lang = asked
     if src_lang and tgt_lang:
         return src_lang, tgt_lang
-    for path in (str(named(each).place) for each in memory):
+    places = [str(named(each).place) for each in memory]
+    for path in places:
         if is_address(path) or Path(path).is_dir():
             with open_index(path) as index:
                 return src_lang or index.src_lang, tgt_lang or index.tgt_lang
+    src_lang = src_lang or next((file.src_lang for file in files if file.src_lang), "")
+    tgt_lang = tgt_lang or next((file.tgt_lang for file in files if file.tgt_lang), "")
+    if src_lang and tgt_lang:
+        return src_lang, tgt_lang
+    for path in places:
+        if not Path(path).exists() and not any(Path(path).parent.glob(f"{Path(path).name}.*")):
+            raise FormatError(f"{path}: no such file")
     raise UsageError(
         "nothing says of which languages the memory file is: name them, --src-lang and --tgt-lang"
     )

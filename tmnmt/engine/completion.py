@@ -279,7 +279,7 @@ class Part:
         with translator.tally.timed("decode"):
             whole = self._searched(typed, settings, self._longest)
             (with_terms,) = translator.decoder.with_terms(
-                [self.piece], [whole], self._encoded, self._ready, settings
+                [self.piece], [whole], self._encoded, self._ready, explain=True
             )
         begins = typed.spellings.bytes_of(with_terms.ids).startswith(typed.spelt)
         return with_terms if begins else whole  # a term takes no place of what was typed

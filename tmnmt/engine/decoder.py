@@ -12,7 +12,7 @@ import torch
 
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.links import Array, Linker
-from tmnmt.engine.rewriting import Lead, Part
+from tmnmt.engine.rewriting import Part, Writer
 from tmnmt.engine.schedule import Piece
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
@@ -119,7 +119,7 @@ class Decoder:
         collated = self.collated(rewritten, [caches[row] for row in rows])
         with self.tally.timed("decode"), torch.inference_mode():
             encoded, ready, _ = self.read_in(rewritten, collated)
-            with_terms = self.with_terms(rewritten, said, encoded, ready, self._search(explain))
+            with_terms = self.with_terms(rewritten, said, encoded, ready, explain)
         for at, (row, best, before) in enumerate(zip(rows, with_terms, said, strict=True)):
             if best is not before:
                 decoded[row] = Decoded(best, collated, at)
@@ -172,7 +172,7 @@ class Decoder:
         hypotheses: list[Hypothesis],
         encoded: Encoded,
         ready: Ready,
-        search: SearchSettings,
+        explain: bool = False,
     ) -> list[Hypothesis]:
         """The translations with the terms that they lack, where a list was given."""
         if (terms := self.terms) is None:
@@ -180,14 +180,15 @@ class Decoder:
 
         def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
             index = torch.tensor(rows, device=self.device)
-            left, own = (encoded.rows(index), ready.rows(index)), replace(search, beam=1)
-            lead = Lead(parts, terms.spelling, self.backbone, self.layers)
-            return beam_search(self.backbone, self.layers, *left, lead.longest, own, lead)
+            writer = Writer(parts, terms.spelling, self.backbone, self.layers)
+            said, keeps = [hypotheses[row] for row in rows], self.settings.remembers
+            own = encoded.rows(index), ready.rows(index)
+            return writer.written(*own, said, keeps, explain)
 
-        def linked(rows: Sequence[int], said: Sequence[Sequence[int]]) -> list[Array]:
-            left = encoded.rows(torch.tensor(rows, device=self.device))
+        def linked(rows: Sequence[int]) -> list[Array]:
+            own = encoded.rows(torch.tensor(rows, device=self.device))
             read = [nfc(pieces[row].read) for row in rows]
-            return self.linker.along(left, [*zip(read, said, strict=True)])
+            return self.linker.along(own, read, [hypotheses[row] for row in rows])
 
         texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
         return terms.put_in(texts, chosen, hypotheses, again, linked)
@@ -197,7 +198,8 @@ class Decoder:
         return SearchSettings(
             beam=settings.beam,
             length_penalty=settings.length_penalty,
-            keep_states=settings.remembers,
+            # the session cache takes those, and terms are placed by them
+            keep_states=settings.remembers or self.terms is not None,
             explain=explain,
             n_best=max(settings.nbest, settings.cache_best if settings.remembers else 1),
         )

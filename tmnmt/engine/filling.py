@@ -90,7 +90,7 @@ def agree_on_languages(file: TranslatableFile, src_lang: str, tgt_lang: str) -> 
         ("target", file.tgt_lang, tgt_lang),
     ):
         if said and _without_region(said) != _without_region(is_read):
-            raise UsageError(f"its {side} language is {said}, and the model's {is_read}")
+            raise UsageError(f"its {side} language is {said}, where {is_read} is wanted")
     file.src_lang, file.tgt_lang = file.src_lang or src_lang, file.tgt_lang or tgt_lang
 
 

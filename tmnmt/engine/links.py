@@ -20,7 +20,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
+from torch.nn.utils.rnn import pad_sequence
 
+from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.index.fuzzy import word_edits
 from tmnmt.keys.pair_keys import padded
 from tmnmt.models.base import Backbone, Encoded
@@ -75,11 +79,11 @@ class Linker:
         with torch.inference_mode():
             length = torch.tensor([len(ids) for ids in src], device=self._device)
             encoded = self._backbone.encode(padded(src, self._device), length)
-        return self.along(
-            encoded,
-            [(source, self._vocab.encode(target)) for source, target in pairs],
-            [target for _, target in pairs],
-        )
+            ids = [self._vocab.encode(target) for _, target in pairs]
+            tgt = padded([[*own, EOS] for own in ids], self._device)
+            weights = self._backbone.alphas(encoded, tgt)
+        sources, targets = zip(*pairs, strict=True)
+        return self._in_words(sources, ids, targets, weights)
 
     def link(self, segments: Sequence[Coded]) -> None:
         """Gives segments with codes the links that the places of these depend on: what every word
@@ -96,21 +100,31 @@ class Linker:
                 coded.linked(part, with_same_words(links, read, written))
 
     def along(
-        self,
-        encoded: Encoded,
-        written: Sequence[tuple[str, Sequence[int]]],
-        targets: Sequence[str] = (),
+        self, encoded: Encoded, sources: Sequence[str], said: Sequence[Hypothesis]
     ) -> list[Array]:
-        """The same of sources that are encoded, along subwords; `targets`: the texts of these."""
-        tgt = [[*ids, EOS] for _, ids in written]
+        """The same of sources that are encoded, along what was found for them; by its states where
+        they were kept."""
+        states = [one.hiddens for one in said if one.hiddens is not None]
         with torch.inference_mode():
-            weights = self._backbone.alphas(encoded, padded(tgt, self._device))
+            tgt = padded([[*one.ids, EOS] for one in said], self._device)
+            if len(states) == len(said):
+                known = pad(pad_sequence(states, batch_first=True), (0, 0, 0, 1))  # at </s>: 0
+                weights = self._backbone.alphas_of(encoded, tgt, known)
+            else:
+                weights = self._backbone.alphas(encoded, tgt)
+        targets = [self._vocab.decode(one.ids) for one in said]
+        return self._in_words(sources, [one.ids for one in said], targets, weights)
+
+    def _in_words(
+        self,
+        sources: Sequence[str],
+        ids: Sequence[Sequence[int]],
+        targets: Sequence[str],
+        weights: Tensor,
+    ) -> list[Array]:
         attention = weights.double().cpu().numpy()
-        targets = targets or [self._vocab.decode(ids) for _, ids in written]
-        return [
-            self._by_words(source, ids, target, attention[row])
-            for row, ((source, ids), target) in enumerate(zip(written, targets, strict=True))
-        ]
+        every = zip(sources, ids, targets, attention, strict=True)
+        return [self._by_words(*one) for one in every]
 
     def _by_words(self, source: str, ids: Sequence[int], target: str, weights: Array) -> Array:
         read = self._vocab.source_pieces(source)

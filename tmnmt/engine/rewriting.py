@@ -1,6 +1,6 @@
 """A translation that is written once more with terms in it, word for word as it was but for them.
 
-The search is led through the translation part by part (`Lead`):
+The decoder is led through the translation part by part (`Writer`):
 
     Fixed    stays as it was
     Either   a word behind a term: as it was, or in the form that the decoder finds likelier now
@@ -19,23 +19,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tmnmt.engine.beam_search import NEVER, Hypothesis
 from tmnmt.keys.pair_keys import padded
-from tmnmt.layers.combine import MemoryLayers
+from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
+from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone
 from tmnmt.vocab import BOS, EOS, UNK, Vocabulary
-
-if TYPE_CHECKING:
-    from tmnmt.engine.beam_search import Live
-    from tmnmt.layers.combine import Stepped
 
 WIDTH = 8  # hypotheses of one kind that are followed
 NEAR = 10.0  # nats: those so far behind the best are not ranked
@@ -133,15 +131,6 @@ class Spelling:
             ids for ids, own in self._written.items() if sorts is None or not own.isdisjoint(sorts)
         ]
 
-    def longest(self, part: Part) -> int:
-        """The subwords that a part has at most."""
-        if isinstance(part, Fixed):
-            return len(part.ids)
-        if isinstance(part, Either):
-            return max(map(len, part.choices))
-        small = 1 + max(map(len, self._written), default=0)  # and an apostrophe
-        return part.small * small + max(len(form.ids) for form in part.forms)
-
     def last_word(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         """The subwords of the last word, with its apostrophe."""
         starts = [at for at, one in enumerate(ids) if self._vocab.piece(one)[:1] == "▁"]
@@ -179,9 +168,39 @@ class _Way:
     choices: list[tuple[int, ...]] = field(default_factory=list)  # what is left of each
     own: bool = True  # the first of them is what was there
 
+    def asks(self, at: int) -> bool:
+        """Whether the subword at step `at` is still to be chosen."""
+        while at == len(self.decided) and not self.choices and isinstance(self.left[0], Fixed):
+            self.decided += self.left.pop(0).ids  # type: ignore[union-attr]
+        return at == len(self.decided)
 
-class Lead:
-    """Leads the search through every sentence's parts, to its end."""
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is left to choose."""
+        return bool(self.choices) or not all(isinstance(part, Fixed) for part in self.left)
+
+
+@dataclass
+class _Noted:
+    """What is kept of the steps of a sentence, where it is asked for."""
+
+    contexts: list[Tensor] = field(default_factory=list)
+    hiddens: list[Tensor] = field(default_factory=list)
+    probabilities: list[float] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
+
+    def take(self, step: Stepped, row: int, token: int) -> None:
+        """What a step gives of its row for the subword `token`."""
+        self.contexts.append(step.at.context[row])
+        self.hiddens.append(step.at.hidden[row])
+        if step.trace is not None:
+            index = torch.tensor([row]), torch.tensor([token])
+            self.probabilities.append(float(step.log_probs[row, token].exp()))
+            self.traces.append(step.trace.at(*index).chosen(row, 0))
+
+
+class Writer:
+    """Writes the parts of every sentence, to its end."""
 
     def __init__(
         self,
@@ -191,32 +210,76 @@ class Lead:
         layers: MemoryLayers | None,
     ) -> None:
         self._ways = [_Way([*way, Fixed((EOS,))]) for way in parts]
-        self.longest = [sum(map(spelling.longest, way)) + 1 for way in parts]  # with </s>
         self._spelling = spelling
         self._backbone, self._layers = backbone, layers or MemoryLayers()
         self._unread: Any = None
         self._alone = dict[tuple[Ids, Ids], float]()  # log p of the second behind the first
 
-    def bar(self, live: Live, step: Stepped, at: int) -> None:
-        """Leaves of log p (R, V) at step `at` the one subword that comes. A sentence has one row
-        that lives, its first."""
-        beam = len(live.prev) // len(live.sentence)
-        for place, sentence in enumerate(live.sentence.tolist()):
-            row, way = place * beam, self._ways[sentence]
-            while at == len(way.decided):
-                self._decide(way, live, step, place, row)
-            token = way.decided[at]
-            only = float(step.log_probs[row, token])
-            step.log_probs[row : row + beam] = -torch.inf
-            step.log_probs[row, token] = only
+    def written(
+        self,
+        encoded: Any,
+        ready: Ready,
+        before: Sequence[Hypothesis],
+        keep_states: bool = False,
+        explain: bool = False,
+    ) -> list[Hypothesis]:
+        """The translations, of as many rows of `encoded` and `ready`. Their scores are those of
+        what was found `before`: the model would not have chosen what is put in.
 
-    def moved(self, rows: Tensor, tokens: Tensor) -> None:
-        """Nothing moves: a sentence has one row."""
+        Only what has to be chosen is read out. A sentence with nothing left to choose leaves,
+        unless its states are to be kept or it is explained."""
+        with torch.inference_mode():
+            notes = [_Noted() for _ in self._ways] if keep_states or explain else []
+            self._write(encoded, ready, notes, explain)
+        found = list[Hypothesis]()
+        for number, (way, was) in enumerate(zip(self._ways, before, strict=True)):
+            rest = [one for part in way.left if isinstance(part, Fixed) for one in part.ids]
+            ids = tuple([*way.decided, *rest][:-1])
+            made = Hypothesis(ids, was.score, was.log_prob, True, before=was)
+            found.append(_with_notes(made, notes[number]) if notes else made)
+        return found
 
-    def _decide(self, way: _Way, live: Live, step: Stepped, place: int, row: int) -> None:
-        """Takes the next subword, or the next part."""
+    def _write(self, encoded: Any, ready: Ready, notes: Sequence[_Noted], explain: bool) -> None:
+        """Steps through all sentences at once, one row each."""
+        live = [number for number, way in enumerate(self._ways) if notes or way.is_open]
+        at, device = 0, encoded.mask.device
+        index = torch.tensor(live, dtype=torch.long, device=device)
+        state = self._backbone.reordered(self._backbone.start(encoded), index)
+        encoded, ready = self._backbone.for_beam(encoded.rows(index)), ready.rows(index)
+        prev = torch.full((len(live),), BOS, device=device)
+        while live:
+            asking = [row for row, number in enumerate(live) if self._ways[number].asks(at)]
+            rows = None if explain else torch.tensor(asking, dtype=torch.long, device=device)
+            step = self._layers.step(self._backbone, prev, state, encoded, ready, explain, rows)
+            step.log_probs.index_fill_(1, NEVER.to(device), -torch.inf)
+            for place, row in enumerate(asking):
+                way, own = self._ways[live[row]], row if explain else place
+                while at == len(way.decided):
+                    self._decide(way, step, step.log_probs[own], row, encoded, prev)
+            tokens = [self._ways[number].decided[at] for number in live]
+            for row, number in enumerate(live if notes else ()):
+                if tokens[row] != EOS:
+                    notes[number].take(step, row, tokens[row])
+            at += 1
+            on = [row for row, number in enumerate(live) if self._goes_on(number, at, bool(notes))]
+            index = torch.tensor(on, dtype=torch.long, device=device)
+            if on and len(on) < len(live):  # no longer than the longest that is left
+                encoded = encoded.rows(index)
+                encoded = encoded.cut(int(encoded.mask.sum(1).max()))
+            live = [live[row] for row in on]
+            prev = torch.tensor(tokens, device=device)[index]
+            state, ready = self._backbone.reordered(step.state, index), step.ready.rows(index)
+
+    def _goes_on(self, number: int, at: int, to_its_end: bool) -> bool:
+        way = self._ways[number]
+        return way.decided[at - 1] != EOS if to_its_end else way.is_open
+
+    def _decide(
+        self, way: _Way, step: Stepped, log_probs: Tensor, row: int, encoded: Any, prev: Tensor
+    ) -> None:
+        """Takes the next subword, or the next part. `log_probs` (V,): of the `row` of a step."""
         if way.choices:
-            self._choose(way, step.log_probs[row])
+            self._choose(way, log_probs)
             return
         part = way.left.pop(0)
         if isinstance(part, Fixed):
@@ -225,11 +288,8 @@ class Lead:
             way.choices = [*part.choices]
             way.own = True
         else:
-            rows = torch.tensor(
-                [place if self._backbone.shares_encoded else row], device=live.prev.device
-            )
-            encoded = live.encoded.rows(rows)
-            way.decided += self._inserted(part, step, row, encoded, int(live.prev[row]))
+            own = encoded.rows(torch.tensor([row], device=prev.device))
+            way.decided += self._inserted(part, step, log_probs, row, own, int(prev[row]))
 
     def _choose(self, way: _Way, log_probs: Tensor) -> None:
         """One subword of a word that may have several forms; what was there is chosen unless
@@ -262,10 +322,13 @@ class Lead:
         return float(log_probs.masked_fill(on, -torch.inf).logsumexp(0))
 
     def _inserted(
-        self, part: Insert, step: Stepped, row: int, encoded: Any, prev: int
+        self, part: Insert, step: Stepped, log_probs: Tensor, row: int, encoded: Any, prev: int
     ) -> tuple[int, ...]:
-        """The subwords of what fits best behind `prev`, which the `row` of a step has read."""
-        tried = self._tries(part, step, row, encoded, prev)
+        """The subwords of what fits best behind `prev`, which the `row` of a step has read, with
+        these `log_probs` (V,)."""
+        if not part.small and len(fitting := [f for f in part.forms if self._fits(f, prev)]) == 1:
+            return fitting[0].ids
+        tried = self._tries(part, step, log_probs, row, encoded, prev)
         if not tried:  # what stands before it fits none of its forms
             return min(part.forms, key=lambda form: form.cost).ids
         most = max(one.score for one in tried)
@@ -279,16 +342,18 @@ class Lead:
         return max(near, key=lambda one: one.score).ids
 
     def _tries(
-        self, part: Insert, step: Stepped, row: int, encoded: Any, prev: int
+        self, part: Insert, step: Stepped, log_probs: Tensor, row: int, encoded: Any, prev: int
     ) -> list[_Tried]:
         """Small words and a form behind them, each with its score."""
         going, finished = [_Tried(0.0, (), row)], list[_Tried]()
+        says = {row: log_probs}  # of every row of the step that is gone on from
         while going:
-            chances = step.log_probs.cpu().numpy()  # one number of it takes less time
+            # one number of numpy's takes less time
+            chances = {number: own.cpu().numpy() for number, own in says.items()}
             more = [
                 new
                 for one in going
-                for new in self._after(one, step.log_probs[one.row], chances[one.row], part, prev)
+                for new in self._after(one, says[one.row], chances[one.row], part, prev)
             ]
             finished += [one for one in more if one.is_whole]
             least = max((one.score for one in finished), default=-torch.inf) - NEAR
@@ -303,6 +368,7 @@ class Lead:
             ]
             if going:
                 step = self._on(step, going, encoded)
+                says = dict(enumerate(step.log_probs))
                 written = [*dict.fromkeys(one.ids for one in going)]
                 going = [one._replace(row=written.index(one.ids)) for one in going]
         return finished
@@ -324,13 +390,12 @@ class Lead:
             yield one._replace(score=score, ids=(*one.ids, token), word=one.word[1:])
             return
         last = one.ids[-1] if one.ids else prev
-        is_open = self._spelling.is_open[last]
         cost = 0.0
         if self._spelling.stem(one.ids) != self._spelling.stem(part.was):
             cost = OTHER if one.ids else NONE
         elided = bool(one.ids) and last in self._spelling.elided
         for form in part.forms if not elided else ():
-            if is_open if form.inside else not self._spelling.is_cut[last]:
+            if self._fits(form, last):
                 token = form.ids[0]
                 score = one.score - form.cost - cost + float(chances[token])
                 yield one._replace(
@@ -353,12 +418,16 @@ class Lead:
                     word=ids[1:],
                 )
 
+    def _fits(self, form: Form, last: int) -> bool:
+        """Whether a form may stand behind this subword."""
+        return self._spelling.is_open[last] if form.inside else not self._spelling.is_cut[last]
+
     def _on(self, step: Stepped, going: Sequence[_Tried], encoded: Any) -> Stepped:
         """The next step of these."""
         unfinished = [*{one.ids: one for one in going}.values()]
-        if len(unfinished) == len(step.log_probs):  # a state of as many rows would be written over
+        if len(unfinished) == len(step.at.prev):  # a state of as many rows would be written over
             unfinished.append(unfinished[0])
-        device = step.log_probs.device
+        device = step.at.prev.device
         index = torch.tensor([one.row for one in unfinished], device=device)
         prev = torch.tensor([one.ids[-1] for one in unfinished], device=device)
         if not self._backbone.shares_encoded:
@@ -401,6 +470,17 @@ class Lead:
         logits = backbone.readout(prev[row, of], hiddens[row, of], contexts[row, of]).float()
         chances = logits.log_softmax(-1).gather(1, tgt[row, of][:, None])[:, 0]
         return [float(one.sum()) for one in torch.split(chances, [size for _, size in sizes])]
+
+
+def _with_notes(made: Hypothesis, noted: _Noted) -> Hypothesis:
+    contexts, hiddens = (torch.stack(some) for some in (noted.contexts, noted.hiddens))
+    return replace(
+        made,
+        contexts=contexts,
+        hiddens=hiddens,
+        probabilities=tuple(noted.probabilities),
+        traces=tuple(noted.traces),
+    )
 
 
 class _Tried(NamedTuple):

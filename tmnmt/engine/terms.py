@@ -28,7 +28,7 @@ from tmnmt.vocab import UNK, Vocabulary
 Array = NDArray[np.float64]
 Searched = Callable[[Sequence[int], Sequence[Sequence[Part]]], list[Hypothesis]]
 Chosen = Mapping[Term, str]  # the target that a document has confirmed for a term of several
-Linked = Callable[[Sequence[int], Sequence[Sequence[int]]], list[Array]]
+Linked = Callable[[Sequence[int]], list[Array]]  # of these rows
 TAKEN = ("memory", "adapted")  # origins that are checked beside the model's own
 INSIDE = 0.35  # of what a word comes from, at least, is the term's where it stands for the term
 LEAST = 0.15  # the same, of the one word that does most
@@ -63,7 +63,7 @@ class TermList:
         hypotheses, lacking = list(said), self.lacking(texts, chosen, said)
         if not lacking:
             return hypotheses
-        links = link([*lacking], [said[row].ids for row in lacking])
+        links = link([*lacking])
         parts = {
             row: parts
             for (row, lacking_here), own in zip(lacking.items(), links, strict=True)
@@ -75,7 +75,7 @@ class TermList:
         }
         if parts:
             for row, best in zip(parts, search([*parts], [*parts.values()]), strict=True):
-                hypotheses[row] = replace(best, before=said[row])
+                hypotheses[row] = best
         return hypotheses
 
     def lacking(

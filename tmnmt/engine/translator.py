@@ -550,6 +550,8 @@ class Translator:
     def _remember(self, sessions: Sequence[Session], decoded: Mapping[int, Decoded]) -> None:
         """Writes what was translated to the documents' session caches, where they learn from it; of
         several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
+        if not self.settings.remembers:
+            return
         for row, one in decoded.items():
             others = one.best.others[: self.settings.cache_best - 1]
             for hypothesis in (*reversed(others), one.best):

@@ -61,6 +61,7 @@ class TmxFile(TranslatableFile):
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         self.path, self.src_lang, self.tgt_lang = path, src_lang, tgt_lang
         encoding_of(path)  # FormatError where it cannot be read
+        self._told = False  # what its units lack, once
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
@@ -101,6 +102,9 @@ class TmxFile(TranslatableFile):
         reader = _Reader(self)
         yield from (tu.unit() for tu in reader)
         reader.check()
+        if not self._told:
+            reader.tell()
+        self._told = True
 
     def _edits(self, fillings: Iterable[Filling | None]) -> Iterator[Edit]:
         """What is replaced: from and to which byte of the file in UTF-8, and by what."""
@@ -185,7 +189,7 @@ class _Reader:
         self._prefixes: frozenset[bytes] = frozenset()
         self._languages = set[str]()
         self._tus, self._units = 0, 0
-        self._broken = list[int]()  # lines
+        self._broken = list[tuple[int, str]]()  # lines, and what is wrong there
         self._closed = False
 
     def __iter__(self) -> Iterator[_Tu]:
@@ -206,22 +210,22 @@ class _Reader:
                     self._closed = True
 
     def check(self) -> None:
-        """What is to be told once all is read. Raises FormatError where no unit has the source
-        language."""
-        if self._broken:
-            _log.warning(
-                "%s: %s stay as they are, since they are no XML; the first in line %d",
-                self._path,
-                counted(len(self._broken), "unit"),
-                self._broken[0],
-            )
-        if not self._closed:
-            _log.warning("%s: the file ends without </tmx>: it may have been cut off", self._path)
+        """Raises FormatError where no unit has the source language, once all is read."""
         if not self._units:
             raise FormatError(
                 f"{self._path}: none of its {counted(self._tus, 'unit')} has {self._ranks.src}; "
                 f"languages in the file: {listed(self._languages)}"
             )
+
+    def tell(self) -> None:
+        """Warns of what cannot be translated, once all is read."""
+        if self._broken:
+            count, (line, why) = len(self._broken), self._broken[0]
+            stay = "stays as it is" if count == 1 else "stay as they are"
+            what = f"{counted(count, 'unit')} {stay}; the first in line {line:,}"
+            _log.warning("%s: %s: %s", self._path, what, why)
+        if not self._closed:
+            _log.warning("%s: the file ends without </tmx>: it may have been cut off", self._path)
 
     def _header(self, element: Element) -> None:
         try:
@@ -235,8 +239,8 @@ class _Reader:
             if element.problem:
                 raise Malformed(element.problem)
             tu, _ = parsed(element.data, declarations(element.data, self._prefixes))
-        except Malformed:
-            self._broken.append(element.line)
+        except Malformed as error:
+            self._broken.append((element.line, str(error)))
             return None
         tuvs = tu.findall("tuv")
         source, target = self._chosen(tuvs, tu.get("srclang", "") or self._srclang)

@@ -216,7 +216,8 @@ class Xliff(TranslatableFile):
         if all(filling is None for filling in fillings):
             return data
         pieces, at = list[bytes](), 0
-        for edit in sorted(element.edits(fillings), key=lambda edit: edit.start):
+        # what is put in stands before what becomes another from the same place on
+        for edit in sorted(element.edits(fillings), key=lambda edit: edit[:2]):
             new = edit.data
             if is_ascii and not new.isascii():
                 new = new.decode().encode("ascii", "xmlcharrefreplace")

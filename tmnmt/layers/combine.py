@@ -122,8 +122,10 @@ class MemoryLayers(nn.Module):
         encoded: Any,
         ready: Ready,
         explain: bool = False,
+        rows: Tensor | None = None,
     ) -> Stepped:
-        """One target position after y_{t-1} (R,), with a trace if asked.
+        """One target position after y_{t-1} (R,), with a trace if asked. `rows`: those whose
+        probabilities are asked for; log p has these alone, in their order.
 
         Rows with an empty cache and rows without pairs are the plain model's, bit for bit."""
         layers = [(name, layer) for name, layer in self.layers.items() if name in ready.layers]
@@ -138,9 +140,18 @@ class MemoryLayers(nn.Module):
         for name, layer in layers:
             hidden, reads[name] = layer.fuse(at, hidden, ready.layers[name])
             hiddens.append(hidden)
+        moved = Ready({name: read.ready for name, read in reads.items()})
 
         # 4. Read out.
-        log_probs = read_out(backbone, at, hidden)
+        stands = at
+        if rows is not None:
+            at = At(*(part[rows] for part in at))
+            hiddens = [hidden[rows] for hidden in hiddens]
+            reads = {name: read.rows(rows) for name, read in reads.items()}
+            if not len(rows):
+                none = hidden.new_empty(0, backbone.vocab_size)
+                return Stepped(none, state, stands, moved, None)
+        log_probs = read_out(backbone, at, hiddens[-1])
         log_gen = log_probs.clone() if explain else None
 
         # 5. Mix, in order.
@@ -149,9 +160,7 @@ class MemoryLayers(nn.Module):
         trace = None
         if log_gen is not None:
             trace = trace_of(partial(read_out, backbone, at), hiddens, reads, log_gen)
-
-        moved = Ready({name: read.ready for name, read in reads.items()})
-        return Stepped(log_probs, state, at, moved, trace)
+        return Stepped(log_probs, state, stands, moved, trace)
 
     def digest(self, mode: Mode, cache: bool) -> str:
         """16 hexadecimal digits of what a decoder in this mode, with a session cache or without,

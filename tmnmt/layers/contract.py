@@ -86,6 +86,17 @@ class Read(Generic[R]):
     words: Words | None = None  # what is to be mixed in; None: nothing
     positions: Tensor | None = None  # (R, k) where neighbours stand: the last k of the weights
 
+    def rows(self, index: Tensor) -> Read[R]:
+        """The same of the rows `index` alone."""
+        gate, words, positions = self.gate, self.words, self.positions
+        return Read(
+            self.ready.rows(index),
+            self.weights[index],
+            gate[index] if gate is not None else None,
+            Words(*(part[index] for part in words)) if words is not None else None,
+            positions[index] if positions is not None else None,
+        )
+
     @property
     def opened(self) -> Tensor:
         """(R,) how far the gate of mixing is open, else that of fusing, as the mean over elements;

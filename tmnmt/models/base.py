@@ -125,6 +125,11 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     def alphas(self, encoded: E, tgt: Tensor) -> Tensor:
         """What `forced` looks at for every word: tgt (B, T) -> (B, T, S). Every row sums to 1."""
 
+    def alphas_of(self, encoded: E, tgt: Tensor, hiddens: Tensor) -> Tensor:
+        """The same where all s_t (B, T, d) are known: a recurrent backbone need not go along the
+        target again."""
+        return self.alphas(encoded, tgt)
+
 
 class Injectable(Backbone[E, S]):
     """A recurrent backbone: between attention and state update something may be added (`Inject`).

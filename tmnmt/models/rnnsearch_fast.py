@@ -106,12 +106,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The new state, the context, and the attention (n, K, S)."""
-        a, n = self.attention, encoded.mask.shape[0]
-        *_, middle = gru_gates(self.input_table[prev], self.decoder(state), state)
-        projected = self.state(middle)
-        query = projected[:, :a].view(n, -1, 1, a)
-        energy = self._energy(query, encoded.keys[:, None])
-        alpha = energy.masked_fill_(~encoded.mask[:, None], -torch.inf).softmax(-1)
+        a = self.attention
+        middle, projected, alpha = self._looking(prev, state, encoded)
         read = torch.bmm(alpha, encoded.values).flatten(0, 1)  # (R, l) or (R, l + 3d)
         context, x2 = read[:, : self.context_size], read[:, self.context_size :]
         if not x2.shape[1]:
@@ -121,15 +117,33 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         *_, new = gru_gates(x2, projected[:, a:], middle)
         return new, context, alpha
 
+    def _looking(
+        self, prev: Tensor, state: Tensor, encoded: Annotations
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The state between two steps of its own, what is projected of it, the attention."""
+        a, n = self.attention, encoded.mask.shape[0]
+        *_, middle = gru_gates(self.input_table[prev], self.decoder(state), state)
+        projected = self.state(middle)
+        query = projected[:, :a].view(n, -1, 1, a)
+        energy = self._energy(query, encoded.keys[:, None])
+        alpha = energy.masked_fill_(~encoded.mask[:, None], -torch.inf).softmax(-1)
+        return middle, projected, alpha
+
     def _energy(self, query: Tensor, keys: Tensor) -> Tensor:
         """query: (n, K, 1, a), doubled; keys: (n, 1, S, a) -> (n, K, S); on a CPU as many sentences
-        at a time as fit its cache."""
+        at a time as fit its cache, or else as many rows of one."""
         each = max(1, CACHED // max(1, query.shape[1] * keys.shape[2] * self.attention))
         each = each if query.device.type == "cpu" else max(1, len(query))
+        if len(query) == 1:
+            rows = max(1, CACHED // max(1, keys.shape[2] * self.attention))
+            rows = rows if query.device.type == "cpu" else max(1, query.shape[1])
+            some = torch.split(query, rows, 1)
+            return torch.cat([self._energies(one, keys) for one in some], 1)
         parts = zip(torch.split(query, each), torch.split(keys, each), strict=True)
-        return torch.cat(
-            [torch.add(q, k, alpha=2).sigmoid_() @ self.attention_vector for q, k in parts]
-        )
+        return torch.cat([self._energies(q, k) for q, k in parts])
+
+    def _energies(self, query: Tensor, keys: Tensor) -> Tensor:
+        return torch.add(query, keys, alpha=2).sigmoid_() @ self.attention_vector
 
     def embed(self, ids: Tensor) -> Tensor:
         return self.model.embed(ids)
@@ -154,6 +168,18 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         for t, rows, *_, alpha in self._along(encoded, tgt, inject):
             alphas[rows, t] = alpha[:, 0]
         return alphas
+
+    def alphas_of(self, encoded: Annotations, tgt: Tensor, hiddens: Tensor) -> Tensor:
+        found = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
+        before = torch.cat([encoded.start[:, None], hiddens[:, :-1]], 1)
+        words, lengths = shift(tgt, BOS), (tgt != PAD).sum(1).tolist()
+        for row, (length, read) in enumerate(
+            zip(lengths, encoded.mask.sum(1).tolist(), strict=True)
+        ):
+            own = encoded.rows(torch.tensor([row], device=tgt.device)).cut(read)
+            *_, alpha = self._looking(words[row, :length], before[row, :length], own)
+            found[row, :length, :read] = alpha[0]
+        return found
 
     def _along(
         self, encoded: Annotations, tgt: Tensor, inject: Inject | None
