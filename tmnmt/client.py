@@ -321,8 +321,8 @@ class ClientSession:
     def next_words(self, text: str, prefix: str) -> str:
         """What comes behind that, as far as it is found at once."""
         body = {**_typed(text, prefix), "session": self.id, "whole": False}
-        found: str = self._client.ask("POST", "/v1/complete", body)["text"]
-        return found[len(prefix) :]
+        words: str = self._client.ask("POST", "/v1/complete", body)["text"]
+        return words[len(prefix) :]
 
     def alternatives(self, text: str, prefix: str, count: int = 5) -> list[Alternative]:
         """The words that may stand behind what was typed, the likeliest first."""
@@ -372,8 +372,8 @@ def _typed(text: str, prefix: str) -> dict[str, Any]:
 def _completed(
     client: Client, given: Mapping[str, Any], text: str, prefix: str, explain: bool
 ) -> Translation:
-    found = client.ask("POST", "/v1/complete", {**_typed(text, prefix), **given})
-    made = _translation(found)
+    answer = client.ask("POST", "/v1/complete", {**_typed(text, prefix), **given})
+    made = _translation(answer)
     return made if explain else replace(made, tokens=(), words=(), confidence=None)
 
 
@@ -381,10 +381,10 @@ def _alternatives(
     client: Client, given: Mapping[str, Any], text: str, prefix: str, count: int
 ) -> list[Alternative]:
     body = {**_typed(text, prefix), **given, "count": count}
-    found = client.ask("POST", "/v1/alternatives", body)["alternatives"]
+    ways = client.ask("POST", "/v1/alternatives", body)["alternatives"]
     return [
         Alternative(one["text"], one["probability"], tuple(map(_token, one["tokens"])))
-        for one in found
+        for one in ways
     ]
 
 

@@ -269,9 +269,9 @@ class Part:
             min(BEAM, translator.settings.beam), translator.settings.length_penalty
         )
         with translator.tally.timed("decode"):
-            found = self._searched(typed, settings, FEW)
-        behind = typed.tail(found.ids)
-        return behind if found.finished else behind.rpartition(" ")[0]
+            following = self._searched(typed, settings, FEW)
+        behind = typed.tail(following.ids)
+        return behind if following.finished else behind.rpartition(" ")[0]
 
     def _best(self, typed: Typed, beam: int) -> Hypothesis:
         translator = self._translator
@@ -293,8 +293,8 @@ class Part:
         longest = min(self._longest, begun.length + most)
         lead = Opening(typed.open, typed.spellings) if typed.open else None
         layers, backbone = self._translator.layers, self._translator.backbone
-        (found,) = search_on(backbone, layers, begun, [longest], settings, lead)
-        return self._path.whole(found)
+        (following,) = search_on(backbone, layers, begun, [longest], settings, lead)
+        return self._path.whole(following)
 
     @torch.inference_mode()
     def alternatives(self, typed: Typed, count: int) -> list[Alternative]:
@@ -385,9 +385,9 @@ class Sentence:
     def next_words(self, prefix: str) -> str:
         """What comes behind `prefix`: the rest of a suggestion that begins so, where there is one,
         else the next words."""
-        found = self._known(prefix) or self._taken
-        if found is not None and found.tgt.startswith(prefix):
-            return found.tgt[len(prefix) :]
+        suggestion = self._known(prefix) or self._taken
+        if suggestion is not None and suggestion.tgt.startswith(prefix):
+            return suggestion.tgt[len(prefix) :]
         at_work = self._at_work(prefix)
         return self._shown(at_work[0].next_words(at_work[1])) if at_work is not None else ""
 
@@ -396,8 +396,8 @@ class Sentence:
         at_work = self._at_work(prefix)
         if at_work is None:
             return []
-        found = at_work[0].alternatives(at_work[1], count)
-        return [replace(one, text=self._shown(one.text)) for one in found]
+        ways = at_work[0].alternatives(at_work[1], count)
+        return [replace(one, text=self._shown(one.text)) for one in ways]
 
     def _at_work(self, prefix: str) -> tuple[Part, Typed] | None:
         """The piece in which `prefix` ends, and what was typed of it; None: there is none."""

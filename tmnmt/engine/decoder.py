@@ -157,10 +157,10 @@ class Decoder:
         said = [list[int]()] * len(pieces)
         with self.tally.timed("decode"), torch.inference_mode():
             for at in range(0, len(order), self.settings.batch):
-                some = order[at : at + self.settings.batch]
-                encoded, longest = self._encoded([pieces[i] for i in some])
-                found = beam_search(backbone, None, encoded, Ready(), longest, search)
-                for i, best in zip(some, found, strict=True):
+                batch = order[at : at + self.settings.batch]
+                encoded, longest = self._encoded([pieces[i] for i in batch])
+                hypotheses = beam_search(backbone, None, encoded, Ready(), longest, search)
+                for i, best in zip(batch, hypotheses, strict=True):
                     said[i] = [word for word in best.ids if word != EOS]
             pairs = [(piece.ids, ids) for piece, ids in zip(pieces, said, strict=True)]
             document = surveyed(backbone.base, pairs, torch.device(self.device))

@@ -231,13 +231,13 @@ class Writer:
         with torch.inference_mode():
             notes = [_Noted() for _ in self._ways] if keep_states or explain else []
             self._write(encoded, ready, notes, explain)
-        found = list[Hypothesis]()
+        hypotheses = list[Hypothesis]()
         for number, (way, was) in enumerate(zip(self._ways, before, strict=True)):
             rest = [one for part in way.left if isinstance(part, Fixed) for one in part.ids]
             ids = tuple([*way.decided, *rest][:-1])
             made = Hypothesis(ids, was.score, was.log_prob, True, before=was)
-            found.append(_with_notes(made, notes[number]) if notes else made)
-        return found
+            hypotheses.append(_with_notes(made, notes[number]) if notes else made)
+        return hypotheses
 
     def _write(self, encoded: Any, ready: Ready, notes: Sequence[_Noted], explain: bool) -> None:
         """Steps through all sentences at once, one row each."""
@@ -473,7 +473,7 @@ class Writer:
 
 
 def _with_notes(made: Hypothesis, noted: _Noted) -> Hypothesis:
-    contexts, hiddens = (torch.stack(some) for some in (noted.contexts, noted.hiddens))
+    contexts, hiddens = (torch.stack(steps) for steps in (noted.contexts, noted.hiddens))
     return replace(
         made,
         contexts=contexts,

@@ -61,7 +61,7 @@ class TmxFile(TranslatableFile):
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         self.path, self.src_lang, self.tgt_lang = path, src_lang, tgt_lang
         encoding_of(path)  # FormatError where it cannot be read
-        self._told = False  # what its units lack, once
+        self._warned = False  # what its units lack, once
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
@@ -102,9 +102,9 @@ class TmxFile(TranslatableFile):
         reader = _Reader(self)
         yield from (tu.unit() for tu in reader)
         reader.check()
-        if not self._told:
+        if not self._warned:
             reader.tell()
-        self._told = True
+        self._warned = True
 
     def _edits(self, fillings: Iterable[Filling | None]) -> Iterator[Edit]:
         """What is replaced: from and to which byte of the file in UTF-8, and by what."""

@@ -300,14 +300,14 @@ def surveyed(
     targets = torch.empty(len(pairs), base.hidden_size, device=device)
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][1]))
     for at in range(0, len(order), SURVEYED_AT_ONCE):
-        some = order[at : at + SURVEYED_AT_ONCE]
+        chosen = order[at : at + SURVEYED_AT_ONCE]
         (src, src_len), (tgt, tgt_len) = (
-            _padded([pairs[i][side] for i in some], device) for side in (0, 1)
+            _padded([pairs[i][side] for i in chosen], device) for side in (0, 1)
         )
         encoded = base.encode(src, src_len)
-        sources[some] = base.annotations(encoded).sum(1) / src_len[:, None]
+        sources[chosen] = base.annotations(encoded).sum(1) / src_len[:, None]
         _, hiddens = base.forced(encoded, tgt)
-        targets[some] = hiddens[torch.arange(len(some), device=device), tgt_len - 1]
+        targets[chosen] = hiddens[torch.arange(len(chosen), device=device), tgt_len - 1]
     return Surveyed(sources, targets)
 
 

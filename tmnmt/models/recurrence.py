@@ -45,8 +45,8 @@ class Linear(torch.autograd.Function):
         grad = grads[0].flatten(0, -2)
         dx = (grad @ w).view(x.shape)
         dw = grad.t() @ x.flatten(0, -2)
-        found = dx, dw, column_sums(grad)
-        return *(d.to(kind) for d, kind in zip(found, ctx.kinds, strict=True)), None
+        gradients = dx, dw, column_sums(grad)
+        return *(d.to(kind) for d, kind in zip(gradients, ctx.kinds, strict=True)), None
 
 
 def _product(dtype: torch.dtype | None, a: Tensor, b: Tensor) -> Tensor:

@@ -137,8 +137,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         if len(query) == 1:
             rows = max(1, CACHED // max(1, keys.shape[2] * self.attention))
             rows = rows if query.device.type == "cpu" else max(1, query.shape[1])
-            some = torch.split(query, rows, 1)
-            return torch.cat([self._energies(one, keys) for one in some], 1)
+            parts = torch.split(query, rows, 1)
+            return torch.cat([self._energies(one, keys) for one in parts], 1)
         parts = zip(torch.split(query, each), torch.split(keys, each), strict=True)
         return torch.cat([self._energies(q, k) for q, k in parts])
 
@@ -170,7 +170,7 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         return alphas
 
     def alphas_of(self, encoded: Annotations, tgt: Tensor, hiddens: Tensor) -> Tensor:
-        found = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
+        weights = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
         before = torch.cat([encoded.start[:, None], hiddens[:, :-1]], 1)
         words, lengths = shift(tgt, BOS), (tgt != PAD).sum(1).tolist()
         for row, (length, read) in enumerate(
@@ -178,8 +178,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         ):
             own = encoded.rows(torch.tensor([row], device=tgt.device)).cut(read)
             *_, alpha = self._looking(words[row, :length], before[row, :length], own)
-            found[row, :length, :read] = alpha[0]
-        return found
+            weights[row, :length, :read] = alpha[0]
+        return weights
 
     def _along(
         self, encoded: Annotations, tgt: Tensor, inject: Inject | None

@@ -124,7 +124,7 @@ def _tm_part(
 ) -> TMPart:
     config, sentences = data.config, data.sentences()
     if new:
-        tm.begin(_some_contexts(backbone, vocab, sentences[0], tm.log_eta.device))
+        tm.begin(_first_contexts(backbone, vocab, sentences[0], tm.log_eta.device))
     if config.end_to_end:
         return EndToEndPart(
             tm, backbone, vocab, *sentences, config.batch_tokens, config.base_learning_rate
@@ -132,7 +132,7 @@ def _tm_part(
     return TMPart(tm, backbone, vocab, *sentences, config.batch_tokens)
 
 
-def _some_contexts(
+def _first_contexts(
     backbone: Backbone, vocab: Vocabulary, learned: PairedSentences, device: torch.device
 ) -> Tensor:
     """Contexts (n, l) along a few of the sentences that are learned from."""
