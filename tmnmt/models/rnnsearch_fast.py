@@ -137,8 +137,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         if len(query) == 1:
             rows = max(1, CACHED // max(1, keys.shape[2] * self.attention))
             rows = rows if query.device.type == "cpu" else max(1, query.shape[1])
-            parts = torch.split(query, rows, 1)
-            return torch.cat([self._energies(one, keys) for one in parts], 1)
+            together = torch.split(query, rows, 1)
+            return torch.cat([self._energies(one, keys) for one in together], 1)
         parts = zip(torch.split(query, each), torch.split(keys, each), strict=True)
         return torch.cat([self._energies(q, k) for q, k in parts])
 
