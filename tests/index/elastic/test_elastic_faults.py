@@ -135,7 +135,8 @@ def test_what_others_make_of_an_addition_whose_answer_was_lost_stays(
 def test_where_too_many_have_changed_a_pair_since_it_is_not_known_what_was_done(
     server: Running, between: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tmnmt.index.elastic.change.REQUESTS_KEPT", 3)
+    for module in ("change", "document"):
+        monkeypatch.setattr(f"tmnmt.index.elastic.{module}.REQUESTS_KEPT", 3)
     address = server.address("too-many")
     build_elastic(address, real_segments()[:9], "en", "fr", force=True)
 
