@@ -52,7 +52,7 @@ FUSION_START = -3.0  # 0.05: a blended state says less than a word, so it begins
 # otherwise
 DOUBTED, DOUBT = 0.3, 20.0
 # to begin with: how much a context matches itself at most, and mu, nu, kappa and rho; all are near
-# what TM layers have that were trained on several bases
+# what the layer of models/law.en-fr has learned
 MATCHED = 14.0
 PREFERRED, POINTED = (3.0, 3.0, 4.0), 3.0
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
@@ -264,7 +264,8 @@ class TranslationMemory(MemoryLayer[TMReady]):
     @torch.no_grad()
     def begin(self, contexts: Tensor) -> None:
         """Starts training from what suits a base with such contexts (n, l). Those of a Transformer
-        are ten times as long as those of RNNsearch: by the identity one position would get all."""
+        match themselves seven times as much as RNNsearch's: by the identity one position would get
+        all."""
         if self.M is not None:
             self.M.mul_((MATCHED / vecdot(contexts, contexts).mean()).clamp(max=1))
         if self.preferences is not None:

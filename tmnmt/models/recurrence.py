@@ -30,7 +30,7 @@ def column_sums(x: Tensor) -> Tensor:
 class Linear(torch.autograd.Function):
     """x W^T + b in `dtype`, for weights and a bias in any: (..., in) -> (..., out).
 
-    What autograd makes of casts and a product takes a fifth longer, most of it for the bias."""
+    Autograd's own casts and products take longer, above all its sum for the bias."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, w: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
