@@ -43,6 +43,7 @@ from tmnmt.vocab import Vocabulary
 BLOCK_POSITIONS = 1 << 14
 SEGMENTS_READ = 500
 MAX_SUBWORDS = 80  # of a piece, where the model's config.toml does not say what it was trained on
+MAX_WHOLE = 240  # of a segment beside a good match, there
 PART = "part-{}-of-{}"
 OLD = ".old"  # behind the name of a folder of keys that is written again
 
@@ -87,15 +88,16 @@ def longest(model: Model) -> int:
 
 def longest_whole(model: Model) -> int:
     """Subwords of the longest segment that is translated at once beside a good match."""
-    return 3 * longest(model)
+    if "max_subwords" not in model.config:
+        return MAX_WHOLE
+    return model.backbone.reach * longest(model)
 
 
 def header_of(model: Model) -> Header:
     """What keys of this model are bound to. A side of a pair is cut where it is a third longer than
     any segment that is translated at once."""
-    return Header(
-        model.hash, model.backbone.context_size, model.backbone.hidden_size, 4 * longest(model)
-    )
+    most = 4 * longest_whole(model) // 3
+    return Header(model.hash, model.backbone.context_size, model.backbone.hidden_size, most)
 
 
 def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:

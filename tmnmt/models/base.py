@@ -70,6 +70,9 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     word_size: int  # of a word's embedding
     # `step` takes one encoded row for the consecutive rows of a sentence's beam
     shares_encoded: bool = False
+    # times the length it was trained on that it can follow a good match: with positions that were
+    # never seen, a Transformer ends too soon
+    reach: int = 1
     previous: int = 0  # source sentences before its own, in its document, that it reads at most
     reads_around: bool = False  # all other sentences of its document, in a second pass
 

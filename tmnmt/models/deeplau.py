@@ -61,6 +61,7 @@ class LinearAssociativeUnit(nn.Module):
 class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
     """d = l = `hidden`. A state is (B, layers, d); its last layer is the hidden state."""
 
+    reach = 3
     encoder_reads = ("embedding", "encoder")
     output: Product | None = None  # where only some words are compared
 

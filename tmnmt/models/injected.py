@@ -60,7 +60,7 @@ class Injected(Injectable[E, S]):
         self.word_size, self.hidden_size, self.context_size, *_ = Sizes.of(base)
         *_, self.annotation_size, self.update_size = Sizes.of(base)
         self.vocab_size, self.shares_encoded = base.vocab_size, base.shares_encoded
-        self.encoder_reads = base.encoder_reads
+        self.encoder_reads, self.reach = base.encoder_reads, base.reach
 
     @abstractmethod
     def for_decoding(self, base: Injectable[Any, S]) -> Injected[E, S]:

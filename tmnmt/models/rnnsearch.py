@@ -48,6 +48,7 @@ class RNNsearch(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor])
     """d = l = `hidden`; each direction of the encoder has hidden / 2 units; attention has
     `attention` units."""
 
+    reach = 3
     encoder_reads = ("embedding", "encoder_")  # the embedding serves both sides
 
     def __init__(

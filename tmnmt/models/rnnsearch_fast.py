@@ -33,6 +33,7 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
     read the same one."""
 
     shares_encoded = True
+    reach = RNNsearch.reach
     encoder_reads = RNNsearch.encoder_reads
 
     def __init__(self, model: RNNsearch, dtype: torch.dtype | None = None) -> None:
