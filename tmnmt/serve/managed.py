@@ -19,13 +19,14 @@ from tmnmt.serve import memories as memories_
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.events import of_job, sent
 from tmnmt.serve.fields import Field, read
-from tmnmt.serve.jobs import Advance, Job, Work
+from tmnmt.serve.jobs import Advance, Work
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.routes import Route
 from tmnmt.serve.service import InTurn, Model, Service
-from tmnmt.serve.terms import Dictionary, Glossary, entries_of
+from tmnmt.serve.storage.records import Dictionary, Glossary, Job
+from tmnmt.serve.terms import entries_of
 
 MOST_NAME = 200  # characters of a name that is told
 SAVED = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}

@@ -21,7 +21,6 @@ from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.segments import Match, Segment, Translation
-from tmnmt.serve.database import Database
 from tmnmt.serve.jobs import Jobs
 from tmnmt.serve.keys import ANYBODY, Caller, Keys
 from tmnmt.serve.languages import Language, language, nearest
@@ -30,6 +29,7 @@ from tmnmt.serve.memories import Memories, Memory, added, matches_of
 from tmnmt.serve.queue import Job, Queue
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.sessions import Given, Open, Sessions
+from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
 
 SEARCHERS = 4  # threads that look up
@@ -126,7 +126,7 @@ class Service:
         self,
         models: Sequence[Model],
         memories: Sequence[Memory],
-        database: Database,
+        storage: Storage,
         keys: Keys | None = None,
         limits: Limits = Limits(),
         terms: Sequence[Served] = (),
@@ -136,10 +136,10 @@ class Service:
         self.counts: Counter[tuple[str, ...]] = Counter()
         self.started = time.time()
         self.ready = False
-        self.database = database
-        self.sessions = Sessions(database, limits.sessions)
-        self.terms = TermLists(terms, database)
-        self.jobs = Jobs(database)
+        self.storage = storage
+        self.sessions = Sessions(storage.sessions, limits.sessions)
+        self.terms = TermLists(terms, storage.glossaries)
+        self.jobs = Jobs(storage.jobs)
         self._views: dict[object, tuple[Translator, Session]] = {}
         self._lock = threading.Lock()
         self._search = _Pool("search", SEARCHERS, MOST_SEARCHES)
@@ -167,7 +167,7 @@ class Service:
             model.queue.stop()
         self._search.stop()
         self._write.stop()
-        self.database.close()
+        self.storage.close()
 
     def caller(self, key: str) -> Caller:
         """Who a key is of. Raises Refused."""
