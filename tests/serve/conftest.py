@@ -58,5 +58,13 @@ def states(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "sessions.db")
     server: Redis = request.getfixturevalue("redis")
-    server.run("FLUSHALL")
+    server.run("FLUSHDB")
     return server.url
+
+
+@pytest.fixture(scope="module", params=["sqlite", "redis"])
+def beside(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """As `states`, for all tests of a file together."""
+    if request.param == "sqlite":
+        return str(tmp_path_factory.mktemp("states") / "sessions.db")
+    return f"{request.getfixturevalue('redis').url}?db=1"

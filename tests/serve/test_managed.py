@@ -34,6 +34,14 @@ msgstr "Gardé."
 """
 
 
+@pytest.fixture(scope="module")
+def served(folder: Path, beside: str) -> Iterator[Server]:
+    """As that of all tests, with each kind of storage."""
+    own = f"own=managed-{'redis' if '://' in beside else 'sqlite'}"
+    with tiny_server(folder, ("law=law",), (own,), sessions=beside) as server:
+        yield server
+
+
 def done(server: Server, path: str, status: int = 200, key: str = "", **body: Any) -> Any:
     reply = server.ask("POST", path, body, key=key)
     assert reply.status == status, reply.body
@@ -278,9 +286,9 @@ def test_a_session_is_saved_for_the_command(served: Server, folder: Path, tmp_pa
 
 
 @pytest.fixture(scope="module")
-def with_terms(folder: Path) -> Iterator[Server]:
+def with_terms(folder: Path, beside: str) -> Iterator[Server]:
     (folder / "house.csv").write_text("source,target\nCommission,Kommission\n", encoding="utf-8")
-    with tiny_server(folder, ("law=law",), terms=("house=house.csv",)) as server:
+    with tiny_server(folder, ("law=law",), terms=("house=house.csv",), sessions=beside) as server:
         yield server
 
 

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from redis_server import Redis
 
 from tmnmt.cli import run
 from tmnmt.index import MemoryIndex
 from tmnmt.serve.running import Server, listening
-from tmnmt.serve.storage.opened import opened, place_of
+from tmnmt.serve.storage.opened import opened as storage_opened
+from tmnmt.serve.storage.opened import place_of
 
 
 @contextmanager
@@ -89,14 +89,16 @@ def test_a_signal_stops_it_once_it_has_finished(folder: Path, number: signal.Sig
         assert server.stderr.read().splitlines()[-1] == "stopped: what was taken is finished"
 
 
-@pytest.mark.parametrize("who", ["server", "redis"])
+@pytest.mark.parametrize(
+    ("states", "who"),
+    [("sqlite", "server"), ("redis", "server"), ("redis", "redis")],
+    indirect=["states"],
+)
 def test_what_was_acknowledged_is_kept_when_it_is_killed(
     folder: Path, tmp_path: Path, states: str, who: str, request: pytest.FixtureRequest
 ) -> None:
     """Killed in the middle of confirming in four sessions, two of which write to a memory: the
     server, or the Redis that keeps them."""
-    if who == "redis" and "://" not in states:
-        pytest.skip("there is no Redis to be killed")
     acknowledged: list[str] = []
     sessions = dict[int, str]()
     options = "--write-to", str(tmp_path / "kept"), "--sessions", states
@@ -123,15 +125,14 @@ def test_what_was_acknowledged_is_kept_when_it_is_killed(
             redis: Redis = request.getfixturevalue("redis")
             redis.kill()
             redis.start()
-        else:
-            server.kill()
+        server.kill()
         for thread in confirming:
             thread.join(30)
     with MemoryIndex.open(tmp_path / "kept") as opened:
         kept = {segment.src for segment in opened.segments()}
     into_memory = {src for src in acknowledged if src.startswith(("Notice 1", "Notice 3"))}
     assert len(acknowledged) >= 20 and into_memory and into_memory <= kept
-    storage = opened(place_of(states))
+    storage = storage_opened(place_of(states))
     done = {e.src for id in sessions.values() for e in storage.sessions.pairs("", id)}
     storage.close()
     assert set(acknowledged) <= done

@@ -74,9 +74,7 @@ def test_a_session_goes_on_when_the_server_is_started_again(folder: Path, states
         done(server, f"{path}/confirm", **PAIR)
         before = done(server, f"{path}/translate", texts=[near])["translations"]
         plain = done(server, "/v1/translate", texts=[near])["translations"]
-    assert before != plain and (
-        "://" in states or Path(states).stat().st_mode & 0o777 == 0o600
-    )
+    assert before != plain and ("://" in states or Path(states).stat().st_mode & 0o777 == 0o600)
     with tiny_server(folder, ("law=law",), sessions=states) as server:
         assert server.get(path)["confirmed"] == 1
         assert done(server, f"{path}/translate", texts=[near])["translations"] == before

@@ -75,7 +75,10 @@ def test_pairs_are_seen_by_the_other_and_taken_back(two: Two) -> None:
     first = one.since("a", "one", 0)
     assert first is not None and (first.kept, list(first.new)) == (0, pairs[:2])
     assert other.since("a", "one", first.last) is None
-    assert other.reviews("a", "one") == [(pairs[0], {"suggested": "Où ?", "keys": 3}), (pairs[1], {})]
+    assert other.reviews("a", "one") == [
+        (pairs[0], {"suggested": "Où ?", "keys": 3}),
+        (pairs[1], {}),
+    ]
     assert [(session.id, count) for session, count in other.of("a")] == [("one", 2)]
     with other.undoing("b", "one") as nothing:
         assert nothing is None

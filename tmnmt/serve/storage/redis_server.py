@@ -54,6 +54,9 @@ _CLASSES: Sequence[tuple[type[Exception], str]] = (
     (redis.ReadOnlyError, "READONLY"),
     (redis.exceptions.NoPermissionError, "NOPERM"),
     (redis.OutOfMemoryError, "OOM"),
+    (redis.exceptions.MasterDownError, "MASTERDOWN"),
+    (redis.exceptions.ClusterError, "CLUSTERDOWN"),
+    (redis.exceptions.AskError, "MOVED"),  # and moved
 )
 
 log = logging.getLogger("tmnmt.serve")
