@@ -63,6 +63,17 @@ class Redis:
     def kill(self) -> None:
         self.stop(signal.SIGKILL)
 
+    def hang(self) -> None:
+        """It takes connections from now on and answers nothing, until `go_on`."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def client(self, **settings: Any) -> Any:
         import redis
 

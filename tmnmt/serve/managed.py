@@ -155,9 +155,8 @@ async def document_through(service: Service, asked: Asked) -> Any:
     named = [_names(fields[one]) for one in ("memories", "terms")]
     hard = fields["terms_mode"] == "hard"
     given = service.given(model, asked.caller, named[0], None, named[1], hard)
-    return await _through(
-        service, asked, fields, model, service.in_turn(model, asked.caller, given)
-    )
+    in_turn = await service.in_turn(model, asked.caller, given)
+    return await _through(service, asked, fields, model, in_turn)
 
 
 async def document_in_session(service: Service, asked: Asked) -> Any:

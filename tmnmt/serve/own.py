@@ -512,7 +512,7 @@ async def ready(service: Service, asked: Asked) -> Any:
 
 async def metrics(service: Service, asked: Asked) -> Any:
     """Counters for Prometheus."""
-    return PlainTextResponse(exposed(service), media_type="text/plain; version=0.0.4")
+    return PlainTextResponse(await exposed(service), media_type="text/plain; version=0.0.4")
 
 
 def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:

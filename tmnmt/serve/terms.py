@@ -92,6 +92,10 @@ class TermLists:
             if caller.has(name) and (pair is None or one.of(pair) is not None)
         ]
 
+    def are_served(self, names: Iterable[str]) -> bool:
+        """Whether none of them is of a glossary, which the storage would be asked for."""
+        return all(name in self._served for name in names)
+
     def listed(self, caller: Caller) -> list[tuple[str, Pair, int]]:
         """Name, languages, and how many terms, of every list that the caller sees."""
         return [

@@ -24,13 +24,14 @@ from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import confirmed_now
 from tmnmt.errors import DataError, ServerError, TmnmtError, UsageError
 from tmnmt.serve.keys import ANYBODY
+from tmnmt.serve.service import WRITERS
 from tmnmt.serve.storage import opened as opening
 from tmnmt.serve.storage import redis_storage
 from tmnmt.serve.storage.address import CA, PASSWORD, USER, parse_address
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.storage.opened import opened, place_of
 from tmnmt.serve.storage.records import Job, StoredSession
-from tmnmt.serve.storage.redis_server import risks_of
+from tmnmt.serve.storage.redis_server import ANSWERING, SPARED, risks_of
 
 SECRET = "s3cret:/@#"
 WRITTEN = "s3cret%3A%2F%40%23"
@@ -345,6 +346,36 @@ def test_while_redis_is_away_sessions_answer_503_and_then_go_on(
     assert server.get(path)["confirmed"] == 2
     (said,) = server.ask("POST", f"{path}/translate", texts).json["translations"]
     assert said["text"] == pair["tgt"] and "sessions cannot be read or written" in caplog.text
+
+
+def test_a_redis_that_hangs_holds_up_nothing_else(
+    away: tuple[Server, Redis], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, redis = away
+    path = f"/v1/sessions/{server.ask('POST', '/v1/sessions', {}).json['id']}"
+    redis.hang()
+    begin, pair = time.monotonic(), {"src": "All of it is void.", "tgt": "Tout est nul."}
+    replies = list[int]()
+
+    def confirm() -> None:
+        replies.append(server.ask("POST", f"{path}/confirm", pair).status)
+
+    threads = [threading.Thread(target=confirm) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    assert server.get("/health") == {"status": "ok"}
+    assert server.ask("POST", "/v1/translate", {"texts": [pair["src"]]}).status == 200
+    glossary = {"texts": [pair["src"]], "terms": ["none"]}
+    assert server.ask("POST", "/v1/translate", glossary).status == 503
+    for thread in threads:
+        thread.join(60)
+    assert replies == [503] * 12 and time.monotonic() - begin < 12 * ANSWERING / WRITERS
+    assert b"tmnmt_sessions" not in server.ask("GET", "/metrics").body
+    redis.go_on()
+    time.sleep(SPARED)
+    assert server.ask("POST", f"{path}/confirm", pair).status == 200
+    assert b"tmnmt_sessions 1" in server.ask("GET", "/metrics").body
 
 
 def test_a_job_ends_well_though_redis_was_away(

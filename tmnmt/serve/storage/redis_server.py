@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,12 +17,13 @@ from redis.retry import Retry
 
 from tmnmt.errors import DataError, ServerError, TmnmtError
 from tmnmt.serve.storage.address import PASSWORD, USER, RedisAddress
-from tmnmt.serve.storage.base import BUSY
 
 FORMAT = 1  # of what the keys hold
 PREFIX = f"tmnmt:{FORMAT}:"  # all keys begin so, but for one that holds the number of the format
 FORMAT_KEY = "tmnmt:format"
-CONNECTING = 5.0  # seconds
+ANSWERING = 10.0  # seconds until a Redis that does not answer is given up
+CONNECTING = 5.0
+SPARED = 1.0  # seconds in which nothing more is asked of it then: no thread waits in vain
 # Written anew at every start: so it shows at once where nothing can be written.
 _PREPARE = """
 local kind = redis.call('TYPE', KEYS[1])['ok']
@@ -45,6 +47,7 @@ _MEANINGS = {
     "CROSSSLOT": "it is a Redis Cluster, which cannot hold sessions",
     "DB index": "it has no database of this number",
 }
+_SILENT = "it does not answer in time"
 _NOT_KNOWN = f"it takes no such user and password (in the address, or {USER} and {PASSWORD})"
 _CLASSES: Sequence[tuple[type[Exception], str]] = (
     (redis.exceptions.AuthenticationWrongNumberOfArgsError, "NOAUTH"),
@@ -67,7 +70,7 @@ class RedisServer:
     and ServerError where it cannot be written to, now or later."""
 
     def __init__(self, address: RedisAddress) -> None:
-        self._address = address
+        self._address, self._asked_from = address, 0.0
         self._client: Any = redis.Redis(connection_pool=_pool(address))  # its types are unions
         try:
             with self._as_server_error(""):
@@ -138,9 +141,13 @@ class RedisServer:
     def _as_server_error(
         self, what: str = "sessions cannot be read or written: "
     ) -> Iterator[None]:
+        if time.monotonic() < self._asked_from:
+            raise ServerError(f"{what}{self._address}: {_SILENT}")
         try:
             yield
         except (redis.RedisError, OSError) as error:
+            if isinstance(error, redis.TimeoutError):
+                self._asked_from = time.monotonic() + SPARED
             raise ServerError(f"{what}{self._address}: {meaning(error)}") from None
 
 
@@ -150,7 +157,7 @@ def _pool(address: RedisAddress) -> redis.ConnectionPool:
         "db": address.number,
         "username": address.user,
         "password": address.password,
-        "socket_timeout": BUSY,
+        "socket_timeout": ANSWERING,
         "socket_connect_timeout": CONNECTING,
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
@@ -179,7 +186,7 @@ def meaning(error: Exception) -> str:
         return _MEANINGS[code]
     match error:
         case redis.TimeoutError():
-            return "it does not answer in time"
+            return _SILENT
         case redis.exceptions.InvalidResponse():
             return "what answers there is no Redis"
         case redis.ConnectionError() | OSError():
