@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import http.server
 import logging
+import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from typing import Any
 
 import pytest
 from redis_server import Redis, free_port, running
+from required import absent
 from serving import Server, tiny_server
 
 from tmnmt.cli import run
@@ -176,6 +179,28 @@ def test_what_speaks_first_or_echoes_is_no_redis() -> None:
             assert "s3cret" not in str(told.value)
 
 
+def test_tls_is_spoken_with_who_can_prove_who_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not shutil.which("openssl"):
+        absent("openssl", "openssl is needed to make a certificate: install it")
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    about = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    paths = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*command, *about, *paths], check=True, capture_output=True)
+    files = ("--tls-cert-file", str(certificate), "--tls-key-file", str(key))
+    port = free_port()
+    with running("--tls-port", str(port), *files, "--tls-auth-clients", "no"):
+        with pytest.raises(ServerError, match=r"cannot be reached: self.signed certificate"):
+            opened(place_of(f"rediss://localhost:{port}"))
+        monkeypatch.setenv(CA, str(certificate))
+        with storage_at(f"rediss://localhost:{port}") as storage:
+            assert storage.sessions.count() == 0
+        with pytest.raises(ServerError, match=r"cannot be reached: .*127.0.0.1"):
+            opened(place_of(f"rediss://127.0.0.1:{port}"))
+
+
 def test_tls_is_not_spoken_with_what_does_not() -> None:
     with running(port=free_port()) as server, pytest.raises(ServerError):
         opened(place_of(f"rediss://127.0.0.1:{server.port}"))
@@ -277,7 +302,8 @@ def test_what_a_redis_does_not_say_of_itself_is_a_risk() -> None:
         "it does not say what it writes to disk; appendonly has to be yes",
         "appendfsync is not told, and has to be always",
     ]
-    assert risks_of({"aof_enabled": 1}, {"appendfsync": "always"}.get) == []
+    told = {"appendfsync": "always"}
+    assert risks_of({"aof_enabled": 1}, lambda name: told.get(name, "")) == []
 
 
 def test_a_lock_that_its_process_left_ends_by_itself(

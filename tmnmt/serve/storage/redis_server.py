@@ -93,12 +93,12 @@ class RedisServer:
 
     def _information(self) -> Mapping[str, Any]:
         try:
-            told: Mapping[str, Any] = self._client.info()
+            information: Mapping[str, Any] = self._client.info()
         except redis.ResponseError:  # not allowed
             return {}
-        if told.get("redis_mode") == "cluster":
+        if information.get("redis_mode") == "cluster":
             raise ServerError(f"{self._address}: {_MEANINGS['MOVED']}")
-        return told
+        return information
 
     def _setting(self, name: str) -> str:
         """As CONFIG gives it; "": it does not."""
@@ -203,20 +203,20 @@ def _unreachable(error: Exception) -> str:
     return f"cannot be reached: {why}"
 
 
-def risks_of(told: Mapping[str, Any], setting: Callable[[str], str]) -> list[str]:
-    """Why a Redis may lose what it has acknowledged. told: what INFO says. setting: of a name, what
-    CONFIG says; "": it says nothing."""
+def risks_of(information: Mapping[str, Any], setting: Callable[[str], str]) -> list[str]:
+    """Why a Redis may lose what it has acknowledged. information: what INFO says. setting: of a
+    name, what CONFIG says; "": it says nothing."""
     risks = []
     fsync = setting("appendfsync")
-    if "aof_enabled" not in told:
+    if "aof_enabled" not in information:
         risks.append("it does not say what it writes to disk; appendonly has to be yes")
-    elif not told["aof_enabled"]:
+    elif not information["aof_enabled"]:
         risks.append("appendonly is no, and has to be yes")
     if fsync != "always":
         risks.append(f"appendfsync is {fsync or 'not told'}, and has to be always")
     elif setting("no-appendfsync-on-rewrite") == "yes":
         risks.append("no-appendfsync-on-rewrite is yes, and has to be no")
-    policy = str(told.get("maxmemory_policy", ""))
+    policy = str(information.get("maxmemory_policy", ""))
     if policy.startswith("allkeys"):
         risks.append(f"maxmemory-policy is {policy}, and has to be noeviction")
     return risks
