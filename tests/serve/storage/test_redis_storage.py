@@ -106,6 +106,8 @@ def test_user_and_password_may_stand_in_the_environment(tmp_path: Path) -> None:
     assert (address.user, address.password) == ("u", SECRET)
     address = parse_address(f"redis://:{WRITTEN}@host", named | {PASSWORD: "other"})
     assert (address.user, address.password) == (None, SECRET)
+    address = parse_address("redis://somebody@host", named)
+    assert (address.user, address.password) == ("somebody", SECRET)
     with pytest.raises(UsageError, match="no such file"):
         parse_address("rediss://host", {CA: str(tmp_path / "none")})
 

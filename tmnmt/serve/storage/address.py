@@ -92,9 +92,9 @@ def _number(path: str, scheme: str) -> str:
 def _secrets(
     user: str | None, password: str | None, environment: Mapping[str, str]
 ) -> tuple[str | None, str | None]:
-    if user or password:
-        return unquote(user or "") or None, unquote(password or "") or None
-    return environment.get(USER) or None, environment.get(PASSWORD) or None
+    if password:
+        return unquote(user or "") or None, unquote(password)
+    return unquote(user or "") or environment.get(USER) or None, environment.get(PASSWORD) or None
 
 
 def _ca(environment: Mapping[str, str]) -> Path | None:
