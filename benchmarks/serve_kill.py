@@ -4,7 +4,8 @@ the same files, and looks whether anything is lost that was acknowledged.
     python benchmarks/serve_kill.py models/law.en-fr 100
 
 Two sessions write to a memory, two keep their pairs alone; all four go on after every start. What
-is acknowledged must be in the session and, of the first two, in the memory."""
+is acknowledged must be in the session and, of the first two, in the memory. With `--sessions
+redis://localhost/9` the sessions are kept there, in place of a file."""
 
 from __future__ import annotations
 
@@ -47,21 +48,20 @@ def confirm(port: int, session: str, acknowledged: list[str], stop: threading.Ev
         acknowledged.append(src)
 
 
-def check(folder: Path, acknowledged: dict[str, list[str]]) -> None:
+def check(folder: Path, sessions: str, acknowledged: dict[str, list[str]]) -> None:
     """Ends the program at the first pair that was acknowledged and is lost."""
     from tmnmt.index import MemoryIndex
-    from tmnmt.serve.database import Database
-    from tmnmt.serve.sessions import Sessions
+    from tmnmt.serve.storage.opened import opened, place_of
 
-    database = Database(folder / "sessions.db")
+    storage = opened(place_of(sessions))
     with MemoryIndex.open(folder / "own") as index:
         kept = {segment.src for segment in index.segments()}
     for number, (session, sources) in enumerate(acknowledged.items()):
-        done = {entry.src for entry in Sessions(database, 1).done(session)}
+        done = {entry.src for entry in storage.sessions.pairs("", session)}
         missing = {*sources} - done | ({*sources} - kept if number < SESSIONS // 2 else set())
         if missing:
             raise SystemExit(f"lost: {len(missing)}, as {min(missing)!r}")
-    database.close()
+    storage.close()
 
 
 def main() -> None:
@@ -70,12 +70,14 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("rounds", type=int, nargs="?", default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sessions", help="file or Redis")
     given = parser.parse_args()
     draw, start, acknowledged = random.Random(given.seed), time.monotonic(), dict[str, list[str]]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        sessions = given.sessions or str(folder / "sessions.db")
         for number in range(1, given.rounds + 1):
-            server = Server(given.model, folder, ["--threads", "1"])
+            server = Server(given.model, folder, ["--threads", "1", "--sessions", sessions])
             while len(acknowledged) < SESSIONS:
                 to = "own" if len(acknowledged) < SESSIONS // 2 else None
                 id = ask(server.port, "/v1/sessions", {"write_to": to})["id"]
@@ -92,7 +94,7 @@ def main() -> None:
             server.process.wait()
             for thread in threads:
                 thread.join()
-            check(folder, acknowledged)
+            check(folder, sessions, acknowledged)
             if number % 10 == 0 or number == given.rounds:
                 count = sum(map(len, acknowledged.values()))
                 print(f"{number} kills, {count:,} acknowledged, none lost", flush=True)

@@ -17,6 +17,7 @@ KINDS = (
     "okapi",
     "clients",  # of the server, for Node and Java
     "axe",
+    "redis",
 )  # disk: a small one can be mounted
 NAME = "TMNMT_REQUIRE"
 

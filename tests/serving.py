@@ -100,10 +100,10 @@ def tiny_server(
     keys: Keys | None = None,
     limits: Limits = Limits(),
     terms: tuple[str, ...] = (),
-    sessions: Path | None = None,
+    sessions: str | Path | None = None,
 ) -> Iterator[Server]:
-    """Of the model in `folder`, which its memories and terms are named from. `sessions`: a file;
-    not given, one of its own."""
+    """Of the model in `folder`, which its memories and terms are named from. `sessions`: a file
+    or Redis; not given, a file of its own."""
 
     def named(memories: tuple[str, ...]) -> list[str]:
         return [memory.replace("=", f"={folder}/") for memory in memories]
@@ -117,7 +117,7 @@ def tiny_server(
         limits,
         threads=1,
         terms=named(terms),
-        sessions=sessions or folder / f"{secrets.token_hex(8)}.db",
+        sessions=str(sessions or folder / f"{secrets.token_hex(8)}.db"),
     )
     with serving(service) as server:
         yield server

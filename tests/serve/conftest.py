@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from redis_server import Redis, running
 from serving import Server, tiny_server
 from tiny_model import segments, write_tiny_model
 
@@ -42,3 +43,28 @@ def _states(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _no_log_of_commands() -> None:
     """A command that a test ran leaves a log to its standard error, which is closed by now."""
     logging.getLogger("tmnmt").handlers.clear()
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[Redis]:
+    """One Redis for all tests that need it (see `required.py`)."""
+    with running() as started:
+        yield started
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def states(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where sessions, jobs and glossaries are kept: a new file, and an empty Redis."""
+    if request.param == "sqlite":
+        return str(tmp_path / "sessions.db")
+    server: Redis = request.getfixturevalue("redis")
+    server.run("FLUSHDB")
+    return server.url
+
+
+@pytest.fixture(scope="module", params=["sqlite", "redis"])
+def beside(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """As `states`, for all tests of a file together."""
+    if request.param == "sqlite":
+        return str(tmp_path_factory.mktemp("states") / "sessions.db")
+    return f"{request.getfixturevalue('redis').url}?db=1"

@@ -34,6 +34,14 @@ msgstr "Gardé."
 """
 
 
+@pytest.fixture(scope="module")
+def served(folder: Path, beside: str) -> Iterator[Server]:
+    """As that of all tests, with each kind of storage."""
+    own = f"own=managed-{'redis' if '://' in beside else 'sqlite'}"
+    with tiny_server(folder, ("law=law",), (own,), sessions=beside) as server:
+        yield server
+
+
 def done(server: Server, path: str, status: int = 200, key: str = "", **body: Any) -> Any:
     reply = server.ask("POST", path, body, key=key)
     assert reply.status == status, reply.body
@@ -130,9 +138,9 @@ def test_a_document_is_translated_as_the_command_does_it(served: Server) -> None
 
 
 def test_a_job_is_of_its_tenant_and_told_when_its_server_is_gone(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, states: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, states = tmp_path / "keys.toml", tmp_path / "sessions.db"
+    file = tmp_path / "keys.toml"
     keys = {name: new_key(file, name, "write", name, ["law"]) for name in ("one", "other")}
     with tiny_server(folder, ("law=law",), keys=Keys.load(file), sessions=states) as server:
         job = sent(server, "/v1/documents?name=a.po", PO.encode(), keys["one"])
@@ -141,7 +149,7 @@ def test_a_job_is_of_its_tenant_and_told_when_its_server_is_gone(
             assert server.ask(method, path + tail, key=keys["other"]).status == 404
         monkeypatch.setattr(jobs, "MOST", 1)
         assert server.ask("POST", "/v1/documents?name=a.po", b"", key=keys["one"]).status == 429
-        server.service.database.write("UPDATE job SET state = 'working'")
+        assert server.service.storage.jobs.advance(job["id"], 1, None, time.time())
         assert server.ask("GET", path, key=keys["one"]).json["state"] == "working"
         monkeypatch.setattr(jobs, "SILENT", -1.0)
         assert "was stopped" in server.ask("GET", path, key=keys["one"]).json["error"]
@@ -278,9 +286,9 @@ def test_a_session_is_saved_for_the_command(served: Server, folder: Path, tmp_pa
 
 
 @pytest.fixture(scope="module")
-def with_terms(folder: Path) -> Iterator[Server]:
+def with_terms(folder: Path, beside: str) -> Iterator[Server]:
     (folder / "house.csv").write_text("source,target\nCommission,Kommission\n", encoding="utf-8")
-    with tiny_server(folder, ("law=law",), terms=("house=house.csv",)) as server:
+    with tiny_server(folder, ("law=law",), terms=("house=house.csv",), sessions=beside) as server:
         yield server
 
 

@@ -377,7 +377,7 @@ def test_memories_with_codes_of_three_letters_are_served(folder: Path, tmp_path:
         [f"three={tmp_path / 'three'}"],
         [],
         threads=1,
-        sessions=tmp_path / "s.db",
+        sessions=str(tmp_path / "s.db"),
     )
     with serving(service) as server:
         (listed,) = server.get("/v1/memories")["memories"]

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis_server import Redis
 
 from tmnmt.cli import run
 from tmnmt.index import MemoryIndex
-from tmnmt.serve.database import Database
 from tmnmt.serve.running import Server, listening
-from tmnmt.serve.sessions import Sessions
+from tmnmt.serve.storage.opened import opened as storage_opened
+from tmnmt.serve.storage.opened import place_of
 
 
 @contextmanager
@@ -88,12 +89,19 @@ def test_a_signal_stops_it_once_it_has_finished(folder: Path, number: signal.Sig
         assert server.stderr.read().splitlines()[-1] == "stopped: what was taken is finished"
 
 
-def test_what_was_acknowledged_is_kept_when_it_is_killed(folder: Path, tmp_path: Path) -> None:
-    """Killed in the middle of confirming in four sessions, two of which write to a memory."""
+@pytest.mark.parametrize(
+    ("states", "who"),
+    [("sqlite", "server"), ("redis", "server"), ("redis", "redis")],
+    indirect=["states"],
+)
+def test_what_was_acknowledged_is_kept_when_it_is_killed(
+    folder: Path, tmp_path: Path, states: str, who: str, request: pytest.FixtureRequest
+) -> None:
+    """Killed in the middle of confirming in four sessions, two of which write to a memory: the
+    server, or the Redis that keeps them."""
     acknowledged: list[str] = []
     sessions = dict[int, str]()
-    states = tmp_path / "sessions.db"
-    options = "--write-to", str(tmp_path / "kept"), "--sessions", str(states)
+    options = "--write-to", str(tmp_path / "kept"), "--sessions", states
     with process(folder, *options) as (server, port):
 
         def confirm(thread: int) -> None:
@@ -104,7 +112,7 @@ def test_what_was_acknowledged_is_kept_when_it_is_killed(folder: Path, tmp_path:
                     src = f"Notice {thread} of number {number}"
                     post(port, f"/v1/sessions/{session}/confirm", {"src": src, "tgt": "x"})
                     acknowledged.append(src)
-            except (OSError, http.client.HTTPException):
+            except (OSError, http.client.HTTPException, AssertionError):
                 return
 
         confirming = [threading.Thread(target=confirm, args=(thread,)) for thread in range(4)]
@@ -113,6 +121,10 @@ def test_what_was_acknowledged_is_kept_when_it_is_killed(folder: Path, tmp_path:
         deadline = time.monotonic() + 60
         while len(acknowledged) < 20 and time.monotonic() < deadline:
             time.sleep(0.01)
+        if who == "redis":
+            redis: Redis = request.getfixturevalue("redis")
+            redis.kill()
+            redis.start()
         server.kill()
         for thread in confirming:
             thread.join(30)
@@ -120,9 +132,9 @@ def test_what_was_acknowledged_is_kept_when_it_is_killed(folder: Path, tmp_path:
         kept = {segment.src for segment in opened.segments()}
     into_memory = {src for src in acknowledged if src.startswith(("Notice 1", "Notice 3"))}
     assert len(acknowledged) >= 20 and into_memory and into_memory <= kept
-    database = Database(states)
-    done = {e.src for id in sessions.values() for e in Sessions(database, 1).done(id)}
-    database.close()
+    storage = storage_opened(place_of(states))
+    done = {e.src for id in sessions.values() for e in storage.sessions.pairs("", id)}
+    storage.close()
     assert set(acknowledged) <= done
 
 

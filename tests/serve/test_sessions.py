@@ -15,8 +15,8 @@ from serving import Server, tiny_server
 from tmnmt.cli import run
 from tmnmt.errors import DataError
 from tmnmt.serve import sessions
-from tmnmt.serve.database import Database
 from tmnmt.serve.keys import Keys, new_key
+from tmnmt.serve.storage.sqlite import SqliteStorage
 
 PAIR = {"src": "All of it is void.", "tgt": "Tout est nul."}
 
@@ -32,13 +32,12 @@ def said(server: Server, path: str, text: str = PAIR["src"]) -> str:
 
 
 @pytest.fixture
-def two(folder: Path, tmp_path: Path) -> Iterator[tuple[Server, Server]]:
-    """Two servers of one memory and one file of sessions."""
+def two(folder: Path, tmp_path: Path, states: str) -> Iterator[tuple[Server, Server]]:
+    """Two servers of one memory, and of sessions at one place."""
     memories = ("law=law",), (f"own={tmp_path.name}",)
-    file = tmp_path / "sessions.db"
     with (
-        tiny_server(folder, *memories, sessions=file) as one,
-        tiny_server(folder, *memories, sessions=file) as other,
+        tiny_server(folder, *memories, sessions=states) as one,
+        tiny_server(folder, *memories, sessions=states) as other,
     ):
         yield one, other
 
@@ -68,15 +67,15 @@ def test_what_is_confirmed_at_one_server_is_known_at_the_other(
     assert one.ask("POST", f"{path}/confirm", PAIR).status == 404
 
 
-def test_a_session_goes_on_when_the_server_is_started_again(folder: Path, tmp_path: Path) -> None:
-    file, near = tmp_path / "sessions.db", "All of it is now void."
-    with tiny_server(folder, ("law=law",), sessions=file) as server:
+def test_a_session_goes_on_when_the_server_is_started_again(folder: Path, states: str) -> None:
+    near = "All of it is now void."
+    with tiny_server(folder, ("law=law",), sessions=states) as server:
         path = f"/v1/sessions/{done(server, '/v1/sessions')['id']}"
         done(server, f"{path}/confirm", **PAIR)
         before = done(server, f"{path}/translate", texts=[near])["translations"]
         plain = done(server, "/v1/translate", texts=[near])["translations"]
-    assert before != plain and file.stat().st_mode & 0o777 == 0o600
-    with tiny_server(folder, ("law=law",), sessions=file) as server:
+    assert before != plain and ("://" in states or Path(states).stat().st_mode & 0o777 == 0o600)
+    with tiny_server(folder, ("law=law",), sessions=states) as server:
         assert server.get(path)["confirmed"] == 1
         assert done(server, f"{path}/translate", texts=[near])["translations"] == before
 
@@ -143,7 +142,7 @@ def test_a_process_keeps_few_copies_and_reads_the_others_again(
 
 
 def test_a_session_is_of_its_tenant_and_of_keys_that_see_its_memories(
-    folder: Path, tmp_path: Path
+    folder: Path, tmp_path: Path, states: str
 ) -> None:
     file = tmp_path / "keys.toml"
     keys = {
@@ -155,7 +154,7 @@ def test_a_session_is_of_its_tenant_and_of_keys_that_see_its_memories(
             ("other", "b", ["law"]),
         )
     }
-    with tiny_server(folder, ("law=law",), keys=Keys.load(file)) as server:
+    with tiny_server(folder, ("law=law",), keys=Keys.load(file), sessions=states) as server:
         path = f"/v1/sessions/{done(server, '/v1/sessions', keys['one'])['id']}"
         for name, status in (("one", 200), ("same", 200), ("blind", 404), ("other", 404)):
             assert server.ask("GET", path, key=keys[name]).status == status
@@ -172,7 +171,7 @@ def test_another_file_is_not_taken_for_one_of_sessions(
         connection = sqlite3.connect(path)
         connection.execute("CREATE TABLE mine (a)")
         connection.close()
-    Database(tmp_path / "sessions.db").close()
+    SqliteStorage(tmp_path / "sessions.db").close()
     newer.write_bytes((tmp_path / "sessions.db").read_bytes())
     connection = sqlite3.connect(newer)
     connection.execute("PRAGMA user_version = 99")
@@ -184,7 +183,7 @@ def test_another_file_is_not_taken_for_one_of_sessions(
         (tmp_path, "cannot hold sessions"),
     ):
         with pytest.raises(DataError, match=what):
-            Database(path)
+            SqliteStorage(path)
         model = ["serve", "--model", str(folder / "model"), "--port", "0"]
         assert run([*model, "--sessions", str(path)]) == 1
         told = capsys.readouterr().err

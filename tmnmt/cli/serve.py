@@ -56,11 +56,11 @@ def serve(
         ),
     ] = None,
     sessions: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            metavar="FILE",
-            help="Keeps sessions; servers may share it; not given, tmnmt/serve.db in the user's "
-            "folder of states.",
+            metavar="FILE|URL",
+            help="Keeps sessions; servers may share it: a file of this machine, or "
+            "redis://HOST:PORT/NUMBER; not given, tmnmt/serve.db in the user's folder of states.",
         ),
     ] = None,
     certificate: Annotated[

@@ -22,7 +22,12 @@ from tmnmt.errors import DataError, UsageError
 
 T = TypeVar("T")
 PASSWORD, API_KEY = "TMNMT_ES_PASSWORD", "TMNMT_ES_API_KEY"
-SECRETS = (PASSWORD, API_KEY)  # variables that no configuration may name: it would be printed
+REDIS_PASSWORD = "TMNMT_REDIS_PASSWORD"
+SECRETS = (
+    PASSWORD,
+    API_KEY,
+    REDIS_PASSWORD,
+)  # variables that no configuration may name: it would be printed
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -67,7 +67,7 @@ async def sessions(service: Service, asked: Asked) -> Any:
 async def review(service: Service, asked: Asked) -> Any:
     """What was confirmed in a session against what was suggested before, in order."""
     one = await service.session(asked.path["session"], asked.caller)
-    pairs = await service.written(lambda: service.sessions.reviewed(one.id))
+    pairs = await service.written(lambda: service.sessions.reviewed(one))
     source, target = one.model.languages
     languages = {"source": source.code, "target": target.code}
     return {"id": one.id, **languages, "segments": [pair.record() for pair in pairs]}
@@ -76,7 +76,7 @@ async def review(service: Service, asked: Asked) -> Any:
 async def tmx(service: Service, asked: Asked) -> Any:
     """What was confirmed in a session as TMX."""
     one = await service.session(asked.path["session"], asked.caller)
-    done = await service.written(lambda: service.sessions.done(one.id))
+    done = await service.written(lambda: service.sessions.done(one))
     pairs = [replace(entry.segment, document=one.given.name) for entry in done if entry.tgt]
     languages = one.model.translator.src_lang, one.model.translator.tgt_lang
     content = await service.in_thread(lambda: documents.tmx(pairs, *languages))

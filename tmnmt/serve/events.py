@@ -11,8 +11,9 @@ from typing import Any
 from starlette.responses import StreamingResponse
 
 from tmnmt.errors import TmnmtError
-from tmnmt.serve.jobs import NOTED, Job
+from tmnmt.serve.jobs import NOTED
 from tmnmt.serve.refused import Refused
+from tmnmt.serve.storage.records import Job
 
 MEDIA_TYPE = "text/event-stream"
 QUIET = 15.0  # seconds after which a line says that the connection is meant to stay

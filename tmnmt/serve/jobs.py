@@ -1,32 +1,33 @@
 """What takes longer than a request: files read into memories, memories written to files, documents
-translated. How far a job is stands in the database, where every process finds it; what one makes,
+translated. How far a job is stands in the storage, where every process finds it; what one makes,
 too."""
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tmnmt.errors import LockedError, ServerError, TmnmtError
-from tmnmt.serve.database import Database
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.refused import Refused, unknown
+from tmnmt.serve.storage.base import JobStorage
+from tmnmt.serve.storage.records import Job, State
 
 WORKERS = 2
 MOST = 100  # of one tenant that are kept
 KEPT = 24 * 3600.0  # seconds
 SILENT = 600.0  # seconds after which the process of a job is taken to have ended
 NOTED = 0.5  # seconds between two notes of how far it is
+PATIENCE = 1.0, 10.0, 60.0  # seconds after which a job tries again to tell that it has ended
 
-State = Literal["awaiting", "waiting", "working", "done", "failed"]
 Advance = Callable[[int, int | None], None]  # done, and of how many where that is known
 Work = Callable[[Path, Advance], tuple[Mapping[str, Any], bytes | None]]
 
@@ -37,43 +38,17 @@ class _Stopped(Exception):
     """The server ends."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """`given`: what it is about. `result`: what came of it; of a failed one "error". `done`,
-    `total`: units, or bytes, that it is through with, and all."""
-
-    id: str
-    kind: str
-    given: Mapping[str, Any]
-    state: State
-    done: int
-    total: int | None
-    result: Mapping[str, Any]
-    has_file: bool
-    changed: float
-
-    @property
-    def has_ended(self) -> bool:
-        return self.state in ("done", "failed")
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """As the own interface writes it."""
-        names = ("id", "kind", "state", "done", "total")
-        return {name: getattr(self, name) for name in names} | {**self.given, **self.result}
-
-
 class Jobs:
     """For any thread."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, storage: JobStorage) -> None:
+        self._storage = storage
         self._threads = ThreadPoolExecutor(WORKERS, "job")
-        self._stopping = False
+        self._stopping = threading.Event()
 
     def stop(self) -> None:
         """Jobs under way end where they are, and are told as failed."""
-        self._stopping = True
+        self._stopping.set()
         self._threads.shutdown()
 
     def make(
@@ -81,58 +56,40 @@ class Jobs:
     ) -> str:
         """The id of a new job. Raises Refused where there are too many."""
         id, now = secrets.token_urlsafe(24), time.time()
-        with self._database.writing() as to:
-            to.execute("DELETE FROM job WHERE changed < ?", (now - KEPT,))
-            count = to.execute("SELECT count(*) FROM job WHERE tenant = ?", (caller.tenant,))
-            if count.fetchone()[0] >= MOST:
-                raise Refused(429, "busy", "there are too many jobs; delete some", 60)
-            row = id, caller.tenant, kind, json.dumps(given), state, 0, None, "{}", None, now
-            to.execute("INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        job = Job(id, kind, given, state, 0, None, {}, False, now)
+        if not self._storage.make(job, caller.tenant, now - KEPT, MOST):
+            raise Refused(429, "busy", "there are too many jobs; delete some", 60)
         return id
 
     def get(self, id: str, caller: Caller | None) -> Job:
         """caller: None: who knows the id may. Raises Refused for one that is not there, or another
         tenant's."""
-        query = (
-            "SELECT id, kind, given, state, done, total, told, made IS NOT NULL, changed FROM job "
-            "WHERE id = ? AND (? IS NULL OR tenant = ?)"
-        )
-        tenant = caller.tenant if caller is not None else None
-        rows = self._database.rows(query, id, tenant, tenant)
-        if not rows:
+        job = self._storage.get(id, caller.tenant if caller is not None else None)
+        if job is None:
             raise unknown("there is no such job")
-        id, kind, given, state, done, total, result, has_file, changed = rows[0]
-        if state in ("waiting", "working") and time.time() - changed > SILENT:
-            state, result = "failed", json.dumps({"error": "the server that did it was stopped"})
-        return Job(
-            id,
-            kind,
-            json.loads(given),
-            state,
-            done,
-            total,
-            json.loads(result),
-            bool(has_file),
-            changed,
-        )
+        if job.state in ("waiting", "working") and time.time() - job.changed > SILENT:
+            error = {"error": "the server that did it was stopped"}
+            return replace(job, state="failed", result=error)
+        return job
 
     def file(self, id: str, caller: Caller | None) -> bytes:
         """What it has made. Raises Refused where it has made no file, or not yet."""
         job = self.get(id, caller)
         if not job.has_file:
             raise Refused(409, "no_file", "this job has no file, or not yet")
-        ((made,),) = self._database.rows("SELECT made FROM job WHERE id = ?", id)
-        return bytes(made)
+        made = self._storage.file(id)
+        if made is None:
+            raise unknown("there is no such job")  # any more
+        return made
 
     def delete(self, id: str, caller: Caller) -> None:
-        """What it has done stays done."""
-        self.get(id, caller)
-        self._database.write("DELETE FROM job WHERE id = ?", id)
+        """What it has done stays done. Raises Refused as `get` does."""
+        if not self._storage.delete(id, caller.tenant):
+            raise unknown("there is no such job")
 
     def take(self, id: str) -> bool:
         """Whether a job that waited for its file is the caller's to start now; it is once."""
-        taken = "UPDATE job SET state = 'waiting' WHERE id = ? AND state = 'awaiting'"
-        return bool(self._database.write(taken, id))
+        return self._storage.claim(id)
 
     def start(self, id: str, content: bytes, name: str, work: Work) -> None:
         """Does it in a thread. `content`: a file for it, under a name that has nothing but the end
@@ -144,7 +101,8 @@ class Jobs:
             raise Refused(503, "stopping", "the server is stopping", 5) from error
 
     def _do(self, id: str, content: bytes, name: str, work: Work) -> None:
-        result, made, state = dict[str, Any](), None, "failed"
+        result, made = dict[str, Any](), None
+        state: State = "failed"
         try:
             with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
                 path = Path(folder) / f"{id}{ending(name)}"
@@ -162,20 +120,30 @@ class Jobs:
         except Exception as error:
             log.error("job: %s", type(error).__name__)
             result["error"] = "the server failed; its log says where"
-        self._database.write(
-            "UPDATE job SET state = ?, told = ?, made = ?, changed = ? WHERE id = ?",
-            state,
-            json.dumps(result),
-            made,
-            time.time(),
-            id,
-        )
+        self._finish(id, state, result, made)
+
+    def _finish(self, id: str, state: State, result: Mapping[str, Any], made: bytes | None) -> None:
+        """A storage that is away is waited for a while: what took hours is not thrown away."""
+        for seconds in (*PATIENCE, None):
+            try:
+                return self._storage.finish(id, state, result, made, time.time())
+            except ServerError as error:
+                log.error("job: %s", error)
+                if seconds is None or self._stopping.wait(seconds):
+                    return
 
     def _advance(self, id: str, done: int, total: int | None) -> None:
         """Raises _Stopped where the server ends, or somebody has deleted the job."""
-        set_ = "UPDATE job SET state = 'working', done = ?, total = ?, changed = ? WHERE id = ?"
-        if self._stopping or not self._database.write(set_, done, total, time.time(), id):
+        if self._stopping.is_set() or not self._noted(id, done, total):
             raise _Stopped
+
+    def _noted(self, id: str, done: int, total: int | None) -> bool:
+        """Whether the job is still there. No job fails for want of a note."""
+        try:
+            return self._storage.advance(id, done, total, time.time())
+        except ServerError as error:
+            log.error("job: %s", error)
+            return True
 
 
 class _Often:

@@ -19,13 +19,14 @@ from tmnmt.serve import memories as memories_
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.events import of_job, sent
 from tmnmt.serve.fields import Field, read
-from tmnmt.serve.jobs import Advance, Job, Work
+from tmnmt.serve.jobs import Advance, Work
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.routes import Route
 from tmnmt.serve.service import InTurn, Model, Service
-from tmnmt.serve.terms import Dictionary, Glossary, entries_of
+from tmnmt.serve.storage.records import Dictionary, Glossary, Job
+from tmnmt.serve.terms import entries_of
 
 MOST_NAME = 200  # characters of a name that is told
 SAVED = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
@@ -154,9 +155,8 @@ async def document_through(service: Service, asked: Asked) -> Any:
     named = [_names(fields[one]) for one in ("memories", "terms")]
     hard = fields["terms_mode"] == "hard"
     given = service.given(model, asked.caller, named[0], None, named[1], hard)
-    return await _through(
-        service, asked, fields, model, service.in_turn(model, asked.caller, given)
-    )
+    in_turn = await service.in_turn(model, asked.caller, given)
+    return await _through(service, asked, fields, model, in_turn)
 
 
 async def document_in_session(service: Service, asked: Asked) -> Any:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
+from tmnmt.errors import ServerError
+from tmnmt.serve.refused import Refused
 from tmnmt.serve.service import Service
 
 
-def exposed(service: Service) -> str:
-    """All counters; none has a text, a key or a path of a request."""
-    return "\n".join([*_lines(service), ""])
+async def exposed(service: Service) -> str:
+    """All counters; none has a text, a key or a path of a request. Sessions are left out while they
+    cannot be counted."""
+    sessions = None
+    with suppress(ServerError, Refused):
+        sessions = await service.written(service.sessions.__len__)
+    return "\n".join([*_lines(service, sessions), ""])
 
 
-def _lines(service: Service) -> Iterator[str]:
+def _lines(service: Service, sessions: int | None) -> Iterator[str]:
     yield from _head("uptime_seconds", "gauge", "Seconds since the start.")
     yield f"tmnmt_uptime_seconds {time.time() - service.started:.3f}"
-    yield from _head("sessions", "gauge", "Sessions that are open.")
-    yield f"tmnmt_sessions {len(service.sessions)}"
+    if sessions is not None:
+        yield from _head("sessions", "gauge", "Sessions that are open.")
+        yield f"tmnmt_sessions {sessions}"
     yield from _head("requests_total", "counter", "Requests by route and status.")
     for key, number in sorted(service.counts.items()):
         if key[0] == "requests":

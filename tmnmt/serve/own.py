@@ -348,7 +348,7 @@ def _session(one: Open, confirmed: int) -> dict[str, Any]:
 async def session(service: Service, asked: Asked) -> Any:
     """What a session reads and writes, and how much was confirmed in it."""
     one = await service.session(asked.path["session"], asked.caller)
-    return _session(one, await service.written(lambda: service.sessions.count(one.id)))
+    return _session(one, await service.written(lambda: service.sessions.count(one)))
 
 
 async def in_session(service: Service, asked: Asked) -> Any:
@@ -441,7 +441,7 @@ async def confirm(service: Service, asked: Asked) -> Any:
     def confirmed() -> int:
         feedback = {name: fields[name] for name in ("suggested", "keys")}
         service.sessions.confirm(one, source, target, feedback)
-        return service.sessions.count(one.id)
+        return service.sessions.count(one)
 
     count = await service.written(confirmed)
     service.counts["confirmed",] += 1
@@ -468,7 +468,7 @@ async def undo(service: Service, asked: Asked) -> Any:
     one = await _open_to_write(service, asked)
 
     def undone() -> tuple[Done, int]:
-        return service.sessions.undo(one), service.sessions.count(one.id)
+        return service.sessions.undo(one), service.sessions.count(one)
 
     taken, count = await service.written(undone)
     return _session(one, count) | {"undone": {"src": taken.src, "tgt": taken.tgt}}
@@ -477,7 +477,7 @@ async def undo(service: Service, asked: Asked) -> Any:
 async def confirmed(service: Service, asked: Asked) -> Any:
     """All pairs that were confirmed in a session, in order."""
     one = await service.session(asked.path["session"], asked.caller)
-    done = await service.written(lambda: service.sessions.done(one.id))
+    done = await service.written(lambda: service.sessions.done(one))
     return {"pairs": [{"src": each.src, "tgt": each.tgt} for each in done]}
 
 
@@ -512,7 +512,7 @@ async def ready(service: Service, asked: Asked) -> Any:
 
 async def metrics(service: Service, asked: Asked) -> Any:
     """Counters for Prometheus."""
-    return PlainTextResponse(exposed(service), media_type="text/plain; version=0.0.4")
+    return PlainTextResponse(await exposed(service), media_type="text/plain; version=0.0.4")
 
 
 def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:

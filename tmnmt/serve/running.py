@@ -19,7 +19,6 @@ from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
-from tmnmt.serve.database import Database, usual_place
 from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory, opened
@@ -27,6 +26,8 @@ from tmnmt.serve.protocol import Protocol
 from tmnmt.serve.queue import Queue
 from tmnmt.serve.refused import Refused
 from tmnmt.serve.service import Limits, Model, Service
+from tmnmt.serve.storage.opened import opened as storage_opened
+from tmnmt.serve.storage.opened import place_of
 from tmnmt.serve.terms import opened as terms_opened
 
 _WAITING = 512  # connections that the system keeps until they are taken
@@ -62,13 +63,14 @@ def service_of(
     threads: int | None = None,
     progress: ReadProgress | None = None,
     terms: Sequence[str] = (),
-    sessions: Path | None = None,
+    sessions: str | None = None,
 ) -> Service:
-    """Everything loaded. `sessions`: the file of what outlives the process. Raises what
-    `Translator.load`, `memories.opened`, `terms.opened` and `Database` raise, and UsageError for
-    keys that do not go with the memories."""
+    """Everything loaded. `sessions`: the file or Redis of what outlives the process. Raises what
+    `Translator.load`, `memories.opened`, `terms.opened`, `place_of` and `storage.opened` raise, and
+    UsageError for keys that do not go with the memories."""
     from tmnmt.models.folder import languages_in
 
+    place = place_of(sessions)
     pairs = list(dict.fromkeys(languages_in(model) for model in models))
     memories = opened(read, written, pairs, progress)
     lists = terms_opened(terms, pairs)
@@ -81,7 +83,7 @@ def service_of(
     for number, name in enumerate(names):
         if name in names[:number]:
             raise UsageError(f"two models are called {name}: rename one of the folders")
-    return Service(served, memories, Database(sessions or usual_place()), keys, limits, lists)
+    return Service(served, memories, storage_opened(place), keys, limits, lists)
 
 
 def _model(folder: Path, memories: Sequence[Memory], limits: Limits, threads: int | None) -> Model:

@@ -21,7 +21,6 @@ from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.segments import Match, Segment, Translation
-from tmnmt.serve.database import Database
 from tmnmt.serve.jobs import Jobs
 from tmnmt.serve.keys import ANYBODY, Caller, Keys
 from tmnmt.serve.languages import Language, language, nearest
@@ -30,6 +29,7 @@ from tmnmt.serve.memories import Memories, Memory, added, matches_of
 from tmnmt.serve.queue import Job, Queue
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.sessions import Given, Open, Sessions
+from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
 
 SEARCHERS = 4  # threads that look up
@@ -126,7 +126,7 @@ class Service:
         self,
         models: Sequence[Model],
         memories: Sequence[Memory],
-        database: Database,
+        storage: Storage,
         keys: Keys | None = None,
         limits: Limits = Limits(),
         terms: Sequence[Served] = (),
@@ -136,10 +136,10 @@ class Service:
         self.counts: Counter[tuple[str, ...]] = Counter()
         self.started = time.time()
         self.ready = False
-        self.database = database
-        self.sessions = Sessions(database, limits.sessions)
-        self.terms = TermLists(terms, database)
-        self.jobs = Jobs(database)
+        self.storage = storage
+        self.sessions = Sessions(storage.sessions, limits.sessions)
+        self.terms = TermLists(terms, storage.glossaries)
+        self.jobs = Jobs(storage.jobs)
         self._views: dict[object, tuple[Translator, Session]] = {}
         self._lock = threading.Lock()
         self._search = _Pool("search", SEARCHERS, MOST_SEARCHES)
@@ -167,7 +167,7 @@ class Service:
             model.queue.stop()
         self._search.stop()
         self._write.stop()
-        self.database.close()
+        self.storage.close()
 
     def caller(self, key: str) -> Caller:
         """Who a key is of. Raises Refused."""
@@ -216,7 +216,7 @@ class Service:
             request.options,
         )
         return Answer(
-            model, await self._translated(model, self._view(model, caller, given)[1], request)
+            model, await self._translated(model, await self._idle(model, caller, given), request)
         )
 
     async def in_session(self, one: Open, request: Request) -> tuple[Translated, ...]:
@@ -265,10 +265,10 @@ class Service:
         self.counts["completions",] += 1
         return await self._answered(model.queue.call(work))
 
-    def in_turn(self, model: Model, caller: Caller, given: Given) -> InTurn:
+    async def in_turn(self, model: Model, caller: Caller, given: Given) -> InTurn:
         """What translates the segments of a long document for a thread of its own, some at a time,
         after all that somebody waits for."""
-        return self._in_turn(model, self._view(model, caller, given)[1])
+        return self._in_turn(model, await self._idle(model, caller, given))
 
     def in_turn_of(self, one: Open) -> InTurn:
         """The same in a session, with what is confirmed in it by then."""
@@ -336,8 +336,12 @@ class Service:
 
     async def begin(self, model: Model, caller: Caller, given: Given) -> Open:
         """A session of one document. Raises Refused."""
-        view, _ = self._view(model, caller, given)
-        return await self.written(lambda: self.sessions.begin(caller, model, given, Session(view)))
+
+        def begun() -> Open:
+            view, _ = self._view(model, caller, given)
+            return self.sessions.begin(caller, model, given, Session(view))
+
+        return await self.written(begun)
 
     async def session(self, id: str, caller: Caller) -> Open:
         """Raises Refused for a session that is not there, or whose model is not served now."""
@@ -371,6 +375,12 @@ class Service:
         lists = self.terms.names(caller, languages) if terms is None else terms
         mode = "hard" if hard_terms else "soft"
         return Given(tuple(named), to, tuple(lists), mode, dict(options or {}))
+
+    async def _idle(self, model: Model, caller: Caller, given: Given) -> Session:
+        """The session of `_view`; in a thread where it has a glossary, which is read anew."""
+        if self.terms.are_served(given.terms):
+            return self._view(model, caller, given)[1]
+        return await self.written(lambda: self._view(model, caller, given)[1])
 
     def _view(self, model: Model, caller: Caller, given: Given) -> tuple[Translator, Session]:
         """The model with what is given alone, and a session in which nothing is ever confirmed."""

@@ -1,9 +1,8 @@
-"""Sessions by their ids. They are written down in the database; what a process holds of one is a
+"""Sessions by their ids. They are written down in the storage; what a process holds of one is a
 copy that follows what any process has confirmed in it or taken back."""
 
 from __future__ import annotations
 
-import json
 import secrets
 import tempfile
 import threading
@@ -17,10 +16,11 @@ from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import Done, confirmed_now
 from tmnmt.engine.session import Session, deleted_from, written_to
 from tmnmt.index.cached import same_place
-from tmnmt.serve.database import Database
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.refused import Refused, unknown
 from tmnmt.serve.reviewed import Reviewed
+from tmnmt.serve.storage.base import SessionStorage
+from tmnmt.serve.storage.records import StoredSession
 
 if TYPE_CHECKING:
     from tmnmt.serve.service import Model
@@ -61,26 +61,21 @@ class Open:
 class Sessions:
     """For any thread; but a copy is used, and follows, in the thread of its model alone."""
 
-    def __init__(self, database: Database, most: int) -> None:
+    def __init__(self, storage: SessionStorage, most: int) -> None:
         """most: sessions of one tenant."""
-        self._database, self._most = database, most
+        self._storage, self._most = storage, most
         self._open: dict[str, Open] = {}
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        ((count,),) = self._database.rows("SELECT count(*) FROM session")
-        return int(count)
+        return self._storage.count()
 
     def begin(self, caller: Caller, model: Model, given: Given, session: Session) -> Open:
         """Raises Refused where there are too many."""
         now, id = time.time(), secrets.token_urlsafe(16)
-        with self._database.writing() as to:
-            to.execute("DELETE FROM session WHERE used < ?", (now - IDLE,))
-            rows = to.execute("SELECT count(*) FROM session WHERE tenant = ?", (caller.tenant,))
-            if rows.fetchone()[0] >= self._most:
-                raise Refused(429, "busy", "there are too many sessions; delete some", 60)
-            row = id, caller.tenant, model.name, json.dumps(asdict(given)), now
-            to.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?)", row)
+        stored = StoredSession(id, caller.tenant, model.name, asdict(given), now)
+        if not self._storage.make(stored, now - IDLE, self._most):
+            raise Refused(429, "busy", "there are too many sessions; delete some", 60)
         return self._hold(Open(id, caller.tenant, model, given, session))
 
     def get(
@@ -88,41 +83,30 @@ class Sessions:
     ) -> Open:
         """made: of the name of a model and what was given, a copy that holds nothing yet. Raises
         Refused for a session that is not there, or another tenant's: which of both is not told."""
-        rows = self._database.rows(
-            "SELECT model, given, used FROM session WHERE id = ? AND tenant = ?", id, caller.tenant
-        )
-        if not rows:
+        stored = self._storage.get(caller.tenant, id)
+        if stored is None or not _is_for(given := _given(stored), caller):
             raise unknown("there is no such session")
-        name, text, used = rows[0]
-        given = _given(text)
-        if not _is_for(given, caller):
-            raise unknown("there is no such session")
-        if time.time() - used > TOUCHED:
-            self._database.write("UPDATE session SET used = ? WHERE id = ?", time.time(), id)
+        if time.time() - stored.used > TOUCHED:
+            self._storage.touch(caller.tenant, id, time.time())
         with self._lock:
             one = self._open.get(id)
         if one is not None:
             return self._hold(one)
-        model, session = made(name, given)
+        model, session = made(stored.model, given)
         return self._hold(Open(id, caller.tenant, model, given, session))
 
     def of(self, caller: Caller) -> list[dict[str, Any]]:
         """Those that a caller may use, the latest first, as a client is told of them."""
-        query = (
-            "SELECT id, model, given, (SELECT count(*) FROM done WHERE session = id) FROM session "
-            "WHERE tenant = ?"
-        )
-        rows = self._database.rows(query, caller.tenant)
-        sessions = [(id, model, _given(text), count) for id, model, text, count in rows]
+        sessions = [(one, _given(one), count) for one, count in self._storage.of(caller.tenant)]
         return [
             {
-                "id": id,
+                "id": stored.id,
                 "name": given.name,
                 "began": int(given.began),
-                "model": model,
+                "model": stored.model,
                 "confirmed": count,
             }
-            for id, model, given, count in sorted(sessions, key=lambda one: -one[2].began)
+            for stored, given, count in sorted(sessions, key=lambda one: -one[1].began)
             if _is_for(given, caller)
         ]
 
@@ -137,9 +121,7 @@ class Sessions:
 
     def end(self, id: str, caller: Caller) -> None:
         """Raises Refused as `get` does."""
-        if not self._database.write(
-            "DELETE FROM session WHERE id = ? AND tenant = ?", id, caller.tenant
-        ):
+        if not self._storage.delete(caller.tenant, id):
             raise unknown("there is no such session")
         with self._lock:
             one = self._open.pop(id, None)
@@ -148,45 +130,32 @@ class Sessions:
 
     def follow(self, one: Open) -> None:
         """The copy has what was done by now. In the thread of its model."""
-        with self._database.reading() as at:
-            last = "SELECT max(number) FROM done WHERE session = ?"
-            before = "SELECT count(*) FROM done WHERE session = ? AND number <= ?"
-            new = "SELECT number, record FROM done WHERE session = ? AND number > ? ORDER BY number"
-            (newest,) = at.execute(last, (one.id,)).fetchone()
-            if (newest or 0) == one.last:
-                return
-            (kept,) = at.execute(before, (one.id, one.last)).fetchone()
-            rows = at.execute(new, (one.id, one.last)).fetchall()
-        one.session.follow(kept, [_done(record) for _, record in rows])
-        one.last = newest or 0
+        since = self._storage.since(one.tenant, one.id, one.last)
+        if since is not None:
+            one.session.follow(since.kept, since.new)
+            one.last = since.last
 
-    def done(self, id: str) -> list[Done]:
+    def done(self, one: Open) -> list[Done]:
         """All that was confirmed in a session, in order."""
-        query = "SELECT record FROM done WHERE session = ? ORDER BY number"
-        return [_done(record) for (record,) in self._database.rows(query, id)]
+        return self._storage.pairs(one.tenant, one.id)
 
-    def count(self, id: str) -> int:
+    def count(self, one: Open) -> int:
         """How many pairs were confirmed in it."""
-        ((count,),) = self._database.rows("SELECT count(*) FROM done WHERE session = ?", id)
-        return int(count)
+        return self._storage.confirmed(one.tenant, one.id)
 
-    def reviewed(self, id: str) -> list[Reviewed]:
+    def reviewed(self, one: Open) -> list[Reviewed]:
         """What was told of the pairs that were confirmed in a session, in order."""
-        query = (
-            "SELECT done.record, review.record FROM done JOIN review USING (number) "
-            "WHERE session = ? ORDER BY number"
-        )
-        rows = self._database.rows(query, id)
-        return [Reviewed.of(_done(record), json.loads(feedback)) for record, feedback in rows]
+        reviews = self._storage.reviews(one.tenant, one.id)
+        return [Reviewed.of(pair, feedback) for pair, feedback in reviews]
 
     def confirm(
         self, one: Open, source: Text, target: Text, feedback: Mapping[str, Any] | None = None
     ) -> None:
-        """A pair of `confirmable` is confirmed: on disk, in the memory that is written to, too.
+        """A pair of `confirmable` is confirmed: kept, in the memory that is written to, too.
         `feedback`: what the review is to know of it. No model is asked, and none waited for. Raises
         Refused where the session takes no more, or is gone, and LockedError where another process
         writes to the memory; then it is not."""
-        if self.count(one.id) >= MOST_CONFIRMED:
+        if self.count(one) >= MOST_CONFIRMED:
             raise Refused(
                 409, "full", f"a session holds {MOST_CONFIRMED:,} confirmed pairs; begin another"
             )
@@ -195,18 +164,12 @@ class Sessions:
             if translator.writable is not None:
                 entry = written_to(translator.writable, entry)
             entry = entry if entry.id else _of_session(entry)
-        record = json.dumps(entry.record(), ensure_ascii=False)
-        insert = "INSERT INTO done (session, record) SELECT id, ? FROM session WHERE id = ?"
-        with self._database.writing() as to:
-            added = to.execute(insert, (record, one.id))
-            if not added.rowcount:
-                raise unknown("there is no such session")
-            review = added.lastrowid, json.dumps(feedback or {}, ensure_ascii=False)
-            to.execute("INSERT INTO review VALUES (?, ?)", review)
+        if not self._storage.append(one.tenant, one.id, entry, feedback or {}):
+            raise unknown("there is no such session")
 
     def saved(self, one: Open) -> bytes:
         """The session as a file of `Session.save`; of a copy of its own, so for any thread."""
-        copy, done = Session(one.session.translator), self.done(one.id)
+        copy, done = Session(one.session.translator), self.done(one)
         copy.follow(0, done)
         with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
             copy.save(path := Path(folder) / "session")
@@ -215,22 +178,19 @@ class Sessions:
     def undo(self, one: Open) -> Done:
         """Takes the pair that was confirmed last back, out of the memory, too. Raises Refused where
         nothing was confirmed."""
-        query = "SELECT number, record FROM done WHERE session = ? ORDER BY number DESC LIMIT 1"
-        with self._database.writing() as to:  # of two who undo at once each takes one back
-            rows = to.execute(query, (one.id,)).fetchall()
-            if not rows:
+        # of two who undo at once each takes one back
+        with self._storage.undoing(one.tenant, one.id) as entry:
+            if entry is None:
                 raise Refused(409, "nothing_confirmed", "nothing was confirmed in this session")
-            number, record = rows[0]
-            entry, writable = _done(record), one.session.translator.writable
+            writable = one.session.translator.writable
             if entry.id > 0 and writable is not None and same_place(writable.place, entry.memory):
                 deleted_from(writable, entry)  # killed now, the next undo takes it back once more
-            to.execute("DELETE FROM done WHERE number = ?", (number,))
         return entry
 
 
-def _given(text: str) -> Given:
-    stored = json.loads(text)
-    return Given(**stored | {key: tuple(stored[key]) for key in ("memories", "terms")})
+def _given(stored: StoredSession) -> Given:
+    lists = {key: tuple(stored.given[key]) for key in ("memories", "terms")}
+    return Given(**{**stored.given, **lists})
 
 
 def _is_for(given: Given, caller: Caller) -> bool:
@@ -240,7 +200,3 @@ def _is_for(given: Given, caller: Caller) -> bool:
 def _of_session(entry: Done) -> Done:
     """A pair that no memory keeps: the session's own memory gives it a number there."""
     return replace(entry, id=-1)
-
-
-def _done(record: str) -> Done:
-    return Done.of(json.loads(record))

@@ -1,5 +1,5 @@
 """Lists of terms by the names under which they are served, and the glossaries that clients make,
-which are kept in the database, each of one tenant."""
+which are kept in the storage, each of one tenant."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pathlib import Path
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import FormatError, UsageError
-from tmnmt.serve.database import Database
 from tmnmt.serve.keys import NAME, NAMES, Caller
 from tmnmt.serve.languages import Language, distance, language
 from tmnmt.serve.refused import Refused, unknown, wrong
+from tmnmt.serve.storage.base import GlossaryStorage
+from tmnmt.serve.storage.records import Dictionary, Entries, Glossary
 from tmnmt.terms.find import Finder
 from tmnmt.terms.read import read_terms
 from tmnmt.terms.term import Term, form, merged
 
 Pair = tuple[Language, Language]
-Entries = tuple[tuple[str, str], ...]  # a source term and its target each
 MADE = 32  # lists made ready for a model that are kept
 MOST_GLOSSARIES = 1_000  # of one tenant
 MOST_ENTRIES = 50_000  # of one dictionary
@@ -39,29 +39,6 @@ class Served:
 
     def of(self, pair: Pair) -> Sequence[Term] | None:
         return next((terms for own, terms in self.terms.items() if _serves(own, pair)), None)
-
-
-@dataclass(frozen=True)
-class Dictionary:
-    """The entries of a glossary for one pair of languages, by their codes."""
-
-    source: str
-    target: str
-    entries: Entries
-
-    @property
-    def languages(self) -> Pair:
-        return language(self.source), language(self.target)
-
-
-@dataclass(frozen=True)
-class Glossary:
-    """What a client has made. `made`: a time of ISO 8601."""
-
-    id: str
-    name: str
-    made: str
-    dictionaries: tuple[Dictionary, ...]
 
 
 def opened(given: Iterable[str], pairs: Sequence[tuple[str, str]]) -> list[Served]:
@@ -101,9 +78,9 @@ def _serves(own: Pair, asked: Pair) -> bool:
 class TermLists:
     """All of them, and for every model those made ready that were used last."""
 
-    def __init__(self, served: Sequence[Served], database: Database) -> None:
+    def __init__(self, served: Sequence[Served], storage: GlossaryStorage) -> None:
         self._served = {one.name: one for one in served}
-        self._database = database
+        self._storage = storage
         self._made: dict[object, TermList] = {}
         self._lock = threading.Lock()
 
@@ -114,6 +91,10 @@ class TermLists:
             for name, one in self._served.items()
             if caller.has(name) and (pair is None or one.of(pair) is not None)
         ]
+
+    def are_served(self, names: Iterable[str]) -> bool:
+        """Whether none of them is of a glossary, which the storage would be asked for."""
+        return all(name in self._served for name in names)
 
     def listed(self, caller: Caller) -> list[tuple[str, Pair, int]]:
         """Name, languages, and how many terms, of every list that the caller sees."""
@@ -160,31 +141,14 @@ class TermLists:
 
     def glossaries(self, caller: Caller) -> list[Glossary]:
         """Those of the caller's tenant, in the order in which they were made."""
-        return self._glossaries("tenant = ? ORDER BY made, id", caller.tenant)
+        return self._storage.of(caller.tenant)
 
     def get(self, id: str, caller: Caller) -> Glossary:
         """Raises Refused for one that is not there, or another tenant's."""
-        glossaries = self._glossaries("id = ? AND tenant = ?", id, caller.tenant)
-        if not glossaries:
+        glossary = self._storage.get(caller.tenant, id)
+        if glossary is None:
             raise unknown("there is no such list of terms")
-        return glossaries[0]
-
-    def _glossaries(self, where: str, *values: str) -> list[Glossary]:
-        with self._database.reading() as at:
-            heads = at.execute(f"SELECT id, name, made FROM glossary WHERE {where}", values)
-            query = "SELECT source, target, entries FROM dictionary WHERE glossary = ?"
-            return [
-                Glossary(
-                    id,
-                    name,
-                    made,
-                    tuple(
-                        Dictionary(source, target, tuple(map(tuple, json.loads(entries))))
-                        for source, target, entries in at.execute(query, (id,)).fetchall()
-                    ),
-                )
-                for id, name, made in heads.fetchall()
-            ]
+        return glossary
 
     def make(self, name: str, dictionaries: Sequence[Dictionary], caller: Caller) -> Glossary:
         """Raises Refused where there are too many."""
@@ -194,44 +158,27 @@ class TermLists:
             datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             tuple(dictionaries),
         )
-        with self._database.writing() as to:
-            count = to.execute("SELECT count(*) FROM glossary WHERE tenant = ?", (caller.tenant,))
-            if count.fetchone()[0] >= MOST_GLOSSARIES:
-                raise Refused(429, "busy", "there are too many glossaries; delete some", 60)
-            row = made.id, caller.tenant, name, made.made
-            to.execute("INSERT INTO glossary VALUES (?, ?, ?, ?)", row)
-            to.executemany(
-                "INSERT INTO dictionary VALUES (?, ?, ?, ?)",
-                [
-                    (made.id, one.source, one.target, json.dumps(one.entries))
-                    for one in dictionaries
-                ],
-            )
+        if not self._storage.make(made, caller.tenant, MOST_GLOSSARIES):
+            raise Refused(429, "busy", "there are too many glossaries; delete some", 60)
         return made
 
     def change(
         self, id: str, caller: Caller, name: str | None, put: Sequence[Dictionary] = ()
     ) -> Glossary:
-        """Another name, and dictionaries in the place of those of their languages."""
-        self.get(id, caller)
-        with self._database.writing() as to:
-            if name is not None:
-                to.execute("UPDATE glossary SET name = ? WHERE id = ?", (name, id))
-            to.executemany(
-                "INSERT OR REPLACE INTO dictionary VALUES (?, ?, ?, ?)",
-                [(id, one.source, one.target, json.dumps(one.entries)) for one in put],
-            )
+        """Another name, and dictionaries in the place of those of their languages. Raises Refused
+        as `get` does."""
+        self._storage.change(caller.tenant, id, name, put)
         return self.get(id, caller)
 
     def delete(self, id: str, caller: Caller) -> None:
-        self.get(id, caller)
-        self._database.write("DELETE FROM glossary WHERE id = ?", id)
+        """Raises Refused as `get` does."""
+        if not self._storage.delete(caller.tenant, id):
+            raise unknown("there is no such list of terms")
 
     def delete_dictionary(self, id: str, source: str, target: str, caller: Caller) -> None:
         """Raises Refused where there is no such dictionary."""
         self.get(id, caller)
-        where = "glossary = ? AND source = ? AND target = ?"
-        if not self._database.write(f"DELETE FROM dictionary WHERE {where}", id, source, target):
+        if not self._storage.delete_dictionary(caller.tenant, id, source, target):
             raise unknown("there is no such dictionary")
 
 

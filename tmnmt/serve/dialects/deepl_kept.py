@@ -19,14 +19,15 @@ from tmnmt.segments import Segment
 from tmnmt.serve import files
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.fields import Field, read
-from tmnmt.serve.jobs import KEPT, Advance, Job
+from tmnmt.serve.jobs import KEPT, Advance
 from tmnmt.serve.languages import language
 from tmnmt.serve.managed import MOST_NAME, SAVED
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.routes import Route
 from tmnmt.serve.service import Service
-from tmnmt.serve.terms import Dictionary, Glossary, entries_of
+from tmnmt.serve.storage.records import Dictionary, Glossary, Job
+from tmnmt.serve.terms import entries_of
 
 _DICTIONARY = (
     Field("source_lang", "text", "Code of a language.", needed=True),

@@ -15,7 +15,8 @@ from tmnmt.serve.languages import language
 from tmnmt.serve.managed import MOST_NAME
 from tmnmt.serve.refused import wrong
 from tmnmt.serve.service import Service
-from tmnmt.serve.terms import Dictionary, Glossary, entries_of
+from tmnmt.serve.storage.records import Dictionary, Glossary
+from tmnmt.serve.terms import entries_of
 
 _NAME = (Field("name", "text", "What it is called.", needed=True),)
 _TERMS = (

@@ -1,0 +1,188 @@
+"""What every storage promises, held by a file of SQLite and by a Redis. Two of one place see the
+same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from tmnmt.codes.record import Text
+from tmnmt.engine.confirmed import Done, confirmed_now
+from tmnmt.serve.storage.base import Storage
+from tmnmt.serve.storage.opened import opened, place_of
+from tmnmt.serve.storage.records import Dictionary, Glossary, Job, StoredSession
+
+SESSION = StoredSession("one", "a", "model", {"memories": ["law"], "options": {"beam": 2}}, 100.25)
+JOB = Job("job-1", "import", {"file": "é.tmx"}, "awaiting", 0, None, {}, False, 100.0)
+TERMS = Dictionary("en", "fr", (("State", "État"), ("permit", "permis")))
+GLOSSARY = Glossary("8f-2", "mine: é", "2026-01-01T00:00:00.000001Z", (TERMS,))
+Two = tuple[Storage, Storage]
+
+
+@pytest.fixture
+def two(states: str) -> Iterator[Two]:
+    with closing(opened(place_of(states))) as one, closing(opened(place_of(states))) as other:
+        yield one, other
+
+
+def pair(number: int) -> Done:
+    return confirmed_now(Text(f"Source {number}."), Text(f"Cible « {number} »."))
+
+
+def test_sessions_are_made_listed_and_deleted(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    assert one.make(SESSION, 0.0, 2) and other.make(replace(SESSION, id="two"), 0.0, 2)
+    assert not one.make(replace(SESSION, id="three"), 0.0, 2)
+    assert one.make(replace(SESSION, id="three", tenant="b"), 0.0, 2)
+    assert other.get("a", "one") == SESSION and other.get("b", "one") is None
+    assert other.get("a", "three") is None and other.get("a", "x:y") is None
+    assert other.get("a", "") is None and other.count() == 3
+    assert [session.id for session, _ in one.of("a")] == ["one", "two"]
+    assert not other.delete("b", "one") and not other.delete("a", "") and one.count() == 3
+    assert other.delete("a", "one") and not one.delete("a", "one")
+    assert one.get("a", "one") is None and one.count() == 2
+
+
+def test_sessions_that_nobody_used_go_with_their_pairs_whosever_they_are(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    for id, tenant in (("old", "a"), ("older", "b"), ("used", "a")):
+        assert one.make(replace(SESSION, id=id, tenant=tenant), 0.0, 9)
+        assert one.append(tenant, id, pair(1), {})
+    other.touch("a", "used", 200.5)
+    other.touch("b", "old", 300.0)  # there is no such session
+    assert one.make(replace(SESSION, id="new", used=300.0), 200.0, 2)
+    assert [(session.id, session.used) for session, _ in other.of("a")] == [
+        ("new", 300.0),
+        ("used", 200.5),
+    ]
+    assert other.of("b") == [] and other.count() == 2
+    assert other.pairs("b", "older") == [] == other.pairs("a", "old")
+    assert len(other.pairs("a", "used")) == 1
+
+
+def test_pairs_are_seen_by_the_other_and_taken_back(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    one.make(SESSION, 0.0, 9)
+    pairs = [pair(number) for number in range(4)]
+    assert one.since("a", "one", 0) is None
+    assert one.append("a", "one", pairs[0], {"suggested": "Où ?", "keys": 3})
+    assert other.append("a", "one", pairs[1], {})
+    assert not other.append("b", "one", pairs[2], {}) and not one.append("a", "no", pairs[2], {})
+    first = one.since("a", "one", 0)
+    assert first is not None and (first.kept, list(first.new)) == (0, pairs[:2])
+    assert other.since("a", "one", first.last) is None
+    assert other.reviews("a", "one") == [
+        (pairs[0], {"suggested": "Où ?", "keys": 3}),
+        (pairs[1], {}),
+    ]
+    assert [(session.id, count) for session, count in other.of("a")] == [("one", 2)]
+    with other.undoing("b", "one") as nothing:
+        assert nothing is None
+    with other.undoing("a", "one") as last:
+        assert last == pairs[1]
+    assert one.append("a", "one", pairs[2], {}) and one.append("a", "one", pairs[3], {})
+    second = other.since("a", "one", first.last)
+    assert second is not None and (second.kept, list(second.new)) == (1, pairs[2:])
+    assert second.last > first.last and one.confirmed("a", "one") == 3
+    for expected in (pairs[3], pairs[2], pairs[0], None):
+        with one.undoing("a", "one") as last:
+            assert last == expected
+    third = other.since("a", "one", second.last)
+    assert third is not None and (third.kept, list(third.new), third.last) == (0, [], 0)
+    assert one.confirmed("b", "one") == 0 == len(one.pairs("a", "one"))
+
+
+def test_a_pair_stays_where_it_could_not_be_taken_back(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    one.make(SESSION, 0.0, 9)
+    one.append("a", "one", pair(1), {})
+    with pytest.raises(KeyError), one.undoing("a", "one"):
+        raise KeyError
+    with other.undoing("a", "one") as last:
+        assert last is not None
+    assert one.confirmed("a", "one") == 0
+
+
+def test_who_confirms_or_takes_back_waits_for_who_takes_back(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    one.make(SESSION, 0.0, 9)
+    first, second = pair(1), pair(2)
+    one.append("a", "one", first, {})
+    confirms = threading.Thread(target=lambda: other.append("a", "one", second, {}))
+    with one.undoing("a", "one") as last:
+        assert last == first
+        confirms.start()
+        confirms.join(0.3)
+        assert confirms.is_alive() and one.confirmed("a", "one") == 1
+    confirms.join(30)
+    assert other.pairs("a", "one") == [second]
+
+
+def test_many_who_take_back_and_confirm_at_once_lose_nothing(two: Two) -> None:
+    two[0].sessions.make(SESSION, 0.0, 9)
+    undone = list[Done]()
+
+    def work(storage: Storage, thread: int) -> None:
+        for number in range(10):
+            assert storage.sessions.append("a", "one", pair(10 * thread + number), {})
+            if number % 2:
+                with storage.sessions.undoing("a", "one") as last:
+                    assert last is not None
+                    undone.append(last)
+
+    threads = [threading.Thread(target=work, args=(two[n % 2], n)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    left = two[0].sessions.pairs("a", "one")
+    assert len(undone) == len(left) == 20
+    assert {one.src for one in [*undone, *left]} == {f"Source {n}." for n in range(40)}
+
+
+def test_jobs_are_made_followed_and_forgotten(two: Two) -> None:
+    one, other = (storage.jobs for storage in two)
+    assert one.make(JOB, "a", 0.0, 1) and not one.make(replace(JOB, id="2"), "a", 0.0, 1)
+    assert other.get(JOB.id, "a") == JOB == other.get(JOB.id, None)
+    assert other.get(JOB.id, "b") is None and other.get("no:such", None) is None
+    assert [other.claim(JOB.id), one.claim(JOB.id), one.claim("none")] == [True, False, False]
+    assert one.advance(JOB.id, 5, 10, 200.5) and one.file(JOB.id) is None
+    at_work = replace(JOB, state="working", done=5, total=10, changed=200.5)
+    assert other.get(JOB.id, "a") == at_work
+    made = bytes(range(256))
+    one.finish(JOB.id, "done", {"added": 1, "file": "é"}, made, 300.0)
+    assert other.file(JOB.id) == made
+    ended = replace(
+        at_work, state="done", result={"added": 1, "file": "é"}, has_file=True, changed=300.0
+    )
+    assert other.get(JOB.id, "a") == ended
+    assert one.make(replace(JOB, id="other", changed=400.0), "b", 0.0, 1)
+    assert not one.delete(JOB.id, "b") and one.delete(JOB.id, "a") and not one.delete(JOB.id, "a")
+    assert one.file(JOB.id) is None and not one.advance(JOB.id, 1, None, 1.0)
+    one.finish(JOB.id, "done", {}, made, 1.0)
+    assert one.get(JOB.id, None) is None is one.file(JOB.id)
+    assert one.make(replace(JOB, changed=600.0), "b", 500.0, 1) and one.get("other", None) is None
+
+
+def test_glossaries_are_made_changed_and_deleted(two: Two) -> None:
+    one, other = (storage.glossaries for storage in two)
+    empty = replace(GLOSSARY, id="0", made="2026-01-02T00:00:00.000000Z", dictionaries=())
+    assert one.make(empty, "a", 2) and one.make(GLOSSARY, "a", 2)
+    assert not one.make(replace(GLOSSARY, id="3"), "a", 2)
+    assert other.of("a") == [GLOSSARY, empty] and other.of("b") == []
+    assert other.get("a", GLOSSARY.id) == GLOSSARY and other.get("b", GLOSSARY.id) is None
+    german = Dictionary("en", "de", (("State", "Staat"),))
+    new = replace(TERMS, entries=(("State", "état"),))
+    assert other.change("a", GLOSSARY.id, "new", [german, new])
+    assert one.change("a", GLOSSARY.id, None, []) and not one.change("b", GLOSSARY.id, "x", [new])
+    changed = replace(GLOSSARY, name="new", dictionaries=(german, new))
+    assert one.get("a", GLOSSARY.id) == changed and not one.change("a", "no:such", "x", [])
+    assert one.delete_dictionary("a", GLOSSARY.id, "en", "de")
+    assert not one.delete_dictionary("a", GLOSSARY.id, "en", "de")
+    assert not one.delete_dictionary("b", GLOSSARY.id, "en", "fr")
+    assert not one.delete("b", GLOSSARY.id) and one.delete("a", GLOSSARY.id)
+    assert not one.delete("a", GLOSSARY.id) and other.of("a") == [empty]

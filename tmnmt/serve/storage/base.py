@@ -1,0 +1,120 @@
+"""What any storage promises. A change is whole or not made at all, and it is kept once the call
+returns: on disk, or where a Redis keeps it. Every process that opens the same place sees it from
+then on. What belongs to a tenant is not there for another one.
+
+All of it is for any thread, and raises ServerError where the storage cannot be read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from tmnmt.engine.confirmed import Done
+from tmnmt.serve.storage.records import Dictionary, Glossary, Job, Since, State, StoredSession
+
+BUSY = 20.0  # seconds that a change waits for those of other processes
+
+
+class SessionStorage(Protocol):
+    """Sessions, and the pairs that were confirmed in them, each with a number. Numbers grow."""
+
+    def make(self, session: StoredSession, unused_since: float, most: int) -> bool:
+        """Forgets what nobody has used since that time, whoever's it is. False: the tenant has
+        `most` sessions already."""
+
+    def get(self, tenant: str, id: str) -> StoredSession | None: ...
+
+    def of(self, tenant: str) -> list[tuple[StoredSession, int]]:
+        """All of a tenant, each with the number of its confirmed pairs."""
+
+    def count(self) -> int:
+        """Of all tenants."""
+
+    def touch(self, tenant: str, id: str, now: float) -> None:
+        """Somebody has used it."""
+
+    def delete(self, tenant: str, id: str) -> bool:
+        """False: there is no such session."""
+
+    def append(self, tenant: str, id: str, pair: Done, feedback: Mapping[str, Any]) -> bool:
+        """A pair is confirmed, with what the review is to know of it. False: there is no such
+        session."""
+
+    def confirmed(self, tenant: str, id: str) -> int:
+        """How many pairs."""
+
+    def pairs(self, tenant: str, id: str) -> list[Done]:
+        """All of them in order."""
+
+    def since(self, tenant: str, id: str, number: int) -> Since | None:
+        """What was done after the pair of this number. None: nothing was."""
+
+    def reviews(self, tenant: str, id: str) -> list[tuple[Done, Mapping[str, Any]]]:
+        """All pairs in order, each with the feedback it came with."""
+
+    def undoing(self, tenant: str, id: str) -> AbstractContextManager[Done | None]:
+        """The pair that was confirmed last, None where there is none; it is taken out when the
+        block ends well. Meanwhile nobody confirms in this session or takes another pair back; who
+        wants to waits."""
+
+
+class JobStorage(Protocol):
+    def make(self, job: Job, tenant: str, unchanged_since: float, most: int) -> bool:
+        """Forgets those that have not changed since that time, whoever's they are. False: the
+        tenant has `most` jobs already."""
+
+    def get(self, id: str, tenant: str | None) -> Job | None:
+        """tenant: None: any."""
+
+    def file(self, id: str) -> bytes | None:
+        """What it has made."""
+
+    def delete(self, id: str, tenant: str) -> bool:
+        """False: there is no such job."""
+
+    def claim(self, id: str) -> bool:
+        """Whether the job awaited its file; it does no more. True once."""
+
+    def advance(self, id: str, done: int, total: int | None, now: float) -> bool:
+        """It is at work, and so far. False: there is no such job any more."""
+
+    def finish(
+        self, id: str, state: State, result: Mapping[str, Any], made: bytes | None, now: float
+    ) -> None:
+        """It has ended; `made`: its file. Of a job that was deleted nothing is kept."""
+
+
+class GlossaryStorage(Protocol):
+    def make(self, glossary: Glossary, tenant: str, most: int) -> bool:
+        """False: the tenant has `most` glossaries already."""
+
+    def of(self, tenant: str) -> list[Glossary]:
+        """In the order in which they were made."""
+
+    def get(self, tenant: str, id: str) -> Glossary | None: ...
+
+    def change(self, tenant: str, id: str, name: str | None, put: Sequence[Dictionary]) -> bool:
+        """Another name, None: the same; and dictionaries in the place of those of their languages.
+        False: there is no such glossary."""
+
+    def delete(self, tenant: str, id: str) -> bool:
+        """False: there is no such glossary."""
+
+    def delete_dictionary(self, tenant: str, id: str, source: str, target: str) -> bool:
+        """False: there is no such dictionary."""
+
+
+class Storage(Protocol):
+    """All that is kept at one place."""
+
+    @property
+    def sessions(self) -> SessionStorage: ...
+
+    @property
+    def jobs(self) -> JobStorage: ...
+
+    @property
+    def glossaries(self) -> GlossaryStorage: ...
+
+    def close(self) -> None: ...

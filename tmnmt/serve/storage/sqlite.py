@@ -1,0 +1,392 @@
+"""The usual storage: one file of SQLite, for the processes of one machine. All SQL stands here.
+
+A change that was made is on disk: the log is written ahead (WAL) and synced at every commit.
+Readers never wait for a writer, and writers of several processes come one after another."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tmnmt.durable import make_folder
+from tmnmt.engine.confirmed import Done
+from tmnmt.errors import DataError, ServerError
+from tmnmt.serve.storage.base import BUSY
+from tmnmt.serve.storage.records import Dictionary, Glossary, Job, Since, State, StoredSession
+
+FORMAT = 2  # 2: reviews
+NAME = b"tmns"  # application_id: a file of another program is not taken
+_TABLES = """
+CREATE TABLE session (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    model TEXT NOT NULL,
+    given TEXT NOT NULL,     -- JSON: what it reads and writes
+    used REAL NOT NULL       -- seconds since 1970, to an hour
+) WITHOUT ROWID;
+CREATE TABLE done (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    session TEXT NOT NULL REFERENCES session(id) ON DELETE CASCADE,
+    record TEXT NOT NULL     -- JSON: a pair as a saved session holds it
+);
+CREATE INDEX done_of_session ON done (session, number);
+CREATE TABLE review (
+    number INTEGER PRIMARY KEY REFERENCES done(number) ON DELETE CASCADE,
+    record TEXT NOT NULL     -- JSON: what had been suggested, and keystrokes
+);
+CREATE TABLE job (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    given TEXT NOT NULL,     -- JSON: what it is about
+    state TEXT NOT NULL,
+    done INTEGER NOT NULL,
+    total INTEGER,
+    told TEXT NOT NULL,      -- JSON: what came of it
+    made BLOB,               -- the file that it has made
+    changed REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE glossary (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    name TEXT NOT NULL,
+    made TEXT NOT NULL       -- a time of ISO 8601
+) WITHOUT ROWID;
+CREATE TABLE dictionary (
+    glossary TEXT NOT NULL REFERENCES glossary(id) ON DELETE CASCADE,
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    entries TEXT NOT NULL,   -- JSON: pairs of terms
+    PRIMARY KEY (glossary, source, target)
+) WITHOUT ROWID;
+"""
+_OF_SESSION = "session = (SELECT id FROM session WHERE id = ? AND tenant = ?)"
+
+
+class File:
+    """For any thread: one connection reads, one writes. Raises DataError where the file is none of
+    these, and ServerError where it cannot be read or written later."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            make_folder(path.parent)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            self._write, self._read = self._connection(), self._connection()
+            self._prepare()
+        except (OSError, sqlite3.Error) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise DataError(f"{path}: cannot hold sessions: {why}") from error
+        self._writing, self._reading = threading.Lock(), threading.Lock()
+
+    def _connection(self) -> sqlite3.Connection:
+        made = sqlite3.connect(
+            self._path, timeout=BUSY, isolation_level=None, check_same_thread=False
+        )
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            made.execute(f"PRAGMA {pragma}").fetchall()
+        made.execute("PRAGMA trusted_schema = OFF")
+        return made
+
+    def _prepare(self) -> None:
+        """Makes the tables of a new file. Two processes may come at once."""
+        number = int.from_bytes(NAME, "big")
+        self._write.execute("BEGIN IMMEDIATE")
+        try:
+            ((name,),) = self._write.execute("PRAGMA application_id").fetchall()
+            ((format_,),) = self._write.execute("PRAGMA user_version").fetchall()
+            ((tables,),) = self._write.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            if (name, format_, tables) == (0, 0, 0):
+                for statement in _TABLES.split(";"):
+                    self._write.execute(statement)
+                self._write.execute(f"PRAGMA application_id = {number}")
+                self._write.execute(f"PRAGMA user_version = {FORMAT}")
+            elif name != number:
+                raise DataError(f"{self._path}: is another database, and holds no sessions")
+            elif format_ != FORMAT:
+                raise DataError(
+                    f"{self._path}: sessions of format {format_}, this version reads {FORMAT}"
+                )
+            self._write.execute("COMMIT")
+        finally:
+            if self._write.in_transaction:
+                self._write.execute("ROLLBACK")
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """What a query finds."""
+        with self._reading, _as_server_error():
+            return self._read.execute(query, values).fetchall()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Queries that see one state."""
+        with self._reading, _as_server_error():
+            self._read.execute("BEGIN")
+            try:
+                yield self._read
+            finally:
+                self._read.execute("COMMIT")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """All that is changed in the block is on disk when it ends, or nothing is."""
+        with self._writing, _as_server_error():
+            self._write.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._write
+                self._write.execute("COMMIT")
+            finally:
+                if self._write.in_transaction:
+                    self._write.execute("ROLLBACK")
+
+    def number(self, query: str, *values: Any) -> int:
+        """The one number that a query finds."""
+        ((number,),) = self.rows(query, *values)
+        return int(number)
+
+    def write(self, statement: str, *values: Any) -> bool:
+        """One change; whether there was something to be changed."""
+        with self.writing() as connection:
+            return connection.execute(statement, values).rowcount > 0
+
+    def close(self) -> None:
+        with self._writing, self._reading:
+            self._read.close()
+            self._write.close()
+
+
+class Sessions:
+    """Sessions as `SessionStorage` has them."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+
+    def make(self, session: StoredSession, unused_since: float, most: int) -> bool:
+        with self._file.writing() as to:
+            to.execute("DELETE FROM session WHERE used < ?", (unused_since,))
+            count = to.execute("SELECT count(*) FROM session WHERE tenant = ?", (session.tenant,))
+            if count.fetchone()[0] >= most:
+                return False
+            given = json.dumps(session.given)
+            row = session.id, session.tenant, session.model, given, session.used
+            to.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?)", row)
+        return True
+
+    def get(self, tenant: str, id: str) -> StoredSession | None:
+        query = "SELECT model, given, used FROM session WHERE id = ? AND tenant = ?"
+        for model, given, used in self._file.rows(query, id, tenant):
+            return StoredSession(id, tenant, model, json.loads(given), used)
+        return None
+
+    def of(self, tenant: str) -> list[tuple[StoredSession, int]]:
+        query = (
+            "SELECT id, model, given, used, (SELECT count(*) FROM done WHERE session = id) "
+            "FROM session WHERE tenant = ?"
+        )
+        return [
+            (StoredSession(id, tenant, model, json.loads(given), used), count)
+            for id, model, given, used, count in self._file.rows(query, tenant)
+        ]
+
+    def count(self) -> int:
+        return self._file.number("SELECT count(*) FROM session")
+
+    def touch(self, tenant: str, id: str, now: float) -> None:
+        self._file.write("UPDATE session SET used = ? WHERE id = ? AND tenant = ?", now, id, tenant)
+
+    def delete(self, tenant: str, id: str) -> bool:
+        return self._file.write("DELETE FROM session WHERE id = ? AND tenant = ?", id, tenant)
+
+    def append(self, tenant: str, id: str, pair: Done, feedback: Mapping[str, Any]) -> bool:
+        insert = (
+            "INSERT INTO done (session, record) SELECT id, ? FROM session "
+            "WHERE id = ? AND tenant = ?"
+        )
+        with self._file.writing() as to:
+            added = to.execute(insert, (_text(pair.record()), id, tenant))
+            if added.rowcount:
+                to.execute("INSERT INTO review VALUES (?, ?)", (added.lastrowid, _text(feedback)))
+            return bool(added.rowcount)
+
+    def confirmed(self, tenant: str, id: str) -> int:
+        return self._file.number(f"SELECT count(*) FROM done WHERE {_OF_SESSION}", id, tenant)
+
+    def pairs(self, tenant: str, id: str) -> list[Done]:
+        query = f"SELECT record FROM done WHERE {_OF_SESSION} ORDER BY number"
+        return [_done(record) for (record,) in self._file.rows(query, id, tenant)]
+
+    def since(self, tenant: str, id: str, number: int) -> Since | None:
+        last = f"SELECT ifnull(max(number), 0) FROM done WHERE {_OF_SESSION}"
+        before = f"SELECT count(*) FROM done WHERE {_OF_SESSION} AND number <= ?"
+        behind = f"SELECT record FROM done WHERE {_OF_SESSION} AND number > ? ORDER BY number"
+        with self._file.reading() as at:
+            (newest,) = at.execute(last, (id, tenant)).fetchone()
+            if newest == number:
+                return None
+            (kept,) = at.execute(before, (id, tenant, number)).fetchone()
+            rows = at.execute(behind, (id, tenant, number)).fetchall()
+        return Since(kept, [_done(record) for (record,) in rows], newest)
+
+    def reviews(self, tenant: str, id: str) -> list[tuple[Done, Mapping[str, Any]]]:
+        query = (
+            "SELECT done.record, review.record FROM done JOIN review USING (number) "
+            f"WHERE {_OF_SESSION} ORDER BY number"
+        )
+        rows = self._file.rows(query, id, tenant)
+        return [(_done(record), json.loads(feedback)) for record, feedback in rows]
+
+    @contextmanager
+    def undoing(self, tenant: str, id: str) -> Iterator[Done | None]:
+        query = f"SELECT number, record FROM done WHERE {_OF_SESSION} ORDER BY number DESC LIMIT 1"
+        with self._file.writing() as to:
+            rows = to.execute(query, (id, tenant)).fetchall()
+            yield _done(rows[0][1]) if rows else None
+            to.executemany("DELETE FROM done WHERE number = ?", [(number,) for number, _ in rows])
+
+
+class Jobs:
+    """Jobs as `JobStorage` has them."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+
+    def make(self, job: Job, tenant: str, unchanged_since: float, most: int) -> bool:
+        with self._file.writing() as to:
+            to.execute("DELETE FROM job WHERE changed < ?", (unchanged_since,))
+            count = to.execute("SELECT count(*) FROM job WHERE tenant = ?", (tenant,))
+            if count.fetchone()[0] >= most:
+                return False
+            about = json.dumps(job.given), job.state, job.done, job.total, json.dumps(job.result)
+            row = job.id, tenant, job.kind, *about, None, job.changed
+            to.execute("INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        return True
+
+    def get(self, id: str, tenant: str | None) -> Job | None:
+        query = (
+            "SELECT kind, given, state, done, total, told, made IS NOT NULL, changed FROM job "
+            "WHERE id = ? AND (? IS NULL OR tenant = ?)"
+        )
+        for kind, given, state, done, total, result, has_file, changed in self._file.rows(
+            query, id, tenant, tenant
+        ):
+            about, result = json.loads(given), json.loads(result)
+            return Job(id, kind, about, state, done, total, result, bool(has_file), changed)
+        return None
+
+    def file(self, id: str) -> bytes | None:
+        query = "SELECT made FROM job WHERE id = ? AND made IS NOT NULL"
+        return next((bytes(made) for (made,) in self._file.rows(query, id)), None)
+
+    def delete(self, id: str, tenant: str) -> bool:
+        return self._file.write("DELETE FROM job WHERE id = ? AND tenant = ?", id, tenant)
+
+    def claim(self, id: str) -> bool:
+        taken = "UPDATE job SET state = 'waiting' WHERE id = ? AND state = 'awaiting'"
+        return self._file.write(taken, id)
+
+    def advance(self, id: str, done: int, total: int | None, now: float) -> bool:
+        set_ = "UPDATE job SET state = 'working', done = ?, total = ?, changed = ? WHERE id = ?"
+        return self._file.write(set_, done, total, now, id)
+
+    def finish(
+        self, id: str, state: State, result: Mapping[str, Any], made: bytes | None, now: float
+    ) -> None:
+        set_ = "UPDATE job SET state = ?, told = ?, made = ?, changed = ? WHERE id = ?"
+        self._file.write(set_, state, json.dumps(result), made, now, id)
+
+
+class Glossaries:
+    """Glossaries as `GlossaryStorage` has them."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+
+    def make(self, glossary: Glossary, tenant: str, most: int) -> bool:
+        with self._file.writing() as to:
+            count = to.execute("SELECT count(*) FROM glossary WHERE tenant = ?", (tenant,))
+            if count.fetchone()[0] >= most:
+                return False
+            row = glossary.id, tenant, glossary.name, glossary.made
+            to.execute("INSERT INTO glossary VALUES (?, ?, ?, ?)", row)
+            _put(to, glossary.id, glossary.dictionaries)
+        return True
+
+    def of(self, tenant: str) -> list[Glossary]:
+        return self._glossaries("tenant = ? ORDER BY made, id", tenant)
+
+    def get(self, tenant: str, id: str) -> Glossary | None:
+        return next(iter(self._glossaries("id = ? AND tenant = ?", id, tenant)), None)
+
+    def _glossaries(self, where: str, *values: str) -> list[Glossary]:
+        with self._file.reading() as at:
+            heads = at.execute(f"SELECT id, name, made FROM glossary WHERE {where}", values)
+            query = "SELECT source, target, entries FROM dictionary WHERE glossary = ?"
+            return [
+                Glossary(
+                    id,
+                    name,
+                    made,
+                    tuple(
+                        Dictionary(source, target, tuple(map(tuple, json.loads(entries))))
+                        for source, target, entries in at.execute(query, (id,)).fetchall()
+                    ),
+                )
+                for id, name, made in heads.fetchall()
+            ]
+
+    def change(self, tenant: str, id: str, name: str | None, put: Sequence[Dictionary]) -> bool:
+        with self._file.writing() as to:
+            set_ = "UPDATE glossary SET name = ifnull(?, name) WHERE id = ? AND tenant = ?"
+            if not to.execute(set_, (name, id, tenant)).rowcount:
+                return False
+            _put(to, id, put)
+        return True
+
+    def delete(self, tenant: str, id: str) -> bool:
+        return self._file.write("DELETE FROM glossary WHERE id = ? AND tenant = ?", id, tenant)
+
+    def delete_dictionary(self, tenant: str, id: str, source: str, target: str) -> bool:
+        where = "glossary = (SELECT id FROM glossary WHERE id = ? AND tenant = ?)"
+        delete = f"DELETE FROM dictionary WHERE {where} AND source = ? AND target = ?"
+        return self._file.write(delete, id, tenant, source, target)
+
+
+class SqliteStorage:
+    """Raises DataError where the file cannot be one of these."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = File(path)
+        self.sessions, self.jobs = Sessions(self._file), Jobs(self._file)
+        self.glossaries = Glossaries(self._file)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _put(to: sqlite3.Connection, glossary: str, dictionaries: Sequence[Dictionary]) -> None:
+    to.executemany(
+        "INSERT OR REPLACE INTO dictionary VALUES (?, ?, ?, ?)",
+        [(glossary, one.source, one.target, json.dumps(one.entries)) for one in dictionaries],
+    )
+
+
+def _text(record: object) -> str:
+    return json.dumps(record, ensure_ascii=False)
+
+
+def _done(record: str) -> Done:
+    return Done.of(json.loads(record))
+
+
+@contextmanager
+def _as_server_error() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise ServerError(f"sessions cannot be read or written: {error}") from error
