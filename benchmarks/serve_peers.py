@@ -6,152 +6,31 @@ client and by eight at once.
 
 The Transformer that ships is converted to CTranslate2's format (ctranslate2_model.py). CTranslate2
 brings no server, so it stands behind the smallest one (ctranslate2_server.py). LibreTranslate's own
-server reads the same files as a package of Argos Translate. Both are put into .cache/ on the first
-run; afterwards nothing is downloaded. All have beam 5. First each translates sentences that were
-held out of training, and those are counted that read as those of `tmnmt serve`. Processor time is
-of the server."""
+server reads the same files as a package of Argos Translate (peer_servers.py). All have beam 5.
+First each translates sentences that were held out of training, and those are counted that read as
+those of `tmnmt serve`. Processor time is of the server."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
-import shutil
-import socket
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from peer_servers import PINS, libretranslate, minimal
 from serve_load import Client, Server
-from workers import HERE, environment, processor
+from workers import HERE, processor
 
 ROOT = HERE.parent
-AT_ONCE, CLIENTS, BEAM = 20, 8, 5
+AT_ONCE, CLIENTS = 20, 8
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
-PEERS = [["libretranslate==1.9.6", "ctranslate2==4.8.5", "spacy==3.8.18", "safetensors==0.8.0"]]
-NEEDS = "ctranslate2, flask_babel, minisbd, safetensors, spacy"  # LibreTranslate makes folders
-READY = 180.0  # seconds a server has to start
 Start = Callable[[], Server]
-
-
-class Minimal(Server):
-    """CTranslate2 behind the smallest server."""
-
-    def __init__(self, model: Path, converted: Path, threads: int) -> None:
-        script = HERE / "ctranslate2_server.py"
-        self.process = subprocess.Popen(
-            [peers(), script, converted, model / "spm.model", str(BEAM), str(threads)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=surroundings(threads),
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit("the server of CTranslate2 did not start; see its messages above")
-        self.port = int(line)
-
-
-class LibreTranslate(Server):
-    """LibreTranslate's own server, as its command starts it, without its web page; `home` holds
-    its packages and all that it writes, its log, too."""
-
-    def __init__(self, home: Path, precision: str, threads: int) -> None:
-        self.port = free_port()
-        options = ["--port", str(self.port), "--load-only", "en,fr", "--disable-web-ui"]
-        with (home / "log").open("w") as log:
-            self.process = subprocess.Popen(
-                [peers(), "-c", "import libretranslate; libretranslate.main()", *options],
-                stdout=log,
-                stderr=log,
-                text=True,
-                cwd=home,
-                env=surroundings(threads) | self._settings(home, precision, threads),
-            )
-        self._wait(home / "log")
-
-    @staticmethod
-    def _settings(home: Path, precision: str, threads: int) -> dict[str, str]:
-        """Of Argos Translate."""
-        return {
-            **{f"XDG_{kind}_HOME": str(home / kind) for kind in ("DATA", "CACHE", "CONFIG")},
-            "ARGOS_PACKAGES_DIR": str(home / "packages"),
-            "ARGOS_PACKAGE_INDEX": f"{home.as_uri()}/",
-            "ARGOS_CHUNK_TYPE": "SPACY",
-            "ARGOS_BEAM_SIZE": str(BEAM),
-            "ARGOS_COMPUTE_TYPE": precision,
-            "ARGOS_INTRA_THREADS": str(threads),
-        }
-
-    def _wait(self, log: Path) -> None:
-        """Until it takes connections."""
-        until = time.monotonic() + READY
-        while time.monotonic() < until and self.process.poll() is None:
-            try:
-                return socket.create_connection(("127.0.0.1", self.port), 1).close()
-            except OSError:
-                time.sleep(0.2)
-        self.process.kill()
-        raise SystemExit(f"LibreTranslate did not start:\n{log.read_text()[-2000:]}")
-
-
-def peers() -> Path:
-    """The interpreter that has them."""
-    return environment("libretranslate", PEERS, NEEDS)
-
-
-def surroundings(threads: int) -> dict[str, str]:
-    return {**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": str(threads)}
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def convert(model: Path, output: Path, precision: str) -> Path:
-    """The model in CTranslate2's format."""
-    script = HERE / "ctranslate2_model.py"
-    subprocess.run([peers(), "-W", "ignore", script, model, output, precision], check=True)
-    return output
-
-
-def argos_home(model: Path, home: Path, precision: str) -> Path:
-    """A home of LibreTranslate with the model as its only package, and an empty list of packages to
-    download.
-
-    Its splitter of sentences downloads a network. It may be one of spaCy in the package instead:
-    here the one of rules, which needs none. The empty file says that spaCy's own is there."""
-    package = home / "packages" / "translate-en_fr"
-    package.mkdir(parents=True)
-    told = {"from_code": "en", "from_name": "English", "to_code": "fr", "to_name": "French"}
-    version = {"package_version": "1.0", "argos_version": "1.0"}
-    (package / "metadata.json").write_text(json.dumps(told | version), encoding="utf-8")
-    (home / "index.json").write_text("[]", encoding="utf-8")
-    convert(model, package / "model", precision)
-    shutil.copy(model / "spm.model", package / "sentencepiece.model")
-    blank = "import sys, spacy; spacy.blank('en').to_disk(sys.argv[1])"
-    subprocess.run([peers(), "-c", blank, package / "spacy"], check=True)
-    cached = home / "CACHE" / "argos-translate" / "spacy" / "senter" / "model"
-    cached.parent.mkdir(parents=True)
-    cached.touch()
-    return home
-
-
-def started_minimal(model: Path, folder: Path, precision: str, threads: int) -> Server:
-    return Minimal(model, convert(model, folder / f"ct2-{precision}", precision), threads)
-
-
-def started_libretranslate(model: Path, folder: Path, precision: str, threads: int) -> Server:
-    home = argos_home(model, folder / f"libretranslate-{precision}", precision)
-    return LibreTranslate(home, precision, threads)
 
 
 def contenders(
@@ -167,10 +46,10 @@ def contenders(
         start = partial(Server, model, folder, own, written=False)
         found["tmnmt with a memory"] = path, start
     for label, precision in PRECISIONS.items():
-        start = partial(started_minimal, model, folder, precision, threads)
+        start = partial(minimal, model, folder, precision, threads)
         found[f"CTranslate2, {label}"] = "/", start
     for label, precision in PRECISIONS.items():
-        start = partial(started_libretranslate, model, folder, precision, threads)
+        start = partial(libretranslate, model, folder, precision, threads)
         found[f"LibreTranslate, {label}"] = "/translate", start
     return found
 
@@ -276,7 +155,7 @@ def main() -> None:
     given = parser.parse_args()
     lists = drawn(given.texts, given.rounds)
     checked = held_out(given.model, given.test, given.compared)
-    print(f"{processor()}; {' '.join(PEERS[0])}; load {os.getloadavg()[0]:.1f} before")
+    print(f"{processor()}; {' '.join(PINS)}; load {os.getloadavg()[0]:.1f} before")
     with tempfile.TemporaryDirectory() as folder:
         rows = contenders(given.model.resolve(), given.memory, given.threads, Path(folder))
         table(rows, lists, checked)
