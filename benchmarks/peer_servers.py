@@ -125,7 +125,7 @@ def argos_home(model: Path, home: Path, precision: str) -> Path:
     convert(model, package / "model", precision)
     shutil.copy(model / "spm.model", package / "sentencepiece.model")
     blank = "import sys, spacy; spacy.blank('en').to_disk(sys.argv[1])"
-    subprocess.run([peers(), "-c", blank, package / "spacy"], check=True)
+    subprocess.run([peers(), "-W", "ignore", "-c", blank, package / "spacy"], check=True)
     cached = home / "CACHE" / "argos-translate" / "spacy" / "senter" / "model"
     cached.parent.mkdir(parents=True)
     cached.touch()

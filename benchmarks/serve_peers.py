@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from peer_servers import PINS, libretranslate, minimal
+from peer_servers import PINS, libretranslate, minimal, peers
 from serve_load import Client, Server
 from workers import HERE, processor
 
@@ -153,6 +153,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
+    peers()  # installed before anything is timed
     lists = drawn(given.texts, given.rounds)
     checked = held_out(given.model, given.test, given.compared)
     print(f"{processor()}; {' '.join(PINS)}; load {os.getloadavg()[0]:.1f} before")
