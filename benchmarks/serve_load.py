@@ -34,11 +34,15 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Server:
-    """A process of `tmnmt serve` with a memory that is written to."""
+    """A process of `tmnmt serve`, with a memory that is written to but where `written` is False."""
 
-    def __init__(self, model: Path, folder: Path, options: Sequence[str]) -> None:
+    def __init__(
+        self, model: Path, folder: Path, options: Sequence[str], written: bool = True
+    ) -> None:
         command = [sys.executable, "-m", "tmnmt", "serve", "--model", str(model), "--port", "0"]
-        places = ["--write-to", f"own={folder / 'own'}", "--sessions", str(folder / "sessions.db")]
+        places = ["--sessions", str(folder / "sessions.db")]
+        if written:
+            places += ["--write-to", f"own={folder / 'own'}"]
         self.process = subprocess.Popen(
             [*command, *places, *options], stderr=subprocess.PIPE, text=True
         )

@@ -1,101 +1,76 @@
-"""`tmnmt serve` beside CTranslate2 behind the smallest HTTP server: lists of 20 strings, by one
+"""`tmnmt serve` beside servers of other makers with the same model: lists of 20 strings, by one
 client and by eight at once.
 
-    python benchmarks/serve_peers.py models/law.en-fr --threads 1
+    python benchmarks/serve_peers.py models/law-transformer.en-fr --threads 1 \
+        --memory memories/canadian-law.en-fr.tmx.gz
 
-CTranslate2 brings no server, and has no model like ours. So a loop of Python's own HTTP server
-asks it, and it has the Transformer of decode_peers.py: as many parameters, random weights, every
-output as long as the references are on average. It splits strings into the same subwords; it
-neither joins its own again, nor looks anything up, nor waits for other requests to decode with.
-Processor time is of the server."""
+The Transformer that ships is converted to CTranslate2's format (ctranslate2_model.py). CTranslate2
+brings no server, so it stands behind the smallest one (ctranslate2_server.py). LibreTranslate's own
+server reads the same files as a package of Argos Translate (peer_servers.py). All have beam 5.
+First each translates sentences that were held out of training, and those are counted that read as
+those of `tmnmt serve`. Processor time is of the server."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from decode_peers import AS_OUR_GRU, interpreter
+from peer_servers import PINS, libretranslate, minimal, peers
 from serve_load import Client, Server
+from workers import HERE, processor
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = HERE.parent
 AT_ONCE, CLIENTS = 20, 8
 PRECISIONS = {"fp32": "float32", "int8": "int8"}
+Start = Callable[[], Server]
 
 
-class Peer(Server):
-    """CTranslate2 in a process of its own."""
-
-    def __init__(self, job: Path, precision: str, threads: int) -> None:
-        python = interpreter("ctranslate2", own_torch=False)
-        self.process = subprocess.Popen(
-            [python, __file__, "--serve", job, precision],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": str(threads)},
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit("the server of CTranslate2 did not start; see its messages above")
-        self.port = int(line)
-
-
-def serve(job: Path, precision: str) -> None:
-    """Answers POST {"q": [...]}, one request at a time, until it is terminated; prints its port."""
-    from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
-    from threading import Lock
-
-    from decode_worker import EOS, ctranslate2
-    from sentencepiece import SentencePieceProcessor
-
-    told = json.loads(job.read_text(encoding="utf-8"))
-    _, decode = ctranslate2(told, {"precision": PRECISIONS[precision]})
-    subwords, lock = SentencePieceProcessor(model_file=told["subwords"]), Lock()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version, wbufsize, disable_nagle_algorithm = "HTTP/1.1", -1, True
-
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            rows = [[max(i, EOS + 1) for i in row] for row in subwords.encode(asked["q"])]
-            with lock:
-                content = json.dumps({"tokens": decode(rows)}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """No log."""
-
-    server: HTTPServer = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    print(server.server_port, flush=True)
-    server.serve_forever()
+def contenders(
+    model: Path, memory: Path | None, threads: int, folder: Path
+) -> dict[str, tuple[str, Start]]:
+    """By name: the path that is asked, and what starts the server."""
+    own, path = ["--threads", str(threads)], "/libretranslate/translate"
+    found: dict[str, tuple[str, Start]] = {
+        "tmnmt": (path, partial(Server, model, folder, own, written=False))
+    }
+    if memory is not None:
+        own = [*own, "--memory", str(memory)]
+        start = partial(Server, model, folder, own, written=False)
+        found["tmnmt with a memory"] = path, start
+    for label, precision in PRECISIONS.items():
+        start = partial(minimal, model, folder, precision, threads)
+        found[f"CTranslate2, {label}"] = "/", start
+    for label, precision in PRECISIONS.items():
+        start = partial(libretranslate, model, folder, precision, threads)
+        found[f"LibreTranslate, {label}"] = "/translate", start
+    return found
 
 
-async def asked(client: Client, path: str, texts: Sequence[str]) -> float:
-    """Seconds. Raises SystemExit where the server refuses."""
-    start = time.monotonic()
+async def translated(client: Client, path: str, texts: Sequence[str]) -> list[str]:
+    """Raises SystemExit where the server refuses."""
     status, said = await client.ask("POST", path, {"q": texts, "source": "en", "target": "fr"})
     if status != 200:
         raise SystemExit(f"{path}: {status} {said}")
-    return time.monotonic() - start
+    found: list[str] = said["translatedText"]
+    return found
 
 
 async def by_one(server: Server, path: str, some: Sequence[Sequence[str]]) -> list[float]:
-    client = Client(server.port)
-    return [await asked(client, path, texts) for texts in some]
+    """Seconds of each list."""
+    client, seconds = Client(server.port), list[float]()
+    for texts in some:
+        start = time.monotonic()
+        await translated(client, path, texts)
+        seconds.append(time.monotonic() - start)
+    return seconds
 
 
 async def at_once(server: Server, path: str, some: Sequence[Sequence[str]]) -> list[float]:
@@ -103,8 +78,8 @@ async def at_once(server: Server, path: str, some: Sequence[Sequence[str]]) -> l
     return [second for part in await asyncio.gather(*parts) for second in part]
 
 
-def row(name: str, server: Server, path: str, lists: Sequence[Sequence[str]]) -> str:
-    """A first list warms up and does not count."""
+def measured(server: Server, path: str, lists: Sequence[Sequence[str]]) -> list[str]:
+    """The cells of a row. A first list warms up and does not count."""
     asyncio.run(by_one(server, path, lists[:1]))
     cells = []
     for way in (by_one, at_once):
@@ -119,57 +94,74 @@ def row(name: str, server: Server, path: str, lists: Sequence[Sequence[str]]) ->
             f"{strings / lasted:,.0f}",
             f"{1000 * cpu / strings:.1f}",
         ]
-    return f"| {name} | {' | '.join(cells)} |"
+    return cells
 
 
-def main() -> None:
-    """Prints a table."""
+def held_out(model: Path, test: Path, count: int) -> list[str]:
+    """Sources spread over the test set, of those that are translated in one piece."""
     from tmnmt.formats import read_memory
     from tmnmt.models.folder import load_model
 
+    loaded = load_model(model)
+    texts = [
+        segment.src
+        for segment in read_memory(test, "en", "fr")
+        if 0 < len(loaded.vocab.encode(segment.src)) <= loaded.config["max_subwords"]
+    ]
+    return [texts[i * len(texts) // count] for i in range(count)]
+
+
+def drawn(texts: Path, rounds: int) -> list[list[str]]:
+    """Lists of sources, the same in every run."""
+    from tmnmt.formats import read_memory
+
+    sources = [segment.src for segment in read_memory(texts, "en", "fr")]
+    draw = random.Random(1)
+    return [draw.sample(sources, AT_ONCE) for _ in range(rounds)]
+
+
+def table(
+    rows: dict[str, tuple[str, Start]], lists: Sequence[Sequence[str]], checked: Sequence[str]
+) -> None:
+    """Prints it row by row; the first is what the others' texts are compared to."""
+    heads = [f"{who} p50 ms | p99 | strings/s | CPU ms a string" for who in ("one:", f"{CLIENTS}:")]
+    print(f"| | same text of {len(checked)} | {' | '.join(heads)} |\n{'|---' * 10}|")
+    wanted: list[str] = []
+    for name, (path, start) in rows.items():
+        server = start()
+        try:
+            said = asyncio.run(translated(Client(server.port), path, checked))
+            wanted = wanted or said
+            same = sum(one == other for one, other in zip(said, wanted, strict=True))
+            cells = [str(same), *measured(server, path, lists)]
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+        finally:
+            server.stop()
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path)
+    parser.add_argument("--memory", type=Path, help="for one more row: an index, or a file")
     strings = ROOT / "eval" / "interface-strings.en-fr.tsv"
     parser.add_argument("--texts", type=Path, default=strings, help="a memory file")
+    test = ROOT / "memories" / "held-out" / "law.test.en-fr.tsv.gz"
+    parser.add_argument("--test", type=Path, default=test, help="what texts are compared on")
+    parser.add_argument("--compared", type=int, default=50, help="sentences of it")
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
-    vocab = load_model(given.model).vocab
-    pairs = [(segment.src, segment.tgt) for segment in read_memory(given.texts, "en", "fr")]
-    draw = random.Random(1)
-    lists = [[src for src, _ in draw.sample(pairs, AT_ONCE)] for _ in range(given.rounds)]
-    told = {
-        "beam": 5,
-        "steps": round(statistics.mean(len(vocab.encode(tgt)) + 1 for _, tgt in pairs)),
-        "threads": given.threads,
-        "transformer": AS_OUR_GRU,
-        "vocabulary": len(vocab),
-        "subwords": str((given.model / "spm.model").resolve()),
-    }
-    print(f"outputs of {told['steps']} subwords; load {os.getloadavg()[0]:.1f} before")
-    heads = [f"{who} p50 ms | p99 | strings/s | CPU ms a string" for who in ("one:", f"{CLIENTS}:")]
-    print(f"| | {' | '.join(heads)} |\n{'|---' * 9}|")
+    peers()  # installed before anything is timed
+    lists = drawn(given.texts, given.rounds)
+    checked = held_out(given.model, given.test, given.compared)
+    print(f"{processor()}; {' '.join(PINS)}; load {os.getloadavg()[0]:.1f} before")
     with tempfile.TemporaryDirectory() as folder:
-        job = Path(folder) / "job.json"
-        job.write_text(json.dumps(told), encoding="utf-8")
-        server = Server(given.model, Path(folder), ["--threads", str(given.threads)])
-        try:
-            print(row("tmnmt", server, "/libretranslate/translate", lists), flush=True)
-        finally:
-            server.stop()
-        for precision in PRECISIONS:
-            peer = Peer(job, precision, given.threads)
-            try:
-                print(row(f"CTranslate2, {precision}", peer, "/", lists), flush=True)
-            finally:
-                peer.stop()
+        rows = contenders(given.model.resolve(), given.memory, given.threads, Path(folder))
+        table(rows, lists, checked)
     print(f"load {os.getloadavg()[0]:.1f} after")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--serve"]:
-        serve(Path(sys.argv[2]), sys.argv[3])
-    else:
-        main()
+    main()
