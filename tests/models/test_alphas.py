@@ -28,10 +28,8 @@ def test_the_contexts_of_rnnsearch_are_the_annotations_by_its_attention(make: ty
         contexts, _ = backbone.forced(encoded, TGT)
         alphas = backbone.alphas(encoded, TGT)
         read = torch.bmm(alphas, encoded.values)
-        again = backbone.alphas_of(encoded, TGT, backbone.forced(encoded, TGT)[1])
     real = TGT != 0
     assert torch.allclose(read[real], contexts[real], atol=1e-5)
-    assert torch.allclose(again[real], alphas[real], atol=1e-5)
 
 
 @pytest.mark.parametrize("layers", [1, 3])
