@@ -14,6 +14,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -193,6 +194,7 @@ def piece_spans(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
     return spans
 
 
+@lru_cache(maxsize=4096)
 def _signs(character: str) -> str:
     return "".join(unicodedata.normalize("NFKC", character).split())
 
@@ -200,10 +202,9 @@ def _signs(character: str) -> str:
 def shares(spans: Spans, words: Spans) -> Array:
     """How much of every span lies in every word, (words, spans): a span is shared by its
     characters."""
-    starts, ends = (np.array([span[side] for span in spans], float) for side in (0, 1))
-    overlaps = np.zeros((len(words), len(spans)))
-    for row, (start, end) in zip(overlaps, words, strict=True):
-        row[:] = np.clip(np.minimum(ends, end) - np.maximum(starts, start), 0, None)
+    starts, ends = np.array(spans, float).reshape(-1, 2).T
+    first, last = np.array(words, float).reshape(-1, 2).T[..., None]
+    overlaps = np.maximum(np.minimum(ends, last) - np.maximum(starts, first), 0)
     return _divided(overlaps, overlaps.sum(0, keepdims=True))
 
 
