@@ -20,6 +20,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import cycle, islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ from tmnmt.models.base import Backbone
 from tmnmt.vocab import BOS, EOS, UNK, Vocabulary
 
 WIDTH = 8  # hypotheses of one kind that are followed
+WASTE = 1.5  # rows at most, to one that is asked for, where all sentences have as many
 NEAR = 10.0  # nats: those so far behind the best are not ranked
 OTHER, NONE = 1.0, 4.0  # nats: what other small words than were there stand behind, and none
 HERE = 0.3  # of the log probability of a form that it has here, where small words go with it
@@ -275,7 +277,6 @@ class Writer:
         state = self._backbone.start(encoded)
         if not notes and not ready.layers:
             state = self._behind_what_stays(state, live, before)
-        encoded = self._backbone.for_beam(encoded)
         while live:
             ways = [self._ways[number] for number in live]
             asking = [row for row, way in enumerate(ways) if way.asks()]
@@ -477,24 +478,35 @@ class Writer:
     ) -> tuple[Stepped, list[list[_Tried]]]:
         """The next step of these, and where each stands in it. `sentences`: of every place, the row
         of `encoded`."""
-        rows = {(number, one.ids): one.row for number, own in enumerate(going) for one in own}
-        unfinished = [*rows]
-        if len(unfinished) == len(step.at.prev):  # a state of as many rows would be written over
-            unfinished.append(unfinished[0])
+        rows = [{one.ids: one.row for one in own} for own in going]
+        asked, of = self._laid_out(rows, sentences)
+        if len(asked) == len(step.at.prev):  # a state of as many rows would be written over
+            asked, of = [*asked, asked[0]], [sentences[number] for number, _ in [*asked, asked[0]]]
         device = step.at.prev.device
-        index = torch.tensor([rows[one] for one in unfinished], device=device)
-        prev = torch.tensor([ids[-1] for _, ids in unfinished], device=device)
-        of = [sentences[number] for number, _ in unfinished]
-        if self._backbone.shares_encoded and len(sentences) == 1:
-            of = [*sentences]
+        index = torch.tensor([rows[number][ids] for number, ids in asked], device=device)
+        prev = torch.tensor([ids[-1] for _, ids in asked], device=device)
         own = encoded.rows(torch.tensor(of, device=device))
         state = self._backbone.reordered(step.state, index)
         step = self._layers.step(self._backbone, prev, state, own, step.ready.rows(index))
-        at = {one: row for row, one in enumerate(rows)}
+        at = {one: row for row, one in enumerate(asked)}
         return step, [
-            [one._replace(row=at[number, one.ids]) for one in own]
-            for number, own in enumerate(going)
+            [one._replace(row=at[number, one.ids]) for one in tried]
+            for number, tried in enumerate(going)
         ]
+
+    def _laid_out(
+        self, rows: Sequence[Mapping[Ids, int]], sentences: Sequence[int]
+    ) -> tuple[list[tuple[int, Ids]], list[int]]:
+        """What is asked of every place, by its number, and the rows of sources that are read. Where
+        rows can share a source each place has as many; unless most of them would be for nothing."""
+        width, numbers = max(map(len, rows)), [at for at, own in enumerate(rows) if own]
+        if self._backbone.shares_encoded and width * len(numbers) <= WASTE * sum(map(len, rows)):
+            asked = [
+                (number, ids) for number in numbers for ids in islice(cycle(rows[number]), width)
+            ]
+            return asked, [sentences[number] for number in numbers]
+        asked = [(number, ids) for number in numbers for ids in rows[number]]
+        return asked, [sentences[number] for number, _ in asked]
 
     def _pairs(self, tried: Sequence[_Tried]) -> list[tuple[Ids, Ids]]:
         """The last of the small words, and the form, of each."""
