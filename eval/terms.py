@@ -21,6 +21,7 @@ import json
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -75,9 +76,9 @@ def main() -> None:
         told[f"none, scored by {name} terms"] = before
         for mode in ("soft", "hard"):
             finder = Own(sources, terms)
-            translator.decoder.terms = TermList(
-                finder, translator.vocab, mode == "hard", translator.tgt_lang
-            )
+            own = TermList(finder, translator.vocab, mode == "hard", translator.tgt_lang)
+            # a decoder that knows nothing of the runs before
+            translator.decoder = replace(translator.decoder, terms=own)
             told[f"{name}, {mode}"] = _told(translator, sources, references, terms)
         translator.decoder.terms = None
     print(json.dumps(told, indent=1))

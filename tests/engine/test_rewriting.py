@@ -5,19 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
-from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.beam_search import Hypothesis, Looked
 from tmnmt.engine.rewriting import Either, Fixed, Form, Insert, Part, Spelling, Writer
+from tmnmt.engine.unread import Unread
 from tmnmt.layers.combine import Ready
-from tmnmt.models.base import Backbone
+from tmnmt.models.base import Backbone, Noted, shift
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
-from tmnmt.vocab import BOS, FIRST, PAD, Vocabulary
+from tmnmt.vocab import BOS, EOS, FIRST, PAD, Vocabulary
 
 PIECES = ["<pad>", "<s>", "</s>", "<unk>", "▁a", "▁b", "c", "▁l", "'", "e", "▁la", "▁le", "▁du"]
 SMALL = {
@@ -139,6 +141,69 @@ def test_the_same_comes_whether_or_not_all_is_read_out(kind: str) -> None:
         alone = [written(model, *parts[:1])[0].ids]
         assert alone == [found[0].ids]
         assert [one.score for one in found] == [0.0, -1.0, -2.0]  # of what was found before
+
+
+def test_the_same_comes_where_the_states_until_the_first_choice_are_known() -> None:
+    """And where one is not, or says something else."""
+    forms = (Form((A, C), False), Form((E, C), True), Form((B,), False))
+    parts: list[list[Part]] = [
+        [Fixed((B, A)), Insert(forms, 2, (LE,)), Fixed((B, A)), Either(((A, C), (A, E), (A,)))],
+        [Insert(forms), Fixed((C, LA)), Insert(forms, 2, (LE,))],
+        [Fixed((B, LA, C)), Insert(forms, 2, (DU,)), Fixed((B,))],
+    ]
+    texts = [(B, A, LE, A, B, A, A, C), (A, C, LA, LE), (B, LA, C, DU, B, B)]
+    for seed in range(6):
+        model = backbone(seed)
+        with torch.inference_mode():
+            encoded = model.encode(*sources([5, 4, 6]))
+            rows = [encoded.rows(torch.tensor([row])) for row in range(3)]
+            known = [
+                Noted(model.forced(own, torch.tensor([[*ids, EOS]]))[1][0, :-1], torch.empty(0))
+                for own, ids in zip(rows, texts, strict=True)
+            ]
+            before = [
+                Hypothesis(ids, 0.0, 0.0, True, looked=Looked(own, along))
+                for own, ids, along in zip(rows, texts, known, strict=True)
+            ]
+            other = replace(before[0], ids=(LA, *texts[0][1:]))
+            lacking = [replace(before[0], looked=None), *before[1:]]
+            wanted = [one.ids for one in written(model, *parts)]
+            for said in (before, [other, *before[1:]], lacking):
+                writer = Writer(parts, SPELLING, model, None)
+                assert [one.ids for one in writer.written(encoded, Ready(), said)] == wanted
+
+
+@pytest.mark.parametrize("kind", ["gru", "transformer"])
+def test_forms_are_looked_for_in_several_sentences_as_in_each_alone(kind: str) -> None:
+    forms = (Form((A, C), False), Form((E, C), True), Form((B,), False))
+    parts: list[list[Part]] = [
+        [Fixed((B,)), Insert(forms, 2, (LE,)), Fixed((B, A))],
+        [Fixed((C,)), Insert(forms[:1], 2, (DU,)), Fixed((C, LA))],
+        [Fixed((A,)), Insert(forms[1:]), Fixed((B,))],
+    ]
+    for seed in range(8):
+        model = backbone(seed, kind)
+        found = [one.ids for one in written(model, *parts)]
+        for at, own in enumerate(parts):
+            alone = written(model, *[own if at == other else [Fixed((A,))] for other in range(3)])
+            assert alone[at].ids == found[at]
+
+
+@pytest.mark.parametrize("kind", ["gru", "transformer"])
+def test_words_are_as_likely_behind_others_as_forced_without_a_source(kind: str) -> None:
+    pairs = [((), (A, C)), ((LA,), (A, C)), ((L, MARK), (E,)), ((LA,), (A, E, C)), ((LA,), (B,))]
+    model = backbone(3, kind)
+    with torch.inference_mode():
+        unread = Unread(model)
+        found = unread.chances([*pairs, pairs[1]])
+        assert unread.chances(pairs[:2]) == found[:2] and found[5] == found[1]
+        nothing = model.encode(torch.tensor([[EOS]]), torch.tensor([1]))
+        for (first, second), chance in zip(pairs, found, strict=False):
+            tgt = torch.tensor([[*first, *second]])
+            contexts, hiddens = model.forced(nothing, tgt)
+            logits = model.readout(shift(tgt, BOS), hiddens, contexts).log_softmax(-1)[0]
+            own = logits.gather(1, tgt[0][:, None])[len(first) :]
+            assert chance == pytest.approx(float(own.sum()), abs=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["gru", "transformer"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tmnmt.models.base import Backbone
+from tmnmt.models.base import Backbone, noted_along
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
@@ -28,10 +28,48 @@ def test_the_contexts_of_rnnsearch_are_the_annotations_by_its_attention(make: ty
         contexts, _ = backbone.forced(encoded, TGT)
         alphas = backbone.alphas(encoded, TGT)
         read = torch.bmm(alphas, encoded.values)
-        again = backbone.alphas_of(encoded, TGT, backbone.forced(encoded, TGT)[1])
     real = TGT != 0
     assert torch.allclose(read[real], contexts[real], atol=1e-5)
-    assert torch.allclose(again[real], alphas[real], atol=1e-5)
+
+
+def test_what_is_noted_of_steps_is_what_a_target_is_read_by() -> None:
+    """Of the second source alone, in a row of its own at every step."""
+    backbone = FastRNNsearch(rnnsearch())
+    with torch.inference_mode():
+        encoded = backbone.encode(SRC, SRC_LEN)
+        _, hiddens = backbone.forced(encoded, TGT)
+        alphas = backbone.alphas(encoded, TGT)
+        noting, notes = backbone.noting()
+        state = noting.start(encoded)
+        for prev in ([1, 1], [9, 5]):
+            state, _, _ = noting.step(torch.tensor(prev), state, encoded)
+        along = noted_along(notes, [1, 1], 2)
+        assert backbone.notes is None and len(notes) == 2
+        backbone.step(torch.tensor([1, 1]), state, encoded)
+    assert len(notes) == 2 and along is not None
+    assert torch.allclose(along.state, hiddens[1, :2], atol=1e-5)
+    assert torch.allclose(along.attention, alphas[1, :2, :2], atol=1e-5)
+    assert noted_along([], [1], 2) is None and noted_along(notes, [], 2) is None
+
+
+def transformer() -> Transformer:
+    torch.manual_seed(3)
+    return Transformer(12, 16, 32, 2, 2, 2, dropout=0.0).eval()
+
+
+@pytest.mark.parametrize("make", [rnnsearch, transformer])
+def test_sources_encoded_apart_stand_beside_one_another(make: type) -> None:
+    backbone: Backbone = make()
+    with torch.inference_mode():
+        both = backbone.encode(SRC, SRC_LEN)
+        long, short = (both.rows(torch.tensor([row])).cut(4 - 2 * row) for row in range(2))
+        together = long.beside([short])
+        assert torch.equal(together.mask, both.mask)
+        contexts = [backbone.forced(one, TGT)[0] for one in (together, both)]
+        other_way = backbone.forced(short.beside([long]), TGT.flip(0))[0].flip(0)
+    real = TGT != 0
+    assert torch.allclose(contexts[0][real], contexts[1][real], atol=1e-6)
+    assert torch.allclose(other_way[real], contexts[1][real], atol=1e-6)
 
 
 @pytest.mark.parametrize("layers", [1, 3])

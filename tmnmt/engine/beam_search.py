@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
-from tmnmt.models.base import Backbone, Encoded
+from tmnmt.models.base import Backbone, Encoded, Noted
 from tmnmt.vocab import BOS, EOS, PAD, UNK
 
 NEVER = torch.tensor([PAD, BOS, UNK])  # what no translation holds
@@ -62,6 +62,8 @@ class Hypothesis:
     before: Hypothesis | None = None
     # the next best, where more than one was asked for, best first
     others: tuple[Hypothesis, ...] = ()
+    rows: tuple[int, ...] = ()  # of each id, where its step was read among those of all sentences
+    looked: Looked | None = None  # where it lacks terms
 
     @property
     def per_subword(self) -> float:
@@ -70,6 +72,13 @@ class Hypothesis:
         if self.before is not None:
             return self.before.per_subword
         return self.log_prob / max(len(self.ids) + self.finished, 1)
+
+
+class Looked(NamedTuple):
+    """What a translation was found by."""
+
+    encoded: Encoded  # its source alone, before anything of its document is read
+    along: Noted | None  # of its T steps; None where the backbone notes nothing
 
 
 @dataclass(frozen=True)
@@ -397,7 +406,15 @@ def _hypothesis(
             probabilities.append(float(step.probabilities[c]))
             traces.append(step.trace.chosen(row, c))
     return Hypothesis(
-        ids, score, log_prob, ended, contexts, hiddens, tuple(probabilities), tuple(traces)
+        ids,
+        score,
+        log_prob,
+        ended,
+        contexts,
+        hiddens,
+        tuple(probabilities),
+        tuple(traces),
+        rows=tuple(rows),
     )
 
 

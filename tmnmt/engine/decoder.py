@@ -5,18 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
 import torch
 
-from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
+from tmnmt.engine.beam_search import Hypothesis, Looked, SearchSettings, beam_search
 from tmnmt.engine.links import Array, Linker
 from tmnmt.engine.rewriting import Part, Writer
 from tmnmt.engine.schedule import Piece
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
+from tmnmt.engine.unread import Unread
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import padded
@@ -26,7 +28,7 @@ from tmnmt.layers.combine import MemoryLayers, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.knn import KNN, AdaptiveKNN
 from tmnmt.layers.neighbours import Asked, Voters
-from tmnmt.models.base import Around, Backbone, Encoded
+from tmnmt.models.base import Around, Backbone, Encoded, Noted, noted_along
 from tmnmt.models.document_context import InDocument, surveyed
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.text import match_tokens, nfc
@@ -57,6 +59,10 @@ class Decoder:
     datastore: Datastore | None
     knn: KNN | AdaptiveKNN | None
 
+    @cached_property
+    def _unread(self) -> Unread:
+        return Unread(self.backbone)
+
     def collated(self, pieces: Sequence[Piece], caches: Sequence[CacheContents]) -> Collated:
         """What the memory layers read for these pieces: pairs, session caches, neighbours."""
         pairs = None
@@ -84,22 +90,47 @@ class Decoder:
             collated = self.collated(pieces[rows], caches[rows])
             hypotheses = self.decode(pieces[rows], collated, explain)
             done += [Decoded(best, collated, row) for row, best in enumerate(hypotheses)]
-        self.put_in_terms(pieces, caches, done, explain)
+        self._put_in_terms(pieces, caches, done, explain)
         return done
 
     def decode(
         self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
     ) -> list[Hypothesis]:
         """The best hypothesis for each piece by beam search, with what the session cache will want
-        of it."""
+        of it, and, where it lacks terms, what putting them in will."""
         if not pieces:
             return []
         with self.tally.timed("decode"), torch.inference_mode():
-            encoded, ready, longest = self.read_in(pieces, collated)
-            compared, search = self._limited(pieces, collated), self._search(explain)
-            return beam_search(compared, self.layers, encoded, ready, longest, search)
+            encoded, longest = self._encoded(pieces)
+            placed, ready = self._in_place(pieces, encoded), self._ready(collated)
+            backbone, notes = self._limited(pieces, collated), list[Noted]()
+            if self.terms is not None:
+                backbone, notes = backbone.noting()
+            search = self._search(explain)
+            said = beam_search(backbone, self.layers, placed, ready, longest, search)
+            return self._looked(pieces, said, encoded, notes)
 
-    def put_in_terms(
+    def _looked(
+        self,
+        pieces: Sequence[Piece],
+        said: list[Hypothesis],
+        encoded: Encoded,
+        notes: Sequence[Noted],
+    ) -> list[Hypothesis]:
+        """Those that lack terms with what they were found by."""
+        if self.terms is None:
+            return said
+        texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
+        lacking = self.terms.lacking(texts, chosen, said)
+        hypotheses = [*said]
+        for row in lacking:
+            length = len(pieces[row].ids) + 1  # with </s>
+            own = encoded.rows(torch.tensor([row], device=self.device)).cut(length)
+            along = noted_along(notes, said[row].rows, length)
+            hypotheses[row] = replace(said[row], looked=Looked(own, along))
+        return hypotheses
+
+    def _put_in_terms(
         self,
         pieces: Sequence[Piece],
         caches: Sequence[CacheContents],
@@ -108,18 +139,16 @@ class Decoder:
     ) -> None:
         """Writes those translations anew that lack terms: all of these pieces at once, as a product
         with weights takes as long for ten rows as for many."""
-        if self.terms is None:
-            return
-        texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
-        rows = [*self.terms.lacking(texts, chosen, [one.best for one in decoded])]
+        rows = [row for row, one in enumerate(decoded) if one.best.looked is not None]
         if not rows:
             return
         rewritten = [pieces[row] for row in rows]
         said = [decoded[row].best for row in rows]
         collated = self.collated(rewritten, [caches[row] for row in rows])
         with self.tally.timed("decode"), torch.inference_mode():
-            encoded, ready, _ = self.read_in(rewritten, collated)
-            with_terms = self.with_terms(rewritten, said, encoded, ready, explain)
+            first, *rest = (one.looked.encoded for one in said if one.looked is not None)
+            placed, ready = self._in_place(rewritten, first.beside(rest)), self._ready(collated)
+            with_terms = self.with_terms(rewritten, said, placed, ready, explain)
         for at, (row, best, before) in enumerate(zip(rows, with_terms, said, strict=True)):
             if best is not before:
                 decoded[row] = Decoded(best, collated, at)
@@ -130,14 +159,20 @@ class Decoder:
         """The pieces encoded, what the layers read for them, and the longest translation of each,
         </s> included."""
         with torch.inference_mode():
-            backbone = self.backbone
             encoded, longest = self._encoded(pieces)
-            places = [piece.around if backbone.reads_around else piece.before for piece in pieces]
-            encoded = backbone.in_document(encoded, places)
-            ready = Ready()
-            if self.layers is not None:
-                ready = self.layers.ready(collated, backbone, self.settings.mode)
-            return encoded, ready, longest
+            return self._in_place(pieces, encoded), self._ready(collated), longest
+
+    def _in_place(self, pieces: Sequence[Piece], encoded: Encoded) -> Encoded:
+        """Encoded pieces with what is read of their documents."""
+        backbone = self.backbone
+        places = [piece.around if backbone.reads_around else piece.before for piece in pieces]
+        placed: Encoded = backbone.in_document(encoded, places)
+        return placed
+
+    def _ready(self, collated: Collated) -> Ready:
+        if self.layers is None:
+            return Ready()
+        return self.layers.ready(collated, self.backbone, self.settings.mode)
 
     def _encoded(self, pieces: Sequence[Piece]) -> tuple[Encoded, list[int]]:
         """Pieces by themselves, and the longest translation of each."""
@@ -180,7 +215,7 @@ class Decoder:
 
         def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
             index = torch.tensor(rows, device=self.device)
-            writer = Writer(parts, terms.spelling, self.backbone, self.layers)
+            writer = Writer(parts, terms.spelling, self.backbone, self.layers, self._unread)
             said, keeps = [hypotheses[row] for row in rows], self.settings.remembers
             own = encoded.rows(index), ready.rows(index)
             return writer.written(*own, said, keeps, explain)
@@ -198,8 +233,7 @@ class Decoder:
         return SearchSettings(
             beam=settings.beam,
             length_penalty=settings.length_penalty,
-            # the session cache takes those, and terms are placed by them
-            keep_states=settings.remembers or self.terms is not None,
+            keep_states=settings.remembers,
             explain=explain,
             n_best=max(settings.nbest, settings.cache_best if settings.remembers else 1),
         )

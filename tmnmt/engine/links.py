@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import pad
-from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.index.fuzzy import word_edits
@@ -102,15 +101,13 @@ class Linker:
     def along(
         self, encoded: Encoded, sources: Sequence[str], said: Sequence[Hypothesis]
     ) -> list[Array]:
-        """The same of sources that are encoded, along what was found for them; by its states where
-        they were kept."""
-        states = [one.hiddens for one in said if one.hiddens is not None]
-        with torch.inference_mode():
-            tgt = padded([[*one.ids, EOS] for one in said], self._device)
-            if len(states) == len(said):
-                known = pad(pad_sequence(states, batch_first=True), (0, 0, 0, 1))  # at </s>: 0
-                weights = self._backbone.alphas_of(encoded, tgt, known)
-            else:
+        """The same of sources that are encoded, along what was found for them; what was looked at
+        is known where it was noted."""
+        along = (one.looked.along for one in said if one.looked is not None)
+        weights: Sequence[Tensor] | Tensor = [one.attention for one in along if one is not None]
+        if len(weights) < len(said):
+            with torch.inference_mode():
+                tgt = padded([[*one.ids, EOS] for one in said], self._device)
                 weights = self._backbone.alphas(encoded, tgt)
         targets = [self._vocab.decode(one.ids) for one in said]
         return self._in_words(sources, [one.ids for one in said], targets, weights)
@@ -120,9 +117,9 @@ class Linker:
         sources: Sequence[str],
         ids: Sequence[Sequence[int]],
         targets: Sequence[str],
-        weights: Tensor,
+        weights: Iterable[Tensor],
     ) -> list[Array]:
-        attention = weights.double().cpu().numpy()
+        attention = (one.double().cpu().numpy() for one in weights)
         every = zip(sources, ids, targets, attention, strict=True)
         return [self._by_words(*one) for one in every]
 
@@ -197,6 +194,7 @@ def piece_spans(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
     return spans
 
 
+@lru_cache(maxsize=4096)
 def _signs(character: str) -> str:
     return "".join(unicodedata.normalize("NFKC", character).split())
 
@@ -204,10 +202,9 @@ def _signs(character: str) -> str:
 def shares(spans: Spans, words: Spans) -> Array:
     """How much of every span lies in every word, (words, spans): a span is shared by its
     characters."""
-    starts, ends = (np.array([span[side] for span in spans], float) for side in (0, 1))
-    overlaps = np.zeros((len(words), len(spans)))
-    for row, (start, end) in zip(overlaps, words, strict=True):
-        row[:] = np.clip(np.minimum(ends, end) - np.maximum(starts, start), 0, None)
+    starts, ends = np.array(spans, float).reshape(-1, 2).T
+    first, last = np.array(words, float).reshape(-1, 2).T[..., None]
+    overlaps = np.maximum(np.minimum(ends, last) - np.maximum(starts, first), 0)
     return _divided(overlaps, overlaps.sum(0, keepdims=True))
 
 

@@ -20,6 +20,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import cycle, islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -29,19 +30,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tmnmt.engine.beam_search import NEVER, Hypothesis
-from tmnmt.keys.pair_keys import padded
+from tmnmt.engine.unread import Ids, Unread
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone
 from tmnmt.vocab import BOS, EOS, UNK, Vocabulary
 
 WIDTH = 8  # hypotheses of one kind that are followed
+WASTE = 1.5  # rows at most, to one that is asked for, where all sentences have as many
 NEAR = 10.0  # nats: those so far behind the best are not ranked
 OTHER, NONE = 1.0, 4.0  # nats: what other small words than were there stand behind, and none
 HERE = 0.3  # of the log probability of a form that it has here, where small words go with it
 STAYS = 1.5  # nats: how much likelier another form of a word has to be
 APOSTROPHES = ("'", "’")
-Ids = tuple[int, ...]
 Chances = NDArray[np.float32]
 _FIRST = re.compile(r"[^\s']+'?")
 
@@ -167,12 +168,32 @@ class _Way:
     decided: list[int] = field(default_factory=list)
     choices: list[tuple[int, ...]] = field(default_factory=list)  # what is left of each
     own: bool = True  # the first of them is what was there
+    at: int = 0  # how many subwords the decoder has read
 
-    def asks(self, at: int) -> bool:
-        """Whether the subword at step `at` is still to be chosen."""
-        while at == len(self.decided) and not self.choices and isinstance(self.left[0], Fixed):
+    def asks(self) -> bool:
+        """Whether the next subword is still to be chosen."""
+        while self._is_read and not self.choices and isinstance(self.left[0], Fixed):
             self.decided += self.left.pop(0).ids  # type: ignore[union-attr]
-        return at == len(self.decided)
+        return self._is_read
+
+    @property
+    def _is_read(self) -> bool:
+        return self.at == len(self.decided)
+
+    @property
+    def last(self) -> int:
+        """What the decoder read last."""
+        return self.decided[self.at - 1] if self.at else BOS
+
+    def begin_behind(self, ids: Sequence[int]) -> int:
+        """Takes what stays at its beginning as read, where the translation `ids` begins so; how
+        many subwords that is."""
+        first = self.left[0]
+        if isinstance(first, Fixed) and first.ids == (*ids[: len(first.ids)],):
+            self.decided += first.ids
+            self.left.pop(0)
+            self.at = len(first.ids)
+        return self.at
 
     @property
     def is_open(self) -> bool:
@@ -208,12 +229,12 @@ class Writer:
         spelling: Spelling,
         backbone: Backbone,
         layers: MemoryLayers | None,
+        unread: Unread | None = None,
     ) -> None:
         self._ways = [_Way([*way, Fixed((EOS,))]) for way in parts]
         self._spelling = spelling
         self._backbone, self._layers = backbone, layers or MemoryLayers()
-        self._unread: Any = None
-        self._alone = dict[tuple[Ids, Ids], float]()  # log p of the second behind the first
+        self._unread = unread or Unread(backbone)
 
     def written(
         self,
@@ -227,10 +248,11 @@ class Writer:
         what was found `before`: the model would not have chosen what is put in.
 
         Only what has to be chosen is read out. A sentence with nothing left to choose leaves,
-        unless its states are to be kept or it is explained."""
+        unless its states are to be kept or it is explained. Else, and where no memory is read, none
+        is written before its first choice, as far as the states until there were noted."""
         with torch.inference_mode():
             notes = [_Noted() for _ in self._ways] if keep_states or explain else []
-            self._write(encoded, ready, notes, explain)
+            self._write(encoded, ready, before, notes, explain)
         hypotheses = list[Hypothesis]()
         for number, (way, was) in enumerate(zip(self._ways, before, strict=True)):
             rest = [one for part in way.left if isinstance(part, Fixed) for one in part.ids]
@@ -239,57 +261,85 @@ class Writer:
             hypotheses.append(_with_notes(made, notes[number]) if notes else made)
         return hypotheses
 
-    def _write(self, encoded: Any, ready: Ready, notes: Sequence[_Noted], explain: bool) -> None:
+    def _write(
+        self,
+        encoded: Any,
+        ready: Ready,
+        before: Sequence[Hypothesis],
+        notes: Sequence[_Noted],
+        explain: bool,
+    ) -> None:
         """Steps through all sentences at once, one row each."""
         live = [number for number, way in enumerate(self._ways) if notes or way.is_open]
-        at, device = 0, encoded.mask.device
+        device = encoded.mask.device
         index = torch.tensor(live, dtype=torch.long, device=device)
-        state = self._backbone.reordered(self._backbone.start(encoded), index)
-        encoded, ready = self._backbone.for_beam(encoded.rows(index)), ready.rows(index)
-        prev = torch.full((len(live),), BOS, device=device)
+        encoded, ready = encoded.rows(index), ready.rows(index)
+        state = self._backbone.start(encoded)
+        if not notes and not ready.layers:
+            state = self._behind_what_stays(state, live, before)
         while live:
-            asking = [row for row, number in enumerate(live) if self._ways[number].asks(at)]
+            ways = [self._ways[number] for number in live]
+            asking = [row for row, way in enumerate(ways) if way.asks()]
+            prev = torch.tensor([way.last for way in ways], device=device)
             rows = None if explain else torch.tensor(asking, dtype=torch.long, device=device)
             step = self._layers.step(self._backbone, prev, state, encoded, ready, explain, rows)
             step.log_probs.index_fill_(1, NEVER.to(device), -torch.inf)
-            for place, row in enumerate(asking):
-                way, own = self._ways[live[row]], row if explain else place
-                while at == len(way.decided):
-                    self._decide(way, step, step.log_probs[own], row, encoded, prev)
-            tokens = [self._ways[number].decided[at] for number in live]
-            for row, number in enumerate(live if notes else ()):
-                if tokens[row] != EOS:
-                    notes[number].take(step, row, tokens[row])
-            at += 1
-            on = [row for row, number in enumerate(live) if self._goes_on(number, at, bool(notes))]
+            says = step.log_probs[asking] if explain else step.log_probs
+            own = {row: (ways[row], one) for row, one in zip(asking, says, strict=True)}
+            self._decide(own, step, encoded)
+            for row, (way, number) in enumerate(zip(ways, live, strict=True)):
+                way.at += 1
+                if notes and way.last != EOS:
+                    notes[number].take(step, row, way.last)
+            on = [row for row, way in enumerate(ways) if _goes_on(way, bool(notes))]
             index = torch.tensor(on, dtype=torch.long, device=device)
             if on and len(on) < len(live):  # no longer than the longest that is left
                 encoded = encoded.rows(index)
                 encoded = encoded.cut(int(encoded.mask.sum(1).max()))
             live = [live[row] for row in on]
-            prev = torch.tensor(tokens, device=device)[index]
             state, ready = self._backbone.reordered(step.state, index), step.ready.rows(index)
 
-    def _goes_on(self, number: int, at: int, to_its_end: bool) -> bool:
-        way = self._ways[number]
-        return way.decided[at - 1] != EOS if to_its_end else way.is_open
+    def _behind_what_stays(
+        self, state: Any, live: Sequence[int], before: Sequence[Hypothesis]
+    ) -> Any:
+        """The state of every row behind what stays at the beginning of its translation, where all
+        of them are known."""
+        along = [one.along for number in live if (one := before[number].looked) is not None]
+        known = [one.state for one in along if one is not None]
+        if not known or len(known) < len(live):
+            return state
+        begun = [self._ways[number].begin_behind(before[number].ids) for number in live]
+        rows = zip(begun, known, state, strict=True)
+        return torch.stack([own[at - 1] if at else start for at, own, start in rows])
 
     def _decide(
-        self, way: _Way, step: Stepped, log_probs: Tensor, row: int, encoded: Any, prev: Tensor
+        self, asking: Mapping[int, tuple[_Way, Tensor]], step: Stepped, encoded: Any
     ) -> None:
-        """Takes the next subword, or the next part. `log_probs` (V,): of the `row` of a step."""
-        if way.choices:
-            self._choose(way, log_probs)
-            return
-        part = way.left.pop(0)
-        if isinstance(part, Fixed):
-            way.decided += part.ids
-        elif isinstance(part, Either):
-            way.choices = [*part.choices]
-            way.own = True
-        else:
-            own = encoded.rows(torch.tensor([row], device=prev.device))
-            way.decided += self._inserted(part, step, log_probs, row, own, int(prev[row]))
+        """Takes what comes next in every row that is asking, by its log p (V,); forms are looked
+        for in all rows at once."""
+        places = [
+            _Place(part, row, log_probs, way.last)
+            for row, (way, log_probs) in asking.items()
+            if (part := self._until_form(way, log_probs)) is not None
+        ]
+        for place, ids in zip(places, self._inserted(places, step, encoded), strict=True):
+            way, _ = asking[place.row]
+            way.decided += ids
+
+    def _until_form(self, way: _Way, log_probs: Tensor) -> Insert | None:
+        """Takes the next subword, of words that were there; None where it is of a form, which is
+        given."""
+        while way.asks():
+            if way.choices:
+                self._choose(way, log_probs)
+                continue
+            part = way.left.pop(0)
+            if isinstance(part, Insert):
+                return part
+            if isinstance(part, Either):
+                way.choices = [*part.choices]
+                way.own = True
+        return None
 
     def _choose(self, way: _Way, log_probs: Tensor) -> None:
         """One subword of a word that may have several forms; what was there is chosen unless
@@ -321,19 +371,25 @@ class Writer:
         on = self._spelling.goes_on.to(log_probs.device)
         return float(log_probs.masked_fill(on, -torch.inf).logsumexp(0))
 
-    def _inserted(
-        self, part: Insert, step: Stepped, log_probs: Tensor, row: int, encoded: Any, prev: int
-    ) -> tuple[int, ...]:
-        """The subwords of what fits best behind `prev`, which the `row` of a step has read, with
-        these `log_probs` (V,)."""
-        if not part.small and len(fitting := [f for f in part.forms if self._fits(f, prev)]) == 1:
-            return fitting[0].ids
-        tried = self._tries(part, step, log_probs, row, encoded, prev)
-        if not tried:  # what stands before it fits none of its forms
-            return min(part.forms, key=lambda form: form.cost).ids
-        most = max(one.score for one in tried)
-        near = [one for one in tried if one.score > most - NEAR]
-        if part.small and len(near) > 1:
+    def _inserted(self, places: Sequence[_Place], step: Stepped, encoded: Any) -> list[Ids]:
+        """The subwords of what fits best in every place."""
+        sure = [self._only(place) for place in places]
+        rest = [place for place, ids in zip(places, sure, strict=True) if not ids]
+        near = [*map(_near, self._tries(rest, step, encoded))]
+        ranked = [many if place.part.small else [] for place, many in zip(rest, near, strict=True)]
+        self._unread.chances([pair for many in ranked for pair in self._pairs(many)])  # at once
+        best = (self._best(*one) for one in zip(rest, near, strict=True))
+        return [ids or next(best) for ids in sure]
+
+    def _only(self, place: _Place) -> Ids:
+        """The form that comes where nothing is to be chosen; else nothing."""
+        fitting = [form for form in place.part.forms if self._fits(form, place.prev)]
+        return fitting[0].ids if not place.part.small and len(fitting) == 1 else ()
+
+    def _best(self, place: _Place, near: Sequence[_Tried]) -> Ids:
+        if not near:  # what stands before it fits none of its forms
+            return min(place.part.forms, key=lambda form: form.cost).ids
+        if place.part.small and len(near) > 1:
             fits = self._fit(near)
             near = [
                 one._replace(score=HERE * one.score + (1 - HERE) * one.small_score + fit)
@@ -341,36 +397,27 @@ class Writer:
             ]
         return max(near, key=lambda one: one.score).ids
 
-    def _tries(
-        self, part: Insert, step: Stepped, log_probs: Tensor, row: int, encoded: Any, prev: int
-    ) -> list[_Tried]:
-        """Small words and a form behind them, each with its score."""
-        going, finished = [_Tried(0.0, (), row)], list[_Tried]()
-        says = {row: log_probs}  # of every row of the step that is gone on from
-        while going:
+    def _tries(self, places: Sequence[_Place], step: Stepped, encoded: Any) -> list[list[_Tried]]:
+        """Small words and a form behind them, each with its score, of every place."""
+        going = [[_Tried(0.0, (), place.row)] for place in places]
+        finished = [list[_Tried]() for _ in places]
+        says = {place.row: place.log_probs for place in places}  # of the step's rows
+        while any(going):
             # one number of numpy's takes less time
-            chances = {number: own.cpu().numpy() for number, own in says.items()}
-            more = [
-                new
-                for one in going
-                for new in self._after(one, says[one.row], chances[one.row], part, prev)
-            ]
-            finished += [one for one in more if one.is_whole]
-            least = max((one.score for one in finished), default=-torch.inf) - NEAR
-            before = [one for one in more if one.form is None]
-            within = [one for one in more if one.form is not None and not one.is_whole]
-            levels = [[one for one in within if one.at == at] for at in {one.at for one in within}]
-            going = [
-                one
-                for level in (before, *levels)
-                for one in sorted(level, key=lambda one: -one.score)[:WIDTH]
-                if one.score > least
-            ]
-            if going:
-                step = self._on(step, going, encoded)
+            chances = {row: own.cpu().numpy() for row, own in says.items()}
+            for number, place in enumerate(places):
+                more = [
+                    new
+                    for one in going[number]
+                    for new in self._after(
+                        one, says[one.row], chances[one.row], place.part, place.prev
+                    )
+                ]
+                finished[number] += [one for one in more if one.is_whole]
+                going[number] = _kept(more, finished[number])
+            if any(going):
+                step, going = self._on(step, going, encoded, [place.row for place in places])
                 says = dict(enumerate(step.log_probs))
-                written = [*dict.fromkeys(one.ids for one in going)]
-                going = [one._replace(row=written.index(one.ids)) for one in going]
         return finished
 
     def _after(
@@ -422,54 +469,66 @@ class Writer:
         """Whether a form may stand behind this subword."""
         return self._spelling.is_open[last] if form.inside else not self._spelling.is_cut[last]
 
-    def _on(self, step: Stepped, going: Sequence[_Tried], encoded: Any) -> Stepped:
-        """The next step of these."""
-        unfinished = [*{one.ids: one for one in going}.values()]
-        if len(unfinished) == len(step.at.prev):  # a state of as many rows would be written over
-            unfinished.append(unfinished[0])
+    def _on(
+        self,
+        step: Stepped,
+        going: Sequence[Sequence[_Tried]],
+        encoded: Any,
+        sentences: Sequence[int],
+    ) -> tuple[Stepped, list[list[_Tried]]]:
+        """The next step of these, and where each stands in it. `sentences`: of every place, the row
+        of `encoded`."""
+        rows = [{one.ids: one.row for one in own} for own in going]
+        asked, of = self._laid_out(rows, sentences)
+        if len(asked) == len(step.at.prev):  # a state of as many rows would be written over
+            asked, of = [*asked, asked[0]], [sentences[number] for number, _ in [*asked, asked[0]]]
         device = step.at.prev.device
-        index = torch.tensor([one.row for one in unfinished], device=device)
-        prev = torch.tensor([one.ids[-1] for one in unfinished], device=device)
-        if not self._backbone.shares_encoded:
-            encoded = encoded.rows(torch.zeros_like(index))
+        index = torch.tensor([rows[number][ids] for number, ids in asked], device=device)
+        prev = torch.tensor([ids[-1] for _, ids in asked], device=device)
+        own = encoded.rows(torch.tensor(of, device=device))
         state = self._backbone.reordered(step.state, index)
-        return self._layers.step(self._backbone, prev, state, encoded, step.ready.rows(index))
+        step = self._layers.step(self._backbone, prev, state, own, step.ready.rows(index))
+        at = {one: row for row, one in enumerate(asked)}
+        return step, [
+            [one._replace(row=at[number, one.ids]) for one in tried]
+            for number, tried in enumerate(going)
+        ]
+
+    def _laid_out(
+        self, rows: Sequence[Mapping[Ids, int]], sentences: Sequence[int]
+    ) -> tuple[list[tuple[int, Ids]], list[int]]:
+        """What is asked of every place, by its number, and the rows of sources that are read. Where
+        rows can share a source each place has as many; unless most of them would be for nothing."""
+        width, numbers = max(map(len, rows)), [at for at, own in enumerate(rows) if own]
+        if self._backbone.shares_encoded and width * len(numbers) <= WASTE * sum(map(len, rows)):
+            asked = [
+                (number, ids) for number in numbers for ids in islice(cycle(rows[number]), width)
+            ]
+            return asked, [sentences[number] for number in numbers]
+        asked = [(number, ids) for number in numbers for ids in rows[number]]
+        return asked, [sentences[number] for number, _ in asked]
+
+    def _pairs(self, tried: Sequence[_Tried]) -> list[tuple[Ids, Ids]]:
+        """The last of the small words, and the form, of each."""
+        forms = [one.form.ids for one in tried if one.form is not None]
+        return [
+            (self._spelling.last_word(one.ids[: len(one.ids) - len(form)]), form)
+            for one, form in zip(tried, forms, strict=True)
+        ]
 
     def _fit(self, tried: Sequence[_Tried]) -> list[float]:
         """log p of every form behind the last of its small words, for a decoder that has read no
         source, beside half of the most that it is behind any."""
-        forms = [one.form.ids for one in tried if one.form is not None]
-        before = [
-            self._spelling.last_word(one.ids[: len(one.ids) - len(form)])
-            for one, form in zip(tried, forms, strict=True)
-        ]
-        asked = [*zip(before, forms, strict=True)]
-        if new := [one for one in dict.fromkeys(asked) if one not in self._alone]:
-            self._alone |= zip(new, self._chances(new), strict=True)
-        chances = [self._alone[one] for one in asked]
-        most = dict[tuple[int, ...], float]()
-        for form, chance in zip(forms, chances, strict=True):
+        pairs = self._pairs(tried)
+        chances = self._unread.chances(pairs)
+        most = dict[Ids, float]()
+        for (_, form), chance in zip(pairs, chances, strict=True):
             most[form] = max(chance, most.get(form, -torch.inf))
-        return [chance - most[form] / 2 for form, chance in zip(forms, chances, strict=True)]
+        return [chance - most[form] / 2 for (_, form), chance in zip(pairs, chances, strict=True)]
 
-    def _chances(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:
-        """log p of the second subwords behind the first, without a source."""
-        backbone = self._backbone
-        device = next(backbone.parameters()).device
-        if self._unread is None:
-            self._unread = backbone.encode(
-                torch.tensor([[EOS]], device=device), torch.tensor([1], device=device)
-            )
-        tgt = padded([[*first, *second, EOS] for first, second in pairs], device)
-        rows = torch.zeros(len(pairs), dtype=torch.long, device=device)
-        contexts, hiddens = backbone.forced(self._unread.rows(rows), tgt)
-        prev = torch.cat([torch.full_like(tgt[:, :1], BOS), tgt[:, :-1]], 1)
-        sizes = [(len(first), len(second)) for first, second in pairs]
-        row = [at for at, (_, size) in enumerate(sizes) for _ in range(size)]
-        of = [at for first, size in sizes for at in range(first, first + size)]
-        logits = backbone.readout(prev[row, of], hiddens[row, of], contexts[row, of]).float()
-        chances = logits.log_softmax(-1).gather(1, tgt[row, of][:, None])[:, 0]
-        return [float(one.sum()) for one in torch.split(chances, [size for _, size in sizes])]
+
+def _goes_on(way: _Way, to_its_end: bool) -> bool:
+    return way.last != EOS if to_its_end else way.is_open
 
 
 def _with_notes(made: Hypothesis, noted: _Noted) -> Hypothesis:
@@ -496,3 +555,32 @@ class _Tried(NamedTuple):
     at: int = 0  # subwords of the form
     small_score: float = 0.0  # of the small words alone
     is_whole: bool = False  # the form, and the end of its last word
+
+
+class _Place(NamedTuple):
+    """Where a form is to stand."""
+
+    part: Insert
+    row: int  # of the step that has read what stands before it
+    log_probs: Tensor  # (V,) of that row
+    prev: int
+
+
+def _near(tried: Sequence[_Tried]) -> list[_Tried]:
+    """Those that are ranked."""
+    most = max((one.score for one in tried), default=0.0)
+    return [one for one in tried if one.score > most - NEAR]
+
+
+def _kept(tried: Sequence[_Tried], finished: Sequence[_Tried]) -> list[_Tried]:
+    """Those that are gone on from: the best of each kind."""
+    least = max((one.score for one in finished), default=-torch.inf) - NEAR
+    before = [one for one in tried if one.form is None]
+    within = [one for one in tried if one.form is not None and not one.is_whole]
+    levels = [[one for one in within if one.at == at] for at in {one.at for one in within}]
+    return [
+        one
+        for level in (before, *levels)
+        for one in sorted(level, key=lambda one: -one.score)[:WIDTH]
+        if one.score > least
+    ]

@@ -37,6 +37,9 @@ OTHER_FORM = 3.0  # nats: the same of another form where the source has the term
 OF_NOUN = 5.0  # nats: that much more where an article stands before it, as verbs have none
 SURE = 0.5  # of what a word comes from, where it surely stands for a word
 NEIGHBOURS = 4  # words of a source before a term that are looked at where it has no place
+# words and marks behind a term that may take other forms: of 320 sentences of law the farthest that
+# did was the 13th
+REACH = 16
 SMALL_WORDS = 2  # before a term, at most, that may be chosen anew
 TEXTS_KEPT = 1024  # texts whose terms are kept: each is asked for several times
 
@@ -297,11 +300,11 @@ class _Rewritten:
         )
 
     def _between(self, first: int, last: int, is_behind: bool) -> list[Part]:
-        """The words that stay, behind a term in other forms, too."""
-        if not is_behind:
-            ids = self._ids[self._at(first) : self._at(last)]
-            return [Fixed(ids)] if ids else []
-        return [self._word(at) for at in range(first, last) if self._at(at) < self._at(at + 1)]
+        """The words that stay, behind a term those that are near it in other forms, too."""
+        far = min(first + REACH, last) if is_behind else first
+        near = [self._word(at) for at in range(first, far) if self._at(at) < self._at(at + 1)]
+        ids = self._ids[self._at(far) : self._at(last)]
+        return [*near, Fixed(ids)] if ids else near
 
     def _word(self, at: int) -> Part:
         start, end = self._words[at]

@@ -10,10 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self
+from typing import Any, Generic, NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 from typing_extensions import TypeVar
 
 
@@ -29,6 +30,9 @@ class Encoded(Protocol):
 
     def cut(self, length: int) -> Self:
         """The first `length` positions of every source."""
+
+    def beside(self, others: Sequence[Self]) -> Self:
+        """These rows, then those of `others`, all of them as `encode` gives them."""
 
 
 # (y_{t-1} (B,), s_{t-1} (B, d), c_t (B, l)) -> what is added to the state's update (B, update_size)
@@ -58,6 +62,23 @@ Place = Before | Around | None  # what a row is read with; None: nothing
 
 E = TypeVar("E", default=Any)  # what `encode` gives
 S = TypeVar("S", default=Any)  # a decoder's state
+
+
+class Noted(NamedTuple):
+    """What a recurrent backbone gives of a step beside what it returns."""
+
+    state: Tensor  # (R, d) s_t, from which it goes on
+    attention: Tensor  # (R, S)
+
+
+def noted_along(notes: Sequence[Noted], rows: Sequence[int], length: int) -> Noted | None:
+    """What was noted of one row of every step, (T, d) and (T, S), of a source of so many subwords;
+    None where nothing was."""
+    if not notes or not rows:
+        return None
+    along = [*zip(notes, rows, strict=False)]
+    states = torch.stack([note.state[row] for note, row in along])
+    return Noted(states, torch.stack([note.attention[row, :length] for note, row in along]))
 
 
 class Backbone(nn.Module, ABC, Generic[E, S]):
@@ -128,10 +149,10 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     def alphas(self, encoded: E, tgt: Tensor) -> Tensor:
         """What `forced` looks at for every word: tgt (B, T) -> (B, T, S). Every row sums to 1."""
 
-    def alphas_of(self, encoded: E, tgt: Tensor, hiddens: Tensor) -> Tensor:
-        """The same where all s_t (B, T, d) are known: a recurrent backbone need not go along the
-        target again."""
-        return self.alphas(encoded, tgt)
+    def noting(self) -> tuple[Self, list[Noted]]:
+        """The same, and a list that every step of it adds to; nothing is ever added by one whose
+        state is more than a row of numbers, or that has none to give."""
+        return self, []
 
 
 class Injectable(Backbone[E, S]):
@@ -174,6 +195,13 @@ class Trainable(Backbone[E, S]):
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
         """Summed cross-entropy in nats of tgt (B, T) with </s>, padded with 0; a share `smoothing`
         of every word's mass is spread evenly over the vocabulary."""
+
+
+def stacked(parts: Sequence[Tensor], dim: int = 1) -> Tensor:
+    """Rows (R, ...) of several tensors one after the other; 0 where one is shorter along `dim`."""
+    longest = max(part.shape[dim] for part in parts)
+    behind = [0, 0] * (parts[0].dim() - 1 - dim)
+    return torch.cat([pad(part, (*behind, 0, longest - part.shape[dim])) for part in parts])
 
 
 def shift(tgt: Tensor, bos: int) -> Tensor:

@@ -338,6 +338,9 @@ class InPlace:
     def cut(self, length: int) -> InPlace:
         return replace(self, own=self.own.cut(length))
 
+    def beside(self, others: Sequence[InPlace]) -> InPlace:
+        return InPlace(self.own.beside([one.own for one in others]))
+
 
 class InDocument(Injected[InPlace, S]):
     """A backbone whose every state has read other sentences of its document. `encode` alone gives

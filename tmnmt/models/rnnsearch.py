@@ -6,14 +6,14 @@ first GRU; the read-out is tanh(linear [y_{t-1}; h_t; c_t]) into the embedding's
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.models.base import Inject, Injectable, Trainable, shift
+from tmnmt.models.base import Inject, Injectable, Trainable, shift, stacked
 from tmnmt.models.recurrence import AttendingDecoder, BidirectionalGRU, OutputLoss, gru_gates
 from tmnmt.vocab import BOS, PAD
 
@@ -41,6 +41,16 @@ class Annotations:
             values=self.values[:, :length],
             keys=self.keys[:, :length],
             mask=self.mask[:, :length],
+        )
+
+    def beside(self, others: Sequence[Annotations]) -> Annotations:
+        """These rows, then those of `others`."""
+        every = [self, *others]
+        return Annotations(
+            stacked([one.values for one in every]),
+            stacked([one.keys for one in every]),
+            stacked([one.mask for one in every]),
+            torch.cat([one.start for one in every]),
         )
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.models.base import Inject, Injectable, shift
+from tmnmt.models.base import Inject, Injectable, Noted, shift
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import gru_gates
 from tmnmt.models.rnnsearch import Annotations, RNNsearch
@@ -35,6 +35,7 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
     shares_encoded = True
     reach = RNNsearch.reach
     encoder_reads = RNNsearch.encoder_reads
+    notes: list[Noted] | None = None  # where they are asked for
 
     def __init__(self, model: RNNsearch, dtype: torch.dtype | None = None) -> None:
         super().__init__()
@@ -88,6 +89,11 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         same.output = limited(output, words, self.vocab_size)
         return same
 
+    def noting(self) -> tuple[FastRNNsearch, list[Noted]]:
+        same, notes = copy.copy(self), list[Noted]()
+        same.notes = notes
+        return same, notes
+
     def annotations(self, encoded: Annotations) -> Tensor:
         return encoded.values[..., : self.annotation_size]
 
@@ -100,7 +106,9 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
     def step(
         self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        new, context, _ = self._attending(prev, state, encoded, inject)
+        new, context, alpha = self._attending(prev, state, encoded, inject)
+        if self.notes is not None:
+            self.notes.append(Noted(new, alpha.flatten(0, 1)))
         return new, context, new
 
     def _attending(
@@ -169,18 +177,6 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         for t, rows, *_, alpha in self._along(encoded, tgt, inject):
             alphas[rows, t] = alpha[:, 0]
         return alphas
-
-    def alphas_of(self, encoded: Annotations, tgt: Tensor, hiddens: Tensor) -> Tensor:
-        weights = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
-        before = torch.cat([encoded.start[:, None], hiddens[:, :-1]], 1)
-        words, lengths = shift(tgt, BOS), (tgt != PAD).sum(1).tolist()
-        for row, (length, read) in enumerate(
-            zip(lengths, encoded.mask.sum(1).tolist(), strict=True)
-        ):
-            own = encoded.rows(torch.tensor([row], device=tgt.device)).cut(read)
-            *_, alpha = self._looking(words[row, :length], before[row, :length], own)
-            weights[row, :length, :read] = alpha[0]
-        return weights
 
     def _along(
         self, encoded: Annotations, tgt: Tensor, inject: Inject | None

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.models.base import Trainable, shift
+from tmnmt.models.base import Trainable, shift, stacked
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import Linear, OutputLoss
 from tmnmt.vocab import BOS, PAD
@@ -58,6 +58,15 @@ class EncodedSource:
         """The first `length` positions."""
         keys, values = (tuple(t[:, :, :length] for t in part) for part in (self.keys, self.values))
         return EncodedSource(keys, values, self.mask[:, :length])
+
+    def beside(self, others: Sequence[EncodedSource]) -> EncodedSource:
+        """These rows, then those of `others`."""
+        every = [self, *others]
+        keys, values = (
+            tuple(stacked(parts, 2) for parts in zip(*side, strict=True))
+            for side in ([one.keys for one in every], [one.values for one in every])
+        )
+        return EncodedSource(keys, values, stacked([one.mask for one in every]))
 
 
 @dataclass(frozen=True)
