@@ -18,6 +18,7 @@ from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.index import build
+from tmnmt.keys.compute import header_of, longest, longest_whole
 from tmnmt.layers.combine import Ready
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.kinds import for_decoding, make
@@ -207,6 +208,33 @@ def test_a_folder_names_the_kind_and_gives_the_same_model_back(
         ModelError, match="kind 'transformers' is none of rnnsearch, deeplau, transformer"
     ):
         load_model(tmp_path)
+
+
+def test_a_transformer_takes_no_longer_segment_at_once_than_it_has_learned_from(
+    tmp_path: Path,
+) -> None:
+    vocab = Vocabulary.train(["un deux trois", "one two three"] * 20, 300)
+    transformer = Transformer(len(vocab), **SIZES)
+    recurrent = {"embedding": 8, "hidden": 8, "attention": 8}
+    made = (
+        ("told", transformer, {"max_subwords": 40, "model": {"kind": "transformer", **SIZES}}),
+        ("silent", transformer, {"model": {"kind": "transformer", **SIZES}}),
+        (
+            "recurrent",
+            make(len(vocab), {"kind": "rnnsearch", **recurrent}),
+            {"max_subwords": 40, "model": {"kind": "rnnsearch", **recurrent}},
+        ),
+    )
+    lengths = {}
+    for name, backbone, config in made:
+        save_model(tmp_path / name, backbone, vocab, {"src_lang": "en", "tgt_lang": "fr", **config})
+        model = load_model(tmp_path / name)
+        lengths[name] = longest(model), longest_whole(model), header_of(model).max_subwords
+    assert lengths == {
+        "told": (40, 40, 53),  # keys are cut at a third more
+        "silent": (80, 240, 320),
+        "recurrent": (40, 120, 160),
+    }
 
 
 def test_a_kind_that_is_not_there_is_named() -> None:
