@@ -151,7 +151,7 @@ def test_too_much_is_refused_and_room_is_kept_for_short_requests(translator: Tra
 def test_who_would_wait_too_long_is_refused_at_once(
     translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches of 8 that take a second each: what has 6 s may wait for two, and its own."""
+    """Batches of 8 that take a second each: what has 12 s may wait for two, and its own."""
     plain, now = translator.translate_batch, [0.0]
 
     def slowly(*given: Any) -> Any:
@@ -164,15 +164,26 @@ def test_who_would_wait_too_long_is_refused_at_once(
         queue.submit(job(translator, ["No."], seconds=60))
         queue._work()
         queue._jobs.clear()
-    waiting = [queue.submit(job(translator, ["No."] * 8, seconds=6)) for _ in range(3)]
+    waiting = [queue.submit(job(translator, ["No."] * 8, seconds=12)) for _ in range(3)]
     with pytest.raises(Refused) as error:
-        queue.submit(job(translator, ["No."], seconds=6))
+        queue.submit(job(translator, ["No."], seconds=12))
     assert (error.value.status, error.value.retry_after) == (429, 2)
     waiting[0].cancel()
-    assert queue.submit(job(translator, ["No."], seconds=6))
-    assert queue.submit(job(translator, ["No."] * 8, seconds=8))
+    assert queue.submit(job(translator, ["No."], seconds=12))
+    assert queue.submit(job(translator, ["No."] * 8, seconds=16))
     queue._jobs.clear()
     assert queue.submit(job(translator, ["No."], seconds=0.5))  # it waits for nobody
+
+
+def test_the_more_batches_differ_the_sooner_is_refused(translator: Translator) -> None:
+    even, uneven = Queue(translator, room=1000), Queue(translator, room=1000)
+    for _ in range(20):
+        even._note_pace(1.0)
+        uneven._note_pace(0.5)
+        uneven._note_pace(1.5)
+    before = [job(translator, ["No."] * 8)]
+    assert even._seconds_of(before) == pytest.approx(2.0)
+    assert 2.6 < uneven._seconds_of(before) < 3.4
 
 
 def test_what_was_taken_is_finished_and_no_more_is_taken(

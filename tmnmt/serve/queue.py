@@ -31,7 +31,7 @@ GATHER = 0.004  # seconds that a first request waits for others to be decoded wi
 URGENT = 32  # texts: a longer request is a list that nobody watches
 MOST_CALLS = 256  # that wait for the thread of a model
 _SHARE = 2  # long lists take at most one part of so many of the room
-_PATIENCE = 0.5  # part of a request's time that it may have to wait for those before it
+_PATIENCE = 0.25  # part of a request's time that it may have to wait for those before it
 _NEW = 0.2  # weight of the last batch in the seconds that one takes
 Result = TypeVar("Result")
 
@@ -117,6 +117,7 @@ class Queue:
         self.room = room
         self.counts: Counter[str] = Counter()
         self._pace = 0.0  # seconds that a batch takes, of late
+        self._spread = 0.0  # by which they differ from it (Jacobson 1988, of round trips)
         self._given_back = time.monotonic()
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
@@ -166,10 +167,10 @@ class Queue:
             raise Refused(429, "busy", "too much is waiting; try again later", ceil(wait / 2))
 
     def _seconds_of(self, before: Sequence[Job]) -> float:
-        """Until those that go before a request are done, and its own first batch, as the last
-        batches went."""
+        """Until those that go before a request are done, and its own first batch, as the slower
+        of the last batches went."""
         batches = sum(one.left for one in before) / self.translator.settings.batch
-        return (batches + 1) * self._pace
+        return (batches + 1) * (self._pace + self._spread)
 
     def call(self, work: Callable[[], Result]) -> Future[Result]:
         """What `work` gives, done in the thread of the model before more is decoded. Raises Refused
@@ -207,11 +208,15 @@ class Queue:
             for job in {id(job): job for job, _ in batch}.values():
                 self._finish(job)
             if self.counts["batches"] > 1:  # in the first, much is compiled and read
-                taken = time.monotonic() - start
-                self._pace += (taken - self._pace) * (_NEW if self._pace else 1)
+                self._note_pace(time.monotonic() - start)
         if time.monotonic() - self._given_back > EVERY:
             give_back()
             self._given_back = time.monotonic()
+
+    def _note_pace(self, taken: float) -> None:
+        if self._pace:
+            self._spread += (abs(taken - self._pace) - self._spread) * _NEW
+        self._pace += (taken - self._pace) * (_NEW if self._pace else 1)
 
     def _wait(self) -> bool:
         """Waits for work; False at the end."""
