@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from tmnmt.engine.beam_search import Hypothesis, Looked
-from tmnmt.engine.rewriting import Either, Fixed, Form, Insert, Part, Spelling, Writer
+from tmnmt.engine.insertion import Insert
+from tmnmt.engine.rewriting import Either, Fixed, Part, Writer
+from tmnmt.engine.spelling import Form, Spelling
 from tmnmt.engine.unread import Unread
 from tmnmt.layers.combine import Ready
 from tmnmt.models.base import Backbone, Noted, shift

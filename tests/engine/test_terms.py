@@ -14,6 +14,8 @@ from tmnmt.checks import Check
 from tmnmt.codes.record import Source
 from tmnmt.config.options import Decoding, Remembering, Terms, TermsMode
 from tmnmt.engine import rewriting
+from tmnmt.engine.insertion import Insert
+from tmnmt.engine.rewriting import Fixed
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.records import checks_of, words
@@ -180,6 +182,29 @@ def test_what_lacks_terms_is_written_anew_for_several_batches_at_once(
         assert [[s.match for s in token.sources] for token in one.tokens] == [
             [s.match for s in token.sources] for token in other.tokens
         ]
+
+
+def test_only_words_near_a_term_may_change_their_endings(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is farther behind it stays as one piece."""
+    behind = list[list[rewriting.Part]]()
+    led = rewriting.Writer.__init__
+
+    def noted(
+        self: rewriting.Writer, parts: Sequence[Sequence[rewriting.Part]], *rest: Any
+    ) -> None:
+        at = next(at for at, part in enumerate(parts[0]) if isinstance(part, Insert))
+        behind.append([*parts[0][at + 1 :]])
+        led(self, parts, *rest)
+
+    monkeypatch.setattr(rewriting.Writer, "__init__", noted)
+    for reach in (0, 1, 16):
+        monkeypatch.setattr("tmnmt.engine.terms.REACH", reach)
+        translated(model, tmp_path, "Commission\tDirective\n", "soft")
+    words_behind = PAIRS[0][1].rstrip(".").split()[2:]  # La Commission informe ...
+    assert [len(parts) for parts in behind] == [1, 2, len([*words_behind, "."])]
+    assert all(isinstance(parts[-1], Fixed) for parts in behind[:2])
 
 
 @pytest.mark.parametrize("mode", ["soft", "hard"])

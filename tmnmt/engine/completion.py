@@ -22,8 +22,8 @@ from tmnmt.codes.record import Code, Source, plain_of
 from tmnmt.engine.beam_search import NEVER, Begun, Hypothesis, SearchSettings, search_on
 from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.provenance import Neighbouring, tokens_of
-from tmnmt.engine.rewriting import APOSTROPHES
 from tmnmt.engine.schedule import InOrder, Piece
+from tmnmt.engine.spelling import APOSTROPHES
 from tmnmt.engine.typed import Opening, Typed, one_blank, spelt_size
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.insertion import Insert
 from tmnmt.engine.links import piece_spans, with_same_words
-from tmnmt.engine.rewriting import APOSTROPHES, Either, Fixed, Form, Insert, Part, Spelling
+from tmnmt.engine.rewriting import Either, Fixed, Part
+from tmnmt.engine.spelling import APOSTROPHES, Form, Spelling
 from tmnmt.segments import Token, Translation
 from tmnmt.terms.check import chosen, term_checks, where
 from tmnmt.terms.find import Finder, TermPlace

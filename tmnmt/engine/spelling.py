@@ -1,0 +1,108 @@
+"""What a vocabulary's subwords say of words: where they begin and end, what may stand before an
+apostrophe, and which small words go before a term."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tmnmt.vocab import BOS, UNK, Vocabulary
+
+APOSTROPHES = ("'", "’")
+_FIRST = re.compile(r"[^\s']+'?")
+
+
+class Form(NamedTuple):
+    """The subwords of a form. `inside`: it does not begin with a blank, as behind an apostrophe.
+    `cost`: in nats, what it stands behind the others."""
+
+    ids: tuple[int, ...]
+    inside: bool
+    cost: float = 0.0
+
+
+class Spelling:
+    """What a vocabulary's subwords say of where words begin and end."""
+
+    def __init__(
+        self, vocab: Vocabulary, small: Mapping[str, frozenset[str]] = MappingProxyType({})
+    ) -> None:
+        self._small = small
+        self._vocab = vocab
+        pieces = [vocab.piece(number) for number in range(len(vocab))]
+        self.goes_on = torch.tensor([piece[:1].isalnum() for piece in pieces])  # the word before
+        self.is_open = [not piece[-1:].isalnum() for piece in pieces]  # a word may follow at once
+        self.is_open[BOS] = False
+        self.is_cut = [piece.endswith(APOSTROPHES) for piece in pieces]  # one must
+        self._written = {
+            self.ids(word.removesuffix("'")): sorts
+            for one, sorts in small.items()
+            for word in (one, one.capitalize())
+        }
+        # the last subwords of those that an apostrophe follows
+        self.elided = {
+            self.ids(word.removesuffix("'"))[-1]
+            for one in small
+            for word in (one, one.capitalize())
+            if one.endswith("'")
+        }
+        self.apostrophes = [at for at, piece in enumerate(pieces) if piece in APOSTROPHES]
+
+    def forms(self, text: str, cost: float = 0.0) -> list[Form]:
+        """A text as it is written after a blank, and after an apostrophe where one may stand
+        before it; none where the vocabulary cannot write it."""
+        forms = [Form(tuple(self._vocab.encode(text)), False, cost)]
+        for opened in ("l'", "l’") if _is_elided(text) else ():
+            before, ids = self._vocab.encode(opened), self._vocab.encode(opened + text)
+            if ids[: len(before)] == before and self.is_open[before[-1]]:
+                forms.append(Form(tuple(ids[len(before) :]), True, cost))
+        return [form for form in dict.fromkeys(forms) if form.ids and UNK not in form.ids]
+
+    def small_behind(self, ids: tuple[int, ...], was: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """The small words that may follow: first those with a preposition of those that were there,
+        then, behind a preposition, those without one."""
+        if not ids:
+            return self._of_sorts(self.sorts(was) if was else None)
+        return self._of_sorts(frozenset([""])) if "" not in self.sorts(ids) else []
+
+    def _of_sorts(self, sorts: frozenset[str] | None) -> list[tuple[int, ...]]:
+        return [
+            ids for ids, own in self._written.items() if sorts is None or not own.isdisjoint(sorts)
+        ]
+
+    def last_word(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+        """The subwords of the last word, with its apostrophe."""
+        starts = [at for at, one in enumerate(ids) if self._vocab.piece(one)[:1] == "▁"]
+        return ids[starts[-1] :] if starts else ids
+
+    def stem(self, ids: tuple[int, ...]) -> str:
+        """What small words are alike by: without an apostrophe or e or a at their ends le, la and
+        l' are one, and so are un and une."""
+        text = self._vocab.decode(ids).lower()
+        return " ".join(word.strip("'’").rstrip("ea") for word in text.split())
+
+    def sorts(self, ids: Sequence[int]) -> frozenset[str]:
+        """The prepositions that small words may begin with."""
+        text = self._vocab.decode(ids).lower().replace("’", "'")
+        word = _FIRST.match(text)
+        return self._small.get(word[0] if word else "", frozenset([""]))
+
+    def ends(self, log_probs: Tensor) -> float:
+        """log p that the word before ends."""
+        on = self.goes_on.to(log_probs.device)
+        return float(log_probs.masked_fill(on, -torch.inf).logsumexp(0))
+
+    def ids(self, word: str) -> tuple[int, ...]:
+        """A word after a blank."""
+        return tuple(self._vocab.encode(word))
+
+
+def _is_elided(text: str) -> bool:
+    """Whether a small word before a text may end in an apostrophe, as in l'avis."""
+    return unicodedata.normalize("NFD", text[:1]).casefold().startswith(tuple("aeiouyhœæ"))
