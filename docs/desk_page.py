@@ -52,7 +52,7 @@ def serving(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "tmnmt"]
     languages = ["--src-lang", "en", "--tgt-lang", "fr"]
     subprocess.run([*command, "build-index", memory, "--index", index, *languages], check=True)
-    model = ROOT / "models" / "law.en-fr"
+    model = ROOT / "models" / "law-transformer.en-fr"
     started = subprocess.Popen(
         [*command, "serve", "--model", model, "--memory", index, "--port", "0"],
         stderr=subprocess.PIPE,

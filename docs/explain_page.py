@@ -58,7 +58,7 @@ def explained(folder: Path) -> Path:
     written = folder / "translated.txt"
     options = [
         "--model",
-        ROOT / "models" / "law.en-fr",
+        ROOT / "models" / "law-transformer.en-fr",
         "--memory",
         folder / "index",
         "--confirmed",

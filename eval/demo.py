@@ -36,7 +36,7 @@ def main() -> int:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
+    options.add_argument("--model", type=Path, default=ROOT / "models" / "law-transformer.en-fr")
     options.add_argument(
         "--memory", type=Path, default=ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz"
     )
