@@ -55,6 +55,7 @@ from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import Model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.models.transformer import Transformer
 from tmnmt.vocab import EOS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,9 +71,11 @@ SYSTEMS = {
     "both + cache": Settings(mode="both", cache=SLOTS, remember="own"),
 }
 PARTS: list[tuple[str, Any, str]] = [
-    ("encode", FastRNNsearch, "encode"),
-    ("step", FastRNNsearch, "step"),
-    ("read-out", FastRNNsearch, "readout"),
+    *(
+        (part, backbone, name)
+        for backbone in (FastRNNsearch, Transformer)
+        for part, name in (("encode", "encode"), ("step", "step"), ("read-out", "readout"))
+    ),
     ("softmax", combine, "read_out"),
     ("session cache", SessionCache, "fuse"),
     ("read pairs", TranslationMemory, "read"),

@@ -19,12 +19,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from keystrokes import taken
 from numpy.typing import NDArray
 from sacrebleu.metrics import lib_ter
 
@@ -43,7 +43,7 @@ from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.ter import BeamEditDistance, edits
 from tmnmt.formats import read_memory
 from tmnmt.models.folder import CONFIDENCE_FILE, load_model, stamp
-from tmnmt.segments import Translation
+from tmnmt.segments import Segment, Translation
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = 0.1  # TER of a segment, at most
@@ -84,6 +84,15 @@ def main() -> None:
         options.output.write_text(told + "\n", encoding="utf-8")
     if options.write:
         save(options.model, fitted)
+
+
+def taken(segments: Sequence[Segment], wanted: int) -> list[list[Segment]]:
+    """The first segments of every document, as many of each as make about `wanted` of all."""
+    documents = [list(some) for _, some in groupby(segments, lambda segment: segment.document)]
+    most = 1
+    while sum(min(len(one), most) for one in documents) < min(wanted, len(segments)):
+        most += 1
+    return [one[:most] for one in documents]
 
 
 def explained(translator: Translator, path: Path, segments: int) -> Pairs:

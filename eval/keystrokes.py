@@ -4,7 +4,9 @@ long each key takes.
     python eval/keystrokes.py --memory INDEX [--test TSV] [--model DIR] [--segments N]
     [--latency] [--output FILE.json]
 
-A user types the reference of every kept-out segment, in order, and confirms it. Each key costs 1:
+A user goes through whole kept-out documents in order. The keys are counted of some segments,
+evenly spaced over all documents; those in between are confirmed as their references are. What is
+counted is so a sample of the whole work, of beginnings and of ends. Each key costs 1:
 
     a letter    where the suggestion goes on wrongly
     Tab         takes the next word of the suggestion, where it is that of the reference
@@ -134,12 +136,13 @@ def main() -> None:
     parser.add_argument("--test", type=Path, default=test)
     parser.add_argument("--model", type=Path, default=ROOT / "models" / "law.en-fr")
     parser.add_argument("--memory", type=Path, required=True)
-    parser.add_argument("--segments", type=int, default=200, help="about so many")
+    parser.add_argument("--segments", type=int, default=200, help="to count, about so many")
     parser.add_argument("--latency", action="store_true", help="measure nothing else")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    documents = taken(list(read_memory(options.test, "en", "fr")), options.segments)
+    segments = list(read_memory(options.test, "en", "fr"))
+    counted = sample(len(segments), options.segments)
     base = Translator.load(options.model, threads=1)
     translator = Translator.load(options.model, [options.memory], threads=1)
     for each in (base, translator):  # what is made once
@@ -155,16 +158,18 @@ def main() -> None:
         )
     }
     done = list[Segment]()
-    with Progress("typing", "segments", sum(map(len, documents))) as progress:
-        for number, document in enumerate(documents, 1):
+    with Progress("typing", "segments", len(segments)) as progress:
+        numbered = enumerate(segments)
+        for number, (_, document) in enumerate(groupby(numbered, lambda one: one[1].document), 1):
             session = translator.session()
-            for segment in document:
-                if not options.latency:
-                    one(base, session, segment, ways)
-                elif words(segment.src) in OF_LENGTH:
-                    ways["typed, memories"].typed(session, segment.src, segment.tgt)
+            for at, segment in document:
+                if at in counted:
+                    if not options.latency:
+                        one(base, session, segment, ways)
+                    elif words(segment.src) in OF_LENGTH:
+                        ways["typed, memories"].typed(session, segment.src, segment.tgt)
+                    done.append(segment)
                 session.confirm(segment.src, segment.tgt)
-                done.append(segment)
                 progress.advance()
             told = so_far(number, done, ways)
             if options.output:
@@ -172,24 +177,21 @@ def main() -> None:
     print(told)
 
 
+def sample(count: int, wanted: int) -> set[int]:
+    """About `wanted` numbers below `count`, evenly spaced."""
+    step = max(1, count // wanted)
+    return set(range(step // 2, count, step))
+
+
 def so_far(documents: int, done: Sequence[Segment], ways: dict[str, Tally]) -> str:
     characters = sum(len(segment.tgt) for segment in done)
     told = {
-        "segments": len(done),
-        "documents": documents,
+        "counted segments": len(done),
+        "whole documents": documents,
         "characters": characters,
         "ways": {name: tally.summary(characters) for name, tally in ways.items()},
     }
     return json.dumps(told, indent=1)
-
-
-def taken(segments: Sequence[Segment], wanted: int) -> list[list[Segment]]:
-    """The first segments of every document, as many of each as make about `wanted` of all."""
-    documents = [list(some) for _, some in groupby(segments, lambda segment: segment.document)]
-    most = 1
-    while sum(min(len(one), most) for one in documents) < min(wanted, len(segments)):
-        most += 1
-    return [one[:most] for one in documents]
 
 
 def one(base: Translator, session: Session, segment: Segment, ways: dict[str, Tally]) -> None:

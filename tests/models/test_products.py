@@ -33,6 +33,24 @@ def test_a_packed_product_is_the_product(rows: tuple[int, ...], bias: bool) -> N
     )
 
 
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+def test_a_product_may_end_in_its_positive_part(dtype: torch.dtype | None) -> None:
+    weight, added, x = in_fp16(70, 30), torch.randn(70), torch.randn(5, 30)
+    for one in (weight, weight + 1e-7):  # packed, and not
+        positive = product(one, added, dtype, relu=True)(x)
+        assert torch.equal(positive, product(one, added, dtype)(x).relu())
+
+
+def test_few_rows_are_not_rounded_to_bf16_before_their_product() -> None:
+    """It takes longer, and is less exact: both ways end in bf16."""
+    weight, x = in_fp16(70, 30), torch.randn(products.FEW, 30)
+    rounded, exact = product(weight, None, torch.bfloat16), F.linear(x, weight)
+    few, many = rounded(x[:-1]), rounded(x)
+    assert few.dtype == many.dtype == torch.bfloat16
+    assert torch.allclose(few.float(), exact[:-1], atol=1e-4, rtol=2**-8)
+    assert not torch.allclose(many.float(), exact, atol=1e-4, rtol=2**-8)
+
+
 def test_what_fp16_cannot_hold_is_not_rounded() -> None:
     x = torch.randn(4, 30)
     for weight in (torch.randn(70, 30), 1e6 * in_fp16(70, 30), 1e-6 * in_fp16(70, 30)):

@@ -116,6 +116,7 @@ class Live:
 
     sentence: Tensor  # (n,) which of the batch's sentences
     max_len: Tensor  # (n,) longest output, </s> included
+    shortest: int  # of max_len
     scores: Tensor  # (n, b) log probability so far; -inf: not a hypothesis
     prev: Tensor  # (R,)
     state: Any  # of R rows, as the backbone has it
@@ -158,6 +159,7 @@ class Finished:
         self.candidate = torch.zeros(shape, dtype=torch.long, device=device)
         self.count = torch.zeros(sentences, dtype=torch.long, device=device)
         self.ended = torch.zeros(shape, dtype=torch.bool, device=device)
+        self.empty = True
 
     def take(
         self,
@@ -170,6 +172,7 @@ class Finished:
     ) -> None:
         """Note the candidates marked in `ends` (n, W) as hypotheses that end at step `at`; of
         equals the earlier."""
+        self.empty = False
         log_prob = continued.scores.masked_fill(~ends, -torch.inf)
         who, k = live.sentence, self.score.shape[1]
         # (n, k + W)
@@ -270,7 +273,8 @@ def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
     Exact: the best `width` words lie in the `width` blocks with the greatest maxima, so only those
     are searched."""
     (n, beam), last = scores.shape, log_probs.shape[1] - 1
-    if over := -log_probs.shape[1] % BLOCK:
+    over = -log_probs.shape[1] % BLOCK
+    if over:
         log_probs = F.pad(log_probs, (0, over), value=-torch.inf)
     blocks = log_probs.view(n, -1, BLOCK)  # (n, b V / BLOCK, BLOCK)
     per_row = blocks.shape[1] // beam
@@ -281,16 +285,25 @@ def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
         + scores.gather(1, chosen // per_row)[..., None]
     )
     best, at = words.flatten(1).topk(width)
-    block = chosen.gather(1, at // BLOCK)
-    row = block // per_row + _starts(n, beam, scores.device)
-    words = block % per_row * BLOCK + at % BLOCK
-    return Candidates(best, row, words.clamp_max_(last))  # beyond it where nothing is left
+    word = chosen.gather(1, at // BLOCK) * BLOCK + at % BLOCK  # counted through the rows
+    size = per_row * BLOCK
+    row = word // size + _starts(n, beam, scores.device)
+    word %= size
+    if over:
+        word.clamp_max_(last)  # beyond it where nothing is left
+    return Candidates(best, row, word)
 
 
 @lru_cache(maxsize=256)
 def _starts(n: int, each: int, device: torch.device) -> Tensor:
     """Where each of n groups of `each` begins: (n, 1)."""
     return torch.arange(n, device=device)[:, None] * each
+
+
+@lru_cache(maxsize=256)
+def _first(n: int, each: int, device: torch.device) -> Tensor:
+    """The first `each` numbers for each of n sentences: (n, each)."""
+    return torch.arange(each, device=device).repeat(n, 1)
 
 
 def _begin(backbone: Backbone, begun: Begun, max_len: Sequence[int], beam: int) -> Live:
@@ -305,7 +318,8 @@ def _begin(backbone: Backbone, begun: Begun, max_len: Sequence[int], beam: int) 
         encoded = encoded.rows(rows)
     limits = torch.tensor(max_len, device=device)
     prev = begun.prev.index_select(0, rows)
-    return Live(sentence, limits, scores, prev, state, encoded, begun.memory.rows(rows))
+    memory = begun.memory.rows(rows)
+    return Live(sentence, limits, min(max_len, default=0), scores, prev, state, encoded, memory)
 
 
 def _survivors(
@@ -323,28 +337,51 @@ def _survivors(
     `step.live`."""
     beam, (n, width) = settings.beam, continued.scores.shape
     ends = continued.tokens == EOS
-    order = ends.long().argsort(dim=1, stable=True)[:, :beam]  # (n, b) the best that go on
-    ends[:, beam:] = False  # an end that is not among the b best is no hypothesis
+    order = _first(n, beam, ends.device)  # (n, b) the best that go on
     if ends.any():
+        order = ends.long().argsort(dim=1, stable=True)[:, :beam]
+        ends[:, beam:] = False  # an end that is not among the b best is no hypothesis
         done.take(live, continued, ends, at, settings.length_penalty, eos=True)
     scores = continued.scores.gather(1, order)
-    last = live.max_len <= at + 1
-    if last.any():
-        cut = last & (done.count[live.sentence] == 0)
-        first = torch.zeros_like(ends).scatter_(1, order[:, :1], cut[:, None])
-        done.take(live, continued, first, at, settings.length_penalty, eos=False)
-    over = last | _decided(live, scores[:, 0], done, at, settings)
-    keep = (~over).nonzero()[:, 0]
-    candidates = (order + _starts(n, width, order.device))[keep].flatten()
-    step.live = candidates
-    rows = step.parents[candidates]
-    if len(keep) == n:
+    over = _over(live, continued, order, scores[:, 0], done, at, settings)
+    candidates = order + _starts(n, width, order.device)
+    if over is None or not over.any():
+        step.live = candidates.flatten()
+        rows = step.parents[step.live]
         moved = replace(live, scores=scores, memory=memory.reordered(rows))
     else:
+        keep = (~over).nonzero()[:, 0]
+        step.live = candidates[keep].flatten()
+        rows = step.parents[step.live]
         encoded = _keep_encoded(live.encoded, keep, beam, n)
-        left = live.sentence[keep], live.max_len[keep], scores[keep]
+        limits = live.max_len[keep]
+        shortest = int(limits.min()) if len(limits) else 0
+        left = live.sentence[keep], limits, shortest, scores[keep]
         moved = Live(*left, live.prev, state, encoded, memory.rows(rows))
-    return replace(moved, prev=step.tokens[candidates], state=backbone.reordered(state, rows))
+    return replace(moved, prev=step.tokens[step.live], state=backbone.reordered(state, rows))
+
+
+def _over(
+    live: Live,
+    continued: Candidates,
+    order: Tensor,
+    best: Tensor,
+    done: Finished,
+    at: int,
+    settings: SearchSettings,
+) -> Tensor | None:
+    """Which sentences (n,) leave, at their maximal length or decided; None: none of them. What is
+    cut at its length without an end is a hypothesis as it is."""
+    last = live.max_len <= at + 1 if live.shortest <= at + 1 else None
+    if last is not None:
+        cut = last & (done.count[live.sentence] == 0)
+        first = torch.zeros_like(continued.tokens, dtype=torch.bool)
+        first.scatter_(1, order[:, :1], cut[:, None])
+        done.take(live, continued, first, at, settings.length_penalty, eos=False)
+    decided = None if done.empty else _decided(live, best, done, at, settings)
+    if last is None or decided is None:
+        return last if decided is None else decided
+    return last | decided
 
 
 def _decided(live: Live, best: Tensor, done: Finished, at: int, settings: SearchSettings) -> Tensor:

@@ -48,6 +48,7 @@ OUTPUTS: dict[Mode, tuple[str, ...]] = {
 READS_TM = ("copy", "fusion", "both")
 # what a file says nothing of that was written before there was such a thing
 BEFORE = {"pointer": False}
+ROWS_AT_ONCE = 32  # of logits: what a processor's cache holds
 
 
 @dataclass(frozen=True)
@@ -256,7 +257,12 @@ class MemoryLayers(nn.Module):
 def read_out(backbone: Backbone, at: At, hidden: Tensor) -> Tensor:
     """log p (R, V) of the state h (R, d) that the layers have made of s."""
     logits = backbone.readout(at.prev, hidden, at.context)
-    return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    if logits.requires_grad or len(logits) <= ROWS_AT_ONCE:
+        return logits.log_softmax(-1)
+    for rows in torch.split(logits, ROWS_AT_ONCE):
+        rows -= rows.logsumexp(-1, keepdim=True)
+    return logits
 
 
 def _stored_name(name: str) -> str:
