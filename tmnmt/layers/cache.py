@@ -92,31 +92,24 @@ class Matched(NamedTuple):
     # (R', C) g: 1 where the slot's word came after y_{t-1}, else 0; None where nothing asks
     follows: Tensor | None
     weights: Tensor  # (R', C) P_m, the empty slot left out
+    most: Tensor  # (R',) the greatest of them
     level: Tensor  # (R',) log sum exp of the energies, match + kappa g
-    # (R',) log odds that one of these is meant and not the empty slot; None: there is none
-    meant: Tensor | None
 
-    def signs(self, context: Tensor) -> Tensor:
+    def signs(self, context: Tensor, meant: Tensor | None) -> Tensor:
         """(R', 3 or 4) how far the slots are to be trusted at c (R', l): sum P_m match / |c|^2,
         which is 1 where c k is the match and the slot was written at c; log sum exp of the energies
-        / |c|^2; max P_m; sum P_m g. Beside an empty slot the last two are of the P_m that leave it
-        its share."""
+        / |c|^2; max P_m; sum P_m g. Beside an empty slot, `meant`, the last two are of the P_m that
+        leave it its share."""
         square = vecdot(context, context).clamp_min(SMALL)
-        shares = [self.weights.amax(-1)]
+        shares = [self.most]
         if self.follows is not None:
             shares.append(vecdot(self.weights, self.follows))
-        if self.meant is not None:
-            shares = [self.meant.sigmoid() * share for share in shares]
+        if meant is not None:
+            left = meant.sigmoid()
+            shares = [left * share for share in shares]
         return torch.stack(
             [vecdot(self.weights, self.scores) / square, self.level / square, *shares], -1
         )
-
-    def taken(self, logit: Tensor) -> Tensor:
-        """The logit (R',) of lambda times what the empty slot leaves, of lambda's logit (R',)."""
-        if self.meant is None:
-            return logit
-        # 1 / (sigmoid(a) sigmoid(b)) = 1 + exp(-a) + exp(-b) + exp(-a - b)
-        return -torch.stack([-logit, -self.meant, -logit - self.meant]).logsumexp(0)
 
 
 class SessionCache(MemoryLayer[Positions]):
@@ -257,10 +250,13 @@ class SessionCache(MemoryLayer[Positions]):
         view = ready.view
         hidden, context = view.pick(hidden), view.pick(context)
         matched = self.matched(view.pick(prev), hidden, context, ready)
-        logit = self.logits(hidden, context, view.rows.blend(matched.weights, ready.read[..., :1]))
+        blended = view.rows.blend(matched.weights, ready.read)
+        logit = self.logits(hidden, context, blended[:, :1])
+        meant = self.meant(blended[:, 1:], hidden, context)
         if self.signs is not None:
-            logit = logit + STEEP * self.signs(matched.signs(context))
-        return view.put(matched.weights), view.put(matched.taken(logit[:, 0]), -torch.inf)
+            logit = logit + STEEP * self.signs(matched.signs(context, meant))
+        logit = logit[:, 0] if meant is None else both(logit[:, 0], meant)
+        return view.put(matched.weights), view.put(logit, -torch.inf)
 
     def matched(self, prev: Tensor, hidden: Tensor, context: Tensor, ready: Positions) -> Matched:
         """How the slots match for y_{t-1} (R',), s (R', d) and c (R', l) of the rows with a filled
@@ -274,21 +270,18 @@ class SessionCache(MemoryLayer[Positions]):
         if view.mask is not None:
             energy = energy.masked_fill(~view.mask, -torch.inf)
         weights = energy.softmax(-1)
-        level = energy.amax(-1) - weights.amax(-1).log()
-        meant = None
-        if self.empty is not None:
-            least, steep = self.empty  # a and b
-            meant = STEEP * steep * (self.likeness(weights, hidden, context, ready) - least)
-        return Matched(scores, follows, weights, level, meant)
+        most = weights.amax(-1)
+        return Matched(scores, follows, weights, most, energy.amax(-1) - most.log())
 
-    def likeness(
-        self, weights: Tensor, hidden: Tensor, context: Tensor, ready: Positions
-    ) -> Tensor:
-        """(R',) mean cosine of the slots' keys, by P_m (R', C), and the key that s (R', d) and c
-        (R', l) would get."""
-        recalled = ready.view.rows.blend(weights, ready.read[..., 1:])
-        cosine: Tensor = vecdot(recalled, normalize(self.slots_of(context, hidden)[0], dim=-1))
-        return cosine
+    def meant(self, recalled: Tensor, hidden: Tensor, context: Tensor) -> Tensor | None:
+        """(R',) log odds that the slots are meant and not the empty one, by the cosine of what is
+        recalled of their keys (R', k) and the key that s (R', d) and c (R', l) would get; None:
+        there is no empty slot."""
+        if self.empty is None:
+            return None
+        least, steep = self.empty  # a and b
+        cosine = vecdot(recalled, normalize(self.slots_of(context, hidden)[0], dim=-1))
+        return STEEP * steep * (cosine - least)
 
     def scores(self, hidden: Tensor, context: Tensor, ready: Positions) -> Tensor:
         """The match (R', C) of s (R', d) and c (R', l) with their slots (eq. 5)."""
@@ -468,6 +461,12 @@ class CacheContents:
         weights = weights.to(device)
         self._keys[slots] = before * self._keys[slots] + weights @ keys.to(device).float()
         self._values[slots] = before * self._values[slots] + weights @ values.to(device).float()
+
+
+def both(a: Tensor, b: Tensor) -> Tensor:
+    """The logit of sigmoid(a) sigmoid(b), by 1 / (sigmoid(a) sigmoid(b)) = 1 + exp(-a) + exp(-b) +
+    exp(-a - b)."""
+    return -torch.logaddexp(torch.logaddexp(-a, -b), -(a + b))
 
 
 def collate_caches(
