@@ -281,7 +281,8 @@ class SessionCache(MemoryLayer[Positions]):
             return None
         least, steep = self.empty  # a and b
         cosine = vecdot(recalled, normalize(self.slots_of(context, hidden)[0], dim=-1))
-        return STEEP * steep * (cosine - least)
+        meant: Tensor = STEEP * steep * (cosine - least)
+        return meant
 
     def scores(self, hidden: Tensor, context: Tensor, ready: Positions) -> Tensor:
         """The match (R', C) of s (R', d) and c (R', l) with their slots (eq. 5)."""
