@@ -5,8 +5,8 @@ long each key takes.
     [--latency] [--output FILE.json]
 
 A user goes through whole kept-out documents in order. The keys are counted of some segments,
-evenly spaced over all documents; those in between are confirmed as their references are. What is
-counted is so a sample of the whole work, of beginnings and of ends. Each key costs 1:
+evenly spaced over all documents; those in between are confirmed as their references are. So what is
+counted is a sample of the whole work: beginnings, middles and ends of documents. Each key costs 1:
 
     a letter    where the suggestion goes on wrongly
     Tab         takes the next word of the suggestion, where it is that of the reference
@@ -18,10 +18,10 @@ inserted, deleted or replaced; getting from one place to the next costs nothing.
 is added for every place that is edited.
 
 Latency is the CPU time of one thread from a letter to the new suggestion, for sources of 20 to 30
-words; where nothing else runs it is the time that passes. Told are the letters above, where
-suggestions go on wrongly; and all letters of the reference, for a user who types every one. "Next"
-is what the page asks for at each wrong letter, before it asks for the whole suggestion. --latency
-measures that alone, with memories."""
+words; where nothing else runs it is the time that passes. Times are given of the letters above,
+where suggestions go on wrongly; and of all letters of the reference, for a user who types every
+one. "Next" is what the page asks for at each wrong letter, before it asks for the whole suggestion.
+--latency measures only these times, with memories."""
 
 from __future__ import annotations
 

@@ -308,7 +308,8 @@ class Decoding(Options):
     precision: Annotated[
         Precision,
         Help(
-            "Of products; bf16 is faster in batches on CPUs that have it, and not quite the same."
+            "Of products; bf16 is faster in batches on CPUs that have it, and less exact: a line "
+            "may read otherwise among others than alone."
         ),
     ] = "fp32"
     shortlist: Annotated[

@@ -370,18 +370,18 @@ def _over(
     at: int,
     settings: SearchSettings,
 ) -> Tensor | None:
-    """Which sentences (n,) leave, at their maximal length or decided; None: none of them. What is
-    cut at its length without an end is a hypothesis as it is."""
+    """Which sentences (n,) leave, at their maximal length or decided; None: none of them. Where
+    nothing has ended until its maximal length, the best is cut there."""
     last = live.max_len <= at + 1 if live.shortest <= at + 1 else None
     if last is not None:
         cut = last & (done.count[live.sentence] == 0)
         first = torch.zeros_like(continued.tokens, dtype=torch.bool)
         first.scatter_(1, order[:, :1], cut[:, None])
         done.take(live, continued, first, at, settings.length_penalty, eos=False)
-    decided = None if done.empty else _decided(live, best, done, at, settings)
-    if last is None or decided is None:
-        return last if decided is None else decided
-    return last | decided
+    if done.empty:
+        return None
+    decided = _decided(live, best, done, at, settings)
+    return decided if last is None else last | decided
 
 
 def _decided(live: Live, best: Tensor, done: Finished, at: int, settings: SearchSettings) -> Tensor:

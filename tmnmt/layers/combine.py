@@ -48,7 +48,7 @@ OUTPUTS: dict[Mode, tuple[str, ...]] = {
 READS_TM = ("copy", "fusion", "both")
 # what a file says nothing of that was written before there was such a thing
 BEFORE = {"pointer": False}
-ROWS_AT_ONCE = 32  # of logits: what a processor's cache holds
+ROWS_AT_ONCE = 32  # of logits: what the cache of a CPU's core holds
 
 
 @dataclass(frozen=True)
@@ -255,10 +255,11 @@ class MemoryLayers(nn.Module):
 
 
 def read_out(backbone: Backbone, at: At, hidden: Tensor) -> Tensor:
-    """log p (R, V) of the state h (R, d) that the layers have made of s."""
+    """log p (R, V) of the state h (R, d) that the layers have made of s. Without gradients it is
+    written over the logits that the backbone has given."""
     logits = backbone.readout(at.prev, hidden, at.context)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    if logits.requires_grad or len(logits) <= ROWS_AT_ONCE:
+    if logits.requires_grad or logits.is_cuda or len(logits) <= ROWS_AT_ONCE:
         return logits.log_softmax(-1)
     for rows in torch.split(logits, ROWS_AT_ONCE):
         rows -= rows.logsumexp(-1, keepdim=True)

@@ -136,7 +136,8 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
     @abstractmethod
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        """Logits (B, V); also takes (B, T), (B, T, d), (B, T, l) and gives (B, T, V)."""
+        """Logits (B, V); also takes (B, T), (B, T, d), (B, T, l) and gives (B, T, V). They are
+        given away: who asked may write over them."""
 
     @abstractmethod
     def forced(self, encoded: E, tgt: Tensor) -> tuple[Tensor, Tensor]:

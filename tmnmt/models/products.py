@@ -3,8 +3,9 @@
 BLAS libraries are made for large products: five rows times a table of 8,000 words takes them five
 times as long as reading the table. So weights that fp16 holds exactly, as those of a model folder
 in fp16, are kept in fp16 and packed (by fbgemm, which comes with torch on x86). The numbers are the
-same; products and sums are made in fp32. Where products are to be made in bf16, so few rows are
-made that way too: it is faster, and more exact."""
+same; products and sums are made in fp32. Where bf16 is asked for, products of less than `FEW`
+rows read the packed weights too, and only their result is rounded to bf16: it is faster, and more
+exact. Both copies of the weights are kept then."""
 
 from __future__ import annotations
 
