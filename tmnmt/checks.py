@@ -17,6 +17,7 @@ TIMES_LONGER = 3.0  # than the source, in characters, CJK counted as two
 SLACK = 20  # characters more, or less, that never count
 SAME_WORDS = 5  # one after another, as in the source
 LONGEST_REPEATED = 12  # words
+NO_CHARACTER = "\ufffd"
 OFTEN = 50  # places of a word that are looked at
 
 
@@ -123,6 +124,14 @@ def _stretch(words: Sequence[str], letters: int) -> Sequence[str]:
     return ()
 
 
+def _unreadable(src: Text, tgt: Text) -> str:
+    """The words with a sign that stands for bytes that are no character, where the source has none:
+    a vocabulary spells rare characters in bytes, and a model may put these together wrongly."""
+    if NO_CHARACTER in src.plain:
+        return ""
+    return " ".join(word for word in tgt.plain.split() if NO_CHARACTER in word)
+
+
 def _words(text: str) -> list[str]:
     return _WORD.findall(text)
 
@@ -133,4 +142,5 @@ _CHECKS: dict[str, Callable[[Text, Text], str]] = {
     "length": _length,
     "untranslated": _untranslated,
     "repeated": _repeated,
+    "unreadable": _unreadable,
 }

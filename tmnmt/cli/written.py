@@ -23,6 +23,7 @@ CHECKS = {
     "length": "are much longer or shorter than the source",
     "untranslated": "have words of the source untranslated",
     "repeated": "repeat words",
+    "unreadable": "have bytes that are no character",
     "terms": "lack a term that they should have",
     "forbidden": "have a forbidden term",
 }

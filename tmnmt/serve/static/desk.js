@@ -13,6 +13,7 @@ const STATES = {new: "not translated", draft: "a draft", translated: "translated
 const SIGNS = {draft: "~", translated: "✓", locked: "–", confirmed: "✓"};
 const CHECKED = {
   codes: "tags", placeholders: "placeholders", length: "length", untranslated: "as in the source", repeated: "said twice",
+  unreadable: "not readable",
   terms: "missing term", forbidden: "forbidden term",
 };
 const BLOCK = 40;  // segments
