@@ -255,7 +255,7 @@ class SessionCache(MemoryLayer[Positions]):
         meant = self.meant(blended[:, 1:], hidden, context)
         if self.signs is not None:
             logit = logit + STEEP * self.signs(matched.signs(context, meant))
-        logit = logit[:, 0] if meant is None else both(logit[:, 0], meant)
+        logit = logit[:, 0] if meant is None else logit_of_product(logit[:, 0], meant)
         return view.put(matched.weights), view.put(logit, -torch.inf)
 
     def matched(self, prev: Tensor, hidden: Tensor, context: Tensor, ready: Positions) -> Matched:
@@ -464,7 +464,7 @@ class CacheContents:
         self._values[slots] = before * self._values[slots] + weights @ values.to(device).float()
 
 
-def both(a: Tensor, b: Tensor) -> Tensor:
+def logit_of_product(a: Tensor, b: Tensor) -> Tensor:
     """The logit of sigmoid(a) sigmoid(b), by 1 / (sigmoid(a) sigmoid(b)) = 1 + exp(-a) + exp(-b) +
     exp(-a - b)."""
     return -torch.logaddexp(torch.logaddexp(-a, -b), -(a + b))
