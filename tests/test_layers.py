@@ -33,6 +33,7 @@ LAYERS = (
     ("formats",),
     ("terms",),
     ("files",),
+    ("compiled",),
     ("index",),
     ("models",),
     ("keys",),

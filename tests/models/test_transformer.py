@@ -23,7 +23,8 @@ from tmnmt.layers.combine import Ready
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.kinds import for_decoding, make
 from tmnmt.models.recurrence import Linear
-from tmnmt.models.transformer import CAPACITY, Transformer, _dropout
+from tmnmt.models.transformer import Transformer, _dropout
+from tmnmt.models.transformer_state import CAPACITY
 from tmnmt.training.config import TransformerConfig, load_config
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.run import train

@@ -195,9 +195,11 @@ def _work(asked: Asked) -> Work:
 
 
 def _loaded(asked: Asked, model: Path, device: str | None, threads: int | None) -> Translator:
+    from tmnmt.compiled.steps import prepare_decoding
     from tmnmt.index.cached import prepare_search
     from tmnmt.index.elastic.address import is_address
 
+    prepare_decoding()
     if not all(is_address(place) for place in asked.memory):
         prepare_search()  # beside the import of torch
     from tmnmt.engine.translator import Translator

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from tmnmt.compiled import steps
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded, Noted
@@ -268,10 +269,30 @@ def predict(backbone: Backbone, layers: MemoryLayers, live: Live, explain: bool)
 
 def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
     """The `width` best of all b V extensions of each sentence: scores (n, b), log_probs (R, V) ->
-    each (n, width).
+    each (n, width)."""
+    if log_probs.is_cuda or log_probs.dtype != torch.float32:
+        return _sorted_out(scores, log_probs, width)
+    scores, log_probs = scores.contiguous(), log_probs.contiguous()
+    (n, beam), words = scores.shape, log_probs.shape[1]
+    best = scores.new_empty(n, width)
+    rows, ids = (torch.empty(n, width, dtype=torch.int64) for _ in range(2))
+    steps.best_words(
+        scores.data_ptr(),
+        log_probs.data_ptr(),
+        n,
+        beam,
+        words,
+        width,
+        best.data_ptr(),
+        rows.data_ptr(),
+        ids.data_ptr(),
+    )
+    return Candidates(best, rows, ids)
 
-    Exact: the best `width` words lie in the `width` blocks with the greatest maxima, so only those
-    are searched."""
+
+def _sorted_out(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
+    """The same by torch, on any device. Exact: the best `width` words lie in the `width` blocks
+    with the greatest maxima, so only those are searched."""
     (n, beam), last = scores.shape, log_probs.shape[1] - 1
     over = -log_probs.shape[1] % BLOCK
     if over:
@@ -306,6 +327,12 @@ def _first(n: int, each: int, device: torch.device) -> Tensor:
     return torch.arange(each, device=device).repeat(n, 1)
 
 
+@lru_cache(maxsize=256)
+def _firsts(n: int, each: int, width: int, device: torch.device) -> Tensor:
+    """Which of n times `width` are the first `each` of their sentence: (n each,)."""
+    return (_first(n, each, device) + _starts(n, width, device)).flatten()
+
+
 def _begin(backbone: Backbone, begun: Begun, max_len: Sequence[int], beam: int) -> Live:
     n, device = len(max_len), begun.prev.device
     sentence = torch.arange(n, device=device)
@@ -337,28 +364,31 @@ def _survivors(
     `step.live`."""
     beam, (n, width) = settings.beam, continued.scores.shape
     ends = continued.tokens == EOS
-    order = _first(n, beam, ends.device)  # (n, b) the best that go on
     if ends.any():
-        order = ends.long().argsort(dim=1, stable=True)[:, :beam]
+        order = ends.long().argsort(dim=1, stable=True)[:, :beam]  # (n, b) the best that go on
         ends[:, beam:] = False  # an end that is not among the b best is no hypothesis
         done.take(live, continued, ends, at, settings.length_penalty, eos=True)
-    scores = continued.scores.gather(1, order)
+        scores = continued.scores.gather(1, order)
+        step.live = (order + _starts(n, width, order.device)).flatten()
+    else:
+        order = _first(n, beam, ends.device)
+        scores = continued.scores[:, :beam].contiguous()
+        step.live = _firsts(n, beam, width, ends.device)
     over = _over(live, continued, order, scores[:, 0], done, at, settings)
-    candidates = order + _starts(n, width, order.device)
     if over is None or not over.any():
-        step.live = candidates.flatten()
-        rows = step.parents[step.live]
+        rows = step.parents.index_select(0, step.live)
         moved = replace(live, scores=scores, memory=memory.reordered(rows))
     else:
         keep = (~over).nonzero()[:, 0]
-        step.live = candidates[keep].flatten()
-        rows = step.parents[step.live]
+        step.live = step.live.view(n, beam)[keep].flatten()
+        rows = step.parents.index_select(0, step.live)
         encoded = _keep_encoded(live.encoded, keep, beam, n)
         limits = live.max_len[keep]
         shortest = int(limits.min()) if len(limits) else 0
         left = live.sentence[keep], limits, shortest, scores[keep]
         moved = Live(*left, live.prev, state, encoded, memory.rows(rows))
-    return replace(moved, prev=step.tokens[step.live], state=backbone.reordered(state, rows))
+    prev = step.tokens.index_select(0, step.live)
+    return replace(moved, prev=prev, state=backbone.reordered(state, rows))
 
 
 def _over(

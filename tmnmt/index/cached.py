@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tmnmt.compiled.native import begin
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.moses import moses_ids, moses_pair
@@ -30,12 +31,13 @@ SECONDS_TO_WAIT = 3600.0  # for another process that indexes the same file
 log = logging.getLogger(__name__)
 
 
-def prepare_search() -> None:
-    """Has another process compile the search of embedded indexes, which is done once on a machine.
-    For commands that read files or models first, and then search."""
-    from tmnmt.index.kernels.arrays import best_of_each
+def prepare_search(concordance: bool = False) -> None:
+    """Has another process compile the search of embedded indexes, and that for phrases where asked,
+    which is done once on a machine. For commands that read files or models first, and then
+    search."""
+    from tmnmt.index.kernels.arrays import best_of_each, newest_with
 
-    best_of_each.begin()
+    begin([best_of_each, *([newest_with] if concordance else [])])
 
 
 def open_index(

@@ -37,10 +37,13 @@ from torch.linalg import vecdot
 from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 
+from tmnmt.compiled import steps
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.reading import Energies, can_be_compiled, read_positions
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed, with_words, word_map
+from tmnmt.models.products import ProductsKept
 from tmnmt.vocab import BOS, EOS, PAD
 
 CacheFusion = Literal["deep", "shallow"]
@@ -142,6 +145,7 @@ class SessionCache(MemoryLayer[Positions]):
         self.empty = (
             nn.Parameter(torch.tensor([UNLIKE, DOUBT / STEEP])) if kind.empty and not deep else None
         )
+        self._kept = ProductsKept()
 
     @torch.no_grad()
     def begin(self, contexts: Tensor, hiddens: Tensor) -> None:
@@ -247,6 +251,8 @@ class SessionCache(MemoryLayer[Positions]):
     ) -> tuple[Tensor, Tensor]:
         """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is
         empty, of y_{t-1} (R,), s (R, d) and c (R, l)."""
+        if can_be_compiled(hidden):
+            return self._recall_compiled(At(prev, hidden, context), ready)
         view = ready.view
         hidden, context = view.pick(hidden), view.pick(context)
         matched = self.matched(view.pick(prev), hidden, context, ready)
@@ -257,6 +263,53 @@ class SessionCache(MemoryLayer[Positions]):
             logit = logit + STEEP * self.signs(matched.signs(context, meant))
         logit = logit[:, 0] if meant is None else logit_of_product(logit[:, 0], meant)
         return view.put(matched.weights), view.put(logit, -torch.inf)
+
+    def _recall_compiled(self, at: At, ready: Positions) -> tuple[Tensor, Tensor]:
+        """The same as `recall` by compiled code."""
+        own = torch.cat([at.context, at.hidden], -1)
+        query, key = self._query_and_key(at, own)
+        follows = STEEP * self.kappa.item() if self.kappa is not None else 0.0
+        q, blended, facts = read_positions(ready, at, query, Energies(follows))
+        weight = torch.cat([self.V.weight[0], self.U.weight[0]])
+        least, steep = self.empty.tolist() if self.empty is not None else (0.0, 0.0)
+        signs = self.signs.weight if self.signs is not None else weight[:0]
+        logits = own.new_empty(len(own))
+        steps.cache_logits(
+            *own.shape,
+            0 if key is None else key.shape[1],
+            signs.numel(),
+            own.data_ptr(),
+            weight.data_ptr(),
+            self.U.bias.item(),
+            0 if key is None else key.data_ptr(),
+            blended.data_ptr(),
+            facts.data_ptr(),
+            signs.data_ptr(),
+            STEEP,
+            least,
+            STEEP * steep,
+            logits.data_ptr(),
+        )
+        return q, logits
+
+    def _query_and_key(self, at: At, own: Tensor) -> tuple[Tensor, Tensor | None]:
+        """What slots are matched with, and what a slot written now would get; None: nothing asks.
+        own: context and state side by side."""
+        if self.Q is None or self.K is None:
+            key = None if self.empty is None else at.context.contiguous()
+            return self.query(at.hidden, at.context), key
+        if self.empty is None:
+            return self._kept.of("query", [self.Q.weight])(own), None
+        both = self._kept.of("query and key", [self.Q.weight, self.K.weight])(own)
+        query, key = both.chunk(2, -1)
+        return query.contiguous(), key.contiguous()
+
+    def query(self, hidden: Tensor, context: Tensor) -> Tensor:
+        """What slots are matched with."""
+        if self.Q is not None:
+            matching: Tensor = self.Q(torch.cat([context, hidden], -1))
+            return matching
+        return context if self.A is None else context @ self.A
 
     def matched(self, prev: Tensor, hidden: Tensor, context: Tensor, ready: Positions) -> Matched:
         """How the slots match for y_{t-1} (R',), s (R', d) and c (R', l) of the rows with a filled
@@ -286,10 +339,7 @@ class SessionCache(MemoryLayer[Positions]):
 
     def scores(self, hidden: Tensor, context: Tensor, ready: Positions) -> Tensor:
         """The match (R', C) of s (R', d) and c (R', l) with their slots (eq. 5)."""
-        rows = ready.view.rows
-        if self.Q is not None:
-            return rows.dot(self.Q(torch.cat([context, hidden], -1)), ready.keys)
-        return rows.dot(context if self.A is None else context @ self.A, ready.keys)
+        return ready.view.rows.dot(self.query(hidden, context), ready.keys)
 
     def blend(self, weights: Tensor, ready: Positions) -> tuple[Tensor, Tensor]:
         """Deep: m (R', d) and W m of P_m (R', C) of the rows with a filled cache."""

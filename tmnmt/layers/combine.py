@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from tmnmt.compiled import steps
 from tmnmt.config.options import Mode as Mode  # what a decoder can do
 from tmnmt.durable import write
 from tmnmt.errors import ModelError, UsageError, shown
@@ -48,7 +49,6 @@ OUTPUTS: dict[Mode, tuple[str, ...]] = {
 READS_TM = ("copy", "fusion", "both")
 # what a file says nothing of that was written before there was such a thing
 BEFORE = {"pointer": False}
-ROWS_AT_ONCE = 32  # of logits: what the cache of a CPU's core holds
 
 
 @dataclass(frozen=True)
@@ -259,10 +259,10 @@ def read_out(backbone: Backbone, at: At, hidden: Tensor) -> Tensor:
     written over the logits that the backbone has given."""
     logits = backbone.readout(at.prev, hidden, at.context)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    if logits.requires_grad or logits.is_cuda or len(logits) <= ROWS_AT_ONCE:
+    if logits.requires_grad or logits.is_cuda or logits.dtype != torch.float32:
         return logits.log_softmax(-1)
-    for rows in torch.split(logits, ROWS_AT_ONCE):
-        rows -= rows.logsumexp(-1, keepdim=True)
+    logits = logits.contiguous()
+    steps.log_softmax(logits.data_ptr(), *logits.shape)
     return logits
 
 

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from tmnmt.compiled import steps
+
 LEAST = 1e-37  # a probability whose logarithm, -85, changes no sum that matters
 
 
@@ -16,10 +18,13 @@ def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tens
 
     A closed gate (logit -inf) gives log p_gen bit for bit. Only the words of the memory cost a
     logarithm. Without gradients it is written in place of log p_gen."""
+    learns = log_gen.requires_grad or logit.requires_grad or q.requires_grad
+    if not learns and log_gen.dtype == torch.float32 and log_gen.is_cpu and log_gen.is_contiguous():
+        return _mixed_in(log_gen, q, ids, first, logit)
     # (R, P) all occurrences of the word
     p_copy = torch.zeros_like(q).scatter_add_(1, first, q).gather(1, first)
     copied, log_rest = logsigmoid(logit)[:, None] + safe_log(p_copy), logsigmoid(-logit)[:, None]
-    if not (log_gen.requires_grad or copied.requires_grad):
+    if not learns:
         log_gen += log_rest
         return log_gen.scatter_(1, ids, torch.logaddexp(log_gen.gather(1, ids), copied))
     scaled = log_gen + log_rest
@@ -27,6 +32,16 @@ def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tens
     # a word that stands at several positions is written several times: its gradient once
     once = first == torch.arange(ids.shape[1], device=ids.device)
     return scaled.scatter(1, ids, torch.where(once, mixed, mixed.detach()))
+
+
+def _mixed_in(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> Tensor:
+    """The same by compiled code."""
+    (rows, words), length = log_gen.shape, q.shape[1]
+    q, ids, first, logit = (x.contiguous() for x in (q, ids, first, logit))
+    room = q.new_empty(4, -(-length // 16) * 16)
+    given = (x.data_ptr() for x in (log_gen, q, ids, first, logit, room))
+    steps.mix_words(rows, words, length, *given)
+    return log_gen
 
 
 def mix_gold(log_gen: Tensor, p_copy: Tensor, logit: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ of the two to go on, and copying skips what is between them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -35,13 +36,16 @@ from torch.linalg import vecdot
 from torch.nn import functional as F
 from torch.nn.functional import logsigmoid
 
+from tmnmt.compiled import steps
 from tmnmt.layers.collated import Pairs
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.coverage import Coverage, CoverageKind
 from tmnmt.layers.mixing import LEAST
 from tmnmt.layers.neighbours import Asked, NeighbourState, beside
+from tmnmt.layers.reading import MOST, Energies, blend, can_be_compiled, cover, read_positions
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed, with_words, word_map
+from tmnmt.models.products import ProductsKept
 
 Matching = Literal["identity", "diagonal", "full"]
 FusionGate = Literal["scalar", "elements"]
@@ -89,6 +93,12 @@ class Gate(nn.Module):
         self.out = nn.Linear(GATE_WIDTH, outputs)
         self.trust = nn.Parameter(torch.tensor([DOUBTED, DOUBT])) if signs else None  # a, b
         nn.init.constant_(self.out.bias, start)
+        self._kept = ProductsKept()
+
+    def before_at(self, at: Tensor) -> Tensor:
+        """`before` of contexts and states side by side (..., l + d), in one product."""
+        weights = self.context.weight, self.hidden.weight
+        return self._kept.of("before", weights, self.context.bias, dim=1)(at)
 
     def before(self, context: Tensor, hidden: Tensor) -> Tensor:
         """The part that does not depend on what is read: (..., l), (..., d) -> (..., 128)."""
@@ -104,6 +114,18 @@ class Gate(nn.Module):
         logits: Tensor = self.out(torch.tanh(plus_linear(inner, signs, self.signs)))
         doubt, steep = self.trust.unbind()
         return logits + logsigmoid(steep * (signs[..., 2:3] - doubt))
+
+    def opened(self, at: Tensor, value: Tensor, signs: Tensor) -> Tensor:
+        """The gate of contexts and states side by side (R, l + d), the projected z~ (R, 128) and
+        the signs (R, 5), in as few operations as there are: (R, outputs)."""
+        inner = self.before_at(at).add_(value)
+        if self.signs is not None:
+            inner.addmm_(signs, self.signs.weight.t())
+        logits = self._kept.of("out", [self.out.weight], self.out.bias)(inner.tanh_())
+        if self.trust is not None:
+            doubt, steep = self.trust.tolist()
+            logits += logsigmoid(steep * (signs[:, 2:3] - doubt))
+        return logits.sigmoid_()
 
 
 @dataclass(frozen=True)
@@ -142,6 +164,7 @@ class PairsReady:
     last: Tensor
     copy: Gate | None  # the gates in use, which are the layer's own
     fusion: Gate | None
+    energies: Energies
 
     def rows(self, index: Tensor) -> PairsReady:
         """The rows `index` (R',) in that order."""
@@ -179,6 +202,7 @@ class NeighboursReady:
     embed: Embed
     copy: Gate | None
     fusion: Gate | None
+    energies: Energies
 
     def rows(self, index: Tensor) -> NeighboursReady:
         """The rows `index` (R',) in that order."""
@@ -205,6 +229,7 @@ class NeighboursReady:
             last=self.last,
             copy=self.copy,
             fusion=self.fusion,
+            energies=self.energies,
             neighbours=neighbours,
             of=self,
         )
@@ -297,6 +322,7 @@ class TranslationMemory(MemoryLayer[TMReady]):
             last=pairs.contexts.new_zeros(rows, 0),
             copy=copy,
             fusion=fusion,
+            energies=self.energies(),
         )
 
     def with_neighbours(
@@ -322,6 +348,7 @@ class TranslationMemory(MemoryLayer[TMReady]):
             embed=embed,
             copy=copy,
             fusion=fusion,
+            energies=self.energies(),
         )
 
     def said(self, pairs: Pairs, embed: Embed) -> Tensor:
@@ -397,6 +424,8 @@ class TranslationMemory(MemoryLayer[TMReady]):
         """Fusion blends z~ into h (eq. 8); of copying, what is to be mixed in (eq. 6, 7). What was
         used is, with both, what was copied."""
         seen = ready.at(self, at.context, at.hidden)
+        if can_be_compiled(at.hidden) and self.coverage.gru is None:
+            return self._fuse_compiled(at, hidden, seen)
         view = seen.positions.view
         gate = None
         words = None
@@ -416,6 +445,48 @@ class TranslationMemory(MemoryLayer[TMReady]):
             words, used = Words(view.ids, view.first, logit), torch.sigmoid(logit)
         after = seen.after(self.coverage.after(seen.coverage, used, q), q)
         return hidden, Read(after, q, gate, words, seen.neighbour_positions)
+
+    def _fuse_compiled(
+        self, at: At, hidden: Tensor, seen: PairsReady
+    ) -> tuple[Tensor, Read[TMReady]]:
+        """The same as `fuse`, of all rows at once, by compiled code."""
+        d, positions = at.hidden.shape[1], seen.positions
+        covered = seen.coverage if self.coverage.width else None
+        query = self.query(at.context)
+        read = read_positions(positions, at, query, seen.energies, seen.last, covered, d)
+        q, blended, facts = read
+        if blended.shape[1] == d + 2:  # W is multiplied with in the step
+            of_gates = self.of_gates(blended[:, :d])
+            blended = torch.cat([blended[:, :d], *of_gates, blended[:, d:]], -1)
+        own = torch.cat([at.context, at.hidden], -1)
+        gate = words = None
+        coverage = seen.coverage
+        if seen.fusion is not None:
+            signs = torch.cat([facts[:, :2], blended[:, -2:], facts[:, 2:3]], -1)
+            gate = seen.fusion.opened(own, blended[:, -2 - GATE_WIDTH : -2], signs)
+            gate *= facts[:, MOST, None] > 0
+            hidden = torch.lerp(hidden, blend(positions, q, positions.said), gate)
+        if seen.copy is not None:
+            logit = _copy_logits(seen.copy, own, at.hidden.shape[1], blended, facts)
+            words = Words(*positions.words, logit)
+            if self.coverage.kind == "gated":
+                coverage = cover(coverage, logit, q)
+            else:
+                coverage = self.coverage.after(coverage, logit, q)
+        elif gate is not None:
+            coverage = self.coverage.after(coverage, gate.mean(-1), q)
+        after = seen.after(coverage, q)
+        return hidden, Read(after, q, gate, words, seen.neighbour_positions)
+
+    def energies(self) -> Energies:
+        """What compiled code is told of the energy."""
+        covered = self.coverage.weight
+        return Energies(
+            follows=self.preferences[2].item() if self.preferences is not None else 0.0,
+            pointer=self.pointer.item() if self.pointer is not None else 0.0,
+            covered=covered.item() if covered is not None and covered.dim() == 0 else 0.0,
+            sharpness=math.exp(-self.log_eta.item()),
+        )
 
     def read(self, prev: Tensor, hidden: Tensor, context: Tensor, ready: PairsReady) -> Reading:
         """What the rows with pairs (R',), (R', d), (R', l) read from them."""
@@ -480,6 +551,34 @@ def copy_logit(gate: Gate, hidden: Tensor, context: Tensor, read: Reading) -> Te
     """The copy gate's logits (R',) of rows with pairs."""
     before, value = gate.before(context, hidden), read.of_gates[:, :GATE_WIDTH]
     return gate.after(before, value, read.signs).squeeze(-1)
+
+
+def _copy_logits(
+    gate: Gate, own: Tensor, state_size: int, blended: Tensor, facts: Tensor
+) -> Tensor:
+    """`copy_logit` (R,) of all rows, by contexts and states side by side (R, l + d); -inf where
+    there is nothing to read."""
+    before = gate.before_at(own)
+    rows, width = before.shape
+    logits = before.new_empty(rows)
+    doubt, steep = gate.trust.tolist() if gate.trust is not None else (0.0, 0.0)
+    steps.copy_logits(
+        rows,
+        width,
+        blended.shape[1],
+        state_size,
+        before.data_ptr(),
+        blended.data_ptr(),
+        facts.data_ptr(),
+        gate.signs.weight.data_ptr() if gate.signs is not None else 0,
+        gate.out.weight.data_ptr(),
+        gate.out.bias.item(),
+        gate.trust is not None,
+        doubt,
+        steep,
+        logits.data_ptr(),
+    )
+    return logits
 
 
 def fusion_gate(gate: Gate, hidden: Tensor, context: Tensor, read: Reading) -> Tensor:

@@ -103,15 +103,30 @@ class Positions:
         filled = None if bool(sees.all()) else sees.nonzero()[:, 0]
         sentence = self.sentence if filled is None else self.sentence[filled]
         mask = self.mask[sentence]
+        ids, first = self.words
         return View(
             filled=filled,
             rows=Rows.of(sentence, len(self.keys)),
-            ids=self.ids[self.sentence],
-            first=self.first[self.sentence],
+            ids=ids,
+            first=first,
             mask=None if bool(mask.all()) else mask,
             before=self.before[sentence],
             worth=self.worth[sentence] if self.worth is not None else None,
         )
+
+    @cached_property
+    def words(self) -> tuple[Tensor, Tensor]:
+        """What every row sees: words and where each stands first, (R, P) each."""
+        return self.ids[self.sentence], self.first[self.sentence]
+
+    @cached_property
+    def contiguous(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
+        """keys, read, mask, before and worth for compiled code."""
+        worth = None if self.worth is None else self.worth.contiguous()
+        keys, read, mask, before = (
+            x.contiguous() for x in (self.keys, self.read, self.mask, self.before)
+        )
+        return keys, read, mask, before, worth
 
     def rows(self, index: Tensor) -> Self:
         """The rows `index` (R',) in that order."""

@@ -9,7 +9,7 @@ exact. Both copies of the weights are kept then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -54,6 +54,27 @@ def _exact(weight: Tensor, bias: Tensor | None, relu: bool) -> Product:
     if relu:
         return lambda x: F.linear(x, weight, bias).relu_()
     return lambda x: F.linear(x, weight, bias)
+
+
+class ProductsKept:
+    """Products of weights that are made again where the weights have changed."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[object, Product]] = {}
+
+    def of(
+        self, name: str, weights: Sequence[Tensor], bias: Tensor | None = None, dim: int = 0
+    ) -> Product:
+        """With the weights side by side in dimension `dim`, as one."""
+        which = tuple(
+            (w.data_ptr(), w._version) for w in (*weights, *([] if bias is None else [bias]))
+        )
+        kept = self._kept.get(name)
+        if kept is None or kept[0] != which:
+            weight = torch.cat([w.detach() for w in weights], dim)
+            made = product(weight, bias.detach() if bias is not None else None)
+            kept = self._kept[name] = which, made
+        return kept[1]
 
 
 def limited(full: Product, words: Tensor, size: int) -> Product:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import partial
 from typing import Literal, cast
 
 import numpy as np
@@ -25,9 +25,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.models.base import Trainable, shift, stacked
+from tmnmt.models.base import Trainable, shift
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import Linear, OutputLoss
+from tmnmt.models.transformer_state import (
+    CAPACITY,
+    PADDED,
+    DecoderState,
+    EncodedSource,
+    Padded,
+    SeenState,
+    Unpadded,
+    bias_of,
+)
+from tmnmt.models.transformer_step import LEVEL, CompiledStep
+from tmnmt.models.transformer_step import Part as CompiledPart
 from tmnmt.vocab import BOS, PAD
 
 Norm = Literal["pre", "post"]
@@ -37,79 +49,16 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
 }
 Activation = Literal["relu", "swish", "gelu"]
-CAPACITY = 32  # positions of the self-attention's cache to begin with; it doubles when it is full
 
 
-@dataclass(frozen=True)
-class EncodedSource:
-    """An encoded batch of sources: for every decoder layer what its cross-attention reads."""
-
-    keys: tuple[Tensor, ...]  # each (B, H, S, k)
-    values: tuple[Tensor, ...]  # each (B, H, S, k)
-    mask: Tensor  # (B, S) bool, True on real positions
-
-    @cached_property
-    def bias(self) -> Tensor:
-        """0 on real positions, -inf on padding: (B, 1, 1, S)."""
-        return _bias(self.mask, self.keys[0].dtype)
-
-    def rows(self, index: Tensor) -> EncodedSource:
-        """The rows `index` (R,), in that order."""
-        keys, values = (
-            tuple(t.index_select(0, index) for t in part) for part in (self.keys, self.values)
-        )
-        return EncodedSource(keys, values, self.mask.index_select(0, index))
-
-    def cut(self, length: int) -> EncodedSource:
-        """The first `length` positions."""
-        keys, values = (tuple(t[:, :, :length] for t in part) for part in (self.keys, self.values))
-        return EncodedSource(keys, values, self.mask[:, :length])
-
-    def beside(self, others: Sequence[EncodedSource]) -> EncodedSource:
-        """These rows, then those of `others`."""
-        every = [self, *others]
-        keys, values = (
-            tuple(stacked(parts, 2) for parts in zip(*side, strict=True))
-            for side in ([one.keys for one in every], [one.values for one in every])
-        )
-        return EncodedSource(keys, values, stacked([one.mask for one in every]))
-
-
-@dataclass(frozen=True)
-class DecoderState:
-    """What the decoder's self-attention has seen: keys and values of `length` positions in every
-    layer.
-
-    `step` and `rows` write into the room of the state they are given: it is used up by them."""
-
-    seen: Tensor  # (capacity, layers, B, 2 d): keys, then values
-    spare: Tensor  # of the same shape: where the next rows are put
-    length: int
-
-    def rows(self, index: Tensor) -> DecoderState:
-        """The rows `index` (R,), in that order."""
-        room = self.spare
-        if len(index) != room.shape[2]:
-            room = room.new_empty(*room.shape[:2], len(index), room.shape[3])
-        torch.index_select(self.seen[: self.length], 2, index, out=room[: self.length])
-        spare = self.seen if self.seen.shape == room.shape else torch.empty_like(room)
-        return DecoderState(room, spare, self.length)
-
-    def roomy(self) -> DecoderState:
-        """The same with room for one more position."""
-        if self.length < len(self.seen):
-            return self
-        seen = torch.cat([self.seen, torch.empty_like(self.seen)])
-        return DecoderState(seen, torch.empty_like(seen), self.length)
-
-
-class Transformer(Trainable[EncodedSource, DecoderState]):
+class Transformer(Trainable[EncodedSource, DecoderState | SeenState]):
     """d = l = `hidden`, a multiple of `heads`. Products are made in `dtype` where it is set, all
     else in fp32."""
 
     shares_encoded = True
     # for_decoding: its layers, None: output
     products: dict[nn.Module | None, Product] | None = None
+    compiled: CompiledStep | None = None  # for_decoding, on a CPU in fp32
 
     def __init__(
         self,
@@ -192,7 +141,32 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
             if isinstance(layer, nn.Linear)
         }
         same.products[None] = same._output(slice(None))
+        same.compiled = same._compiled_step()
         return same
+
+    def _compiled_step(self) -> CompiledStep | None:
+        """None where the parameters are no numbers of fp32 in a CPU's memory."""
+        table = self.embedding.weight.detach()
+        if table.device.type != "cpu" or table.dtype != torch.float32:
+            return None
+        parts = []
+        for layer in self.decoder:
+            attention, cross, fed = layer.attention, layer.cross, layer.feed_forward
+            parts += [
+                CompiledPart("self", attention.norm, *self._in_fp32(attention.qkv, attention.out)),
+                CompiledPart("source", cross.norm, *self._in_fp32(cross.query, cross.out)),
+                CompiledPart(
+                    "feed-forward", fed.norm, partial(self._inner, fed), *self._in_fp32(fed.out)
+                ),
+            ]
+        return CompiledStep(parts, table, self.scale, self.heads, self.norm == "pre")
+
+    def _in_fp32(self, *layers: nn.Linear) -> list[Product]:
+        """Their products as packed, with results in fp32."""
+        products = [self.products[layer] for layer in layers] if self.products is not None else []
+        if self.dtype is None:
+            return products
+        return [partial(_in_fp32, made) for made in products]
 
     def limited_to(self, words: Tensor) -> Transformer:
         same = copy.copy(self)
@@ -273,43 +247,62 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         keys, values = seen.view(length, rows, 2, self.heads, -1).permute(2, 1, 3, 0, 4)
         return self._attend(q.view(rows, self.heads, 1, -1), keys, values, None)
 
-    def _feed_forward(self, layer: FeedForward, x: Tensor) -> Tensor:
+    def _inner(self, layer: FeedForward, x: Tensor) -> Tensor:
+        """(..., d) -> (..., f)"""
         inner = self._linear(layer.inner, x)
         if self.products is None or self.activation is not F.relu:
             inner = self.activation(inner)
-        return self._linear(layer.out, inner)
+        return inner
 
-    def _self_attended(self, part: Attention, x: Tensor, bias: Tensor) -> Tensor:
-        """x (B, T, d) with what its positions read of each other."""
-        q, keys, values = self._linear(part.qkv, self._before(part, x)).chunk(3, -1)
-        attended = self._attend(self._split(q), self._split(keys), self._split(values), bias)
+    def _feed_forward(self, layer: FeedForward, x: Tensor) -> Tensor:
+        return self._linear(layer.out, self._inner(layer, x))
+
+    def _self_attended(
+        self, part: Attention, x: Tensor, bias: Tensor, laid_out: Padded | Unpadded
+    ) -> Tensor:
+        """x, laid out so, with what its positions read of each other."""
+        qkv = laid_out.back(self._linear(part.qkv, self._before(part, x)))
+        q, keys, values = (self._split(each) for each in qkv.chunk(3, -1))
+        attended = laid_out.away(self._attend(q, keys, values, bias))
         return self._after(part, x + self._drop(self._linear(part.out, attended)))
 
     def encode(self, src: Tensor, src_len: Tensor) -> EncodedSource:
         mask = torch.arange(src.shape[1], device=src.device) < src_len[:, None]  # (B, S)
-        x = self._embed(self.source if self.source is not None else self.embedding, src)
-        bias = _bias(mask, self.dtype or x.dtype)
+        table = self.source if self.source is not None else self.embedding
+        laid_out = PADDED if self.products is None else Unpadded.where_it_pays(mask)
+        x = laid_out.away(self._embed(table, src))
+        bias = bias_of(mask, self.dtype or x.dtype)
         for layer in self.encoder:
-            x = self._self_attended(layer.attention, x, bias)
+            x = self._self_attended(layer.attention, x, bias, laid_out)
             fed = layer.feed_forward
             x = self._after(fed, x + self._drop(self._feed_forward(fed, self._before(fed, x))))
         x = self.encoder_norm(x) if self.encoder_norm is not None else x
-        both = [self._linear(layer.cross.keys_values, x).chunk(2, -1) for layer in self.decoder]
+        both = [
+            laid_out.back(self._linear(layer.cross.keys_values, x)).chunk(2, -1)
+            for layer in self.decoder
+        ]
         split = [(self._split(k).contiguous(), self._split(v).contiguous()) for k, v in both]
         return EncodedSource(tuple(k for k, _ in split), tuple(v for _, v in split), mask)
 
-    def start(self, encoded: EncodedSource) -> DecoderState:
+    def start(self, encoded: EncodedSource) -> DecoderState | SeenState:
+        if self.compiled is not None:
+            return SeenState.empty(len(encoded.mask), len(self.decoder), self.hidden_size)
         shape = CAPACITY, len(self.decoder), len(encoded.mask), 2 * self.hidden_size
         return DecoderState(encoded.keys[0].new_empty(shape), encoded.keys[0].new_empty(shape), 0)
 
-    def reordered(self, state: DecoderState, rows: Tensor) -> DecoderState:
+    def reordered(self, state: DecoderState | SeenState, rows: Tensor) -> DecoderState | SeenState:
         return state.rows(rows)
 
     def step(
-        self, prev: Tensor, state: DecoderState, encoded: EncodedSource
-    ) -> tuple[DecoderState, Tensor, Tensor]:
+        self, prev: Tensor, state: DecoderState | SeenState, encoded: EncodedSource
+    ) -> tuple[DecoderState | SeenState, Tensor, Tensor]:
         """One target position; `encoded` may hold one row for several consecutive rows
         of `prev`."""
+        if self.compiled is not None and isinstance(state, SeenState):
+            position = self._sinusoids(state.length + 1, self.embedding.weight)[-1]
+            return self.compiled.step(prev, position, state, encoded.source)
+        if isinstance(state, SeenState):
+            raise TypeError("this state is of a compiled step")
         state, at = state.roomy(), state.length
         x = total = query = self._embed(self.embedding, prev[:, None], at)
         sentences, d = len(encoded.mask), self.hidden_size
@@ -366,7 +359,7 @@ class Transformer(Trainable[EncodedSource, DecoderState]):
         causal = torch.full((length, length), -torch.inf, dtype=dtype, device=tgt.device)
         causal = causal.triu(1)
         for number, layer in enumerate(self.decoder):
-            x = self._self_attended(layer.attention, x, causal)
+            x = self._self_attended(layer.attention, x, causal, PADDED)
             cross = layer.cross
             q = self._split(self._linear(cross.query, self._before(cross, x)))
             queries.append(q)
@@ -444,12 +437,11 @@ Part = Attention | CrossAttention | FeedForward
 def _level(total: Tensor) -> Tensor:
     """The same (..., d) at a mean square of 1. As it is, it is ten times as large, and gates that
     read it would stand at their ends."""
-    return total * (total.square().mean(-1, keepdim=True) + 1e-12).rsqrt()
+    return total * (total.square().mean(-1, keepdim=True) + LEVEL).rsqrt()
 
 
-def _bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """0 on real positions, -inf on padding: (B, 1, 1, S)."""
-    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -torch.inf)[:, None, None]
+def _in_fp32(made: Product, x: Tensor) -> Tensor:
+    return made(x).float()
 
 
 def _dropout(x: Tensor, p: float) -> Tensor:

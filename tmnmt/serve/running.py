@@ -15,8 +15,10 @@ from pathlib import Path
 
 import uvicorn
 
+from tmnmt.compiled.steps import prepare_decoding
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
+from tmnmt.index.cached import prepare_search
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
 from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
@@ -71,6 +73,8 @@ def service_of(
     from tmnmt.models.folder import languages_in
 
     place = place_of(sessions)
+    prepare_decoding()
+    prepare_search(concordance=True)
     pairs = list(dict.fromkeys(languages_in(model) for model in models))
     memories = opened(read, written, pairs, progress)
     lists = terms_opened(terms, pairs)

@@ -11,7 +11,7 @@ import sacrebleu
 from numpy.typing import NDArray
 from sacrebleu.metrics import lib_ter
 
-from tmnmt.index.kernels.compiling import compiled
+from tmnmt.compiled.compiling import compiled
 
 NOT_REACHED = 1 << 30
 _MATCH, _SUBSTITUTE, _INSERT, _DELETE = (

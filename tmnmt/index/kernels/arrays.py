@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.index.kernels.native import Native
+from tmnmt.compiled.native import Native
 
 UNKNOWN = -1  # the number of a token that is not in the vocabulary
 
@@ -109,9 +109,11 @@ class Sought(NamedTuple):
 BLOCK_BITS = 8
 DAMAGE = -1  # what was read names something that is not there
 NEWEST_COUNT = Sought._fields.index("newest_count")
-best_of_each = Native("search", "best_of_each", "search", "int64", "int64", "bytes", "float64")
-newest_with = Native("phrases", "newest_with", "concordance", "int64")
-_place_all = Native("tokens", "place_all", "table of words", *("int64",) * 5)
+best_of_each = Native(
+    "index.kernels.search", "best_of_each", "search", "int64", "int64", "bytes", "float64"
+)
+newest_with = Native("index.kernels.phrases", "newest_with", "concordance", "int64")
+_place_all = Native("index.kernels.tokens", "place_all", "table of words", *("int64",) * 5)
 
 
 def address_of(array: Any) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.index.kernels.compiling import announced, compiled
+from tmnmt.compiled.compiling import announced, compiled
 from tmnmt.index.kernels.tokens import NewWords
 
 Int16 = NDArray[np.int16]

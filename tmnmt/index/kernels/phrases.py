@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.index.kernels.addresses import array_of
+from tmnmt.compiled.addresses import array_of
+from tmnmt.compiled.compiling import hot, inner, part
 from tmnmt.index.kernels.arrays import BLOCK_BITS, DAMAGE, NEWEST_COUNT, Sought
-from tmnmt.index.kernels.compiling import hot, inner, part
 from tmnmt.index.kernels.lanes import lowest_set
 
 Int32 = NDArray[np.int32]

@@ -38,8 +38,9 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tmnmt.compiled.addresses import array_of
+from tmnmt.compiled.compiling import hot, inner, part
 from tmnmt.index.fuzzy import SLACK
-from tmnmt.index.kernels.addresses import array_of
 from tmnmt.index.kernels.arrays import (
     COUNT,
     DONE,
@@ -55,7 +56,6 @@ from tmnmt.index.kernels.arrays import (
     Job,
     Words,
 )
-from tmnmt.index.kernels.compiling import hot, inner, part
 from tmnmt.index.kernels.lanes import (
     BLOCK,
     WORDS,

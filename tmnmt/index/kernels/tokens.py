@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.index.kernels.addresses import array_of
+from tmnmt.compiled.addresses import array_of
+from tmnmt.compiled.compiling import compiled, inner, part
 from tmnmt.index.kernels.arrays import UNKNOWN, Words, placed
-from tmnmt.index.kernels.compiling import compiled, inner, part
 from tmnmt.text import MAX_TOKEN_CHARS, written_for_tokens
 
 UInt8 = NDArray[np.uint8]

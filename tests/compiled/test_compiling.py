@@ -13,9 +13,9 @@ from typing import cast
 import numba
 import pytest
 
-from tmnmt.index.kernels import compiling
-from tmnmt.index.kernels.compiling import announced, compiled
-from tmnmt.index.kernels.native import DamagedError, packed, unpacked
+from tmnmt.compiled import compiling
+from tmnmt.compiled.compiling import announced, compiled
+from tmnmt.compiled.native import DamagedError, packed, unpacked
 
 
 def _twice(number: int) -> int:
@@ -50,7 +50,11 @@ print(sorted(words.slots.tolist()), "numba" in sys.modules)
 """
 
 
-BEGIN = "from tmnmt.index.kernels import arrays; arrays._place_all.begin()\n"
+BEGIN = """
+from tmnmt.compiled.native import begin
+from tmnmt.index.kernels.arrays import _place_all
+begin([_place_all])
+"""
 
 
 def placed(folder: Path, before: str = "") -> tuple[str, str]:
@@ -72,7 +76,7 @@ def test_kept_machine_code_runs_without_numba_and_damaged_code_is_made_again(
     slots = "[-1, -1, -1, -1, -1, -1, 0, 1]"
     assert placed(tmp_path) == (f"{slots} True", told)
     assert placed(tmp_path) == (f"{slots} False", "")
-    (kept,) = tmp_path.glob("tokens.place_all.*")
+    (kept,) = tmp_path.glob("index.kernels.tokens.place_all.*")
     content = kept.read_bytes()
     kept.write_bytes(content[:-1])
     assert placed(tmp_path) == (f"{slots} True", told)

@@ -5,7 +5,7 @@ A function of numbers (addresses of arrays among them) is compiled by numba at i
 machine. Its machine code is kept in the folder where numba would keep it, under a name made of all
 that it depends on; LLVM loads it. It must not allocate and calls nothing outside of itself.
 
-A command that will search begins to compile at once, in another process (`Native.begin`), while it
+A command that will search begins to compile at once, in another process (`begin`), while it
 reads files or imports torch. Who needs the function then waits for whoever compiles it.
 """
 
@@ -21,16 +21,23 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from tmnmt.durable import write
 
 _PACKAGE = Path(__file__).parent
-_TMNMT = _PACKAGE.parent.parent
-SOURCES = (*sorted(_PACKAGE.glob("*.py")), _TMNMT / "index" / "fuzzy.py", _TMNMT / "text.py")
+_TMNMT = _PACKAGE.parent
+# what compiled code is made of
+SOURCES = [
+    *sorted((_TMNMT / "compiled").glob("*.py")),
+    *sorted((_TMNMT / "index" / "kernels").glob("*.py")),
+    _TMNMT / "index" / "fuzzy.py",
+    _TMNMT / "text.py",
+]
 CTYPES = {  # of arguments, and as what compiled code takes them
     "int64": (ctypes.c_int64, "int64"),
     "float64": (ctypes.c_double, "float64"),
@@ -50,31 +57,24 @@ class DamagedError(Exception):
 
 
 class Native:
-    """A function of a module of this package, compiled or taken from where it is kept at its first
-    call. Arguments: int64, float64 or bytes; it returns nothing (numba: an int64 that means
-    nothing). Runs without Python's lock."""
+    """A function of a module of tmnmt, compiled or taken from where it is kept at its first call.
+    Arguments: int64, float64 or bytes; it returns nothing (numba: an int64 that means nothing).
+    Runs without Python's lock."""
 
     def __init__(self, module: str, name: str, what: str, *arguments: str) -> None:
         self._module, self._name, self._what, self._arguments = module, name, what, arguments
         self._function: Callable[..., int] | None = None
         self._begun: subprocess.Popen[bytes] | None = None
 
+    @property
+    def named(self) -> str:
+        """Its module, name and arguments."""
+        return " ".join([self._module, self._name, *self._arguments])
+
     def __call__(self, *arguments: float | bytes) -> None:
         """Raises IndexError where code that looks at bounds (NUMBA_BOUNDSCHECK) reads outside."""
         if (self._function or self._prepared())(_RESULT, _ERROR, *arguments):
             raise IndexError(f"{self._what}: compiled code reads outside of an array")
-
-    def begin(self) -> None:
-        """Has another process compile it, where it is not kept; the first call waits for that."""
-        if self._begun is None and self._kept() is None and _folder() is not None:
-            compiles = [sys.executable, "-P", "-m", __name__, self._module, self._name]
-            with suppress(OSError):  # no process to be had: the first call compiles it
-                self._begun = subprocess.Popen(
-                    compiles + list(self._arguments),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
 
     def _prepared(self) -> Callable[..., int]:
         with _compiling:
@@ -124,11 +124,27 @@ class Native:
         return cast(Callable[..., int], function(engine.get_function_address(symbol)))
 
 
+def begin(functions: Iterable[Native]) -> None:
+    """Has another process compile those that are not kept; their first call waits for that."""
+    missing = [each for each in functions if each._begun is None and each._kept() is None]
+    if missing and _folder() is not None:
+        compiles = [sys.executable, "-P", "-m", __name__]
+        with suppress(OSError):  # no process to be had: the first call compiles it
+            process = subprocess.Popen(
+                compiles + [each.named for each in missing],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for each in missing:
+                each._begun = process
+
+
 def machine_code(module: str, name: str, arguments: tuple[str, ...]) -> tuple[str, bytes]:
     """The symbol and the machine code of a function, compiled now."""
     import numba
 
-    function = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    function = getattr(importlib.import_module(f"tmnmt.{module}"), name)
     kind = cast(Any, numba).int64(*(getattr(numba, CTYPES[kind][1]) for kind in arguments))
     make = cast(Any, numba.njit)(
         kind,
@@ -201,6 +217,7 @@ def unpacked(content: bytes) -> tuple[str, bytes]:
     return symbol.decode(), code
 
 
+@cache
 def _all_it_depends_on() -> str:
     llvm = _llvm()
     digest = hashlib.sha256()
@@ -237,4 +254,6 @@ def _target_machine() -> Any:
 
 
 if __name__ == "__main__":
-    Native(sys.argv[1], sys.argv[2], sys.argv[2], *sys.argv[3:])._compiled()
+    for named in sys.argv[1:]:
+        module, name, *arguments = named.split()
+        Native(module, name, name, *arguments)._compiled()

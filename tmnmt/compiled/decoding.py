@@ -1,0 +1,314 @@
+"""The small parts of a decoder's step, compiled: all but its products with weights. As operations
+of torch they take longer to be called than to be done.
+
+    R: rows    b: beam    V: vocabulary    d: hidden size    H: heads    k: d / H
+
+Every function is told the addresses of contiguous arrays of fp32, but for ids, rows and lengths,
+which are int64. Python calls them by `steps.py`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.compiled.addresses import array_of
+from tmnmt.compiled.compiling import fast
+from tmnmt.compiled.vectors import (
+    LANES,
+    add,
+    dot,
+    greatest,
+    larger,
+    largest,
+    load,
+    log,
+    same,
+    softmax,
+    squares_around,
+    store,
+    sum_of_powers,
+    times,
+    times_plus,
+    total_of,
+)
+
+Float32 = NDArray[np.float32]
+Int64 = NDArray[np.int64]
+BLOCK = 64  # words whose greatest number is looked at before any of them is
+_ZERO, _ONE, _NEVER = np.float32(0.0), np.float32(1.0), np.float32(-np.inf)
+
+
+def embed(
+    ids_at: int, table_at: int, position_at: int, scale: float, rows: int, d: int, out_at: int
+) -> int:
+    """out (R, d): scaled embeddings of ids (R,), plus the position's (d,)."""
+    ids = array_of(ids_at, rows, np.int64)
+    position = array_of(position_at, d, np.float32)
+    out = array_of(out_at, rows * d, np.float32)
+    for row in range(rows):
+        _embed(array_of(table_at + 4 * d * ids[row], d, np.float32), position, scale, out, row * d)
+    return 0
+
+
+@fast
+def _embed(word: Float32, position: Float32, scale: float, out: Float32, at: int) -> None:
+    factor = np.float32(scale)
+    for i in range(word.size):
+        out[at + i] = word[i] * factor + position[i]
+
+
+def norm_of_sum(
+    x_at: int,
+    added_at: int,
+    weight_at: int,
+    bias_at: int,
+    least: float,
+    rows: int,
+    d: int,
+    out_at: int,
+) -> int:
+    """x (R, d) += added (R, d), nothing where that is at 0; then out (R, d), which may be x itself:
+    its layer norm by weight (d,) and bias (d,), `least` under the root."""
+    x = array_of(x_at, rows * d, np.float32)
+    weight, bias = array_of(weight_at, d, np.float32), array_of(bias_at, d, np.float32)
+    out = array_of(out_at, rows * d, np.float32)
+    if added_at:
+        _add(x, array_of(added_at, rows * d, np.float32))
+    for row in range(rows):
+        _norm(x, row * d, weight, bias, least, out)
+    return 0
+
+
+@fast
+def _add(x: Float32, added: Float32) -> None:
+    for i in range(x.size):
+        x[i] += added[i]
+
+
+@fast
+def _norm(x: Float32, at: int, weight: Float32, bias: Float32, least: float, out: Float32) -> None:
+    d = weight.size
+    mean = total_of(x, at, d) / np.float32(d)
+    share = np.float32(1.0 / math.sqrt(squares_around(x, at, d, mean) / d + least))
+    whole_lanes = d & -LANES
+    below, shares = same(-mean), same(share)
+    for i in range(0, whole_lanes, LANES):
+        even = times(add(load(x, at + i), below), shares)
+        store(out, at + i, times_plus(even, load(weight, i), load(bias, i)))
+    for i in range(whole_lanes, d):
+        out[at + i] = (x[at + i] - mean) * share * weight[i] + bias[i]
+
+
+def level_of_sum(x_at: int, added_at: int, least: float, rows: int, d: int, out_at: int) -> int:
+    """out (R, d): x (R, d) + added (R, d), brought to a mean square of 1."""
+    x, added = array_of(x_at, rows * d, np.float32), array_of(added_at, rows * d, np.float32)
+    out = array_of(out_at, rows * d, np.float32)
+    for row in range(rows):
+        _level(x, added, least, out, row * d, d)
+    return 0
+
+
+@fast
+def _level(x: Float32, added: Float32, least: float, out: Float32, at: int, d: int) -> None:
+    whole_lanes = at + (d & -LANES)
+    for i in range(at, whole_lanes, LANES):
+        store(out, i, add(load(x, i), load(added, i)))
+    for i in range(whole_lanes, at + d):
+        out[i] = x[i] + added[i]
+    share = np.float32(1.0 / math.sqrt(squares_around(out, at, d, _ZERO) / d + least))
+    shares = same(share)
+    for i in range(at, whole_lanes, LANES):
+        store(out, i, times(load(out, i), shares))
+    for i in range(whole_lanes, at + d):
+        out[i] *= share
+
+
+def look_back(
+    qkv_at: int,
+    seen_at: int,
+    origin_at: int,
+    at: int,
+    layer: int,
+    layers: int,
+    room: int,
+    rows: int,
+    heads: int,
+    d: int,
+    energy_at: int,
+    places_at: int,
+    out_at: int,
+) -> int:
+    """Self-attention of position `at`: queries, keys and values (R, 3 d) -> out (R, d).
+
+    seen (positions, layers, room, 2 d): keys and values, those of this position are put there.
+    origin (positions, R): in which of the room's rows a row's keys and values stand. energy and
+    places (at + 1,): room."""
+    qkv = array_of(qkv_at, rows * 3 * d, np.float32)
+    seen = array_of(seen_at, (at + 1) * layers * room * 2 * d, np.float32)
+    origin = array_of(origin_at, (at + 1) * rows, np.int64)
+    energy, places = array_of(energy_at, at + 1, np.float32), array_of(places_at, at + 1, np.int64)
+    out = array_of(out_at, rows * d, np.float32)
+    for row in range(rows):
+        origin[at * rows + row] = row
+        _put(qkv, row * 3 * d + d, seen, ((at * layers + layer) * room + row) * 2 * d, 2 * d)
+    k = d // heads
+    scale = np.float32(1.0 / math.sqrt(k))
+    for row in range(rows):
+        for t in range(at + 1):
+            places[t] = ((t * layers + layer) * room + origin[t * rows + row]) * 2 * d
+        for head in range(heads):
+            here = row * 3 * d + head * k
+            for t in range(at + 1):
+                energy[t] = dot(qkv, here, seen, places[t] + head * k, k) * scale
+            softmax(energy, 0, at + 1)
+            _blend(energy, seen, places, d + head * k, out, row * d + head * k, k)
+    return 0
+
+
+def look_at_source(
+    q_at: int,
+    keys_at: int,
+    values_at: int,
+    lengths_at: int,
+    of_sentence: int,
+    of_head: int,
+    of_position: int,
+    sentences: int,
+    rows: int,
+    heads: int,
+    d: int,
+    energy_at: int,
+    places_at: int,
+    out_at: int,
+) -> int:
+    """Attention over the source: q (R, d), rows of a sentence side by side -> out (R, d).
+
+    Keys and values are so many numbers apart of two sentences, heads and positions. lengths
+    (sentences,): real positions. energy and places: room for the longest."""
+    lengths = array_of(lengths_at, sentences, np.int64)
+    q, out = array_of(q_at, rows * d, np.float32), array_of(out_at, rows * d, np.float32)
+    k, each = d // heads, rows // sentences
+    scale = np.float32(1.0 / math.sqrt(k))
+    for sentence in range(sentences):
+        length = lengths[sentence]
+        size = (heads - 1) * of_head + (length - 1) * of_position + k
+        keys = array_of(keys_at + 4 * sentence * of_sentence, size, np.float32)
+        values = array_of(values_at + 4 * sentence * of_sentence, size, np.float32)
+        energy = array_of(energy_at, length, np.float32)
+        places = array_of(places_at, length, np.int64)
+        for s in range(length):
+            places[s] = s * of_position
+        for head in range(heads):
+            for row in range(sentence * each, (sentence + 1) * each):
+                at = row * d + head * k
+                for s in range(length):
+                    energy[s] = dot(q, at, keys, head * of_head + places[s], k) * scale
+                softmax(energy, 0, length)
+                _blend(energy, values, places, head * of_head, out, at, k)
+    return 0
+
+
+@fast
+def _put(x: Float32, at: int, y: Float32, there: int, size: int) -> None:
+    for i in range(size):
+        y[there + i] = x[at + i]
+
+
+@fast
+def _blend(
+    shares: Float32, values: Float32, places: Int64, offset: int, out: Float32, at: int, size: int
+) -> None:
+    """out[at:at + size] is the sum of `shares` times what stands `offset` behind `places`."""
+    whole_lanes = size & -LANES
+    for i in range(0, whole_lanes, LANES):
+        sums = same(_ZERO)
+        for t in range(shares.size):
+            sums = times_plus(same(shares[t]), load(values, places[t] + offset + i), sums)
+        store(out, at + i, sums)
+    for i in range(whole_lanes, size):
+        out[at + i] = _ZERO
+        for t in range(shares.size):
+            out[at + i] += shares[t] * values[places[t] + offset + i]
+
+
+def log_softmax(x_at: int, rows: int, words: int) -> int:
+    """Of x (R, V), in place."""
+    for row in range(rows):
+        _log_softmax(array_of(x_at + 4 * row * words, words, np.float32))
+    return 0
+
+
+@fast
+def _log_softmax(x: Float32) -> None:
+    most = greatest(x, 0, x.size)
+    level = most + np.float32(log(np.float64(sum_of_powers(x, most))))
+    for i in range(x.size):
+        x[i] -= level
+
+
+def best_words(
+    scores_at: int,
+    log_probs_at: int,
+    sentences: int,
+    beam: int,
+    words: int,
+    width: int,
+    best_at: int,
+    rows_at: int,
+    ids_at: int,
+) -> int:
+    """The `width` best extensions of every sentence, best first: scores (sentences, b), log_probs
+    (R, V) -> best, rows and ids, each (sentences, width). Of equals the first; where there are
+    too few, -inf of the sentence's first row and the word 0."""
+    scores = array_of(scores_at, sentences * beam, np.float32)
+    for sentence in range(sentences):
+        best = array_of(best_at + 4 * sentence * width, width, np.float32)
+        rows = array_of(rows_at + 8 * sentence * width, width, np.int64)
+        ids = array_of(ids_at + 8 * sentence * width, width, np.int64)
+        for i in range(width):
+            best[i], rows[i], ids[i] = _NEVER, sentence * beam, 0
+        for row in range(sentence * beam, (sentence + 1) * beam):
+            if scores[row] > _NEVER:
+                x = array_of(log_probs_at + 4 * row * words, words, np.float32)
+                _best_of_row(x, scores[row], row, best, rows, ids)
+    return 0
+
+
+@fast
+def _best_of_row(
+    x: Float32, score: np.float32, row: int, best: Float32, rows: Int64, ids: Int64
+) -> None:
+    blocks = x.size & -BLOCK
+    for begin in range(0, blocks, BLOCK):
+        two = larger(load(x, begin), load(x, begin + LANES))
+        other = larger(load(x, begin + 2 * LANES), load(x, begin + 3 * LANES))
+        if largest(larger(two, other)) + score > best[best.size - 1]:
+            _look_at(x, begin, begin + BLOCK, score, row, best, rows, ids)
+    _look_at(x, blocks, x.size, score, row, best, rows, ids)
+
+
+@fast
+def _look_at(
+    x: Float32,
+    begin: int,
+    end: int,
+    score: np.float32,
+    row: int,
+    best: Float32,
+    rows: Int64,
+    ids: Int64,
+) -> None:
+    for word in range(begin, end):
+        if x[word] + score > best[best.size - 1]:
+            _insert(x[word] + score, row, word, best, rows, ids)
+
+
+@fast
+def _insert(score: np.float32, row: int, word: int, best: Float32, rows: Int64, ids: Int64) -> None:
+    at = best.size - 1
+    while at and score > best[at - 1]:
+        best[at], rows[at], ids[at] = best[at - 1], rows[at - 1], ids[at - 1]
+        at -= 1
+    best[at], rows[at], ids[at] = score, row, word

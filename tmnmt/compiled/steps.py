@@ -1,0 +1,49 @@
+"""What Python calls of `decoding.py` and `reading.py`, kept as machine code."""
+
+from __future__ import annotations
+
+from tmnmt.compiled.native import Native, begin
+
+
+def prepare_decoding() -> None:
+    """Has another process compile all of it, which is done once on a machine."""
+    begin(function for function in globals().values() if isinstance(function, Native))
+
+
+def _native(name: str, *arguments: str, module: str = "decoding") -> Native:
+    return Native(f"compiled.{module}", name, "decoder", *arguments)
+
+
+_SIZE, _NUMBER = "int64", "float64"  # an address or a size; a number
+embed = _native("embed", _SIZE, _SIZE, _SIZE, _NUMBER, _SIZE, _SIZE, _SIZE)
+norm_of_sum = _native("norm_of_sum", *(_SIZE,) * 4, _NUMBER, *(_SIZE,) * 3)
+level_of_sum = _native("level_of_sum", _SIZE, _SIZE, _NUMBER, *(_SIZE,) * 3)
+look_back = _native("look_back", *(_SIZE,) * 13)
+look_at_source = _native("look_at_source", *(_SIZE,) * 14)
+log_softmax = _native("log_softmax", *(_SIZE,) * 3)
+best_words = _native("best_words", *(_SIZE,) * 9)
+read_positions = _native(
+    "read_positions", *(_SIZE,) * 19, *(_NUMBER,) * 4, *(_SIZE,) * 4, module="reading"
+)
+copy_logits = _native(
+    "copy_logits",
+    *(_SIZE,) * 9,
+    _NUMBER,
+    _SIZE,
+    _NUMBER,
+    _NUMBER,
+    _SIZE,
+    module="reading",
+)
+cover = _native("cover", *(_SIZE,) * 6, module="reading")
+blend_positions = _native("blend_positions", *(_SIZE,) * 7, module="reading")
+cache_logits = _native(
+    "cache_logits",
+    *(_SIZE,) * 6,
+    _NUMBER,
+    *(_SIZE,) * 4,
+    *(_NUMBER,) * 3,
+    _SIZE,
+    module="reading",
+)
+mix_words = _native("mix_words", *(_SIZE,) * 9, module="reading")

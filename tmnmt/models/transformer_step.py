@@ -1,0 +1,138 @@
+"""A step of the Transformer's decoder where all but the products with weights is compiled
+(`tmnmt.compiled`): called as operations of torch, the small parts took longer than the products.
+
+    R: rows    B: sentences    d: hidden size    H: heads    k: d / H    S: source length
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from tmnmt.compiled import steps
+from tmnmt.models.products import Product
+from tmnmt.models.transformer_state import SeenState, Source
+
+LEVEL = 1e-12  # under the root of a mean square
+
+
+class Part(NamedTuple):
+    """A part of a layer: its norm, and its products before and after what is compiled."""
+
+    kind: Literal["self", "source", "feed-forward"]
+    norm: nn.LayerNorm
+    first: Product
+    last: Product
+
+
+@dataclass(frozen=True)
+class CompiledStep:
+    """The decoder's layers. All is in fp32, but for the inside of products."""
+
+    parts: Sequence[Part]  # of all layers, in order
+    embedding: Tensor  # (V, d)
+    scale: float  # of embeddings
+    heads: int
+    norms_first: bool  # before every part; False: after it
+
+    def step(
+        self, prev: Tensor, position: Tensor, state: SeenState, source: Source
+    ) -> tuple[SeenState, Tensor, Tensor]:
+        """After y_{t-1} (R,) at a `position` (d,) -> state, what the last feed-forward part reads
+        (R, d), and the sum behind it (R, d) at a mean square of 1. The rows of a sentence stand
+        side by side."""
+        prev = prev.contiguous()
+        rows, d = len(prev), self.embedding.shape[1]
+        state, at = state.roomy(), state.length
+        x = state.seen.new_empty(rows, d)
+        out = x.data_ptr()
+        table = self.embedding.data_ptr()
+        steps.embed(prev.data_ptr(), table, position.data_ptr(), self.scale, rows, d, out)
+        read, added = x, None
+        for number, part in enumerate(self.parts):
+            if self.norms_first:
+                read = _normed(x, added, part.norm, torch.empty_like(x))
+            elif added is not None:
+                read = _normed(x, added, self.parts[number - 1].norm, x)
+            inner = part.first(read)
+            if part.kind == "self":
+                inner = self._look_back(inner, state, number // 3)
+            elif part.kind == "source":
+                inner = self._look_at(inner, source, number // 3)
+            added = part.last(inner)
+        level = torch.empty_like(x)
+        if added is not None:
+            steps.level_of_sum(out, added.data_ptr(), LEVEL, rows, d, level.data_ptr())
+        return replace(state, length=at + 1), read, level
+
+    def _look_back(self, qkv: Tensor, state: SeenState, layer: int) -> Tensor:
+        """Self-attention of one position: (R, 3 d) -> (R, d)."""
+        at, (_, layers, room, two) = state.length, state.seen.shape
+        rows, d = len(qkv), two // 2
+        out, energy, places = _room(qkv, rows, d, at + 1)
+        steps.look_back(
+            qkv.data_ptr(),
+            state.seen.data_ptr(),
+            state.origin.data_ptr(),
+            at,
+            layer,
+            layers,
+            room,
+            rows,
+            self.heads,
+            d,
+            energy.data_ptr(),
+            places.data_ptr(),
+            out.data_ptr(),
+        )
+        return out
+
+    def _look_at(self, q: Tensor, source: Source, layer: int) -> Tensor:
+        """Attention over the source: (R, d) -> (R, d)."""
+        keys, values = source.keys[layer], source.values[layer]
+        (rows, d), (sentences, _, length, _) = q.shape, keys.shape
+        of_sentence, of_head, of_position, _ = keys.stride()
+        out, energy, places = _room(q, rows, d, length)
+        steps.look_at_source(
+            q.data_ptr(),
+            keys.data_ptr(),
+            values.data_ptr(),
+            source.lengths.data_ptr(),
+            of_sentence,
+            of_head,
+            of_position,
+            sentences,
+            rows,
+            self.heads,
+            d,
+            energy.data_ptr(),
+            places.data_ptr(),
+            out.data_ptr(),
+        )
+        return out
+
+
+def _room(like: Tensor, rows: int, d: int, positions: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(R, d) for what is read; for energies and places of the positions that are looked at."""
+    places = torch.empty(positions, dtype=torch.int64)
+    return like.new_empty(rows, d), like.new_empty(positions), places
+
+
+def _normed(x: Tensor, added: Tensor | None, norm: nn.LayerNorm, out: Tensor) -> Tensor:
+    """x += added; their layer norm, in `out`."""
+    rows, d = x.shape
+    steps.norm_of_sum(
+        x.data_ptr(),
+        0 if added is None else added.data_ptr(),
+        norm.weight.data_ptr(),
+        norm.bias.data_ptr(),
+        norm.eps,
+        rows,
+        d,
+        out.data_ptr(),
+    )
+    return out
