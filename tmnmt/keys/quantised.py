@@ -17,6 +17,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from tmnmt.errors import DataError
@@ -57,7 +58,9 @@ def decode(rows: Array, size: int, bits: int) -> Array:
     for bit, plane in enumerate(np.split(flat[:, 2:], bits, axis=1)):
         codes |= np.unpackbits(plane, axis=1, count=size) << np.uint8(bit)
     scale = np.ascontiguousarray(flat[:, :2]).view("<f2").astype(np.float32)
-    vectors: Array = (levels(bits)[0][codes] * scale) @ _rotation(size).T
+    turned = levels(bits)[0][codes] * scale
+    # by torch, which takes as many threads as it was told to
+    vectors: Array = (torch.from_numpy(turned) @ torch.from_numpy(_rotation(size)).t()).numpy()
     return vectors.reshape(*rows.shape[:-1], size)
 
 
