@@ -17,6 +17,10 @@ noise           a tenth of the sentences have pairs with wrong words
 The session cache, on 30,000 sentences:
 
 deep            as in Tu et al. 2018, 25 slots
+deep-own        the same, filled with what the base itself says in place of references
+deep-open       deep, its gate half open to begin with
+deep-own-open   both
+deep-33         deep with 33 slots: 25 words of TVsub's English are 33 subwords
 deep-words      with the slots' words beside their states
 shallow         their section 4.4, 25 slots
 shallow-learned with learned matching and 200 slots
@@ -68,6 +72,10 @@ WAYS: dict[str, dict[str, Any]] = {
     | {"gate_signs": False, "preferences": False, "words": False, "fusion_gate": "scalar"},
     "noise": TM | {"share_noise": 0.1},
     "deep": DEEP | {"words": False},
+    "deep-own": DEEP | {"words": False, "cache_history": "own"},
+    "deep-open": DEEP | {"words": False, "cache_gate_start": 0.0},
+    "deep-own-open": DEEP | {"words": False, "cache_history": "own", "cache_gate_start": 0.0},
+    "deep-33": DEEP | {"words": False, "cache_size": 33},
     "deep-words": DEEP,
     "shallow": SHALLOW,
     "shallow-learned": LEARNED,

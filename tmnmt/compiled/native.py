@@ -138,6 +138,7 @@ def begin(functions: Iterable[Native]) -> None:
             )
             for each in missing:
                 each._begun = process
+            threading.Thread(target=process.wait, daemon=True).start()  # leaves no zombie
 
 
 def machine_code(module: str, name: str, arguments: tuple[str, ...]) -> tuple[str, bytes]:

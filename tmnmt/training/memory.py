@@ -91,6 +91,8 @@ def train_layers(
     kind = _tm_kind(config, begun.tm)
     tm = TranslationMemory(*sizes, _as_begun(kind, folder)) if kind.copy or kind.fusion else None
     cache = SessionCache(*sizes, _cache_kind(config, begun.cache)) if config.cache else None
+    if cache is not None:
+        nn.init.constant_(cache.U.bias, config.cache_gate_start)
     for layer, other in ((tm, begun.tm), (cache, begun.cache)):
         if layer is not None and other is not None:
             _take_up(layer, other)

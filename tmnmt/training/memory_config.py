@@ -11,6 +11,7 @@ from tmnmt.config.bounds import (
     AtLeastTwo,
     AtLeastZero,
     Count,
+    Logit,
     NotNegative,
     Seed,
     Share,
@@ -18,7 +19,7 @@ from tmnmt.config.bounds import (
 )
 from tmnmt.config.options import Select, Selection, Similarity
 from tmnmt.errors import UsageError
-from tmnmt.layers.cache import CacheFusion, CacheGate, CacheMatching, Combining
+from tmnmt.layers.cache import GATE_START, CacheFusion, CacheGate, CacheMatching, Combining
 from tmnmt.layers.coverage import CoverageKind
 from tmnmt.layers.tm import FusionGate, Matching
 from tmnmt.training.retrieve import Shares
@@ -53,6 +54,8 @@ class MemoryConfig:
     cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
     # of the state, one for every element as in the paper, or scalar (OURS); deep
     cache_gate: CacheGate = "elements"
+    # the bias of its gate to begin with, as a logit: OURS, almost closed; 0: half open
+    cache_gate_start: Logit = GATE_START
     # OURS: slots are preferred whose word came after the word just written
     cache_follows: bool = True
     cache_signs: bool = True  # OURS: the gate of a shallow cache is shown how well the slots match

@@ -1,0 +1,159 @@
+"""Does a session cache of the model's own words help (Tu et al. 2018)? Translates whole documents,
+also with caches that are written something else.
+
+    python eval/own_words.py TEST.tsv OUT MODEL... [--split FILE] [--documents N] [--ways WAY...]
+
+TEST.tsv has columns document, number, source and target, packed or not; --split: a file that names
+documents of it, one a line. Every MODEL is a folder with a session cache, as
+`eval/memory_training.py` makes them. OUT gets `reference.txt`, `source.txt`, `base.txt` without a
+cache, and `MODEL.WAY.txt` for every model and way, a blank line between documents. `tmnmt evaluate
+score` compares them. What is there already is not made again.
+
+own        what the model has said in the document, as in the paper
+other      what it has said in the next document, at the same place
+noise      directions drawn at random in place of contexts and states, as long as these
+constant   one direction for all contexts, one for all states, as long as these
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from tmnmt.durable import write
+from tmnmt.engine.opened import load_layers
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.translator import Translator
+from tmnmt.formats import parse_columns, read_memory
+from tmnmt.layers.cache import CacheContents
+from tmnmt.models.folder import Model, load_model
+from tmnmt.progress import Progress
+
+WAYS = ("own", "other", "noise", "constant")
+Said = tuple[Tensor, Tensor, Tensor]  # contexts (T, l), states (T, d), words (T,) of a sentence
+
+
+class Writing(Translator):
+    """Writes into the caches what `way` says, and keeps what was said in every document."""
+
+    def begin(self, way: str, of_others: list[list[Said]]) -> None:
+        self.way, self.of_others = way, of_others
+        self.said: list[list[Said]] = []
+        self.kept: list[CacheContents] = []  # in the order of the documents
+        self.random = torch.Generator().manual_seed(1)
+
+    def new_cache(self, slots: int | None = None) -> CacheContents:
+        self.kept.append(super().new_cache(slots))
+        self.said.append([])
+        return self.kept[-1]
+
+    def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
+        document = next(at for at, other in enumerate(self.kept) if other is cache)
+        said = self.said[document]
+        said.append((contexts, hiddens, ids))
+        if self.way == "other":
+            others = self.of_others[(document + 1) % len(self.of_others)]
+            if len(said) > len(others):
+                return
+            contexts, hiddens, ids = others[len(said) - 1]
+        elif self.way == "noise":
+            contexts, hiddens = (self._turned(x, len(x)) for x in (contexts, hiddens))
+        elif self.way == "constant":
+            contexts, hiddens = (self._turned(x, 1) for x in (contexts, hiddens))
+        super().write(cache, contexts, hiddens, ids)
+
+    def _turned(self, x: Tensor, directions: int) -> Tensor:
+        """So many directions at random, each as long as what stands there in x (T, ...)."""
+        if directions == 1:
+            self.random.manual_seed(2)
+        direction = torch.randn(directions, x.shape[1], generator=self.random)
+        return direction / direction.norm(dim=1, keepdim=True) * x.norm(dim=1, keepdim=True)
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    asked.add_argument("test", type=Path)
+    asked.add_argument("out", type=Path)
+    asked.add_argument("models", type=Path, nargs="+")
+    asked.add_argument("--split", type=Path)
+    asked.add_argument("--documents", type=int, help="the first N of them")
+    asked.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    asked.add_argument("--batch", type=int, default=32)
+    chosen = asked.parse_args()
+    torch.set_num_threads(1)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    loaded = load_model(chosen.models[0])
+    documents = read(chosen.test, chosen.split, loaded)[: chosen.documents]
+    for name, side in (("source", 0), ("reference", 1)):
+        put(chosen.out / f"{name}.txt", [[pair[side] for pair in one] for one in documents])
+    sources = [[src for src, _ in document] for document in documents]
+    if not (chosen.out / "base.txt").exists():
+        settings = Settings(batch=chosen.batch)
+        translated(Writing(loaded, None, [], settings), "own", [], sources, chosen.out / "base.txt")
+    for folder in chosen.models:
+        of_model(folder, chosen.ways, sources, chosen.batch, chosen.out)
+
+
+def of_model(
+    folder: Path, ways: Sequence[str], sources: list[list[str]], batch: int, out: Path
+) -> None:
+    loaded = load_model(folder)
+    layers = load_layers(loaded, "cpu")
+    if layers is None or layers.cache is None:
+        raise SystemExit(f"{folder}: it has no session cache")
+    settings = Settings(batch=batch, cache=layers.cache.kind.size, remember="own")
+    translator = Writing(loaded, layers, [], settings)
+    said: list[list[Said]] = []
+    for way in sorted({"own", *ways}, key=WAYS.index):
+        path = out / f"{folder.name}.{way}.txt"
+        needed = (
+            way == "own" and "other" in ways and not (out / f"{folder.name}.other.txt").exists()
+        )
+        if needed or not path.exists():
+            translated(translator, way, said, sources, path)
+        if way == "own" and needed:
+            said = translator.said
+
+
+def translated(
+    translator: Writing, way: str, said: list[list[Said]], sources: list[list[str]], path: Path
+) -> None:
+    """Documents side by side, each with a cache of its own."""
+    translator.begin(way, said)
+    with Progress(path.stem, "segments", total=sum(map(len, sources))) as progress:
+        lines = []
+        for translation in translator.stream(sources):
+            lines.append(translation.tgt)
+            progress.advance(1)
+    texts = iter(lines)
+    put(path, [[next(texts) for _ in document] for document in sources])
+
+
+def read(test: Path, split: Path | None, model: Model) -> list[list[tuple[str, str]]]:
+    """The documents, in the order of the file."""
+    languages = model.config["src_lang"], model.config["tgt_lang"]
+    columns = parse_columns("doc=1,idx=2,src=3,tgt=4")
+    names = set(split.read_text(encoding="utf-8").split()) if split is not None else None
+    segments = read_memory(test, *languages, columns=columns)
+    documents = defaultdict[str, list[tuple[str, str]]](list)
+    for name, group in groupby(segments, key=lambda segment: segment.document):
+        if names is None or name in names:
+            documents[name] += [(segment.src, segment.tgt) for segment in group]
+    return list(documents.values())
+
+
+def put(path: Path, documents: list[list[str]]) -> None:
+    text = "\n\n".join("\n".join(document) for document in documents) + "\n"
+    write(path, text.encode())
+
+
+if __name__ == "__main__":
+    main()
