@@ -20,7 +20,7 @@ deep            as in Tu et al. 2018, 25 slots
 deep-own        the same, filled with what the base itself says in place of references
 deep-open       deep, its gate half open to begin with
 deep-own-open   both
-deep-33         deep with 33 slots: 25 words of TVsub's English are 33 subwords
+deep-29         deep with 29 slots: 25 words of TVsub's English are 29 subwords
 deep-words      with the slots' words beside their states
 shallow         their section 4.4, 25 slots
 shallow-learned with learned matching and 200 slots
@@ -75,7 +75,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "deep-own": DEEP | {"words": False, "cache_history": "own"},
     "deep-open": DEEP | {"words": False, "cache_gate_start": 0.0},
     "deep-own-open": DEEP | {"words": False, "cache_history": "own", "cache_gate_start": 0.0},
-    "deep-33": DEEP | {"words": False, "cache_size": 33},
+    "deep-29": DEEP | {"words": False, "cache_size": 29},
     "deep-words": DEEP,
     "shallow": SHALLOW,
     "shallow-learned": LEARNED,
