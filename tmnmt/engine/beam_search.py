@@ -270,7 +270,7 @@ def predict(backbone: Backbone, layers: MemoryLayers, live: Live, explain: bool)
 def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
     """The `width` best of all b V extensions of each sentence: scores (n, b), log_probs (R, V) ->
     each (n, width)."""
-    if log_probs.is_cuda or log_probs.dtype != torch.float32:
+    if not log_probs.is_cpu or log_probs.dtype != torch.float32:
         return _sorted_out(scores, log_probs, width)
     scores, log_probs = scores.contiguous(), log_probs.contiguous()
     (n, beam), words = scores.shape, log_probs.shape[1]

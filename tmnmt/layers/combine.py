@@ -259,7 +259,7 @@ def read_out(backbone: Backbone, at: At, hidden: Tensor) -> Tensor:
     written over the logits that the backbone has given."""
     logits = backbone.readout(at.prev, hidden, at.context)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    if logits.requires_grad or logits.is_cuda or logits.dtype != torch.float32:
+    if logits.requires_grad or not logits.is_cpu or logits.dtype != torch.float32:
         return logits.log_softmax(-1)
     logits = logits.contiguous()
     steps.log_softmax(logits.data_ptr(), *logits.shape)

@@ -38,7 +38,7 @@ class Compiled(NamedTuple):
 
 def can_be_compiled(x: Tensor) -> bool:
     """Whether compiled code can do what is done with x: in fp32 on a CPU, without gradients."""
-    return not (torch.is_grad_enabled() or x.is_cuda or x.dtype != torch.float32)
+    return x.is_cpu and x.dtype == torch.float32 and not torch.is_grad_enabled()
 
 
 def read_positions(
