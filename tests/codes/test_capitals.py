@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.codes.capitals import capitalised, in_capitals, pieces_in_capitals, recased
+from tmnmt.codes.capitals import (
+    capitalised,
+    in_capitals,
+    pieces_in_capitals,
+    recased,
+    within_sentence,
+)
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text
 from tmnmt.records import spelt
@@ -59,3 +65,26 @@ def test_it_is_letter_for_letter(text: str) -> None:
 )
 def test_letters_of_bytes_are_shown_in_capitals(pieces: list[str], shown: str) -> None:
     assert "".join(spelt(pieces_in_capitals(pieces))).strip() == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Permits", "permits"),
+        ("Minister of Canada", "minister of Canada"),
+        ("Short Title", "short title"),
+        ("CFIA Inspection", "CFIA inspection"),
+        ("permits", None),
+        ("The Minister may revoke it.", None),
+        ("Fees:", None),
+        ("Canada", None),
+        ("(Section 1)", None),
+        ("", None),
+        ("Of " * 13, None),
+    ],
+)
+def test_a_heading_as_within_a_sentence(text: str, read: str | None) -> None:
+    def size(word: str) -> int:
+        return 1 if word in ("Canada", word.lower()) and word != "canada" else 2
+
+    assert within_sentence(text, size) == read

@@ -1,8 +1,12 @@
 """Texts in capitals throughout, such as headings: models and memories hardly know them, so they are
-read in the letters of a sentence, and what comes out is in capitals again.
+read in the letters of a sentence, and what comes out is in capitals again. Headings with capitals
+at the beginning of words can be read as what stands within a sentence.
 
     THE MINISTER OF CANADA    the source
-    The minister of Canada    what the model reads, and the memories are asked for"""
+    The minister of Canada    what the model reads, and the memories are asked for
+
+    Minister of Canada        a heading
+    minister of Canada        what the model may read"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ from itertools import groupby
 
 from tmnmt.codes.record import Text
 
+HEADING = 12  # words at most
+_NO_HEADING = ".!?…。！？:;,"  # how none ends
 LONG = 4  # letters of a word that is no mere abbreviation
 _BYTE = re.compile("<0x[0-9A-Fa-f]{2}>")  # of a letter that no subword has
 _WORD = re.compile(r"[^\W\d_]+")
@@ -37,6 +43,19 @@ def recased(text: Text, size: Callable[[str], int]) -> str:
         else:
             shown += part[1]
     return shown
+
+
+def within_sentence(text: str, size: Callable[[str], int]) -> str | None:
+    """A heading in the letters that it would have within a sentence: words in small letters but for
+    names, which are of least `size` as they stand, and words in capitals throughout. None of what
+    is no heading: what begins with a small letter, ends like a sentence or a clause, or is
+    longer."""
+    if not text[:1].isupper() or text[-1:] in _NO_HEADING or len(text.split()) > HEADING:
+        return None
+    read = _WORD.sub(
+        lambda word: word[0] if word[0][1:].isupper() else _as_known(word[0], size), text
+    )
+    return read if read != text else None
 
 
 def pieces_in_capitals(pieces: Sequence[str]) -> list[str]:

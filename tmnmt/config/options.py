@@ -288,6 +288,13 @@ class Decoding(Options):
             off=True,
         ),
     ] = 100
+    headings: Annotated[
+        bool,
+        Help(
+            "Read headings that nothing in the memory is like as within a sentence, too, where the "
+            "model is in doubt; the likelier translation stays."
+        ),
+    ] = True
     beam: Beam = 5
     batch: Annotated[
         int,

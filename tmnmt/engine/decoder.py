@@ -41,12 +41,15 @@ class Decoded(NamedTuple):
     best: Hypothesis
     collated: Collated
     row: int
+    heading: bool = False  # which nothing in the memories is like
+    within: bool = False  # read as it would stand within a sentence
 
 
 @dataclass
 class Decoder:
     """A model with its memory layers. `shortlist`, `terms`, `datastore`, `knn`: None where nothing
-    of that kind was asked for."""
+    of that kind was asked for. `doubtful`: a heading whose log probability is lower, per subword,
+    is read in other letters, too."""
 
     backbone: Backbone
     layers: MemoryLayers | None
@@ -58,6 +61,7 @@ class Decoder:
     terms: TermList | None
     datastore: Datastore | None
     knn: KNN | AdaptiveKNN | None
+    doubtful: float
 
     @cached_property
     def _unread(self) -> Unread:
@@ -83,6 +87,14 @@ class Decoder:
     ) -> list[Decoded]:
         """The translations of pieces, each with its document's cache. Those that lack terms are
         written once more together."""
+        done = self._decoded_once(pieces, caches, explain)
+        self._read_headings(pieces, caches, done, explain)
+        self._put_in_terms(pieces, caches, done, explain)
+        return done
+
+    def _decoded_once(
+        self, pieces: Sequence[Piece], caches: Sequence[CacheContents], explain: bool
+    ) -> list[Decoded]:
         done = list[Decoded]()
         size = self.settings.batch
         for at in range(0, len(pieces), size):
@@ -90,8 +102,29 @@ class Decoder:
             collated = self.collated(pieces[rows], caches[rows])
             hypotheses = self.decode(pieces[rows], collated, explain)
             done += [Decoded(best, collated, row) for row, best in enumerate(hypotheses)]
-        self._put_in_terms(pieces, caches, done, explain)
         return done
+
+    def _read_headings(
+        self,
+        pieces: Sequence[Piece],
+        caches: Sequence[CacheContents],
+        decoded: list[Decoded],
+        explain: bool,
+    ) -> None:
+        """Reads headings that the model finds doubtful as they would stand within a sentence, too.
+        What it finds likelier stays."""
+        if not self.settings.headings or self.terms is not None:
+            return
+        rows = []
+        for row, one in enumerate(decoded):
+            if pieces[row].is_heading:
+                decoded[row] = one._replace(heading=True)
+                rows += [row] if one.best.per_subword < self.doubtful else []
+        read = [replace(pieces[row], ids=pieces[row].within) for row in rows]
+        again = self._decoded_once(read, [caches[row] for row in rows], explain)
+        for row, other in zip(rows, again, strict=True):
+            if other.best.per_subword > decoded[row].best.per_subword:
+                decoded[row] = other._replace(heading=True, within=True)
 
     def decode(
         self, pieces: Sequence[Piece], collated: Collated, explain: bool = False

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tmnmt.codes.capitals import capitalised
+from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.provenance import Neighbouring, tokens_of
@@ -17,6 +19,8 @@ from tmnmt.models.base import Backbone
 from tmnmt.numbers import mended
 from tmnmt.segments import Other, Translation
 from tmnmt.vocab import UNK, PairVocabulary, Vocabulary
+
+CLAUSE_ENDS = (":", ";", ",")
 
 
 @dataclass(frozen=True)
@@ -33,20 +37,22 @@ class Postprocessor:
 
     def translation(self, piece: Piece, decoded: Decoded) -> Translation:
         """The translation of a piece, with the next best ones."""
-        best, matches = decoded.best, piece.matches or ()
+        best, matches = self._best(decoded), piece.matches or ()
         near = Neighbouring(decoded.collated.asked, len(matches))
         tokens = (
             tokens_of(best, self.vocab, decoded.collated, decoded.row, near) if best.traces else ()
         )
         if self.terms is not None:
             tokens = self.terms.marked(tokens, best.ids, piece.read)
-        text = self._text(piece, best.ids)
+        if decoded.within and tokens:
+            tokens = (replace(tokens[0], text=_with_capital(tokens[0].text)), *tokens[1:])
+        text = self._text(piece, best.ids, decoded.within)
         unknown = lacking(piece.read, self.vocab) if self._lacks(piece) else 0
-        low = best.per_subword < self.low_score
+        low = decoded.best.per_subword < self.low_score
         matches += near.matches(decoded.row)
         others = {text: Other(text, best.score, 0)}  # one may be spelled by other subwords, too
         for one in best.others[: self.nbest - 1]:
-            said = self._text(piece, one.ids)
+            said = self._text(piece, one.ids, decoded.within)
             others.setdefault(said, Other(said, one.score, len(one.ids) + one.finished))
         made = Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
         return self.rated(replace(made, others=tuple(others.values())[1:]))
@@ -55,9 +61,31 @@ class Postprocessor:
         """An explained translation with its confidence, where the model can say."""
         return translation if self.confidence is None else self.confidence.rated(translation)
 
-    def _text(self, piece: Piece, ids: Sequence[int]) -> str:
-        """What the subwords of a translation of a piece say."""
+    def _best(self, decoded: Decoded) -> Hypothesis:
+        """The best hypothesis; of a heading without what only ends a clause."""
+        best = decoded.best
+        count = len(best.ids)
+        while decoded.heading and count > 1 and self._ends_clause(best.ids[count - 1]):
+            count -= 1
+        if count == len(best.ids):
+            return best
+        return replace(
+            best,
+            ids=best.ids[:count],
+            probabilities=best.probabilities[:count],
+            traces=best.traces[:count],
+            rows=best.rows[:count],
+        )
+
+    def _ends_clause(self, word: int) -> bool:
+        return self.vocab.decode([word]).strip() in CLAUSE_ENDS
+
+    def _text(self, piece: Piece, ids: Sequence[int], within: bool = False) -> str:
+        """What the subwords of a translation of a piece say. `within`: it was read as it would
+        stand within a sentence."""
         text = self.vocab.decode(ids)
+        if within:
+            text = capitalised(text)
         if self._lacks(piece) and isinstance(self.vocab, PairVocabulary):
             text = copied(self.backbone, self.vocab, piece.read, piece.ids, ids, text)
         text = clean(text)[0]  # single bytes could spell a line end
@@ -66,3 +94,9 @@ class Postprocessor:
     def _lacks(self, piece: Piece) -> bool:
         """Whether the vocabulary lacks characters of a piece."""
         return UNK in piece.ids and isinstance(self.vocab, PairVocabulary)
+
+
+def _with_capital(token: str) -> str:
+    """The subword that begins a text, with a capital."""
+    rest = token.removeprefix("▁")
+    return token[: len(token) - len(rest)] + capitalised(rest)

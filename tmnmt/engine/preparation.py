@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
+from tmnmt.codes.capitals import within_sentence
 from tmnmt.codes.record import Source, Text, beside, plain_of
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.confirmed import source_of
@@ -89,6 +90,7 @@ class Preparation:
         if tag:
             ids = [self.vocab.tagged(one, tag) for one in ids]
         coded = None if isinstance(given, str) and whole.is_plain else whole
+        within = () if tag else self._within(whole, texts)
         number = queue.announce(plain_of(given), len(texts), coded)
         of_whole = list[tuple[Match, ...]]()  # shared by all pieces
         return [
@@ -102,10 +104,18 @@ class Preparation:
                 of_whole=of_whole,
                 coded=coded,
                 masked=texts[part],
+                within=within,
                 before=before,
             )
             for part, own in enumerate(texts if coded is None else coded.pieces(texts))
         ]
+
+    def _within(self, segment: Coded, texts: Sequence[str]) -> tuple[int, ...]:
+        """The subwords of a heading without codes as it would stand within a sentence."""
+        if len(texts) != 1 or segment.source.codes:
+            return ()
+        read = within_sentence(texts[0], self._size)
+        return () if read is None else tuple(self.vocab.encode_source(read))
 
     def read_before(self, text: str) -> tuple[int, ...]:
         """What the model reads of a segment that stands before the one it translates."""

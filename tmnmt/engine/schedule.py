@@ -48,6 +48,8 @@ class Piece:
     # where its text may have codes: the segment, which its pieces share, and what the model reads
     coded: Coded | None = field(default=None, compare=False)
     masked: str = ""
+    # of a heading: its subwords in the letters that it would have within a sentence; else none
+    within: tuple[int, ...] = ()
     # the targets that its document has confirmed for terms of several
     chosen: Mapping[Term, str] = field(default_factory=dict, compare=False)
 
@@ -55,6 +57,11 @@ class Piece:
     def read(self) -> str:
         """The text that `ids` are of."""
         return self.text if self.coded is None else self.masked
+
+    @property
+    def is_heading(self) -> bool:
+        """A heading that the memories have nothing like."""
+        return bool(self.within) and not self.matches
 
 
 Documents = Iterable[list[Piece]]

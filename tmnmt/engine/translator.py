@@ -82,6 +82,9 @@ LACKING_TOGETHER = 4  # batches whose translations that lack terms are written a
 Translated = tuple[Translation, int]  # of a piece, and its length in subwords
 
 
+DOUBTFUL = 0.5  # of the low score: below it a heading is read in two ways; chosen on dev
+
+
 class Translator:
     """A model with its memories. `tally` says what had to be changed, how many scored low, what the
     vocabulary lacked, and where the time went.
@@ -127,6 +130,7 @@ class Translator:
         self.longest = longest(model)
         self.longest_whole = longest_whole(model)
         self.read(indexes, trust)
+        low_score = model.config.get("low_score", -math.inf)
         self.decoder = Decoder(
             backbone=self.backbone,
             layers=layers,
@@ -138,13 +142,14 @@ class Translator:
             terms=TermList(Finder(terms), self.vocab, hard_terms, self.tgt_lang) if terms else None,
             datastore=self._datastore(indexes) if settings.neighbours else None,
             knn=knn_of(settings, model, device),
+            doubtful=DOUBTFUL * low_score,
         )
         self.postprocessor = Postprocessor(
             backbone=self.backbone,
             vocab=self.vocab,
             terms=self.decoder.terms,
             confidence=Confidence.of(model),
-            low_score=model.config.get("low_score", -math.inf),
+            low_score=low_score,
             nbest=settings.nbest,
         )
 
