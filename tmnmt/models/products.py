@@ -4,12 +4,13 @@ BLAS libraries are made for large products: five rows times a table of 8,000 wor
 times as long as reading the table. So weights that fp16 holds exactly, as those of a model folder
 in fp16, are kept in fp16 and packed (by fbgemm, which comes with torch on x86). The numbers are the
 same; products and sums are made in fp32. Where bf16 is asked for, products of less than `FEW`
-rows read the packed weights too, and only their result is rounded to bf16: it is faster, and more
-exact. Both copies of the weights are kept then."""
+rows read the packed weights too, and at most their result is rounded to bf16: it is faster, and
+more exact. Both copies of the weights are kept then."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -32,15 +33,39 @@ def product(
     if dtype is None:
         return _exact(weight, bias, relu)
     low, low_bias = weight.to(dtype).contiguous(), bias.to(dtype) if bias is not None else None
+    exact = _exact(weight, bias, relu) if _can_be_packed(weight) else None
+    return Rounded(low, low_bias, relu, exact)
 
-    def rounded(x: Tensor) -> Tensor:
-        made = F.linear(x.to(dtype), low, low_bias)
-        return made.relu_() if relu else made
 
-    if not _can_be_packed(weight):
-        return rounded
-    exact = _exact(weight, bias, relu)
-    return lambda x: exact(x.float()).to(dtype) if x.numel() < FEW * x.shape[-1] else rounded(x)
+@dataclass(frozen=True)
+class Rounded:
+    """x W^T + b, or its positive part, in the precision of W."""
+
+    weight: Tensor
+    bias: Tensor | None
+    relu: bool
+    exact: Product | None  # of packed weights, for few rows
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self.exact is not None and _few(x):
+            return self.exact(x.float()).to(self.weight.dtype)
+        return self._rounded(x)
+
+    def in_fp32(self, x: Tensor) -> Tensor:
+        """The result in fp32, which for few rows is not rounded at all."""
+        return (
+            self.exact(x.float())
+            if self.exact is not None and _few(x)
+            else self._rounded(x).float()
+        )
+
+    def _rounded(self, x: Tensor) -> Tensor:
+        made = F.linear(x.to(self.weight.dtype), self.weight, self.bias)
+        return made.relu_() if self.relu else made
+
+
+def _few(x: Tensor) -> bool:
+    return x.numel() < FEW * x.shape[-1]
 
 
 def _exact(weight: Tensor, bias: Tensor | None, relu: bool) -> Product:

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tmnmt.models.base import Trainable, shift
-from tmnmt.models.products import Product, limited, product
+from tmnmt.models.products import Product, Rounded, limited, product
 from tmnmt.models.recurrence import Linear, OutputLoss
 from tmnmt.models.transformer_state import (
     CAPACITY,
@@ -164,9 +164,7 @@ class Transformer(Trainable[EncodedSource, DecoderState | SeenState]):
     def _in_fp32(self, *layers: nn.Linear) -> list[Product]:
         """Their products as packed, with results in fp32."""
         products = [self.products[layer] for layer in layers] if self.products is not None else []
-        if self.dtype is None:
-            return products
-        return [partial(_in_fp32, made) for made in products]
+        return [made.in_fp32 if isinstance(made, Rounded) else made for made in products]
 
     def limited_to(self, words: Tensor) -> Transformer:
         same = copy.copy(self)
@@ -269,7 +267,9 @@ class Transformer(Trainable[EncodedSource, DecoderState | SeenState]):
     def encode(self, src: Tensor, src_len: Tensor) -> EncodedSource:
         mask = torch.arange(src.shape[1], device=src.device) < src_len[:, None]  # (B, S)
         table = self.source if self.source is not None else self.embedding
-        laid_out = PADDED if self.products is None else Unpadded.where_it_pays(mask)
+        laid_out = (
+            PADDED if self.products is None or not mask.is_cpu else Unpadded.where_it_pays(mask)
+        )
         x = laid_out.away(self._embed(table, src))
         bias = bias_of(mask, self.dtype or x.dtype)
         for layer in self.encoder:
@@ -438,10 +438,6 @@ def _level(total: Tensor) -> Tensor:
     """The same (..., d) at a mean square of 1. As it is, it is ten times as large, and gates that
     read it would stand at their ends."""
     return total * (total.square().mean(-1, keepdim=True) + LEVEL).rsqrt()
-
-
-def _in_fp32(made: Product, x: Tensor) -> Tensor:
-    return made(x).float()
 
 
 def _dropout(x: Tensor, p: float) -> Tensor:
