@@ -80,6 +80,13 @@ def test_with_nothing_typed_it_is_what_translate_gives(
     assert session.complete(source, "").tokens == ()
 
 
+def test_what_is_typed_beyond_the_longest_translation_stays_whole(translator: Translator) -> None:
+    typed = "Le présent règlement entre en vigueur aujourd'hu"
+    found = translator.complete(PAIRS[0][0], typed, explain=True)
+    assert found.tgt == typed and said(found) == typed
+    assert {token.origin for token in found.tokens} == {"typed"}
+
+
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
 def test_it_begins_with_what_was_typed_of_real_sentences(

@@ -80,3 +80,13 @@ def test_where_the_memory_has_something_like_it_nothing_is_read_anew(
 def test_capitals_throughout_stay_so(model: Model) -> None:
     (translation,) = said(model, ["MEMBER STATES"], headings=True)
     assert translation == translation.upper()
+
+
+def test_what_is_suggested_is_what_is_translated(model: Model) -> None:
+    translator = Translator(model, None, [], Settings())
+    for text in [*HEADINGS, "MEMBER STATES"]:
+        (translation,) = translator.translate([text])
+        suggested = translator.session().complete(text, "")
+        assert suggested.tgt == translation.tgt
+        typed = translator.session()
+        assert typed.complete(text, "").tgt == typed.complete(text, translation.tgt[:2]).tgt

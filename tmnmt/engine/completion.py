@@ -289,7 +289,8 @@ class Part:
         self._path.go(typed.decided)
         begun = self._path.begun()
         if begun.length + len(typed.open) >= self._longest:  # no room for anything behind it
-            return self._path.whole(Hypothesis((), 0.0, begun.log_prob, finished=False))
+            said = self.closed(typed.spelt.decode(errors="ignore").strip())
+            return replace(said, finished=False)
         longest = min(self._longest, begun.length + most)
         lead = Opening(typed.open, typed.spellings) if typed.open else None
         layers, backbone = self._translator.layers, self._translator.backbone
@@ -444,6 +445,8 @@ class Sentence:
     def _made(self, prefix: str) -> Translation:
         if self._taken is not None and self._taken.tgt.startswith(prefix):
             return self._taken
+        if not prefix and self._pieces[0].is_heading:
+            return self._of_heading()
         coded = self._pieces[0].coded
         coded = coded.anew() if coded is not None else None
         done = list[tuple[Translation, int]]()
@@ -475,6 +478,16 @@ class Sentence:
         return replace(
             whole, tgt=prefix + behind, tgt_codes=_moved(whole, prefix, len(prefix + behind))
         )
+
+    def _of_heading(self) -> Translation:
+        """The translation of a heading, of which nothing is typed yet."""
+        translator, piece = self._translator, self._pieces[0]
+        (decoded,) = translator.decoder.decoded([piece], [self._session.cache], explain=True)
+        translation = translator.postprocessor.translation(piece, decoded)
+        coded = piece.coded.anew() if piece.coded is not None else None
+        if coded is not None:
+            coded.add(piece, translation)
+        return self._whole([(translation, len(decoded.best.ids))], coded)
 
     def _whole(self, done: Sequence[tuple[Translation, int]], coded: Coded | None) -> Translation:
         """The translation of the segment from those of its pieces."""
