@@ -1,7 +1,8 @@
 """Does a session cache of the model's own words help (Tu et al. 2018)? Translates whole documents,
 also with caches that are written something else.
 
-    python eval/own_words.py TEST.tsv OUT MODEL... [--split FILE] [--documents N] [--ways WAY...]
+    python eval/own_words.py TEST.tsv OUT MODEL... [--split FILE] [--documents N] [--segments N]
+                             [--ways WAY...]
 
 TEST.tsv has columns document, number, source and target, packed or not; --split: a file that names
 documents of it, one a line. Every MODEL is a folder with a session cache, as
@@ -85,6 +86,7 @@ def main() -> None:
     asked.add_argument("models", type=Path, nargs="+")
     asked.add_argument("--split", type=Path)
     asked.add_argument("--documents", type=int, help="the first N of them")
+    asked.add_argument("--segments", type=int, help="the first N of each")
     asked.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     asked.add_argument("--batch", type=int, default=32)
     chosen = asked.parse_args()
@@ -92,6 +94,7 @@ def main() -> None:
     chosen.out.mkdir(parents=True, exist_ok=True)
     loaded = load_model(chosen.models[0])
     documents = read(chosen.test, chosen.split, loaded)[: chosen.documents]
+    documents = [document[: chosen.segments] for document in documents]
     for name, side in (("source", 0), ("reference", 1)):
         put(chosen.out / f"{name}.txt", [[pair[side] for pair in one] for one in documents])
     sources = [[src for src, _ in document] for document in documents]
