@@ -88,5 +88,7 @@ def test_what_is_suggested_is_what_is_translated(model: Model) -> None:
         (translation,) = translator.translate([text])
         suggested = translator.session().complete(text, "")
         assert suggested.tgt == translation.tgt
-        typed = translator.session()
-        assert typed.complete(text, "").tgt == typed.complete(text, translation.tgt[:2]).tgt
+        begun = translation.tgt[:2]  # whatever was asked for before
+        assert translator.session().complete(text, begun).tgt == translation.tgt
+        session = translator.session()
+        assert session.complete(text, begun).tgt == session.complete(text, "").tgt

@@ -375,6 +375,7 @@ class Sentence:
         where it was."""
         if not self._pieces:
             return Translation(plain_of(self._source), prefix, 0.0)
+        self._read_heading()
         suggestion = self._known(prefix)
         if suggestion is None:
             suggestion = self._suggested[prefix] = self._made(prefix)
@@ -386,11 +387,18 @@ class Sentence:
     def next_words(self, prefix: str) -> str:
         """What comes behind `prefix`: the rest of a suggestion that begins so, where there is one,
         else the next words."""
+        self._read_heading()
         suggestion = self._known(prefix) or self._taken
         if suggestion is not None and suggestion.tgt.startswith(prefix):
             return suggestion.tgt[len(prefix) :]
         at_work = self._at_work(prefix)
         return self._shown(at_work[0].next_words(at_work[1])) if at_work is not None else ""
+
+    def _read_heading(self) -> None:
+        """Of a heading the suggestion for nothing is known first: it is read in two ways, and what
+        was asked for before must change nothing."""
+        if self._pieces and self._pieces[0].is_heading and "" not in self._suggested:
+            self._suggested[""] = self._made("")
 
     def alternatives(self, prefix: str, count: int) -> list[Alternative]:
         """The words that may stand behind `prefix`."""

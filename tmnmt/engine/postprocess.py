@@ -37,7 +37,7 @@ class Postprocessor:
 
     def translation(self, piece: Piece, decoded: Decoded) -> Translation:
         """The translation of a piece, with the next best ones."""
-        best, matches = self._best(decoded), piece.matches or ()
+        best, matches = self._shown(decoded.best, decoded), piece.matches or ()
         near = Neighbouring(decoded.collated.asked, len(matches))
         tokens = (
             tokens_of(best, self.vocab, decoded.collated, decoded.row, near) if best.traces else ()
@@ -52,7 +52,7 @@ class Postprocessor:
         matches += near.matches(decoded.row)
         others = {text: Other(text, best.score, 0)}  # one may be spelled by other subwords, too
         for one in best.others[: self.nbest - 1]:
-            said = self._text(piece, one.ids, decoded.within)
+            said = self._text(piece, self._shown(one, decoded).ids, decoded.within)
             others.setdefault(said, Other(said, one.score, len(one.ids) + one.finished))
         made = Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
         return self.rated(replace(made, others=tuple(others.values())[1:]))
@@ -61,20 +61,19 @@ class Postprocessor:
         """An explained translation with its confidence, where the model can say."""
         return translation if self.confidence is None else self.confidence.rated(translation)
 
-    def _best(self, decoded: Decoded) -> Hypothesis:
-        """The best hypothesis; of a heading without what only ends a clause."""
-        best = decoded.best
-        count = len(best.ids)
-        while decoded.heading and count > 1 and self._ends_clause(best.ids[count - 1]):
+    def _shown(self, said: Hypothesis, decoded: Decoded) -> Hypothesis:
+        """A hypothesis; of a heading without what only ends a clause."""
+        count = len(said.ids)
+        while decoded.heading and count > 1 and self._ends_clause(said.ids[count - 1]):
             count -= 1
-        if count == len(best.ids):
-            return best
+        if count == len(said.ids):
+            return said
         return replace(
-            best,
-            ids=best.ids[:count],
-            probabilities=best.probabilities[:count],
-            traces=best.traces[:count],
-            rows=best.rows[:count],
+            said,
+            ids=said.ids[:count],
+            probabilities=said.probabilities[:count],
+            traces=said.traces[:count],
+            rows=said.rows[:count],
         )
 
     def _ends_clause(self, word: int) -> bool:
