@@ -489,7 +489,8 @@ class Sentence:
 
     def _of_heading(self) -> Translation:
         """The translation of a heading, of which nothing is typed yet."""
-        translator, piece = self._translator, self._pieces[0]
+        translator = self._translator
+        piece = replace(self._pieces[0], chosen=self._session.chosen)
         (decoded,) = translator.decoder.decoded([piece], [self._session.cache], explain=True)
         translation = translator.postprocessor.translation(piece, decoded)
         coded = piece.coded.anew() if piece.coded is not None else None
