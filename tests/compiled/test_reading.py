@@ -11,14 +11,17 @@ from random_layers import PAIRS, SCORES, D, V, cached, learned, pair, random_bas
 from stepping import beams, step
 from torch import Tensor
 
-from tmnmt.layers.cache import CacheKind
-from tmnmt.layers.collated import collate
+from tmnmt.layers.cache import CacheKind, SessionCache
+from tmnmt.layers.collated import Slots, collate
 from tmnmt.layers.combine import MemoryLayers, Mode
-from tmnmt.layers.contract import Collated
+from tmnmt.layers.contract import At, Collated
 from tmnmt.layers.mixing import mix_copy
+from tmnmt.layers.reading import Energies, read_positions
 from tmnmt.layers.tm import TMKind
+from tmnmt.layers.view import Positions
 
 JOINT = CacheKind(fusion="shallow", matching="joint", rank=6, signs=True, follows=True, empty=True)
+ROWS_OF_TWO = torch.tensor([0] * 5 + [1] * 8)
 KINDS = {
     "as it ships": (TMKind(), JOINT),
     "as in the papers": (
@@ -88,3 +91,56 @@ def test_words_mixed_in() -> None:
     torch.testing.assert_close(compiled.exp(), by_torch.exp(), atol=1e-6, rtol=1e-5)
     likely = by_torch > -60
     torch.testing.assert_close(compiled[likely], by_torch[likely], atol=2e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("numbers", [16, 48, 64, 10, 33])
+@pytest.mark.parametrize("positions", [1, 4, 37])
+@pytest.mark.parametrize("beam", [1, 2, 3, 5, 8, 13])
+def test_rows_of_a_sentence_read_together(beam: int, positions: int, numbers: int) -> None:
+    """As one product a sentence; the second sentence has a row fewer, the third none."""
+    sentence = torch.arange(2).repeat_interleave(beam)[: 2 * beam - 1]
+    rows, read = len(sentence), 2 * numbers + 70
+    before = torch.randint(3, (3, positions))
+    pairs = Positions(
+        keys=torch.randn(3, positions, numbers) / numbers**0.5,
+        ids=before,
+        before=before,
+        mask=torch.rand(3, positions) > 0.1,
+        first=before,
+        read=torch.randn(3, positions, read),
+        worth=None,
+        sentence=sentence,
+    )
+    at = At(torch.randint(3, (rows,)), torch.randn(rows, 7), torch.randn(rows, 7))
+    query = 2 * torch.randn(rows, numbers)
+    with torch.inference_mode():
+        made = read_positions(pairs, at, query, Energies(follows=0.5))
+    energy = torch.einsum("rl,rpl->rp", query, pairs.keys[sentence])
+    energy += 0.5 * (before[sentence] == at.prev[:, None])
+    q = energy.masked_fill(~pairs.mask[sentence], -torch.inf).softmax(-1).nan_to_num()
+    torch.testing.assert_close(made.q, q, atol=2e-6, rtol=2e-5)
+    blended = torch.einsum("rp,rpd->rd", q, pairs.read[sentence])
+    torch.testing.assert_close(made.blended, blended, atol=2e-5, rtol=2e-5)
+
+
+@pytest.mark.parametrize("rank", [16, 48, 10])
+@pytest.mark.parametrize("empty", [True, False])
+def test_slots_of_sizes_that_fill_vectors(empty: bool, rank: int) -> None:
+    kind = replace(JOINT, rank=rank, empty=empty)
+    cache = SessionCache(32, 48, 20, kind)
+    for weight in cache.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    documents, rows, slots = 2, 13, 70
+    ids = torch.randint(4, 20, (documents, slots))
+    mask = torch.rand(documents, slots) > 0.2
+    keys = torch.randn(documents, slots, rank)
+    held = Slots(keys, torch.empty(documents, slots, 0), ids, ids.roll(1, 1), mask)
+    with torch.no_grad():
+        ready = replace(cache.laid_out(held, torch.nn.Embedding(20, 20)), sentence=ROWS_OF_TWO)
+    at = At(torch.randint(4, 20, (rows,)), torch.randn(rows, 48), torch.randn(rows, 32))
+    with torch.inference_mode():
+        compiled = cache.recall(*at, ready)
+    with torch.enable_grad():
+        by_torch = cache.recall(*at, ready)
+    for one, other in zip(compiled, by_torch, strict=True):
+        torch.testing.assert_close(one, other.detach(), atol=2e-5, rtol=2e-4)

@@ -19,18 +19,18 @@ from tmnmt.compiled.addresses import array_of
 from tmnmt.compiled.compiling import fast, part
 from tmnmt.compiled.vectors import (
     LANES,
-    add_scaled,
     dot,
     exp,
     greatest,
+    inner_products,
     load,
     log,
     log_of_sums,
     same,
     softmax,
     squares_around,
+    store,
     times_plus,
-    total,
 )
 
 Float32 = NDArray[np.float32]
@@ -70,19 +70,84 @@ def read_positions(
     pointer: float,
     covered: float,
     sharpness: float,
-    scores_at: int,
+    room_at: int,
     q_at: int,
     blended_at: int,
     facts_at: int,
 ) -> int:
+    """What rows read of pairs, as `_read` has it."""
+    _read(
+        rows,
+        positions,
+        key_size,
+        read_size,
+        state_size,
+        context_size,
+        sentence_at,
+        query_at,
+        keys_at,
+        read_at,
+        mask_at,
+        before_at,
+        worth_at,
+        prev_at,
+        last_at,
+        last_size,
+        coverage_at,
+        hidden_at,
+        context_at,
+        follows_worth,
+        pointer,
+        covered,
+        sharpness,
+        room_at,
+        q_at,
+        blended_at,
+        facts_at,
+    )
+    return 0
+
+
+@part
+def _read(
+    rows: int,
+    positions: int,
+    key_size: int,
+    read_size: int,
+    state_size: int,
+    context_size: int,
+    sentence_at: int,
+    query_at: int,
+    keys_at: int,
+    read_at: int,
+    mask_at: int,
+    before_at: int,
+    worth_at: int,
+    prev_at: int,
+    last_at: int,
+    last_size: int,
+    coverage_at: int,
+    hidden_at: int,
+    context_at: int,
+    follows_worth: float,
+    pointer: float,
+    covered: float,
+    sharpness: float,
+    room_at: int,
+    q_at: int,
+    blended_at: int,
+    facts_at: int,
+) -> None:
     """q (R, P), the blend of `read` by it (R, D) and the facts (R, 5). A row reads the positions of
     its sentence: keys (N, P, l), read (N, P, D), which begins with a state of `state_size` numbers
     or none, mask, before, worth (N, P); last (R, P'), coverage (R, P), hidden (R, `state_size`) and
-    context (R, `context_size`) are its own. Zeros where there is nothing to read. scores (2, P):
-    room."""
+    context (R, `context_size`) are its own. Zeros where there is nothing to read. room: R + 3 times
+    P numbers."""
     sentence, prev = array_of(sentence_at, rows, np.int64), array_of(prev_at, rows, np.int64)
-    scores = array_of(scores_at, positions, np.float32)
-    came = array_of(scores_at + 4 * positions, positions, np.float32)
+    where = array_of(room_at, positions, np.int64)
+    came = array_of(room_at + 8 * positions, positions, np.float32)
+    scores_at = room_at + 12 * positions
+    _match(rows, positions, key_size, sentence, query_at, keys_at, scores_at)
     for row in range(rows):
         of = sentence[row] * positions
         q = array_of(q_at + 4 * row * positions, positions, np.float32)
@@ -90,11 +155,8 @@ def read_positions(
         blended = array_of(blended_at + 4 * row * read_size, read_size, np.float32)
         mask = array_of(mask_at + of, positions, np.uint8)
         before = array_of(before_at + 8 * of, positions, np.int64)
-        query = array_of(query_at + 4 * row * key_size, key_size, np.float32)
-        keys = array_of(keys_at + 4 * of * key_size, positions * key_size, np.float32)
+        scores = array_of(scores_at + 4 * row * positions, positions, np.float32)
         _clear(facts)
-        _clear(blended)
-        _match(query, keys, mask, scores)
         for p in range(positions):
             q[p] = scores[p]
         if worth_at:
@@ -107,9 +169,9 @@ def read_positions(
             coverage = array_of(coverage_at + 4 * row * positions, positions, np.float32)
             _add_scaled(q, coverage, np.float32(-covered))
         level = _attend(q, mask, np.float32(sharpness))
+        read = array_of(read_at + 4 * of * read_size, positions * read_size, np.float32)
+        _blend(q, read, blended, where)
         if level > _NEVER:
-            read = array_of(read_at + 4 * of * read_size, positions * read_size, np.float32)
-            _blend(q, read, blended)
             context = array_of(context_at + 4 * row * context_size, context_size, np.float32)
             square = max(squares_around(context, 0, context_size, _ZERO), _SMALL)
             facts[MATCH] = dot(q, 0, scores, 0, positions) / square
@@ -120,7 +182,6 @@ def read_positions(
                 hidden = array_of(hidden_at + 4 * row * state_size, state_size, np.float32)
                 square = max(squares_around(hidden, 0, state_size, _ZERO), _SMALL)
                 facts[AGREEMENT] = dot(hidden, 0, blended, 0, state_size) / square
-    return 0
 
 
 @fast
@@ -130,23 +191,32 @@ def _clear(x: Float32) -> None:
 
 
 @fast
-def _match(query: Float32, keys: Float32, mask: UInt8, scores: Float32) -> None:
-    """Inner products; of any number where the mask is not set."""
-    size = query.size
-    fours = scores.size & -4 if size % LANES == 0 else 0
-    for p in range(0, fours, 4):
-        a, b, c, d = same(_ZERO), same(_ZERO), same(_ZERO), same(_ZERO)
-        at = p * size
-        for i in range(0, size, LANES):
-            part_of_query = load(query, i)
-            a = times_plus(part_of_query, load(keys, at + i), a)
-            b = times_plus(part_of_query, load(keys, at + size + i), b)
-            c = times_plus(part_of_query, load(keys, at + 2 * size + i), c)
-            d = times_plus(part_of_query, load(keys, at + 3 * size + i), d)
-        scores[p], scores[p + 1] = total(a), total(b)
-        scores[p + 2], scores[p + 3] = total(c), total(d)
-    for p in range(fours, scores.size):
-        scores[p] = dot(query, 0, keys, p * size, size)
+def _match(
+    rows: int,
+    positions: int,
+    size: int,
+    sentence: Int64,
+    query_at: int,
+    keys_at: int,
+    scores_at: int,
+) -> None:
+    """scores (R, P): inner products of queries (R, `size`) with their sentences' keys, which are
+    read once for all rows of a sentence that stand side by side."""
+    begin = 0
+    while begin < rows:
+        end = begin + 1
+        while end < rows and sentence[end] == sentence[begin]:
+            end += 1
+        inner_products(
+            array_of(query_at + 4 * begin * size, (end - begin) * size, np.float32),
+            array_of(
+                keys_at + 4 * sentence[begin] * positions * size, positions * size, np.float32
+            ),
+            array_of(scores_at + 4 * begin * positions, (end - begin) * positions, np.float32),
+            end - begin,
+            size,
+        )
+        begin = end
 
 
 @fast
@@ -195,10 +265,31 @@ def _attend(q: Float32, mask: UInt8, sharpness: np.float32) -> np.float32:
 
 
 @fast
-def _blend(q: Float32, read: Float32, blended: Float32) -> None:
+def _blend(q: Float32, read: Float32, blended: Float32, where: Int64) -> None:
+    """blended becomes the sum of `read` (P, its size) by q. where (P,): room."""
+    count, size = 0, blended.size
     for p in range(q.size):
-        if q[p] > _ZERO:
-            add_scaled(blended, q[p], read, p * blended.size)
+        where[count] = p
+        count += 1 if q[p] > _ZERO else 0
+    begin = 0
+    while begin + 4 * LANES <= size:
+        a, b, c, d = same(_ZERO), same(_ZERO), same(_ZERO), same(_ZERO)
+        for n in range(count):
+            share, at = same(q[where[n]]), where[n] * size + begin
+            a = times_plus(share, load(read, at), a)
+            b = times_plus(share, load(read, at + LANES), b)
+            c = times_plus(share, load(read, at + 2 * LANES), c)
+            d = times_plus(share, load(read, at + 3 * LANES), d)
+        store(blended, begin, a)
+        store(blended, begin + LANES, b)
+        store(blended, begin + 2 * LANES, c)
+        store(blended, begin + 3 * LANES, d)
+        begin += 4 * LANES
+    for i in range(begin, size):
+        result = _ZERO
+        for n in range(count):
+            result += q[where[n]] * read[where[n] * size + i]
+        blended[i] = result
 
 
 @fast
@@ -313,69 +404,173 @@ def blend_positions(
     sentence_at: int,
     q_at: int,
     values_at: int,
+    room_at: int,
     blended_at: int,
 ) -> int:
-    """The sums (R, `size`) of the sentence's values (N, P, `size`) by q (R, P)."""
+    """The sums (R, `size`) of the sentence's values (N, P, `size`) by q (R, P). room (P,) int64."""
+    where = array_of(room_at, positions, np.int64)
     sentence = array_of(sentence_at, rows, np.int64)
     for row in range(rows):
         of = 4 * sentence[row] * positions * size
         blended = array_of(blended_at + 4 * row * size, size, np.float32)
-        _clear(blended)
         _blend(
             array_of(q_at + 4 * row * positions, positions, np.float32),
             array_of(values_at + of, positions * size, np.float32),
             blended,
+            where,
         )
     return 0
 
 
-def cache_logits(
+def recall_slots(
     rows: int,
-    own_size: int,
+    slots: int,
     key_size: int,
+    context_size: int,
+    state_size: int,
     signs: int,
-    own_at: int,
-    own_weight_at: int,
-    bias: float,
-    key_at: int,
-    blended_at: int,
-    facts_at: int,
+    sentence_at: int,
+    keys_at: int,
+    read_at: int,
+    mask_at: int,
+    before_at: int,
+    prev_at: int,
+    context_at: int,
+    hidden_at: int,
+    query_at: int,
+    query_by: int,
+    key_by: int,
+    kappa_at: int,
+    context_weight_at: int,
+    state_weight_at: int,
+    bias_at: int,
     signs_at: int,
+    empty_at: int,
     unit: float,
-    least: float,
-    steep: float,
+    room_at: int,
+    q_at: int,
     logits_at: int,
 ) -> int:
-    """The logits (R,) of a shallow session cache, -inf where it is empty: W m and what is recalled
-    of the keys at length 1 are what was blended, (R, 1 + `key_size`); own (R, `own_size`) is the
-    context and state, key (R, `key_size`) what a slot written now would get, 0: there is no empty
-    slot. signs: 0, 3 or 4 weights in `unit`s."""
+    """What a shallow session cache is asked: q (R, `slots`), and its logits (R,), -inf where it is
+    empty.
+
+    `query_by`, `key_by`: weights (`key_size`, l + d) that make the query and the key that a slot
+    written now would get of context and state, side by side; 0: they are what is given, and the
+    context. What is read of a slot (N, `slots`, 1 + `key_size`) is W m and its key at length 1;
+    without an empty slot W m alone. kappa, the empty slot and the signs, none or 3 or 4 weights,
+    are in `unit`s. room: of every row `slots`, l + d, 3 `key_size` and 6 numbers, and three times
+    `slots`."""
+    own_size = context_size + state_size
+    read_size = 1 + (key_size if empty_at else 0)
+    own_at = room_at + 4 * (rows + 3) * slots
+    facts_at = own_at + 4 * rows * own_size
+    key_at = facts_at + 4 * rows * FACTS
+    blended_at = key_at + 4 * rows * key_size
+    matched_at = blended_at + 4 * rows * (1 + key_size)
+    own = array_of(own_at, rows * own_size, np.float32)
+    _side_by_side(
+        array_of(context_at, rows * context_size, np.float32),
+        array_of(hidden_at, rows * state_size, np.float32),
+        own,
+        rows,
+    )
+    if query_by:
+        query_at = matched_at
+        _multiplied(own, query_by, array_of(query_at, rows * key_size, np.float32), rows)
+    if empty_at:
+        if key_by:
+            _multiplied(own, key_by, array_of(key_at, rows * key_size, np.float32), rows)
+        else:
+            key_at = context_at
+    follows = unit * float(array_of(kappa_at, 1, np.float32)[0]) if kappa_at else 0.0
+    _read(
+        rows,
+        slots,
+        key_size,
+        read_size,
+        0,
+        context_size,
+        sentence_at,
+        query_at,
+        keys_at,
+        read_at,
+        mask_at,
+        before_at,
+        0,
+        prev_at,
+        0,
+        0,
+        0,
+        hidden_at,
+        context_at,
+        follows,
+        0.0,
+        0.0,
+        1.0,
+        room_at,
+        q_at,
+        blended_at,
+        facts_at,
+    )
     logits = array_of(logits_at, rows, np.float32)
-    weight = array_of(own_weight_at, own_size, np.float32)
-    blended_size = 1 + (key_size if key_at else 0)
+    weights = array_of(signs_at, signs, np.float32)
+    bias = float(array_of(bias_at, 1, np.float32)[0])
+    of_context = array_of(context_weight_at, context_size, np.float32)
+    of_state = array_of(state_weight_at, state_size, np.float32)
     for row in range(rows):
-        own = array_of(own_at + 4 * row * own_size, own_size, np.float32)
-        blended = array_of(blended_at + 4 * row * blended_size, blended_size, np.float32)
+        blended = array_of(blended_at + 4 * row * read_size, read_size, np.float32)
         facts = array_of(facts_at + 4 * row * FACTS, FACTS, np.float32)
-        logit = bias + float(dot(own, 0, weight, 0, own_size) + blended[0])
+        at = row * own_size
+        of_own = dot(own, at, of_context, 0, context_size)
+        of_own += dot(own, at + context_size, of_state, 0, state_size)
         meant, left = 0.0, _ONE
-        if key_at:
+        if empty_at:
             key = array_of(key_at + 4 * row * key_size, key_size, np.float32)
-            length = math.sqrt(squares_around(key, 0, key_size, _ZERO))
-            cosine = float(dot(key, 0, blended, 1, key_size)) / max(length, 1e-12)
-            meant = steep * (cosine - least)
+            meant = unit * _meant(key, blended, array_of(empty_at, 2, np.float32))
             left = _sigmoid(np.float32(meant))
-        if signs:
-            weights = array_of(signs_at, signs, np.float32)
-            trust = weights[0] * facts[MATCH] + weights[1] * facts[LEVEL]
-            trust += weights[2] * left * facts[MOST]
-            if signs > 3:
-                trust += weights[3] * left * facts[FOLLOWS]
-            logit += unit * trust
-        if key_at:
+        logit = bias + float(of_own + blended[0]) + unit * float(_trusted(weights, facts, left))
+        if empty_at:
             logit = _logit_of_product(logit, meant)
         logits[row] = np.float32(logit) if facts[MOST] > _ZERO else _NEVER
     return 0
+
+
+@part
+def _side_by_side(context: Float32, hidden: Float32, own: Float32, rows: int) -> None:
+    first, second = context.size // rows, hidden.size // rows
+    for row in range(rows):
+        at = row * (first + second)
+        for i in range(first):
+            own[at + i] = context[row * first + i]
+        for i in range(second):
+            own[at + first + i] = hidden[row * second + i]
+
+
+@part
+def _multiplied(own: Float32, weights_at: int, out: Float32, rows: int) -> None:
+    size = own.size // rows
+    inner_products(own, array_of(weights_at, out.size // rows * size, np.float32), out, rows, size)
+
+
+@part
+def _meant(key: Float32, blended: Float32, empty: Float32) -> float:
+    """b (cos - a) of this key and what is recalled of the keys, by a and b."""
+    length = math.sqrt(squares_around(key, 0, key.size, _ZERO))
+    cosine = float(dot(key, 0, blended, 1, key.size)) / max(length, 1e-12)
+    return float(empty[1]) * (cosine - float(empty[0]))
+
+
+@part
+def _trusted(weights: Float32, facts: Float32, left: np.float32) -> np.float32:
+    """The signs times their weights: match, level, and what is left of the greatest share and of
+    what follows."""
+    trust = _ZERO
+    if weights.size:
+        trust = weights[0] * facts[MATCH] + weights[1] * facts[LEVEL]
+        trust += weights[2] * left * facts[MOST]
+    if weights.size > 3:
+        trust += weights[3] * left * facts[FOLLOWS]
+    return trust
 
 
 @part
@@ -420,7 +615,8 @@ def mix_words(
             _add_to_all(log_probs, np.float32(rest))
             _clear(copied)
             for p in range(positions):
-                copied[first[p]] += q[p]
+                if q[p] > _ZERO:
+                    copied[first[p]] += q[p]
             count = 0
             for p in range(positions):
                 if copied[p] > _ZERO:

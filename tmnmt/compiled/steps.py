@@ -36,14 +36,6 @@ copy_logits = _native(
     module="reading",
 )
 cover = _native("cover", *(_SIZE,) * 6, module="reading")
-blend_positions = _native("blend_positions", *(_SIZE,) * 7, module="reading")
-cache_logits = _native(
-    "cache_logits",
-    *(_SIZE,) * 6,
-    _NUMBER,
-    *(_SIZE,) * 4,
-    *(_NUMBER,) * 3,
-    _SIZE,
-    module="reading",
-)
+blend_positions = _native("blend_positions", *(_SIZE,) * 8, module="reading")
+recall_slots = _native("recall_slots", *(_SIZE,) * 23, _NUMBER, *(_SIZE,) * 3, module="reading")
 mix_words = _native("mix_words", *(_SIZE,) * 9, module="reading")

@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 from numpy.typing import NDArray
 
-from tmnmt.compiled.compiling import fast
+from tmnmt.compiled.compiling import fast, part
 
 Float32 = NDArray[np.float32]
 _LOG2_E = np.float32(1.4426950408889634)
@@ -39,8 +39,10 @@ _POWERS = tuple(
 _C0, _C1, _C2, _C3, _C4, _C5, _C6 = _POWERS
 _ZERO = np.float32(0.0)
 LANES = 16
+FOUR = 4
 _FLOAT, _INT = ir.FloatType(), ir.IntType(32)
 _VECTOR, _INTS = ir.VectorType(_FLOAT, LANES), ir.VectorType(_INT, LANES)
+_FOURS = ir.VectorType(_FLOAT, FOUR)
 Floats = Any
 
 
@@ -222,6 +224,71 @@ def _log16(_: Any, x: Any) -> Any:
     return _FLOATS(x), code
 
 
+def _products_of(rows: int) -> Any:
+    """Compiled code for so many rows; x and y are read once for FOUR products each."""
+
+    def kind(
+        _: Any, x: Any, at: Any, y: Any, there: Any, size: Any, out: Any, to: Any, step: Any
+    ) -> Any:
+        """out[to + r step + k] = x[at + r size:][:size] y[there + k size:][:size] of every row r
+        and k < FOUR; size: a multiple of 16."""
+
+        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            x, at, y, there, size, out, to, step = given
+            of_x, of_y, of_out = (signature.args[i] for i in (0, 2, 5))
+            room_for = cast(Any, cgutils).alloca_once
+            sums = [room_for(builder, _VECTOR) for _ in range(rows * FOUR)]
+            for sum_ in sums:
+                builder.store(ir.Constant(_VECTOR, None), sum_)
+
+            def part(kind: Any, array: Any, begin: Any, row: int, offset: Any) -> Any:
+                place = builder.add(begin, builder.mul(size, ir.Constant(size.type, row)))
+                where = _at(context, builder, kind, array, builder.add(place, offset))
+                return builder.load(where, align=4)
+
+            lanes = ir.Constant(size.type, LANES)
+            with cgutils.for_range(builder, builder.sdiv(size, lanes)) as loop:
+                offset = builder.mul(loop.index, lanes)
+                ys = [part(of_y, y, there, k, offset) for k in range(FOUR)]
+                for row in range(rows):
+                    numbers = part(of_x, x, at, row, offset)
+                    for k, sum_ in enumerate(sums[row * FOUR : (row + 1) * FOUR]):
+                        product = builder.fmul(numbers, ys[k], flags=("contract",))
+                        more = builder.fadd(product, builder.load(sum_), flags=("contract",))
+                        builder.store(more, sum_)
+            for row in range(rows):
+                four = [builder.load(sum_) for sum_ in sums[row * FOUR : (row + 1) * FOUR]]
+                place = builder.add(to, builder.mul(step, ir.Constant(step.type, row)))
+                data = context.make_array(of_out)(context, builder, out).data
+                where = builder.bitcast(builder.gep(data, [place]), _FOURS.as_pointer())
+                builder.store(_four_totals(builder, four), where, align=4)
+            return context.get_dummy_value()
+
+        place = types.intp
+        return types.void(x, place, y, place, place, out, place, place), code
+
+    return kind
+
+
+def _four_totals(builder: Any, four: list[Any]) -> Any:
+    """The sums of four times sixteen numbers, by halves: each step adds two halves of what the
+    step before made, of all four at once."""
+
+    def halves(x: Any, y: Any, piece: int) -> Any:
+        """The sums of neighbouring pieces of x and then y."""
+        pieces = range(0, 2 * LANES if y is not None else x.type.count, 2 * piece)
+        low = [begin + i for begin in pieces for i in range(piece)]
+        other = y if y is not None else ir.Constant(x.type, ir.Undefined)
+        shuffled = (
+            builder.shuffle_vector(x, other, ir.Constant(ir.VectorType(_INT, len(low)), places))
+            for places in (low, [i + piece for i in low])
+        )
+        return builder.fadd(*shuffled)
+
+    first, second = halves(four[0], four[1], 8), halves(four[2], four[3], 8)
+    return halves(halves(halves(first, second, 4), None, 2), None, 1)
+
+
 load = cast(Callable[[Float32, int], Floats], intrinsic(_load))
 store = cast(Callable[[Float32, int, Floats], None], intrinsic(_store))
 same = cast(Callable[[np.float32], Floats], intrinsic(_same))
@@ -231,6 +298,10 @@ times_plus = cast(Callable[[Floats, Floats, Floats], Floats], intrinsic(_times_p
 larger = cast(Callable[[Floats, Floats], Floats], intrinsic(_larger))
 total = cast(Callable[[Floats], np.float32], intrinsic(_total))
 largest = cast(Callable[[Floats], np.float32], intrinsic(_largest))
+Products = Callable[[Float32, int, Float32, int, int, Float32, int, int], None]
+products_of_5 = cast(Products, intrinsic(_products_of(5)))
+products_of_2 = cast(Products, intrinsic(_products_of(2)))
+products_of_1 = cast(Products, intrinsic(_products_of(1)))
 log16 = cast(Callable[[Floats], Floats], intrinsic(_log16))
 exp16 = cast(Callable[[Floats], Floats], intrinsic(_exp16))
 
@@ -307,16 +378,6 @@ def dot(x: Float32, at: int, y: Float32, there: int, size: int) -> np.float32:
     for i in range(whole_lanes, size):
         result += x[at + i] * y[there + i]
     return result
-
-
-@fast
-def add_scaled(x: Float32, factor: np.float32, y: Float32, there: int) -> None:
-    """x += factor y[there:there + size of x]"""
-    whole_lanes, factors = x.size & -LANES, same(factor)
-    for i in range(0, whole_lanes, LANES):
-        store(x, i, times_plus(factors, load(y, there + i), load(x, i)))
-    for i in range(whole_lanes, x.size):
-        x[i] += factor * y[there + i]
 
 
 @fast
@@ -400,3 +461,26 @@ def sum_of_powers(x: Float32, most: np.float32) -> np.float32:
     for i in range(whole_lanes, x.size):
         all_of_it += exp(x[i] - most)
     return all_of_it
+
+
+@part
+def inner_products(x: Float32, y: Float32, out: Float32, rows: int, size: int) -> None:
+    """out (`rows`, P): of all rows of x (`rows`, `size`) with all of y (P, `size`), which are read
+    once for five rows."""
+    others = y.size // size
+    fours = others & -FOUR if size % LANES == 0 else 0
+    row = 0
+    while row < rows:
+        together = 5 if row + 5 <= rows else 2 if row + 2 <= rows else 1
+        for other in range(0, fours, FOUR):
+            at, there, to = row * size, other * size, row * others + other
+            if together == 5:
+                products_of_5(x, at, y, there, size, out, to, others)
+            elif together == 2:
+                products_of_2(x, at, y, there, size, out, to, others)
+            else:
+                products_of_1(x, at, y, there, size, out, to, others)
+        row += together
+    for row in range(rows):
+        for other in range(fours, others):
+            out[row * others + other] = dot(x, row * size, y, other * size, size)

@@ -40,10 +40,9 @@ from torch.nn.utils.rnn import pad_sequence
 from tmnmt.compiled import steps
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
-from tmnmt.layers.reading import Energies, can_be_compiled, read_positions
+from tmnmt.layers.reading import can_be_compiled
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed, with_words, word_map
-from tmnmt.models.products import ProductsKept
 from tmnmt.vocab import BOS, EOS, PAD
 
 CacheFusion = Literal["deep", "shallow"]
@@ -145,7 +144,6 @@ class SessionCache(MemoryLayer[Positions]):
         self.empty = (
             nn.Parameter(torch.tensor([UNLIKE, DOUBT / STEEP])) if kind.empty and not deep else None
         )
-        self._kept = ProductsKept()
 
     @torch.no_grad()
     def begin(self, contexts: Tensor, hiddens: Tensor) -> None:
@@ -266,43 +264,45 @@ class SessionCache(MemoryLayer[Positions]):
 
     def _recall_compiled(self, at: At, ready: Positions) -> tuple[Tensor, Tensor]:
         """The same as `recall` by compiled code."""
-        own = torch.cat([at.context, at.hidden], -1)
-        query, key = self._query_and_key(at, own)
-        follows = STEEP * self.kappa.item() if self.kappa is not None else 0.0
-        q, blended, facts = read_positions(ready, at, query, Energies(follows))
-        weight = torch.cat([self.V.weight[0], self.U.weight[0]])
-        least, steep = self.empty.tolist() if self.empty is not None else (0.0, 0.0)
-        signs = self.signs.weight if self.signs is not None else weight[:0]
-        logits = own.new_empty(len(own))
-        steps.cache_logits(
-            *own.shape,
-            0 if key is None else key.shape[1],
-            signs.numel(),
-            own.data_ptr(),
-            weight.data_ptr(),
-            self.U.bias.item(),
-            0 if key is None else key.data_ptr(),
-            blended.data_ptr(),
-            facts.data_ptr(),
-            signs.data_ptr(),
+        keys, read, mask, before, _ = ready.contiguous
+        prev, hidden, context = (x.contiguous() for x in at)
+        sentence = ready.sentence.contiguous()
+        joint = self.Q is not None
+        query = context if joint else self.query(hidden, context).contiguous()
+        rows, slots, key_size = len(prev), keys.shape[1], keys.shape[2]
+        own_size = context.shape[1] + hidden.shape[1]
+        room = keys.new_empty(rows * (slots + own_size + 3 * key_size + 6) + 3 * slots)
+        q, logits = keys.new_empty(rows, slots), keys.new_empty(rows)
+        steps.recall_slots(
+            rows,
+            slots,
+            key_size,
+            context.shape[1],
+            hidden.shape[1],
+            self.signs.weight.numel() if self.signs is not None else 0,
+            sentence.data_ptr(),
+            keys.data_ptr(),
+            read.data_ptr(),
+            mask.data_ptr(),
+            before.data_ptr(),
+            prev.data_ptr(),
+            context.data_ptr(),
+            hidden.data_ptr(),
+            query.data_ptr(),
+            _address(self.Q),
+            _address(self.K),
+            _address(self.kappa),
+            _address(self.V),
+            _address(self.U),
+            _address(self.U.bias),
+            _address(self.signs),
+            _address(self.empty),
             STEEP,
-            least,
-            STEEP * steep,
+            room.data_ptr(),
+            q.data_ptr(),
             logits.data_ptr(),
         )
         return q, logits
-
-    def _query_and_key(self, at: At, own: Tensor) -> tuple[Tensor, Tensor | None]:
-        """What slots are matched with, and what a slot written now would get; None: nothing asks.
-        own: context and state side by side."""
-        if self.Q is None or self.K is None:
-            key = None if self.empty is None else at.context.contiguous()
-            return self.query(at.hidden, at.context), key
-        if self.empty is None:
-            return self._kept.of("query", [self.Q.weight])(own), None
-        both = self._kept.of("query and key", [self.Q.weight, self.K.weight])(own)
-        query, key = both.chunk(2, -1)
-        return query.contiguous(), key.contiguous()
 
     def query(self, hidden: Tensor, context: Tensor) -> Tensor:
         """What slots are matched with."""
@@ -503,15 +503,26 @@ class CacheContents:
         keys: Tensor,
         values: Tensor,
     ) -> None:
-        weights = torch.zeros(len(shares), len(keys))
-        for row, of_slot in zip(weights, shares.values(), strict=True):
-            row[list(of_slot)] = torch.tensor(list(of_slot.values()))
         device = self._keys.device
+        parts = [
+            (row, t, share)
+            for row, of_slot in enumerate(shares.values())
+            for t, share in of_slot.items()
+        ]
+        rows, positions, of_positions = zip(*parts, strict=True)
+        weights = torch.zeros(len(shares), len(keys))
+        weights[list(rows), list(positions)] = torch.tensor(of_positions)
         slots = torch.tensor(list(shares), device=device)
         before = torch.tensor([old_shares[slot] for slot in shares], device=device)[:, None]
         weights = weights.to(device)
         self._keys[slots] = before * self._keys[slots] + weights @ keys.to(device).float()
         self._values[slots] = before * self._values[slots] + weights @ values.to(device).float()
+
+
+def _address(layer: nn.Linear | Tensor | None) -> int:
+    """Of its weight; 0 where there is none."""
+    weight = layer.weight if isinstance(layer, nn.Linear) else layer
+    return 0 if weight is None else weight.data_ptr()
 
 
 def logit_of_product(a: Tensor, b: Tensor) -> Tensor:

@@ -58,7 +58,7 @@ def read_positions(
     prev, hidden, context = (x.contiguous() for x in at)
     query, sentence = query.contiguous(), positions.sentence.contiguous()
     q, blended = query.new_empty(rows, length), query.new_empty(rows, numbers)
-    facts, room = query.new_empty(rows, FACTS), query.new_empty(2, length)
+    facts, room = query.new_empty(rows, FACTS), query.new_empty(rows + 3, length)
     last = None if last is None or not last.shape[1] else last.contiguous()
     steps.read_positions(
         rows,
@@ -94,7 +94,8 @@ def blend(positions: Positions, q: Tensor, values: Tensor) -> Tensor:
     values, sentence = values.contiguous(), positions.sentence.contiguous()
     rows, (_, length, size) = len(q), values.shape
     blended = q.new_empty(rows, size)
-    given = (x.data_ptr() for x in (sentence, q, values, blended))
+    room = torch.empty(length, dtype=torch.int64)
+    given = (x.data_ptr() for x in (sentence, q, values, room, blended))
     steps.blend_positions(rows, length, size, *given)
     return blended
 
