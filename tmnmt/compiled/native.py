@@ -146,6 +146,7 @@ def machine_code(module: str, name: str, arguments: tuple[str, ...]) -> tuple[st
     import numba
 
     function = getattr(importlib.import_module(f"tmnmt.{module}"), name)
+    function = getattr(function, "py_func", function)  # of a part that Python calls, too
     kind = cast(Any, numba).int64(*(getattr(numba, CTYPES[kind][1]) for kind in arguments))
     make = cast(Any, numba.njit)(
         kind,

@@ -46,6 +46,7 @@ _LEAST = np.float32(1e-37)
 UNREAD = np.float32(1e-9)  # a share so small is none: most positions have less
 
 
+@part
 def read_positions(
     rows: int,
     positions: int,
@@ -75,69 +76,6 @@ def read_positions(
     blended_at: int,
     facts_at: int,
 ) -> int:
-    """What rows read of pairs, as `_read` has it."""
-    _read(
-        rows,
-        positions,
-        key_size,
-        read_size,
-        state_size,
-        context_size,
-        sentence_at,
-        query_at,
-        keys_at,
-        read_at,
-        mask_at,
-        before_at,
-        worth_at,
-        prev_at,
-        last_at,
-        last_size,
-        coverage_at,
-        hidden_at,
-        context_at,
-        follows_worth,
-        pointer,
-        covered,
-        sharpness,
-        room_at,
-        q_at,
-        blended_at,
-        facts_at,
-    )
-    return 0
-
-
-@part
-def _read(
-    rows: int,
-    positions: int,
-    key_size: int,
-    read_size: int,
-    state_size: int,
-    context_size: int,
-    sentence_at: int,
-    query_at: int,
-    keys_at: int,
-    read_at: int,
-    mask_at: int,
-    before_at: int,
-    worth_at: int,
-    prev_at: int,
-    last_at: int,
-    last_size: int,
-    coverage_at: int,
-    hidden_at: int,
-    context_at: int,
-    follows_worth: float,
-    pointer: float,
-    covered: float,
-    sharpness: float,
-    room_at: int,
-    q_at: int,
-    blended_at: int,
-    facts_at: int,
-) -> None:
     """q (R, P), the blend of `read` by it (R, D) and the facts (R, 5). A row reads the positions of
     its sentence: keys (N, P, l), read (N, P, D), which begins with a state of `state_size` numbers
     or none, mask, before, worth (N, P); last (R, P'), coverage (R, P), hidden (R, `state_size`) and
@@ -182,6 +120,7 @@ def _read(
                 hidden = array_of(hidden_at + 4 * row * state_size, state_size, np.float32)
                 square = max(squares_around(hidden, 0, state_size, _ZERO), _SMALL)
                 facts[AGREEMENT] = dot(hidden, 0, blended, 0, state_size) / square
+    return 0
 
 
 @fast
@@ -483,7 +422,7 @@ def recall_slots(
         else:
             key_at = context_at
     follows = unit * float(array_of(kappa_at, 1, np.float32)[0]) if kappa_at else 0.0
-    _read(
+    read_positions(
         rows,
         slots,
         key_size,
