@@ -14,13 +14,15 @@ end-to-end      the base learns, too (Gu et al. 2018)
 papers          gates and energies as in the paper, without what is ours
 noise           a tenth of the sentences have pairs with wrong words
 
-The session cache, on 30,000 sentences:
+The session cache, on 30,000 sentences (`--sentences`):
 
 deep            as in Tu et al. 2018, 25 slots
 deep-own        the same, filled with what the base itself says in place of references
 deep-open       deep, its gate half open to begin with
 deep-own-open   both
 deep-29         deep with 29 slots: 25 words of TVsub's English are 29 subwords
+deep-all        deep, and the base learns with it (footnote 8)
+deep-own-all    the same, filled with what the base said to begin with
 deep-words      with the slots' words beside their states
 shallow         their section 4.4, 25 slots
 shallow-learned with learned matching and 200 slots
@@ -76,6 +78,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "deep-open": DEEP | {"words": False, "cache_gate_start": 0.0},
     "deep-own-open": DEEP | {"words": False, "cache_history": "own", "cache_gate_start": 0.0},
     "deep-29": DEEP | {"words": False, "cache_size": 29},
+    "deep-all": DEEP | {"words": False, "end_to_end": True},
+    "deep-own-all": DEEP | {"words": False, "end_to_end": True, "cache_history": "own"},
     "deep-words": DEEP,
     "shallow": SHALLOW,
     "shallow-learned": LEARNED,
@@ -96,6 +100,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("ways", nargs="+", choices=WAYS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--sentences", type=int, help="that a session cache learns from")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     config = load_config(options.config)
@@ -107,6 +112,8 @@ def main() -> None:
         model = load_model(options.base)
         assert isinstance(model.backbone, RNNsearch)
         memory = replace(config.memory, seed=seed, **WAYS[way])
+        if options.sentences is not None:
+            memory = replace(memory, cache_pairs=options.sentences)
         folder = options.out / f"{way}-{seed}"
         memories, _ = train_layers(
             model.backbone, model.vocab, corpora.train, corpora.dev, folder, memory, True, languages

@@ -12,6 +12,9 @@ score` compares them. What is there already is not made again.
 
 own        what the model has said in the document, as in the paper
 other      what it has said in the next document, at the same place
+whole      what it has said in the document, a slot for every word: the mean of its subwords. Not
+           for caches that read their words, shallow ones and those with `words`
+nothing    the cache stays empty: the base as it is in that folder
 noise      directions drawn at random in place of contexts and states, as long as these
 constant   one direction for all contexts, one for all states, as long as these
 """
@@ -21,7 +24,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import torch
@@ -35,8 +38,10 @@ from tmnmt.formats import parse_columns, read_memory
 from tmnmt.layers.cache import CacheContents
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
+from tmnmt.vocab import EOS, PAD
 
-WAYS = ("own", "other", "noise", "constant")
+WAYS = ("own", "other", "whole", "nothing", "noise", "constant")
+SPACE = "▁"  # how the first subword of a word begins
 Said = tuple[Tensor, Tensor, Tensor]  # contexts (T, l), states (T, d), words (T,) of a sentence
 
 
@@ -47,6 +52,7 @@ class Writing(Translator):
         self.way, self.of_others = way, of_others
         self.said: list[list[Said]] = []
         self.kept: list[CacheContents] = []  # in the order of the documents
+        self.words: dict[tuple[int, ...], int] = {}  # of several subwords, with their numbers
         self.random = torch.Generator().manual_seed(1)
 
     def new_cache(self, slots: int | None = None) -> CacheContents:
@@ -63,11 +69,35 @@ class Writing(Translator):
             if len(said) > len(others):
                 return
             contexts, hiddens, ids = others[len(said) - 1]
+        elif self.way == "whole":
+            contexts, hiddens, ids = self._of_words(contexts, hiddens, ids)
+        elif self.way == "nothing":
+            return
         elif self.way == "noise":
             contexts, hiddens = (self._turned(x, len(x)) for x in (contexts, hiddens))
         elif self.way == "constant":
             contexts, hiddens = (self._turned(x, 1) for x in (contexts, hiddens))
         super().write(cache, contexts, hiddens, ids)
+
+    def _of_words(self, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> Said:
+        """One position for every word: the mean of those of its subwords. A word of several is
+        numbered behind the vocabulary, so a cache that reads its words cannot be written so."""
+        spoken = ids[(ids != EOS) & (ids != PAD)].tolist()
+        if not spoken:
+            return contexts, hiddens, ids
+        begins = [i for i, id in enumerate(spoken) if self.vocab.piece(id).startswith(SPACE)]
+        ends = [*(i for i in begins if i), len(spoken)]
+        words = [tuple(spoken[at:end]) for at, end in pairwise([0, *ends])]
+        contexts, hiddens = (
+            torch.stack([x[at:end].mean(0) for at, end in pairwise([0, *ends])])
+            for x in (contexts, hiddens)
+        )
+        return contexts, hiddens, torch.tensor(list(map(self._number, words)), device=ids.device)
+
+    def _number(self, word: tuple[int, ...]) -> int:
+        if len(word) == 1:
+            return word[0]
+        return self.words.setdefault(word, len(self.vocab) + len(self.words))
 
     def _turned(self, x: Tensor, directions: int) -> Tensor:
         """So many directions at random, each as long as what stands there in x (T, ...)."""
@@ -114,6 +144,8 @@ def of_model(
         raise SystemExit(f"{folder}: it has no session cache")
     settings = Settings(batch=batch, cache=layers.cache.kind.size, remember="own")
     translator = Writing(loaded, layers, [], settings)
+    if "whole" in ways and (layers.cache.kind.fusion == "shallow" or layers.cache.kind.words):
+        raise SystemExit(f"{folder}: its cache reads words, and whole words have no numbers")
     said: list[list[Said]] = []
     for way in sorted({"own", *ways}, key=WAYS.index):
         path = out / f"{folder.name}.{way}.txt"

@@ -20,7 +20,7 @@ from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
 from tmnmt.training.end_to_end import EVERYWHERE, EndToEndPart
 from tmnmt.training.memory import train_layers
-from tmnmt.training.memory_config import MemoryConfig
+from tmnmt.training.memory_config import History, MemoryConfig
 from tmnmt.training.retrieve import RetrievedPair, Shares
 from tmnmt.training.run import train
 from tmnmt.training.tm import PairedSentences, fresh_keys
@@ -150,6 +150,55 @@ def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     )
 
 
+CACHE_ALONE = replace(
+    E2E,
+    copy=False,
+    fusion=False,
+    cache=True,
+    cache_fusion="deep",
+    cache_matching="dot",
+    cache_epochs=2,
+    base_learning_rate=1e-2,
+)
+
+
+@pytest.mark.parametrize("history", ["confirmed", "own"])
+def test_the_base_learns_with_the_cache_where_no_tm_does(
+    tmp_path: Path, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch, history: History
+) -> None:
+    config, data = replace(CACHE_ALONE, cache_history=history), (documents()[:5], documents()[5:])
+    whole_base = base(vocab, dropout=0.2)
+    before = {name: value.clone() for name, value in whole_base.state_dict().items()}
+    whole, reached = train_layers(whole_base, vocab, *data, tmp_path / "whole", config)
+    plain = log_of(tmp_path / "whole", "cache", "dev_plain")
+    assert reached["cache"][1] < plain[0] - 0.2 and min(plain) < plain[0] - 0.2
+    assert not whole_base.training and not any(p.requires_grad for p in whole_base.parameters())
+    assert not torch.equal(whole_base.encoder_weight, before["encoder_weight"])
+    interrupt_at(monkeypatch, 4)
+    with pytest.raises(KeyboardInterrupt):
+        train_layers(base(vocab, dropout=0.2), vocab, *data, tmp_path / "broken", config)
+    monkeypatch.undo()
+    again = base(vocab, dropout=0.2)
+    resumed, _ = train_layers(again, vocab, *data, tmp_path / "broken", config, resume=True)
+    for one, other in ((whole, resumed), (whole_base, again)):
+        assert same(one.state_dict(), other.state_dict())
+
+
+def test_with_a_tm_the_cache_learns_on_the_base_that_the_tm_has_made(
+    tmp_path: Path, vocab: Vocabulary
+) -> None:
+    data = documents()[:5], documents()[5:]
+    config = replace(E2E, tm_epochs=1, cache=True, cache_epochs=1)
+    made = base(vocab)
+    train_layers(made, vocab, *data, tmp_path, config)
+    best = load_file(tmp_path / "memory-tm-best.safetensors")
+    for name, value in made.state_dict().items():
+        assert torch.equal(value, best[f"model.base.{name}"]), name
+    assert not any(
+        "base." in name for name in load_file(tmp_path / "memory-cache-best.safetensors")
+    )
+
+
 def test_the_model_folder_holds_the_changed_base_with_its_memories(tmp_path: Path) -> None:
     memory = replace(E2E, tm_epochs=1, cache=True, cache_epochs=1)
     folder = train(run_of(tmp_path, memory))
@@ -190,10 +239,7 @@ def test_memories_of_a_former_base_are_trained_anew(
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (
-            replace(E2E, copy=False, fusion=False, cache=True),
-            "end_to_end trains the base with copy or fusion",
-        ),
+        (replace(E2E, copy=False, fusion=False), "copy, fusion and cache are all false"),
         (replace(E2E, share_no_pair=0.8), "share_no_pair are more than 1 together"),
     ],
 )

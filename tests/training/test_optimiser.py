@@ -7,6 +7,7 @@ import math
 import torch
 
 from tmnmt.models.transformer import Transformer
+from tmnmt.training.muon import Muon, shared
 from tmnmt.training.optimiser import Optimiser
 
 
@@ -53,3 +54,28 @@ def test_a_share_of_the_rates_moves_everything_by_that_share() -> None:
     whole, half = steps("muon"), steps("muon", 0.5)
     for name, step in whole.items():
         torch.testing.assert_close(half[name], step / 2, atol=1e-6, rtol=1e-4, msg=name)
+
+
+def test_muon_is_torchs_own_where_products_are_bf16() -> None:
+    torch.manual_seed(1)
+    ours, theirs = (
+        [torch.nn.Parameter(torch.ones(24, 8)), torch.nn.Parameter(torch.ones(8, 40))]
+        for _ in range(2)
+    )
+    muon = Muon(ours, 0.02, torch.bfloat16)
+    other = torch.optim.Muon(theirs, lr=0.02, weight_decay=0.0)
+    for _ in range(3):
+        for a, b in zip(ours, theirs, strict=True):
+            a.grad = torch.randn_like(a)
+            b.grad = a.grad.clone()
+        muon.step()
+        other.step()
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-7, rtol=0)
+        assert float((a.detach() - 1).abs().max()) > 0.01
+
+
+def test_processes_share_matrices_so_that_each_does_as_much() -> None:
+    sizes = [(512, 1536), (512, 512), (512, 512), (256, 256), (2, 3)]
+    shares = shared([torch.empty(size) for size in sizes], 2)
+    assert shares == [[0], [1, 2, 3, 4]]

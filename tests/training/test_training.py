@@ -19,6 +19,7 @@ import pytest
 import torch
 from places import ROOT, TESTS
 from safetensors.torch import save_file
+from tiny_memory_training import run_of
 from tiny_training import CONFIG, WORDS, pairs, sentences, trainer
 
 from tmnmt.cli import run as run_command
@@ -27,9 +28,10 @@ from tmnmt.index.embedded.lock import writing
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
 from tmnmt.training import averaging
-from tmnmt.training.config import CorpusConfig, DataConfig, TrainConfig, load_config
+from tmnmt.training.config import CorpusConfig, DataConfig, Kind, TrainConfig, load_config
 from tmnmt.training.data import encode_pairs, load_corpora, split_of, token_batches
 from tmnmt.training.memory_config import MemoryConfig
+from tmnmt.training.precision import bf16_takes
 from tmnmt.training.run import train
 from tmnmt.training.trainer import dev_loss
 from tmnmt.vocab import Vocabulary
@@ -131,20 +133,22 @@ import sys, torch, torch.distributed as dist
 from dataclasses import replace
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
+from tiny_memory_training import run_of
 from tiny_training import CONFIG, sentences, trainer
 from tmnmt.vocab import Vocabulary
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 vocab = Vocabulary.train(sentences(500), 360)
-run = trainer(vocab, Path(sys.argv[1]), replace(CONFIG, accumulate=2))
+run = trainer(vocab, Path(sys.argv[1]), replace(CONFIG, accumulate=2, optimiser=sys.argv[3]))
 run.run()
 dist.destroy_process_group()
 """
 
 
-def test_two_processes_equal_one(vocab: Vocabulary, tmp_path: Path) -> None:
+@pytest.mark.parametrize("optimiser", ["adam", "muon"])
+def test_two_processes_equal_one(vocab: Vocabulary, tmp_path: Path, optimiser: Kind) -> None:
     (tmp_path / "one").mkdir(), (tmp_path / "two").mkdir()
-    one = trainer(vocab, tmp_path / "one", replace(CONFIG, accumulate=2))
+    one = trainer(vocab, tmp_path / "one", replace(CONFIG, accumulate=2, optimiser=optimiser))
     one.run()
     (tmp_path / "worker.py").write_text(WORKER)
     command = [
@@ -155,15 +159,29 @@ def test_two_processes_equal_one(vocab: Vocabulary, tmp_path: Path) -> None:
         "--nproc-per-node",
         "2",
     ]
-    command += [str(tmp_path / "worker.py"), str(tmp_path / "two"), str(TESTS)]
+    command += [str(tmp_path / "worker.py"), str(tmp_path / "two"), str(TESTS), optimiser]
     done = subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
     assert done.returncode == 0, done.stderr
-    two = trainer(vocab, tmp_path / "two")
+    two = trainer(vocab, tmp_path / "two", replace(CONFIG, optimiser=optimiser))
     two.restore()
     for name, parameter in one.model.state_dict().items():
         torch.testing.assert_close(parameter, two.model.state_dict()[name], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("takes", "warned"), [(1.7, True), (0.6, False)])
+def test_a_processor_that_is_slow_in_bf16_is_told_of(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    takes: float,
+    warned: bool,
+) -> None:
+    monkeypatch.setattr("tmnmt.training.run.bf16_takes", lambda: takes)
+    train(replace(run_of(tmp_path, MemoryConfig()), memory=None))
+    assert ("bf16 take 1.7 times as long as in fp32" in caplog.text) == warned
+    assert 0.01 < bf16_takes() < 100
 
 
 def test_batches_hold_every_pair_once_and_keep_to_the_budget(vocab: Vocabulary) -> None:

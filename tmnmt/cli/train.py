@@ -23,8 +23,12 @@ def train(
 
     Several processes: torchrun --nproc-per-node N -m tmnmt train CONFIG.toml. On a CPU, processes
     of one thread each are nearly twice as fast as one process of as many threads."""
+    import logging
     import os
 
+    first = int(os.environ.get("RANK", 0)) == 0  # of the processes; the others would say the same
+    if not first:
+        logging.getLogger("tmnmt").setLevel(logging.ERROR)
     # one compiled product for every shape of batch
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8192")
     import torch
@@ -36,7 +40,9 @@ def train(
     if threads:
         torch.set_num_threads(threads)
     try:
-        print(run(loaded, resume))
+        folder = run(loaded, resume)
+        if first:
+            print(folder)
     except KeyboardInterrupt as stop:
         has_checkpoint = (Path(loaded.folder) / "last.safetensors").exists()
         reached = f"the checkpoint is in {loaded.folder}; go on with --resume"

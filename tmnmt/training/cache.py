@@ -62,6 +62,7 @@ class SideBySide:
     ) -> None:
         self.cache, self.backbone, self.vocab, self.together = cache, backbone, vocab, together
         self.device = cache.U.weight.device
+        self.gradients = False  # does the base learn, too?
 
     def grouped(self, data: Sequence[Stretch], random: Random) -> list[Unit]:
         """The numbers of the stretches that go together; the last group may be smaller."""
@@ -79,7 +80,10 @@ class SideBySide:
         for s in range(max(map(len, group))):
             live = [i for i, stretch in enumerate(group) if len(stretch) > s]
             segments = [group[i][s] for i in live]
-            yield force_references(self.backbone, self.vocab, segments, self.device), live
+            yield (
+                force_references(self.backbone, self.vocab, segments, self.device, self.gradients),
+                live,
+            )
 
     def remembered(self, batch: ForcedBatch, contents: list[CacheContents]) -> Remembered | None:
         """What these caches say along the batch; None where all are empty."""

@@ -1,8 +1,11 @@
-"""The base trained together with the translation memory, end to end (Gu et al. 2018).
+"""The base trained together with a memory, end to end.
 
-The keys of the pairs depend on the base's weights: they are computed anew for every update and
-differentiated through. A share of the sentences has no pair at all, so that the base stays good
-where the memory has nothing."""
+With the translation memory (Gu et al. 2018) the keys of the pairs depend on the base's weights:
+they are computed anew for every update and differentiated through. A share of the sentences has no
+pair at all, so that the base stays good where the memory has nothing.
+
+With the session cache (Tu et al. 2018, footnote 8) the base learns along each sentence. What stands
+in the cache is kept as it was written: no gradient goes into the sentences before (OURS)."""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from torch import Tensor, nn
 
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone
+from tmnmt.training.cache import CachePart, SideBySide, WrittenStretches
 from tmnmt.training.forced import force_references, gold_log_probs
 from tmnmt.training.parts import Unit
 from tmnmt.training.tm import MODES, PairedSentences, TMPart, batches
@@ -49,9 +53,7 @@ class EndToEndPart(TMPart):
         return [*super().groups(learning_rate), base]
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
-        # dropout follows from the unit, so that a resumed run drops the same
-        torch.manual_seed(Random(f"{self.train.seed} {unit}").getrandbits(63))
-        self.backbone.train()
+        _drop(self.backbone, self.train.seed, unit)
         yield from super().losses(unit)
 
     def dev_losses(self) -> dict[str, float]:
@@ -73,3 +75,41 @@ class EndToEndPart(TMPart):
             log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
             total, tokens = total - float(log_p.sum()), tokens + len(log_p)
         return total / tokens
+
+
+class EndToEndCachePart(CachePart):
+    """The session cache with its base: both are updated, and both are what a checkpoint holds. What
+    dev says of the plain model is of the base as it has become."""
+
+    def __init__(
+        self,
+        documents: SideBySide,
+        train: WrittenStretches,
+        dev: WrittenStretches,
+        seed: int,
+        base_learning_rate: float,
+        begun: bool = False,
+    ) -> None:
+        super().__init__(documents, train, dev, seed, begun)
+        self.backbone, self.base_learning_rate = documents.backbone, base_learning_rate
+        self.module = nn.ModuleDict({"cache": documents.cache, "base": self.backbone})
+        self.backbone.requires_grad_(True)
+        documents.gradients = True
+
+    def groups(self, learning_rate: float) -> list[dict[str, object]]:
+        base = {"params": list(self.backbone.parameters()), "peak": self.base_learning_rate}
+        return [*super().groups(learning_rate), base]
+
+    def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
+        _drop(self.backbone, self.seed, unit)
+        yield from super().losses(unit)
+
+    def validate(self) -> dict[str, float]:
+        self.backbone.eval()
+        return super().validate()
+
+
+def _drop(backbone: Backbone, seed: int, unit: Unit) -> None:
+    """Dropout from here on, which follows from the unit, so that a resumed run drops the same."""
+    torch.manual_seed(Random(f"{seed} {unit}").getrandbits(63))
+    backbone.train()

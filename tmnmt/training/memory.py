@@ -23,7 +23,7 @@ from tmnmt.segments import Segment
 from tmnmt.training import checkpoint
 from tmnmt.training.cache import CachePart, SideBySide, Stretch, WrittenStretches
 from tmnmt.training.checkpoint import digest_of
-from tmnmt.training.end_to_end import EndToEndPart
+from tmnmt.training.end_to_end import EndToEndCachePart, EndToEndPart
 from tmnmt.training.forced import force_references
 from tmnmt.training.gates import GatesPart
 from tmnmt.training.history import own_words
@@ -109,12 +109,13 @@ def train_layers(
     if cache is not None and stretches is not None:
         documents_of = SideBySide(cache, backbone, vocab, config.documents_together)
         description = _written_stretches(documents_of, stretches, folder, config)
-        part = CachePart(documents_of, *description, config.seed, begun.cache is not None)
         begun_from = (
             f"{_digest(backbone, begun.cache)} {json.dumps(asdict(cache.kind))} "
             f"{config.cache_history}"
         )
+        part = _cache_part(documents_of, description, config, tm is None, begun.cache is not None)
         reached |= _reached(_train(part, folder, config, resume, begun_from), config, begun)
+        backbone.eval().requires_grad_(False)
         if config.tune_gates and tm is not None:
             _tune(tm, layers, documents_of, data, folder, config, resume)
     data.close()
@@ -132,6 +133,21 @@ def _tm_part(
             tm, backbone, vocab, *sentences, config.batch_tokens, config.base_learning_rate
         )
     return TMPart(tm, backbone, vocab, *sentences, config.batch_tokens)
+
+
+def _cache_part(
+    documents: SideBySide,
+    described: tuple[WrittenStretches, WrittenStretches],
+    config: MemoryConfig,
+    alone: bool,
+    begun: bool,
+) -> CachePart:
+    """alone: no TM has learned before it, so that the base may learn with the cache."""
+    if config.end_to_end and alone:
+        return EndToEndCachePart(
+            documents, *described, config.seed, config.base_learning_rate, begun
+        )
+    return CachePart(documents, *described, config.seed, begun)
 
 
 def _first_contexts(

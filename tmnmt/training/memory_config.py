@@ -79,7 +79,8 @@ class MemoryConfig:
     share_irrelevant: ShareBelowOne = 0.2
     # OURS: of the sentences, anew in every epoch, get their own pair too: exact matches come back
     share_exact: ShareBelowOne = 0.1
-    # the base is trained with the TM: the keys of the pairs are differentiated through
+    # the base is trained with the TM: the keys of the pairs are differentiated through; where no
+    # TM is asked for, with the session cache
     end_to_end: bool = False
     # end to end, of the sentences get no pair: the base stays good without a memory
     share_no_pair: ShareBelowOne = 0.2
@@ -141,10 +142,6 @@ def check(config: MemoryConfig) -> None:
         raise UsageError(
             '[memory] cache_matching = "joint" keeps no states, which a deep cache blends; name '
             "dot or learned"
-        )
-    if config.end_to_end and not (config.copy or config.fusion):
-        raise UsageError(
-            "[memory] end_to_end trains the base with copy or fusion, and both are false"
         )
     if config.tune_gates and config.cache_history != "confirmed":
         raise UsageError(

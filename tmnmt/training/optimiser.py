@@ -1,7 +1,5 @@
-"""What moves the parameters of a base: Adam alone, or Muon for its matrices and Adam for the rest.
-
-Muon (Jordan et al. 2024; Liu et al. 2025, arXiv:2502.16982) makes every update of a matrix
-orthogonal, so that all directions move alike, not only those of large gradients."""
+"""What moves the parameters of a base: Adam alone, or Muon for its matrices and Adam for the
+rest."""
 
 from __future__ import annotations
 
@@ -14,6 +12,7 @@ from torch.optim import Optimizer
 
 from tmnmt.models.base import Trainable
 from tmnmt.training.config import Kind
+from tmnmt.training.muon import Muon
 
 
 class Optimiser:
@@ -31,7 +30,7 @@ class Optimiser:
         # of every parameter, as checkpoints keep it
         self.state: MutableMapping[Tensor, Any] = adam.state
         if matrices:
-            muon = torch.optim.Muon(matrices, lr=matrix_rate, weight_decay=0.0)
+            muon = Muon(matrices, matrix_rate, model.dtype)
             muon.state = self.state
             self.parts.append((muon, matrix_rate))
 
