@@ -37,6 +37,7 @@ from typing import Any
 
 import torch
 
+from tmnmt.allocator import keep_freed
 from tmnmt.engine import beam_search as decode
 from tmnmt.engine import decoder as engine
 from tmnmt.engine.lookup import Lookup
@@ -141,6 +142,7 @@ class TimedTally(Tally):
 
 def main() -> None:
     chosen = options()
+    keep_freed()
     torch.set_num_threads(chosen.threads)
     try:
         model = load_on(chosen.model, chosen.device)

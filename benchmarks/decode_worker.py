@@ -32,6 +32,7 @@ PAD, BOS, EOS = 1, 2, 3  # in every vocabulary but ours
 
 def ours(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module, Decode]:
     from tmnmt import vocab
+    from tmnmt.allocator import keep_freed
     from tmnmt.engine.beam_search import SearchSettings, beam_search
     from tmnmt.engine.settings import Settings
     from tmnmt.engine.translator import Translator
@@ -41,6 +42,7 @@ def ours(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
     from tmnmt.models.rnnsearch import RNNsearch
     from tmnmt.models.transformer import Transformer
 
+    keep_freed()
     model = load_model(Path(options["model"]))
     assert isinstance(model.backbone, RNNsearch | Transformer)
     with torch.no_grad():

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
+from places import ROOT, TESTS
 
 from tmnmt.allocator import give_back
 
@@ -33,3 +38,35 @@ def test_freed_memory_goes_back_to_the_system() -> None:
     give_back()
     assert resident() < before + 30
     libc.free(blocks[-1])
+
+
+BATCHES = """
+import ctypes, sys
+from tmnmt.allocator import give_back, keep_freed
+from test_allocator import MB, resident
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+libc.malloc.argtypes = [ctypes.c_size_t]
+if sys.argv[1] == "keep":
+    keep_freed()
+before = resident()
+block = libc.malloc(100 * MB)
+ctypes.memset(block, 1, 100 * MB)
+libc.free(block)
+freed = resident()
+give_back()
+print(freed - before, resident() - before)
+"""
+
+
+@pytest.mark.parametrize(("how", "kept"), [("keep", 100), ("as it is", 0)])
+def test_large_blocks_stay_until_they_are_given_back(how: str, kept: int) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-c", BATCHES, how],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(TESTS)])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    freed, given = map(float, shown.stdout.split())
+    assert abs(freed - kept) < 10 and given < 10

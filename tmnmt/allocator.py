@@ -1,20 +1,43 @@
-"""Freed memory that the C library keeps is given back to the system.
+"""What the C library does with freed memory: keeps it for the next request, or gives it back to the
+system.
 
-glibc keeps what was freed for the next request. With tensors of all sizes in several threads a
-server kept some 200 MB, and more every minute (`benchmarks/serve_load.py`). A training of a
-Transformer kept 6 GB after 8 minutes."""
+glibc keeps small blocks and gives large ones back. Both can be wrong. With tensors of all sizes in
+several threads a server kept some 200 MB, and more every minute (`benchmarks/serve_load.py`); a
+training of a Transformer kept 6 GB after 8 minutes. A batch's tensors, on the other hand, are of
+the size of the batch before: to get them anew from the system, page by page, takes a tenth of a
+training's time and a twentieth of a translation's."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 
 EVERY = 60.0  # seconds, of a server: it takes a few milliseconds, in which no thread gets memory
 
 
+# parameters of mallopt, from glibc's malloc.h: the free memory above which the end of the heap is
+# given back, and the size from which a block is mapped on its own
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+MOST = 1 << 30  # bytes
+
+
+def keep_freed() -> None:
+    """From here on large blocks are kept, too, until `give_back`. For a process that computes batch
+    after batch, and whose memory is its own. Nothing where the C library has no such call."""
+    mallopt = _of_libc("mallopt")
+    if mallopt is not None:
+        mallopt(MMAP_THRESHOLD, MOST)
+        mallopt(TRIM_THRESHOLD, MOST)
+
+
 def give_back() -> None:
     """Nothing where the C library is another one, which has no such call."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+    trim = _of_libc("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+def _of_libc(name: str) -> Callable[..., int] | None:
+    """glibc's function, on Linux."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

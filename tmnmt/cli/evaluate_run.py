@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmnmt.allocator import keep_freed
 from tmnmt.cli.options import folder, readable
 from tmnmt.config.options import Threads
 from tmnmt.errors import UsageError
@@ -57,6 +58,7 @@ def run(
         import torch
 
         torch.set_num_threads(threads)
+    keep_freed()
     try:
         Run(loaded, out)(hashlib.sha256(recipe.read_bytes()).hexdigest())
     except UsageError as error:

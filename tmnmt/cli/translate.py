@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from tmnmt.allocator import keep_freed
 from tmnmt.cli.as_it_comes import Computing, translations
 from tmnmt.cli.asked import Asked, is_pipe
 from tmnmt.cli.files import Job
@@ -199,6 +200,7 @@ def _loaded(asked: Asked, model: Path, device: str | None, threads: int | None) 
     from tmnmt.index.cached import prepare_search
     from tmnmt.index.elastic.address import is_address
 
+    keep_freed()
     prepare_decoding()
     if not all(is_address(place) for place in asked.memory):
         prepare_search()  # beside the import of torch

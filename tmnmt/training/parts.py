@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from tmnmt.allocator import give_back
+from tmnmt.allocator import give_back, keep_freed
 from tmnmt.errors import DataError, UsageError
 from tmnmt.interrupts import uninterrupted
 from tmnmt.progress import Progress
@@ -130,6 +130,7 @@ class PartTrainer:
     def run(self) -> None:
         """Trains through all epochs and leaves the module with its best parameters on dev. Ctrl-C
         saves first."""
+        keep_freed()
         keep_lines(self.folder, self.part.name, self.standing.lines)
         try:
             if self.standing.validated < 0:

@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from tmnmt.allocator import give_back
+from tmnmt.allocator import give_back, keep_freed
 from tmnmt.errors import DataError, UsageError
 from tmnmt.interrupts import uninterrupted
 from tmnmt.models.base import Trainable
@@ -89,6 +89,7 @@ class Trainer:
     def run(self) -> Progress:
         """Trains until the updates are done or dev stops improving. Ctrl-C saves a checkpoint
         first."""
+        keep_freed()
         if not self.rank:
             keep_lines(self.folder, None, self.progress.lines)
         try:
