@@ -126,6 +126,22 @@ def test_blanks_and_letters_that_are_no_subwords_stay(translator: Translator, pr
     assert found.tgt[len(prefix) :] == found.tgt[len(prefix) :].strip("\ufffd")
 
 
+@pytest.mark.parametrize("blank", [" ", "  ", "\n"])
+def test_a_blank_behind_a_whole_suggestion_adds_nothing(folder: Path, blank: str) -> None:
+    source, target = PAIRS[1]
+    translator = Translator.load(folder, decoding=Decoding(verbatim=0), threads=1)
+    for known in (True, False):
+        session = translator.session()
+        if known:
+            session.complete(source, "")
+            assert session.next_words(source, target + blank) == ""
+        found = session.complete(source, target + blank, explain=True)
+        assert found.tgt == target + blank
+        assert {token.origin for token in found.tokens} == {"typed"}
+    cut = target.rpartition(" ")[0]
+    assert session.complete(source, cut + " ").tgt == target  # something stands behind this one
+
+
 def test_half_a_word_opens_the_words_that_begin_so(folder: Path) -> None:
     """The model knows the sentence by heart."""
     source, target = PAIRS[1]

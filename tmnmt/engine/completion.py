@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -378,7 +378,9 @@ class Sentence:
         self._read_heading()
         suggestion = self._known(prefix)
         if suggestion is None:
-            suggestion = self._suggested[prefix] = self._made(prefix)
+            suggestion = self._suggested[prefix] = self._ended(prefix, self.complete) or self._made(
+                prefix
+            )
             while len(self._suggested) > SUGGESTIONS:
                 # what was suggested first is asked for again where all that was typed is deleted
                 self._suggested.pop(next(key for key in self._suggested if key))
@@ -388,11 +390,22 @@ class Sentence:
         """What comes behind `prefix`: the rest of a suggestion that begins so, where there is one,
         else the next words."""
         self._read_heading()
-        suggestion = self._known(prefix) or self._taken
+        suggestion = self._known(prefix) or self._ended(prefix, self._known) or self._taken
         if suggestion is not None and suggestion.tgt.startswith(prefix):
             return suggestion.tgt[len(prefix) :]
         at_work = self._at_work(prefix)
         return self._shown(at_work[0].next_words(at_work[1])) if at_work is not None else ""
+
+    def _ended(
+        self, prefix: str, suggested: Callable[[str], Translation | None]
+    ) -> Translation | None:
+        """`prefix` itself where it ends in blanks and nothing is suggested behind the text before
+        them: so nothing is behind the blanks either."""
+        text = prefix.rstrip()
+        suggestion = suggested(text) if text and text != prefix else None
+        if suggestion is None or suggestion.tgt != text:
+            return None
+        return replace(suggestion, tgt=prefix)
 
     def _read_heading(self) -> None:
         """Of a heading the suggestion for nothing is known first: it is read in two ways, and what
