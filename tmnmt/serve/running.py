@@ -15,6 +15,7 @@ from pathlib import Path
 
 import uvicorn
 
+from tmnmt.allocator import keep_freed
 from tmnmt.compiled.steps import prepare_decoding
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
@@ -73,6 +74,7 @@ def service_of(
     from tmnmt.models.folder import languages_in
 
     place = place_of(sessions)
+    keep_freed()
     prepare_decoding()
     prepare_search(concordance=True)
     pairs = list(dict.fromkeys(languages_in(model) for model in models))
