@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.allocator import keep_freed
 from tmnmt.cli.options import folder, readable
 from tmnmt.config.options import Threads
 from tmnmt.errors import UsageError
@@ -51,6 +50,7 @@ def run(
     # what is wrong in it is told before torch is imported
     loaded = load_recipe(recipe, only or [], baseline)
 
+    from tmnmt.allocator import keep_freed
     from tmnmt.eval.run import Run
     from tmnmt.eval.translated import GOES_ON
 

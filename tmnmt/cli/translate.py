@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from tmnmt.allocator import keep_freed
 from tmnmt.cli.as_it_comes import Computing, translations
 from tmnmt.cli.asked import Asked, is_pipe
 from tmnmt.cli.files import Job
@@ -196,6 +195,7 @@ def _work(asked: Asked) -> Work:
 
 
 def _loaded(asked: Asked, model: Path, device: str | None, threads: int | None) -> Translator:
+    from tmnmt.allocator import keep_freed
     from tmnmt.compiled.steps import prepare_decoding
     from tmnmt.index.cached import prepare_search
     from tmnmt.index.elastic.address import is_address
