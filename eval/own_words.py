@@ -17,6 +17,8 @@ whole      what it has said in the document, a slot for every word: the mean of 
 nothing    the cache stays empty: the base as it is in that folder
 noise      directions drawn at random in place of contexts and states, as long as these
 constant   one direction for all contexts, one for all states, as long as these
+
+Where --ways does not name them, all but `whole` and `nothing`.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from tmnmt.progress import Progress
 from tmnmt.vocab import EOS, PAD
 
 WAYS = ("own", "other", "whole", "nothing", "noise", "constant")
+USUAL = ("own", "other", "noise", "constant")  # those that every cache can be asked for
 SPACE = "▁"  # how the first subword of a word begins
 Said = tuple[Tensor, Tensor, Tensor]  # contexts (T, l), states (T, d), words (T,) of a sentence
 
@@ -117,7 +120,7 @@ def main() -> None:
     asked.add_argument("--split", type=Path)
     asked.add_argument("--documents", type=int, help="the first N of them")
     asked.add_argument("--segments", type=int, help="the first N of each")
-    asked.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    asked.add_argument("--ways", nargs="+", choices=WAYS, default=list(USUAL))
     asked.add_argument("--batch", type=int, default=32)
     chosen = asked.parse_args()
     torch.set_num_threads(1)

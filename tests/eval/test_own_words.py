@@ -91,7 +91,7 @@ def test_every_way_is_translated_once(
     (tmp_path / "split.txt").write_text("D1\nD3\n")
     out = tmp_path / "out"
     arguments = [str(tmp_path / "t.tsv"), str(out), str(folder)]
-    arguments += ["--split", str(tmp_path / "split.txt")]
+    arguments += ["--split", str(tmp_path / "split.txt"), "--ways", *own_words.WAYS]
     monkeypatch.setattr(sys, "argv", ["own_words.py", *arguments])
     own_words.main()
     texts = {path.name: path.read_text() for path in out.iterdir()}

@@ -17,9 +17,10 @@ from tmnmt.errors import UsageError
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import load_model
+from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
 from tmnmt.training.end_to_end import EVERYWHERE, EndToEndPart
-from tmnmt.training.memory import train_layers
+from tmnmt.training.memory import Trained, train_layers
 from tmnmt.training.memory_config import History, MemoryConfig
 from tmnmt.training.retrieve import RetrievedPair, Shares
 from tmnmt.training.run import train
@@ -115,6 +116,19 @@ E2E = replace(
 )
 
 
+def resumed_run(
+    folder: Path, vocab: Vocabulary, config: MemoryConfig, monkeypatch: pytest.MonkeyPatch
+) -> tuple[RNNsearch, Trained]:
+    """The base and its layers of a run that was stopped after four updates and gone on with."""
+    data = documents()[:5], documents()[5:]
+    interrupt_at(monkeypatch, 4)
+    with pytest.raises(KeyboardInterrupt):
+        train_layers(base(vocab, dropout=0.2), vocab, *data, folder, config)
+    monkeypatch.undo()
+    again = base(vocab, dropout=0.2)
+    return again, train_layers(again, vocab, *data, folder, config, resume=True)
+
+
 def test_it_beats_the_plain_base_and_a_resumed_run_equals_an_unbroken_one(
     tmp_path: Path, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,14 +144,7 @@ def test_it_beats_the_plain_base_and_a_resumed_run_equals_an_unbroken_one(
     )
     assert not whole_base.training and not any(p.requires_grad for p in whole_base.parameters())
     assert not torch.equal(whole_base.encoder_weight, before["encoder_weight"])
-    interrupt_at(monkeypatch, 4)
-    with pytest.raises(KeyboardInterrupt):
-        train_layers(base(vocab, dropout=0.2), vocab, *data, tmp_path / "broken", E2E)
-    monkeypatch.undo()
-    again = base(vocab, dropout=0.2)
-    resumed, reached_again = train_layers(
-        again, vocab, *data, tmp_path / "broken", E2E, resume=True
-    )
+    again, (resumed, reached_again) = resumed_run(tmp_path / "broken", vocab, E2E, monkeypatch)
     assert reached_again == reached
     for one, other in ((whole, resumed), (whole_base, again)):
         for name, value in one.state_dict().items():
@@ -174,12 +181,7 @@ def test_the_base_learns_with_the_cache_where_no_tm_does(
     assert reached["cache"][1] < plain[0] - 0.2 and min(plain) < plain[0] - 0.2
     assert not whole_base.training and not any(p.requires_grad for p in whole_base.parameters())
     assert not torch.equal(whole_base.encoder_weight, before["encoder_weight"])
-    interrupt_at(monkeypatch, 4)
-    with pytest.raises(KeyboardInterrupt):
-        train_layers(base(vocab, dropout=0.2), vocab, *data, tmp_path / "broken", config)
-    monkeypatch.undo()
-    again = base(vocab, dropout=0.2)
-    resumed, _ = train_layers(again, vocab, *data, tmp_path / "broken", config, resume=True)
+    again, (resumed, _) = resumed_run(tmp_path / "broken", vocab, config, monkeypatch)
     for one, other in ((whole, resumed), (whole_base, again)):
         assert same(one.state_dict(), other.state_dict())
 

@@ -13,7 +13,8 @@ TIMES = 5
 
 
 def bf16_takes() -> float:
-    """Seconds of a product in bf16 over those of one in fp32, on the CPU: the fastest of some."""
+    """Seconds of a product in bf16 over those of one in fp32, on the CPU, of each the fastest of
+    five."""
     x, w = torch.randn(ROWS, IN), torch.randn(IN, OUT)
     return _seconds(x.bfloat16(), w.bfloat16()) / _seconds(x, w)
 
