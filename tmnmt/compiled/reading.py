@@ -5,8 +5,10 @@ copying and of a shallow session cache, and words mixed into probabilities.
     V: vocabulary
 
 Every function is told the addresses of contiguous arrays of fp32, but for ids, rows and places,
-which are int64, and masks of one byte; 0 stands for an array that is not there. Python calls them
-by `steps.py`; what they calculate, `layers/` says."""
+which are int64, and masks of one byte; 0 stands for an array that is not there. What no step
+changes stands in tables (int64) of such addresses and of sizes: one of the positions (`POSITIONS`
+and what follows), one of a session cache (`CONTEXT_SIZE` and what follows). Python calls them by
+`steps.py`; what they calculate, `layers/` says."""
 
 from __future__ import annotations
 
@@ -40,27 +42,46 @@ UInt8 = NDArray[np.uint8]
 # over the square of the context or state; the share that follows the word before; the greatest
 # share; the level of all energies over the square of the context
 MATCH, AGREEMENT, FOLLOWS, MOST, LEVEL, FACTS = 0, 1, 2, 3, 4, 5
+# the table of positions: sizes, then which sentence each row reads and what there is to read
+(
+    POSITIONS,
+    KEY_SIZE,
+    READ_SIZE,
+    SENTENCE,
+    KEYS,
+    READ,
+    MASK,
+    BEFORE,
+    WORTH,
+    OF_POSITIONS,
+) = range(10)
+# the table of a shallow session cache: sizes, then its weights
+(
+    CONTEXT_SIZE,
+    STATE_SIZE,
+    SIGNS,
+    QUERY_BY,
+    KEY_BY,
+    KAPPA,
+    CONTEXT_WEIGHT,
+    STATE_WEIGHT,
+    BIAS,
+    SIGN_WEIGHTS,
+    EMPTY,
+    OF_CACHE,
+) = range(12)
 _ZERO, _ONE, _NEVER = np.float32(0.0), np.float32(1.0), np.float32(-np.inf)
 _SMALL = np.float32(1e-6)  # keeps a division by the square of a vanishing state finite
 _LEAST = np.float32(1e-37)
 UNREAD = np.float32(1e-9)  # a share so small is none: most positions have less
 
 
-@part
 def read_positions(
     rows: int,
-    positions: int,
-    key_size: int,
-    read_size: int,
+    positions_at: int,
     state_size: int,
     context_size: int,
-    sentence_at: int,
     query_at: int,
-    keys_at: int,
-    read_at: int,
-    mask_at: int,
-    before_at: int,
-    worth_at: int,
     prev_at: int,
     last_at: int,
     last_size: int,
@@ -81,24 +102,25 @@ def read_positions(
     or none, mask, before, worth (N, P); last (R, P'), coverage (R, P), hidden (R, `state_size`) and
     context (R, `context_size`) are its own. Zeros where there is nothing to read. room: R + 3 times
     P numbers."""
-    sentence, prev = array_of(sentence_at, rows, np.int64), array_of(prev_at, rows, np.int64)
+    table = array_of(positions_at, OF_POSITIONS, np.int64)
+    positions, key_size, read_size = table[POSITIONS], table[KEY_SIZE], table[READ_SIZE]
+    sentence, prev = array_of(table[SENTENCE], rows, np.int64), array_of(prev_at, rows, np.int64)
     where = array_of(room_at, positions, np.int64)
     came = array_of(room_at + 8 * positions, positions, np.float32)
     scores_at = room_at + 12 * positions
-    _match(rows, positions, key_size, sentence, query_at, keys_at, scores_at)
+    _match(rows, positions, key_size, sentence, query_at, table[KEYS], scores_at)
     for row in range(rows):
         of = sentence[row] * positions
         q = array_of(q_at + 4 * row * positions, positions, np.float32)
         facts = array_of(facts_at + 4 * row * FACTS, FACTS, np.float32)
         blended = array_of(blended_at + 4 * row * read_size, read_size, np.float32)
-        mask = array_of(mask_at + of, positions, np.uint8)
-        before = array_of(before_at + 8 * of, positions, np.int64)
+        mask = array_of(table[MASK] + of, positions, np.uint8)
+        before = array_of(table[BEFORE] + 8 * of, positions, np.int64)
         scores = array_of(scores_at + 4 * row * positions, positions, np.float32)
-        _clear(facts)
         for p in range(positions):
             q[p] = scores[p]
-        if worth_at:
-            _add_scaled(q, array_of(worth_at + 4 * of, positions, np.float32), _ONE)
+        if table[WORTH]:
+            _add_scaled(q, array_of(table[WORTH] + 4 * of, positions, np.float32), _ONE)
         _prefer(q, before, prev[row], np.float32(follows_worth))
         if last_at and last_size:
             last = array_of(last_at + 4 * row * last_size, last_size, np.float32)
@@ -107,20 +129,35 @@ def read_positions(
             coverage = array_of(coverage_at + 4 * row * positions, positions, np.float32)
             _add_scaled(q, coverage, np.float32(-covered))
         level = _attend(q, mask, np.float32(sharpness))
-        read = array_of(read_at + 4 * of * read_size, positions * read_size, np.float32)
+        read = array_of(table[READ] + 4 * of * read_size, positions * read_size, np.float32)
         _blend(q, read, blended, where)
-        if level > _NEVER:
-            context = array_of(context_at + 4 * row * context_size, context_size, np.float32)
-            square = max(squares_around(context, 0, context_size, _ZERO), _SMALL)
-            facts[MATCH] = dot(q, 0, scores, 0, positions) / square
-            facts[FOLLOWS] = _following(q, before, prev[row])
-            facts[MOST] = greatest(q, 0, positions)
-            facts[LEVEL] = level / square
-            if state_size:
-                hidden = array_of(hidden_at + 4 * row * state_size, state_size, np.float32)
-                square = max(squares_around(hidden, 0, state_size, _ZERO), _SMALL)
-                facts[AGREEMENT] = dot(hidden, 0, blended, 0, state_size) / square
+        context = array_of(context_at + 4 * row * context_size, context_size, np.float32)
+        _tell(facts, q, scores, before, prev[row], level, context)
+        if state_size and level > _NEVER:
+            hidden = array_of(hidden_at + 4 * row * state_size, state_size, np.float32)
+            square = max(squares_around(hidden, 0, state_size, _ZERO), _SMALL)
+            facts[AGREEMENT] = dot(hidden, 0, blended, 0, state_size) / square
     return 0
+
+
+@fast
+def _tell(
+    facts: Float32,
+    q: Float32,
+    scores: Float32,
+    before: Int64,
+    prev: int,
+    level: np.float32,
+    context: Float32,
+) -> None:
+    """The facts, but for the agreement: of how q was read."""
+    _clear(facts)
+    if level > _NEVER:
+        square = max(squares_around(context, 0, context.size, _ZERO), _SMALL)
+        facts[MATCH] = dot(q, 0, scores, 0, q.size) / square
+        facts[FOLLOWS] = _following(q, before, prev)
+        facts[MOST] = greatest(q, 0, q.size)
+        facts[LEVEL] = level / square
 
 
 @fast
@@ -363,49 +400,38 @@ def blend_positions(
 
 def recall_slots(
     rows: int,
-    slots: int,
-    key_size: int,
-    context_size: int,
-    state_size: int,
-    signs: int,
-    sentence_at: int,
-    keys_at: int,
-    read_at: int,
-    mask_at: int,
-    before_at: int,
+    slots_at: int,
+    cache_at: int,
     prev_at: int,
     context_at: int,
     hidden_at: int,
     query_at: int,
-    query_by: int,
-    key_by: int,
-    kappa_at: int,
-    context_weight_at: int,
-    state_weight_at: int,
-    bias_at: int,
-    signs_at: int,
-    empty_at: int,
     unit: float,
     room_at: int,
     q_at: int,
     logits_at: int,
 ) -> int:
-    """What a shallow session cache is asked: q (R, `slots`), and its logits (R,), -inf where it is
-    empty.
+    """What a shallow session cache is asked: q (R, P) of its slots, and its logits (R,), -inf where
+    it is empty.
 
-    `query_by`, `key_by`: weights (`key_size`, l + d) that make the query and the key that a slot
-    written now would get of context and state, side by side; 0: they are what is given, and the
-    context. What is read of a slot (N, `slots`, 1 + `key_size`) is W m and its key at length 1;
-    without an empty slot W m alone. kappa, the empty slot and the signs, none or 3 or 4 weights,
-    are in `unit`s. room: of every row `slots`, l + d, 3 `key_size` and 6 numbers, and three times
-    `slots`."""
+    Weights (`KEY_SIZE`, l + d) make of context and state, side by side, the query and the key that
+    a slot written now would get; where there are none, these are what is given, and the context.
+    What is read of a slot is W m and one over the length of its key. kappa, the empty slot and the
+    signs, none or 3 or 4 weights, are in `unit`s. room: R times two P, l + d and two `KEY_SIZE`,
+    and 5 numbers."""
+    slots = array_of(slots_at, OF_POSITIONS, np.int64)
+    cache = array_of(cache_at, OF_CACHE, np.int64)
+    positions, key_size = slots[POSITIONS], slots[KEY_SIZE]
+    context_size, state_size = cache[CONTEXT_SIZE], cache[STATE_SIZE]
     own_size = context_size + state_size
-    read_size = 1 + (key_size if empty_at else 0)
-    own_at = room_at + 4 * (rows + 3) * slots
-    facts_at = own_at + 4 * rows * own_size
-    key_at = facts_at + 4 * rows * FACTS
-    blended_at = key_at + 4 * rows * key_size
-    matched_at = blended_at + 4 * rows * (1 + key_size)
+    sentence, prev = array_of(slots[SENTENCE], rows, np.int64), array_of(prev_at, rows, np.int64)
+    logits = array_of(logits_at, rows, np.float32)
+    scores_at = room_at
+    alike_at = scores_at + 4 * rows * positions
+    own_at = alike_at + 4 * rows * positions
+    key_at = own_at + 4 * rows * own_size
+    matched_at = key_at + 4 * rows * key_size
+    facts = array_of(matched_at + 4 * rows * key_size, FACTS, np.float32)
     own = array_of(own_at, rows * own_size, np.float32)
     _side_by_side(
         array_of(context_at, rows * context_size, np.float32),
@@ -413,65 +439,71 @@ def recall_slots(
         own,
         rows,
     )
-    if query_by:
+    if cache[QUERY_BY]:
         query_at = matched_at
-        _multiplied(own, query_by, array_of(query_at, rows * key_size, np.float32), rows)
-    if empty_at:
-        if key_by:
-            _multiplied(own, key_by, array_of(key_at, rows * key_size, np.float32), rows)
+        _multiplied(own, cache[QUERY_BY], array_of(query_at, rows * key_size, np.float32), rows)
+    _match(rows, positions, key_size, sentence, query_at, slots[KEYS], scores_at)
+    if cache[EMPTY]:
+        if cache[KEY_BY]:
+            _multiplied(own, cache[KEY_BY], array_of(key_at, rows * key_size, np.float32), rows)
         else:
             key_at = context_at
-    follows = unit * float(array_of(kappa_at, 1, np.float32)[0]) if kappa_at else 0.0
-    read_positions(
-        rows,
-        slots,
-        key_size,
-        read_size,
-        0,
-        context_size,
-        sentence_at,
-        query_at,
-        keys_at,
-        read_at,
-        mask_at,
-        before_at,
-        0,
-        prev_at,
-        0,
-        0,
-        0,
-        hidden_at,
-        context_at,
-        follows,
-        0.0,
-        0.0,
-        1.0,
-        room_at,
-        q_at,
-        blended_at,
-        facts_at,
-    )
-    logits = array_of(logits_at, rows, np.float32)
-    weights = array_of(signs_at, signs, np.float32)
-    bias = float(array_of(bias_at, 1, np.float32)[0])
-    of_context = array_of(context_weight_at, context_size, np.float32)
-    of_state = array_of(state_weight_at, state_size, np.float32)
+        _match(rows, positions, key_size, sentence, key_at, slots[KEYS], alike_at)
+    follows = np.float32(unit) * _number(cache[KAPPA]) if cache[KAPPA] else _ZERO
+    weights = array_of(cache[SIGN_WEIGHTS], cache[SIGNS], np.float32)
+    of_context = array_of(cache[CONTEXT_WEIGHT], context_size, np.float32)
+    of_state = array_of(cache[STATE_WEIGHT], state_size, np.float32)
     for row in range(rows):
-        blended = array_of(blended_at + 4 * row * read_size, read_size, np.float32)
-        facts = array_of(facts_at + 4 * row * FACTS, FACTS, np.float32)
-        at = row * own_size
-        of_own = dot(own, at, of_context, 0, context_size)
-        of_own += dot(own, at + context_size, of_state, 0, state_size)
+        of = sentence[row] * positions
+        q = array_of(q_at + 4 * row * positions, positions, np.float32)
+        scores = array_of(scores_at + 4 * row * positions, positions, np.float32)
+        before = array_of(slots[BEFORE] + 8 * of, positions, np.int64)
+        for p in range(positions):
+            q[p] = scores[p]
+        _prefer(q, before, prev[row], follows)
+        level = _attend(q, array_of(slots[MASK] + of, positions, np.uint8), _ONE)
+        context = array_of(context_at + 4 * row * context_size, context_size, np.float32)
+        _tell(facts, q, scores, before, prev[row], level, context)
+        read = array_of(slots[READ] + 8 * of, 2 * positions, np.float32)
+        gate = dot(own, row * own_size, of_context, 0, context_size)
+        gate += dot(own, row * own_size + context_size, of_state, 0, state_size)
+        gate += _weighed(q, read)
         meant, left = 0.0, _ONE
-        if empty_at:
+        if cache[EMPTY]:
             key = array_of(key_at + 4 * row * key_size, key_size, np.float32)
-            meant = unit * _meant(key, blended, array_of(empty_at, 2, np.float32))
+            alike = array_of(alike_at + 4 * row * positions, positions, np.float32)
+            empty = array_of(cache[EMPTY], 2, np.float32)
+            meant = unit * _meant(key, _recalled(q, read, alike), empty)
             left = _sigmoid(np.float32(meant))
-        logit = bias + float(of_own + blended[0]) + unit * float(_trusted(weights, facts, left))
-        if empty_at:
+        logit = float(_number(cache[BIAS]) + gate) + unit * float(_trusted(weights, facts, left))
+        if cache[EMPTY]:
             logit = _logit_of_product(logit, meant)
         logits[row] = np.float32(logit) if facts[MOST] > _ZERO else _NEVER
     return 0
+
+
+@fast
+def _number(at: int) -> np.float32:
+    number: np.float32 = array_of(at, 1, np.float32)[0]
+    return number
+
+
+@fast
+def _weighed(q: Float32, read: Float32) -> np.float32:
+    """W m of the slots that are read by q."""
+    result = _ZERO
+    for p in range(q.size):
+        result += q[p] * read[2 * p]
+    return result
+
+
+@fast
+def _recalled(q: Float32, read: Float32, alike: Float32) -> np.float32:
+    """A key times what q recalls of the slots' keys at length 1; alike (P,): it times each."""
+    result = _ZERO
+    for p in range(q.size):
+        result += q[p] * read[2 * p + 1] * alike[p]
+    return result
 
 
 @part
@@ -492,11 +524,10 @@ def _multiplied(own: Float32, weights_at: int, out: Float32, rows: int) -> None:
 
 
 @part
-def _meant(key: Float32, blended: Float32, empty: Float32) -> float:
-    """b (cos - a) of this key and what is recalled of the keys, by a and b."""
+def _meant(key: Float32, recalled: np.float32, empty: Float32) -> float:
+    """b (cos - a) of this key, by its product with what is recalled, a and b."""
     length = math.sqrt(squares_around(key, 0, key.size, _ZERO))
-    cosine = float(dot(key, 0, blended, 1, key.size)) / max(length, 1e-12)
-    return float(empty[1]) * (cosine - float(empty[0]))
+    return float(empty[1]) * (float(recalled) / max(length, 1e-12) - float(empty[0]))
 
 
 @part
@@ -522,6 +553,26 @@ def _logit_of_product(a: float, b: float) -> float:
 def _log_of_sum(a: float, b: float) -> float:
     """log(e^a + e^b)"""
     return max(a, b) + _log_1_plus_power(-abs(a - b))
+
+
+def first_positions(
+    rows: int, positions: int, ids_at: int, room: int, room_at: int, first_at: int
+) -> int:
+    """first (N, P): the first position of the row that holds the same of the ids (N, P). room: a
+    power of two, more than P, so many int64 for a table of what was met."""
+    met = array_of(room_at, room, np.int64)
+    for row in range(rows):
+        ids = array_of(ids_at + 8 * row * positions, positions, np.int64)
+        first = array_of(first_at + 8 * row * positions, positions, np.int64)
+        for at in range(room):
+            met[at] = -1
+        for p in range(positions):
+            at = ids[p] & (room - 1)
+            while met[at] >= 0 and ids[met[at]] != ids[p]:
+                at = (at + 1) & (room - 1)
+            met[at] = p if met[at] < 0 else met[at]
+            first[p] = met[at]
+    return 0
 
 
 def mix_words(
@@ -554,14 +605,13 @@ def mix_words(
             _add_to_all(log_probs, np.float32(rest))
             _clear(copied)
             for p in range(positions):
-                if q[p] > _ZERO:
-                    copied[first[p]] += q[p]
+                copied[first[p]] += q[p]
             count = 0
-            for p in range(positions):
-                if copied[p] > _ZERO:
-                    where[count], mixed[count] = ids[p], log_probs[ids[p]]
-                    copied[count] = copied[p]
-                    count += 1
+            for p in range(positions):  # nobody can guess which are there: no branches
+                where[count], copied[count] = ids[p], copied[p]
+                count += 1 if copied[p] > _ZERO else 0
+            for n in range(count):
+                mixed[n] = log_probs[where[n]]
             for p in range(count, min(count + LANES, mixed.size)):
                 mixed[p], copied[p] = _ZERO, _ONE
             log_of_sums(mixed, zeta, copied, count)

@@ -23,7 +23,7 @@ look_at_source = _native("look_at_source", *(_SIZE,) * 14)
 log_softmax = _native("log_softmax", *(_SIZE,) * 3)
 best_words = _native("best_words", *(_SIZE,) * 9)
 read_positions = _native(
-    "read_positions", *(_SIZE,) * 19, *(_NUMBER,) * 4, *(_SIZE,) * 4, module="reading"
+    "read_positions", *(_SIZE,) * 11, *(_NUMBER,) * 4, *(_SIZE,) * 4, module="reading"
 )
 copy_logits = _native(
     "copy_logits",
@@ -37,5 +37,6 @@ copy_logits = _native(
 )
 cover = _native("cover", *(_SIZE,) * 6, module="reading")
 blend_positions = _native("blend_positions", *(_SIZE,) * 8, module="reading")
-recall_slots = _native("recall_slots", *(_SIZE,) * 23, _NUMBER, *(_SIZE,) * 3, module="reading")
+recall_slots = _native("recall_slots", *(_SIZE,) * 7, _NUMBER, *(_SIZE,) * 3, module="reading")
+first_positions = _native("first_positions", *(_SIZE,) * 6, module="reading")
 mix_words = _native("mix_words", *(_SIZE,) * 9, module="reading")

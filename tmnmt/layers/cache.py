@@ -29,6 +29,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -40,8 +41,8 @@ from torch.nn.utils.rnn import pad_sequence
 from tmnmt.compiled import steps
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
-from tmnmt.layers.reading import can_be_compiled
-from tmnmt.layers.view import Positions, first_of
+from tmnmt.layers.reading import FACTS, can_be_compiled
+from tmnmt.layers.view import Positions, Table, first_of
 from tmnmt.layers.words import Embed, with_words, word_map
 from tmnmt.vocab import BOS, EOS, PAD
 
@@ -58,6 +59,7 @@ STEEP = 10.0
 # what the empty slot leaves is a half where the cosine is 0.65, and a 56th at 0.45, until training
 # says otherwise
 UNLIKE, DOUBT = 0.65, 20.0
+LEAST = 1e-12  # the length of a key that is nothing
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
 # slots at most that W is multiplied with ahead: about as many as a sentence has rows over all its
 # steps
@@ -87,6 +89,21 @@ class CacheKind:
     empty: bool = False
 
 
+@dataclass(frozen=True)
+class Filled(Positions):
+    """Slots made ready."""
+
+    asked: Table | None  # the weights by which a shallow cache asks them; None: a deep one
+    own_size: int  # l + d
+
+    @cached_property
+    def room(self) -> Tensor:
+        """What compiled code works in."""
+        rows, (_, slots, size) = len(self.sentence), self.keys.shape
+        of_row = 2 * slots + self.own_size + 2 * size
+        return self.keys.new_empty(rows * of_row + FACTS)
+
+
 class Matched(NamedTuple):
     """How the slots match, of the rows with a filled cache."""
 
@@ -114,7 +131,7 @@ class Matched(NamedTuple):
         )
 
 
-class SessionCache(MemoryLayer[Positions]):
+class SessionCache(MemoryLayer[Filled]):
     """The parameters U, V, W, b of the gate, A, Q, K, E, a and b of the empty slot, kappa and the
     weights of the signs, as far as `kind` has them; a document's slots are in `CacheContents`.
 
@@ -188,37 +205,44 @@ class SessionCache(MemoryLayer[Positions]):
             return ""
         return hashlib.sha256(self.K.weight.detach().cpu().numpy().tobytes()).hexdigest()[:16]
 
-    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> Positions | None:
+    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> Filled | None:
         if "cache" not in outputs or collated.slots is None:
             return None
         return self.laid_out(collated.slots, embed)
 
-    def laid_out(self, slots: Slots, embed: Embed) -> Positions:
+    def laid_out(self, slots: Slots, embed: Embed) -> Filled:
         """The slots with all that no step changes, one row a sentence: what is blended of every
         slot. Slots may be as `slots_of` gives them, or, where K learns, contexts and hidden
         states."""
         if self.K is not None and slots.values.shape[-1]:
             keys, values = self.slots_of(slots.keys, slots.values)
             slots = replace(slots, keys=keys, values=values)
-        return Positions(
+        shallow = self.kind.fusion == "shallow"
+        return Filled(
             keys=slots.keys,
             ids=slots.ids,
             before=slots.before,
             mask=slots.mask,
             first=first_of(slots.ids),
-            read=self._shallow(slots)
-            if self.kind.fusion == "shallow"
-            else self._deep(slots, embed),
+            read=self._shallow(slots) if shallow else self._deep(slots, embed),
             worth=None,
             sentence=torch.arange(len(slots.ids), device=slots.ids.device),
+            asked=self._asked() if shallow else None,
+            own_size=self.V.in_features + self.U.in_features,
         )
 
     def _shallow(self, slots: Slots) -> Tensor:
-        """W of every slot (N, C, 1); with an empty slot the keys at length 1 behind it."""
-        read: Tensor = self.W(slots.keys if self.K is not None else slots.values)
-        if self.empty is not None:
-            read = torch.cat([read, normalize(slots.keys, dim=-1)], -1)
-        return read
+        """W of every slot, and one over the length of its key: (N, C, 2)."""
+        projected: Tensor = self.W(slots.keys if self.K is not None else slots.values)
+        lengths = torch.linalg.vector_norm(slots.keys, dim=-1, keepdim=True)
+        return torch.cat([projected, lengths.clamp_min(LEAST).reciprocal()], -1)
+
+    def _asked(self) -> Table:
+        """This layer's weights, for compiled code."""
+        signs = 0 if self.signs is None else self.signs.in_features
+        layers = self.Q, self.K, self.kappa, self.V, self.U, self.U.bias, self.signs, self.empty
+        weights = (x.weight if isinstance(x, nn.Linear) else x for x in layers)
+        return Table.of((self.V.in_features, self.U.in_features, signs), weights)
 
     def _deep(self, slots: Slots, embed: Embed) -> Tensor:
         """v + E e(y) of every slot (N, C, d), and W of it behind it: (N, C, 2 d), or (N, C, d + 1)
@@ -227,13 +251,12 @@ class SessionCache(MemoryLayer[Positions]):
         few = said.shape[1] <= PROJECTED or self.W.out_features == 1
         return torch.cat([said, self.W(said)], -1) if few else said
 
-    def fuse(self, at: At, hidden: Tensor, ready: Positions) -> tuple[Tensor, Read[Positions]]:
+    def fuse(self, at: At, hidden: Tensor, ready: Filled) -> tuple[Tensor, Read[Filled]]:
         """Deep: s~ (R, d), where the cache is empty what came in, and lambda (R, d) or (R, 1), 0
         there (eq. 6, 8). Shallow: what is mixed in."""
         if self.kind.fusion == "shallow":
-            weights, logit = self.recall(at.prev, at.hidden, at.context, ready)
-            words = Words(ready.view.ids, ready.view.first, logit)
-            return hidden, Read(ready, weights, words=words)
+            weights, logit = self.recall(*at, ready)
+            return hidden, Read(ready, weights, words=Words(*ready.words, logit))
         view = ready.view
         own, context = view.pick(at.hidden), view.pick(at.context)
         weights = self.matched(view.pick(at.prev), own, context, ready).weights
@@ -245,60 +268,40 @@ class SessionCache(MemoryLayer[Positions]):
         return view.put(fused, hidden), Read(ready, view.put(weights), gate=view.put(gate))
 
     def recall(
-        self, prev: Tensor, hidden: Tensor, context: Tensor, ready: Positions
+        self, prev: Tensor, hidden: Tensor, context: Tensor, ready: Filled
     ) -> tuple[Tensor, Tensor]:
         """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is
         empty, of y_{t-1} (R,), s (R, d) and c (R, l)."""
-        if can_be_compiled(hidden):
-            return self._recall_compiled(At(prev, hidden, context), ready)
+        if ready.asked is not None and can_be_compiled(hidden):
+            return self._recall_compiled(At(prev, hidden, context), ready, ready.asked)
         view = ready.view
         hidden, context = view.pick(hidden), view.pick(context)
         matched = self.matched(view.pick(prev), hidden, context, ready)
-        blended = view.rows.blend(matched.weights, ready.read)
-        logit = self.logits(hidden, context, blended[:, :1])
-        meant = self.meant(blended[:, 1:], hidden, context)
+        projected = view.rows.blend(matched.weights, ready.read[..., :1])
+        logit = self.logits(hidden, context, projected)
+        meant = self.meant(matched.weights, hidden, context, ready)
         if self.signs is not None:
             logit = logit + STEEP * self.signs(matched.signs(context, meant))
         logit = logit[:, 0] if meant is None else logit_of_product(logit[:, 0], meant)
         return view.put(matched.weights), view.put(logit, -torch.inf)
 
-    def _recall_compiled(self, at: At, ready: Positions) -> tuple[Tensor, Tensor]:
+    def _recall_compiled(self, at: At, ready: Filled, asked: Table) -> tuple[Tensor, Tensor]:
         """The same as `recall` by compiled code."""
-        keys, read, mask, before, _ = ready.contiguous
-        prev, hidden, context = (x.contiguous() for x in at)
-        sentence = ready.sentence.contiguous()
-        joint = self.Q is not None
-        query = context if joint else self.query(hidden, context).contiguous()
-        rows, slots, key_size = len(prev), keys.shape[1], keys.shape[2]
-        own_size = context.shape[1] + hidden.shape[1]
-        room = keys.new_empty(rows * (slots + own_size + 3 * key_size + 6) + 3 * slots)
-        q, logits = keys.new_empty(rows, slots), keys.new_empty(rows)
+        prev, hidden = at.prev.contiguous(), at.hidden.contiguous()
+        context = at.context.contiguous()
+        query = context if self.A is None else self.query(hidden, context).contiguous()
+        rows, slots = len(prev), ready.keys.shape[1]
+        q, logits = hidden.new_empty(rows, slots), hidden.new_empty(rows)
         steps.recall_slots(
             rows,
-            slots,
-            key_size,
-            context.shape[1],
-            hidden.shape[1],
-            self.signs.weight.numel() if self.signs is not None else 0,
-            sentence.data_ptr(),
-            keys.data_ptr(),
-            read.data_ptr(),
-            mask.data_ptr(),
-            before.data_ptr(),
+            ready.table.numbers.data_ptr(),
+            asked.numbers.data_ptr(),
             prev.data_ptr(),
             context.data_ptr(),
             hidden.data_ptr(),
             query.data_ptr(),
-            _address(self.Q),
-            _address(self.K),
-            _address(self.kappa),
-            _address(self.V),
-            _address(self.U),
-            _address(self.U.bias),
-            _address(self.signs),
-            _address(self.empty),
             STEEP,
-            room.data_ptr(),
+            ready.room.data_ptr(),
             q.data_ptr(),
             logits.data_ptr(),
         )
@@ -326,13 +329,17 @@ class SessionCache(MemoryLayer[Positions]):
         most = weights.amax(-1)
         return Matched(scores, follows, weights, most, energy.amax(-1) - most.log())
 
-    def meant(self, recalled: Tensor, hidden: Tensor, context: Tensor) -> Tensor | None:
-        """(R',) log odds that the slots are meant and not the empty one, by the cosine of what is
-        recalled of their keys (R', k) and the key that s (R', d) and c (R', l) would get; None:
-        there is no empty slot."""
+    def meant(
+        self, weights: Tensor, hidden: Tensor, context: Tensor, ready: Positions
+    ) -> Tensor | None:
+        """(R',) log odds that the slots are meant and not the empty one, by the cosine of what P_m
+        (R', C) recalls of their keys at length 1 and the key that s (R', d) and c (R', l) would
+        get; None: there is no empty slot."""
         if self.empty is None:
             return None
         least, steep = self.empty  # a and b
+        shares = weights * ready.view.pick(ready.read[ready.sentence, :, 1])
+        recalled = ready.view.rows.blend(shares, ready.keys)
         cosine = vecdot(recalled, normalize(self.slots_of(context, hidden)[0], dim=-1))
         meant: Tensor = STEEP * steep * (cosine - least)
         return meant
@@ -456,31 +463,31 @@ class CacheContents:
         """Remember a translated sentence: keys (T, l), values (T, d), ids (T,); padding and, OURS,
         </s> are left out.
 
-        Equal to the loop of the paper to rounding, in two products: the slots are found first, then
-        every slot is a weighted sum of what it held and of the sentence's positions, since
-        averaging twice is 1/4, 1/4, 1/2."""
+        Equal to the loop of the paper, to rounding where words are averaged: the slots are found
+        first, then all are written at once."""
         if self.size == 0:
             return
-        old_shares: dict[int, float] = {}  # slot -> share of what it held before this sentence
-        shares: dict[int, dict[int, float]] = {}  # slot -> position -> share
+        written: list[tuple[int, int, bool]] = []  # slot, position, and whether it is averaged in
         said: dict[int, tuple[int, int]] = {}  # slot -> its word, and the one before it
         words = ids.tolist()
         for t, (before, word) in enumerate(zip([BOS, *words], words, strict=False)):
-            if word in (EOS, PAD):
-                continue
-            slot, again = self._slot(word)
-            said[slot] = word, before
-            if again:
-                old_shares[slot] = old_shares.get(slot, 1.0) / 2
-                shares[slot] = {u: share / 2 for u, share in shares.get(slot, {}).items()} | {
-                    t: 0.5
-                }
-            else:
-                old_shares[slot] = 0.0
-                shares[slot] = {t: 1.0}
-        if shares:
-            self._ids[:, list(said)] = torch.tensor(list(said.values()), device=self._ids.device).T
-            self._blend(old_shares, shares, keys.detach(), values.detach())
+            if word not in (EOS, PAD):
+                slot, again = self._slot(word)
+                written.append((slot, t, again))
+                said[slot] = word, before
+        if not said:
+            return
+        device = self._ids.device
+        at = torch.tensor([*said], device=device)
+        self._ids.index_copy_(1, at, torch.tensor([*said.values()], device=device).T)
+        keys, values = (x.detach().to(device).float() for x in (keys, values))
+        if any(again for *_, again in written):
+            self._average(written, keys, values)
+            return
+        last = {slot: t for slot, t, _ in written}
+        positions = torch.tensor([last[slot] for slot in said], device=device)
+        self._keys.index_copy_(0, at, keys.index_select(0, positions))
+        self._values.index_copy_(0, at, values.index_select(0, positions))
 
     def _slot(self, word: int) -> tuple[int, bool]:
         """The slot that `word` is written to, and whether it holds the same word already."""
@@ -496,33 +503,27 @@ class CacheContents:
         self._words.move_to_end(slot)
         return slot, again
 
-    def _blend(
-        self,
-        old_shares: dict[int, float],
-        shares: dict[int, dict[int, float]],
-        keys: Tensor,
-        values: Tensor,
-    ) -> None:
-        device = self._keys.device
-        parts = [
-            (row, t, share)
-            for row, of_slot in enumerate(shares.values())
-            for t, share in of_slot.items()
-        ]
-        rows, positions, of_positions = zip(*parts, strict=True)
+    def _average(self, written: list[tuple[int, int, bool]], keys: Tensor, values: Tensor) -> None:
+        """Every slot becomes a weighted sum of what it held and of the sentence's positions, since
+        averaging twice is 1/4, 1/4, 1/2."""
+        old_shares: dict[int, float] = {}  # slot -> share of what it held before this sentence
+        shares: dict[int, dict[int, float]] = {}  # slot -> position -> share
+        for slot, t, again in written:
+            if again:
+                old_shares[slot] = old_shares.get(slot, 1.0) / 2
+                halves = {u: share / 2 for u, share in shares.get(slot, {}).items()}
+                shares[slot] = halves | {t: 0.5}
+            else:
+                old_shares[slot] = 0.0
+                shares[slot] = {t: 1.0}
         weights = torch.zeros(len(shares), len(keys))
-        weights[list(rows), list(positions)] = torch.tensor(of_positions)
-        slots = torch.tensor(list(shares), device=device)
-        before = torch.tensor([old_shares[slot] for slot in shares], device=device)[:, None]
-        weights = weights.to(device)
-        self._keys[slots] = before * self._keys[slots] + weights @ keys.to(device).float()
-        self._values[slots] = before * self._values[slots] + weights @ values.to(device).float()
-
-
-def _address(layer: nn.Linear | Tensor | None) -> int:
-    """Of its weight; 0 where there is none."""
-    weight = layer.weight if isinstance(layer, nn.Linear) else layer
-    return 0 if weight is None else weight.data_ptr()
+        for row, of_slot in enumerate(shares.values()):
+            weights[row, list(of_slot)] = torch.tensor([*of_slot.values()])
+        device = self._keys.device
+        slots, weights = torch.tensor([*shares], device=device), weights.to(device)
+        old = torch.tensor([old_shares[slot] for slot in shares], device=device)[:, None]
+        self._keys[slots] = old * self._keys[slots] + weights @ keys
+        self._values[slots] = old * self._values[slots] + weights @ values
 
 
 def logit_of_product(a: Tensor, b: Tensor) -> Tensor:
@@ -538,16 +539,16 @@ def collate_caches(
     if not any(len(cache) for cache in contents):
         return None
     lengths = torch.tensor([len(cache) for cache in contents], device=device)
-    keys = pad_sequence([cache.keys for cache in contents], batch_first=True).to(device)
-    values = pad_sequence([cache.values for cache in contents], batch_first=True).to(device)
-    ids, before = (
-        pad_sequence(rows, batch_first=True).to(device)
-        for rows in ([cache.ids for cache in contents], [cache.before for cache in contents])
+    keys, values, ids, before = (
+        _padded([getattr(cache, name) for cache in contents], device)
+        for name in ("keys", "values", "ids", "before")
     )
-    return Slots(
-        keys=keys,
-        values=values,
-        ids=ids,
-        before=before,
-        mask=torch.arange(keys.shape[1], device=device) < lengths[:, None],
-    )
+    mask = torch.arange(keys.shape[1], device=device) < lengths[:, None]
+    return Slots(keys=keys, values=values, ids=ids, before=before, mask=mask)
+
+
+def _padded(rows: list[Tensor], device: torch.device | str) -> Tensor:
+    """A copy of all rows, one beside the other."""
+    if len(rows) == 1:
+        return rows[0][None].clone().to(device)
+    return pad_sequence(rows, batch_first=True).to(device)

@@ -37,10 +37,20 @@ def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tens
 def _mixed_in(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> Tensor:
     """The same by compiled code."""
     (rows, words), length = log_gen.shape, q.shape[1]
-    q, ids, first, logit = (x.contiguous() for x in (q, ids, first, logit))
+    q, logit = q.contiguous(), logit.contiguous()
+    ids, first = ids.contiguous(), first.contiguous()
     room = q.new_empty(4, -(-length // 16) * 16)
-    given = (x.data_ptr() for x in (log_gen, q, ids, first, logit, room))
-    steps.mix_words(rows, words, length, *given)
+    steps.mix_words(
+        rows,
+        words,
+        length,
+        log_gen.data_ptr(),
+        q.data_ptr(),
+        ids.data_ptr(),
+        first.data_ptr(),
+        logit.data_ptr(),
+        room.data_ptr(),
+    )
     return log_gen
 
 

@@ -53,27 +53,17 @@ def read_positions(
     """By queries (R, l'), keys (N, P, l'), what was read of the pairs at the step before (R, P')
     and all that was read before (R, P, 1). What is blended begins with a state of `state_size`
     numbers, or with none."""
-    keys, read, mask, before, worth = positions.contiguous
-    rows, (_, length, numbers) = len(query), read.shape
-    prev, hidden, context = (x.contiguous() for x in at)
-    query, sentence = query.contiguous(), positions.sentence.contiguous()
+    rows, (_, length, numbers) = len(query), positions.read.shape
+    query, prev, hidden, context = (x.contiguous() for x in (query, *at))
     q, blended = query.new_empty(rows, length), query.new_empty(rows, numbers)
     facts, room = query.new_empty(rows, FACTS), query.new_empty(rows + 3, length)
     last = None if last is None or not last.shape[1] else last.contiguous()
     steps.read_positions(
         rows,
-        length,
-        query.shape[1],
-        numbers,
+        positions.table.numbers.data_ptr(),
         state_size,
         context.shape[1],
-        sentence.data_ptr(),
         query.data_ptr(),
-        keys.data_ptr(),
-        read.data_ptr(),
-        mask.data_ptr(),
-        before.data_ptr(),
-        0 if worth is None else worth.data_ptr(),
         prev.data_ptr(),
         0 if last is None else last.data_ptr(),
         0 if last is None else last.shape[1],

@@ -5,12 +5,15 @@ R: rows (sentences x beam)   N: sentences   P: positions of pairs, or slots   R'
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
+
+from tmnmt.compiled import steps
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,21 @@ class View:
         return other.index_copy(0, self.filled, part)
 
 
+class Table(NamedTuple):
+    """Sizes and addresses, in the order in which `compiled.reading` looks for them."""
+
+    numbers: Tensor  # int64
+    kept: tuple[Tensor, ...]  # what stands at the addresses
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], arrays: Iterable[Tensor | None]) -> Table:
+        """0 is the address of None."""
+        whole = [x if x is None else x.contiguous() for x in arrays]
+        addresses = [0 if x is None else x.data_ptr() for x in whole]
+        numbers = torch.tensor([*sizes, *addresses], dtype=torch.int64)
+        return cls(numbers, tuple(x for x in whole if x is not None))
+
+
 @dataclass(frozen=True)
 class Positions:
     """What N sentences read, made ready, and which sentence each row reads: positions of pairs, or
@@ -120,13 +138,11 @@ class Positions:
         return self.ids[self.sentence], self.first[self.sentence]
 
     @cached_property
-    def contiguous(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
-        """keys, read, mask, before and worth for compiled code."""
-        worth = None if self.worth is None else self.worth.contiguous()
-        keys, read, mask, before = (
-            x.contiguous() for x in (self.keys, self.read, self.mask, self.before)
-        )
-        return keys, read, mask, before, worth
+    def table(self) -> Table:
+        """What there is to read, for compiled code."""
+        (_, positions, key_size), (*_, read_size) = self.keys.shape, self.read.shape
+        read = self.sentence, self.keys, self.read, self.mask, self.before, self.worth
+        return Table.of((positions, key_size, read_size), read)
 
     def rows(self, index: Tensor) -> Self:
         """The rows `index` (R',) in that order."""
@@ -151,8 +167,12 @@ class Positions:
         read = torch.unique(sentence)
         if 2 * len(read) > len(self.keys):
             return self
-        shared = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "sentence"}
-        shared = {name: x if x is None else x.index_select(0, read) for name, x in shared.items()}
+        of_sentences = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "sentence"}
+        shared = {
+            name: x.index_select(0, read)
+            for name, x in of_sentences.items()
+            if isinstance(x, Tensor)
+        }
         return replace(self, **shared, sentence=torch.searchsorted(read, sentence))
 
     def _filled(self) -> Tensor:
@@ -163,9 +183,10 @@ class Positions:
 def first_of(ids: Tensor) -> Tensor:
     """(N, P) int64: the first position of the row (N, P) that holds the same word,
     itself included."""
-    ordered, order = ids.sort(dim=1, stable=True)
-    place = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
-    begins = torch.ones_like(ids, dtype=torch.bool)
-    begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    start = torch.where(begins, place, 0).cummax(1).values
-    return torch.empty_like(ids).scatter_(1, order, order.gather(1, start))
+    (rows, positions), device = ids.shape, ids.device
+    ids = ids.cpu().contiguous()
+    room = torch.empty(2 << positions.bit_length(), dtype=torch.int64)
+    first = torch.empty_like(ids)
+    given = ids.data_ptr(), len(room), room.data_ptr(), first.data_ptr()
+    steps.first_positions(rows, positions, *given)
+    return first.to(device)
