@@ -123,6 +123,13 @@ def _rounded(value: Any) -> Any:
     return {k: _rounded(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
+def as_written(translation: Translation) -> str:
+    """The target, where it is not what its tokens say by themselves: tags and placeholders are put
+    in behind the model, capitals and numbers are mended; else nothing."""
+    said = "".join(spelt([token.text for token in translation.tokens])).strip()
+    return "" if not said or said == translation.tgt.strip() else translation.tgt
+
+
 def words(tokens: Sequence[Token]) -> list[tuple[str, str]]:
     """Subwords joined to words, each with the origin of the greater part of its subwords."""
     return joined([(token.text, token.origin) for token in tokens])

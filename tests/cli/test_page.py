@@ -20,19 +20,21 @@ from browser import Browser
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
+from tmnmt.codes.record import Text as CodedText
+from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.translator import Translator
 from tmnmt.index import build
 from tmnmt.records import spelt
 from tmnmt.segments import Segment
 
 HOSTILE = Segment(
-    "</script><b>It</b> shall apply.",
-    "</script><img src=x onerror='alert(1)'> <!-- & « 日 »",
+    "</script><svg onload='alert(1)'> It shall apply.",
+    "</script><iframe src=x onerror='alert(1)'> <!-- & « 日 »",
     "<i>&",
 )
 TEXT = (
     f'The Commission shall inform the "Council".\n\n{HOSTILE.src}\nIt shall apply from 3 '
-    "March 1997.\nRepealed.\n"
+    "March 1997.\nRepealed.\n<b>Repealed.</b>\n"
 )
 ELEMENTS = {
     "html",
@@ -143,11 +145,14 @@ def told(folder: Path) -> list[dict[str, Any]]:
 def test_the_page_says_what_json_says_and_its_parts_add_up(folder: Path) -> None:
     page, records = Read((folder / "page.html").read_text(encoding="utf-8")), told(folder)
     data = [json.loads(text) for text in page.texts("script", "application/json")]
-    assert len(data) == len(records) == 4 and len(page.texts("hr")) == 1
+    assert len(data) == len(records) == 5 and len(page.texts("hr")) == 1
     assert page.texts("p", "source") == [record["src"] for record in records]
-    assert [text.strip() for text in page.texts("p", "target")] == [
-        record["tgt"] for record in records
+    plain = [with_tags(CodedText(record["tgt"]), html_tags).plain for record in records]
+    assert [text.strip() for text in page.texts("p", "target")] == plain
+    tagged = [
+        record["tgt"] for record, text in zip(records, plain, strict=True) if record["tgt"] != text
     ]
+    assert page.texts("p", "written") == tagged and len(tagged) == 1
     assert len(page.texts("span", "token")) == sum(len(record["tokens"]) for record in records)
     for of_page, record in zip(data, records, strict=True):
         for at, token in enumerate(record["tokens"]):
@@ -387,7 +392,7 @@ def test_a_segment_is_drawn_when_it_is_opened_and_texts_stay_texts(
     assert page.run("document.querySelectorAll('table').length") == 1
     scripts = "document.querySelector('#s2 details').innerText"
     assert HOSTILE.src in page.run(scripts) and HOSTILE.tgt in page.run(scripts)
-    assert page.run("document.querySelectorAll('img, b:not(h3 b), i').length") == 0
+    assert page.run("document.querySelectorAll('svg, iframe, i').length") == 0
     shown = page.run(
         "[...document.querySelector('tbody tr').children].slice(1).map(c => +c.innerText)"
     )

@@ -349,7 +349,9 @@ def test_a_terminal_without_colour_has_marks_and_either_a_legend(
     for _ in range(2):
         explained(out)(Translation("the cat", "le chat", -1.0, (), tokens))
     assert ("[le] chat" in out.getvalue()) == bool(no_color) != ("[32mle" in out.getvalue())
-    assert "from the memory" in out.getvalue()
+    assert "from the memory" in out.getvalue() and "written:" not in out.getvalue()
+    explained(out)(Translation("the <b>cat</b>", "le <b>chat</b>", -1.0, (), tokens))
+    assert "  written: le <b>chat</b>" in out.getvalue()
 
 
 @pytest.mark.parametrize(

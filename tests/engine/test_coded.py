@@ -19,6 +19,7 @@ from tmnmt import Translator
 from tmnmt.codes.place import place
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Source, Text, joined
+from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Decoding, Remembering
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.links import Linker
@@ -159,6 +160,31 @@ def test_a_segment_too_long_to_be_placed_at_once_has_every_code_once(
         patch.setattr("tmnmt.engine.coded.MOST", -1)
         found = coded.finished(Translation("", "", 0.0))
     kept(without_blanks(whole), without_blanks(Text(found.tgt, found.tgt_codes)))
+
+
+def test_tags_of_a_string_stand_around_the_words_that_their_own_became(
+    translator: Translator,
+) -> None:
+    source = "The Commission shall inform <b>the Member States</b>."
+    tagged, both = translator.translate([source, f"{{0}} {source}"])
+    assert (tagged.src, tagged.tgt) == (source, "La Commission informe les <b>États membres</b>.")
+    assert (tagged.src_codes, tagged.tgt_codes) == ((), ())
+    assert [both.tgt.count(part) for part in ("{0}", "<b>", "</b>")] == [1, 1, 1]
+
+
+def test_of_strings_with_the_same_words_each_has_the_pair_with_its_own_tags(
+    folder: Path, tmp_path: Path
+) -> None:
+    pairs = [
+        ("It <b>shall apply</b>.", "Il <b>est d'application</b>."),
+        ("It shall apply.", "Il s'applique."),
+    ]
+    build(tmp_path / "index", [Segment(*pair, "d") for pair in pairs], "en", "fr")
+    translator = Translator.load(folder, [tmp_path / "index"], remembering=Remembering(cache=0))
+    texts = ["It <b>shall apply</b>.", "<b>It</b> shall apply.", "It shall apply."]
+    first, second, third = (found.tgt for found in translator.translate(texts))
+    assert (first, third) == (pairs[0][1], pairs[1][1])
+    assert with_tags(Text(second), html_tags).plain == "Il s'applique." and "<b>" in second
 
 
 def test_placeholders_come_through_a_model_that_does_not_know_them(translator: Translator) -> None:

@@ -212,6 +212,23 @@ def test_a_memory_s_own_translation_stands_until_another_is_typed(translator: Tr
     assert max(token.copied for token in other.tokens) > 0  # its pair is read
 
 
+@pytest.mark.parametrize(
+    ("prefix", "begins"),
+    [
+        ("", "La Commission informe les <b>États membres</b>"),
+        ("La Commission informe les <b>É", "La Commission informe les <b>États membres</b>"),
+        ("La Commission <b>informe", "La Commission <b>informe les États membres</b>"),
+    ],
+)
+def test_tags_of_a_string_are_typed_or_suggested_once(
+    translator: Translator, prefix: str, begins: str
+) -> None:
+    source = "The Commission shall inform <b>the Member States</b>."
+    suggested = translator.session().complete(source, prefix).tgt
+    assert suggested.startswith(begins)
+    assert suggested.count("<b>") == suggested.count("</b>") == 1
+
+
 def test_capitals_stay_capitals(translator: Translator) -> None:
     found = translator.complete("THE COMMISSION SHALL INFORM THE MEMBER STATES TODAY.", "LES ÉT")
     assert found.tgt.startswith("LES ÉT") and found.tgt == found.tgt.upper()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from tmnmt.cli.matches import has_colour, per_cent
 from tmnmt.cli.streams import console as console_of
 from tmnmt.counted import counted
-from tmnmt.records import Where, words
+from tmnmt.records import Where, as_written, words
 from tmnmt.segments import Token, Translation
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
         return
     yield Text(translation.src, style="dim" if colour else "")
     yield _target(translation, colour)
+    if written := as_written(translation):
+        yield Text(f"  written: {written}")
     if translation.origin in TAKEN:
         yield Text(f"  {TAKEN[translation.origin]}", style="dim" if colour else "")
     elif translation.tokens:

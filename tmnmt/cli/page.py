@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from tmnmt.cli.explained import LEGEND, TAKEN
 from tmnmt.counted import counted
-from tmnmt.records import spelt
+from tmnmt.records import as_written, spelt
 from tmnmt.segments import Match, Token, Translation
 
 if TYPE_CHECKING:
@@ -70,9 +70,12 @@ HEAD = """<!DOCTYPE html>
 ARTICLE = """<article id="s{number}">
 <p class="source" lang="{src_lang}" dir="auto">{source}</p>
 <p class="target" lang="{tgt_lang}" dir="auto">{target}</p>
-<details><summary>{told}</summary></details>
+{written}<details><summary>{told}</summary></details>
 <script type="application/json">{data}</script>
 </article>
+"""
+# where it is not what the tokens say
+WRITTEN = """<p class="written" lang="{tgt_lang}" dir="auto">{written}</p>
 """
 FOOT = """</main>
 <footer>{totals}</footer>
@@ -119,12 +122,15 @@ class Page:
         about = _matches(translation.matches) + (
             f" · {_numbers(translation)}" if translation.tokens else ""
         )
+        written = as_written(translation)
+        tgt_lang = escape(self.translator.tgt_lang)
         return ARTICLE.format(
             number=self._segments,
             src_lang=escape(self.translator.src_lang),
-            tgt_lang=escape(self.translator.tgt_lang),
+            tgt_lang=tgt_lang,
             source=escape(translation.src),
             target=_target(translation.tokens),
+            written=WRITTEN.format(tgt_lang=tgt_lang, written=escape(written)) if written else "",
             told=escape(about),
             data=in_script(self._data(translation)),
         )

@@ -19,8 +19,10 @@ from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.masked import mask
 from tmnmt.codes.place import linked_codes, place
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Code, Part, Source, Text, is_text, joined, pairs
+from tmnmt.codes.record import Code, Part, Source, Text, inline, is_text, joined, pairs
+from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.verbatim import has_codes
+from tmnmt.files.texts import string_of, text_of
 from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.fuzzy import fuzzy_score
@@ -50,8 +52,8 @@ class _Part:
 
 class Coded:
     """One segment. `given` is its text as it came; `source` the same on one line, with placeholders
-    as codes and, if it may have codes, the white space at its ends, too; `changed`: whether it had
-    control characters."""
+    as codes, in a string tags, too, and, if it may have codes, the white space at its ends;
+    `changed`: whether it had control characters."""
 
     def __init__(self, given: Source, size: Callable[[str], int]) -> None:
         """`size`: of a word, in subwords."""
@@ -61,7 +63,8 @@ class Coded:
             self.source, self.changed = clean_codes(given)
         else:
             plain, self.changed = clean(given)
-            self.given, self.source = Text(given), Text(plain)
+            self.given, self.source = Text(given), text_of(plain, breaks=False)
+        self._is_string = isinstance(given, str)
         self._finds = not any(map(is_text, self.given.codes))  # else its reader has found them
         if self._finds:
             self.source = with_placeholders(self.source)
@@ -110,8 +113,14 @@ class Coded:
             said = mended(read, said)
         return said.upper() if self.in_capitals else said
 
+    @property
+    def has_tags_as_text(self) -> bool:
+        return self._is_string and bool(inline(self.source.codes))
+
     def typed(self, text: str) -> str:
-        """What was typed of a translation, as the model writes it: with masks."""
+        """What was typed of a translation, as the model writes it: with masks, without tags."""
+        if self.has_tags_as_text:
+            text = with_tags(Text(text), html_tags).plain
         return self._masked.typed(text)
 
     def shown(self, written: str) -> str:
@@ -189,6 +198,7 @@ class Coded:
         """The translation of the whole segment, with its codes."""
         text = self._lent or kept_apart(self.source, self._placed())
         codes = tuple(c for c in text.codes if not is_text(c)) if self._finds else text.codes
+        tgt, codes = (string_of(text), ()) if self._is_string else (text.plain, codes)
         tokens = translation.tokens
         if self.in_capitals:
             capitals = pieces_in_capitals([token.text for token in tokens])
@@ -198,7 +208,7 @@ class Coded:
             translation,
             origin="adapted" if adapted else translation.origin,
             src=self.given.plain,
-            tgt=text.plain,
+            tgt=tgt,
             src_codes=self.given.codes,
             tgt_codes=codes,
             tokens=tokens,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tmnmt.codes.record import Code, Source, plain_of
+from tmnmt.codes.record import Code, Source, Text, plain_of
+from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.beam_search import NEVER, Begun, Hypothesis, SearchSettings, search_on
 from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.provenance import Neighbouring, tokens_of
@@ -26,6 +27,7 @@ from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.engine.spelling import APOSTROPHES
 from tmnmt.engine.typed import Opening, Typed, one_blank, spelt_size
 from tmnmt.engine.verbatim import as_it_stands
+from tmnmt.files.texts import string_of
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
@@ -495,10 +497,11 @@ class Sentence:
         whole = self._whole(done, coded)
         if whole.tgt.startswith(prefix):
             return whole
-        behind = self._shown(behind)
-        return replace(
-            whole, tgt=prefix + behind, tgt_codes=_moved(whole, prefix, len(prefix + behind))
-        )
+        tgt = prefix + self._shown(behind)
+        if coded is not None and coded.has_tags_as_text:
+            return replace(whole, tgt=_with_other_tags(tgt, whole.tgt, prefix))
+        text = Text(whole.tgt, whole.tgt_codes)
+        return replace(whole, tgt=tgt, tgt_codes=_moved(text, prefix, len(tgt)))
 
     def _of_heading(self) -> Translation:
         """The translation of a heading, of which nothing is typed yet."""
@@ -555,13 +558,25 @@ class Sentence:
         return tuple(marked)
 
 
-def _moved(whole: Translation, prefix: str, size: int) -> tuple[Code, ...]:
+def _moved(whole: Text, prefix: str, size: int) -> tuple[Code, ...]:
     """The codes of a translation where it got another beginning, and is `size` characters long:
     they keep their distance from its end, as far as that is behind `prefix`. What covers words is
     written in them."""
-    later = size - len(whole.tgt)
-    codes = (code for code in whole.tgt_codes if not code.covers)
+    later = size - len(whole.plain)
+    codes = (code for code in whole.codes if not code.covers)
     return tuple(replace(code, at=max(len(prefix), code.at + later)) for code in codes)
+
+
+def _with_other_tags(tgt: str, whole: str, prefix: str) -> str:
+    """A text that begins with what was typed, with those tags of a whole translation that were not
+    typed."""
+    text = with_tags(Text(whole), html_tags)
+    typed = Counter(code.markup for code in with_tags(Text(prefix), html_tags).codes)
+    left = list[Code]()
+    for code in text.codes:
+        left += [code] if not typed[code.markup] else []
+        typed[code.markup] -= 1 if typed[code.markup] else 0
+    return string_of(Text(tgt, _moved(Text(text.plain, tuple(left)), prefix, len(tgt))))
 
 
 def _cut(text: str, words: int) -> tuple[str, str]:

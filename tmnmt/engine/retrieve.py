@@ -108,15 +108,16 @@ class Retriever:
         became a memory has them so. Here they are codes."""
         written = {one: text for one in asked if (text := _as_text(one))}
         texts = [*written.values()]
-        by_index = []
-        for copied in (copies(index, texts) for index in self.indexes if texts):
-            by_index.append({one.text: list[Match]() for one in asked})
-            for one, text in written.items():
-                by_index[-1][one.text] += map(_tagged, copied[text])
-        every = self._valued(by_index, [*written]) if written else []
-        matches = dict(zip(written, every, strict=True))
+        every = [copies(index, texts) for index in self.indexes if texts]
+        theirs = {
+            # each by itself: texts that differ in the places of their tags have the same words
+            one: self._valued(
+                [{one.text: [*map(_tagged, copied[text])]} for copied in every], [one]
+            )[0]
+            for one, text in written.items()
+        }
         return [
-            [match for match in matches.get(one, []) if has_codes(match, one.codes or ())]
+            [match for match in theirs.get(one, []) if has_codes(match, one.codes or ())]
             for one in asked
         ]
 
