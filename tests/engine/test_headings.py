@@ -92,3 +92,9 @@ def test_what_is_suggested_is_what_is_translated(model: Model) -> None:
         assert translator.session().complete(text, begun).tgt == translation.tgt
         session = translator.session()
         assert session.complete(text, begun).tgt == session.complete(text, "").tgt
+
+
+def test_tags_hide_no_heading(model: Model) -> None:
+    plain = said(model, HEADINGS, headings=True)
+    tagged = said(model, [f"<b>{heading}</b>" for heading in HEADINGS], headings=True)
+    assert tagged == [f"<b>{heading}</b>" for heading in plain]

@@ -111,8 +111,8 @@ class Preparation:
         ]
 
     def _within(self, segment: Coded, texts: Sequence[str]) -> tuple[int, ...]:
-        """The subwords of a heading without codes as it would stand within a sentence."""
-        if len(texts) != 1 or segment.source.codes:
+        """The subwords of a heading without placeholders as it would stand within a sentence."""
+        if len(texts) != 1 or any(code.covers for code in segment.source.codes):
             return ()
         read = within_sentence(texts[0], self._size)
         return () if read is None else tuple(self.vocab.encode_source(read))
