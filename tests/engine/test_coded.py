@@ -3,6 +3,7 @@ back in it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
@@ -18,13 +19,14 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt import Translator
 from tmnmt.codes.place import place
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Code, Source, Text, joined
+from tmnmt.codes.record import Code, Source, Text, inline, joined
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Decoding, Remembering
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.links import Linker
 from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.errors import UsageError
+from tmnmt.files.texts import text_of
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index import MemoryIndex, build
 from tmnmt.records import words
@@ -170,6 +172,21 @@ def test_tags_of_a_string_stand_around_the_words_that_their_own_became(
     assert (tagged.src, tagged.tgt) == (source, "La Commission informe les <b>États membres</b>.")
     assert (tagged.src_codes, tagged.tgt_codes) == ((), ())
     assert [both.tgt.count(part) for part in ("{0}", "<b>", "</b>")] == [1, 1, 1]
+
+
+MARKUP = ["<b>", "</b>", "<br/>", '<g id="1">', "</g>", "<", ">", "&amp;", "{0}", "%s", "<file>"]
+WORDS = [" ", "  ", "\t", "the Commission", "MEMBER STATES", "Article 5", ".", "日本"]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(MARKUP + WORDS), min_size=1, max_size=12).map("".join))
+def test_no_tag_of_a_string_is_lost(translator: Translator, source: str) -> None:
+    (found,) = translator.translate([source])
+    theirs, ours = (
+        Counter(code.markup for code in inline(text_of(text, breaks=False).codes))
+        for text in (source, found.tgt)
+    )
+    assert found.src == source and not theirs - ours
 
 
 def test_of_strings_with_the_same_words_each_has_the_pair_with_its_own_tags(
