@@ -86,6 +86,15 @@ def test_what_came_in_an_earlier_file_is_a_repetition(index: MemoryIndex) -> Non
     assert dict(analysis.counts(asked_of_lines(["Something else"])).segments) == {"repetitions": 1}
 
 
+def test_tags_in_lines_are_codes_be_they_text_or_codes_in_the_memory(tmp_path: Path) -> None:
+    pairs = [("It <b>goes</b> on.", "Cela <b>continue</b>."), ("It is so.", "C'est ainsi.")]
+    build(tmp_path / "m", [Segment(*pair, "d") for pair in pairs], "en", "fr")
+    with MemoryIndex.open(tmp_path / "m") as index:
+        counts = counted(["It <b>goes</b> on.", "", "<i>It is so.</i>"], index)
+    assert dict(counts.segments) == {"100": 1, "95-99": 1}
+    assert counts.words.total() == 6
+
+
 def test_a_memory_that_is_trusted_less_moves_segments_to_lower_bands(index: MemoryIndex) -> None:
     lines = ["It goes on.", "Page 4 of 12."]
     assert dict(counted(lines, index).segments) == {"100": 2}

@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from tmnmt.codes.record import Text, inline
 from tmnmt.config.options import Penalties
 from tmnmt.engine.filling import placed
+from tmnmt.engine.retrieve import tags_as_text
+from tmnmt.files.texts import text_of
 from tmnmt.files.unit import Unit
 from tmnmt.index.base import Index, best_of
 from tmnmt.index.embedded.delta import Delta
@@ -88,8 +91,10 @@ class Analysis:
         best = [0] * len(asked)
         for index, trust in self._indexes:
             answers = search_by_worth(index, asked, 1, LEAST / FULL, self.penalties, trust)
+            as_text = tags_as_text(index, asked, self.penalties, trust)
             best = [
-                max(value, _value(matches)) for value, matches in zip(best, answers, strict=True)
+                max(value, _value(matches), *(_value([match]) for match in as_text[one]))
+                for one, value, matches in zip(asked, best, answers, strict=True)
             ]
         return best
 
@@ -116,15 +121,22 @@ def asked_of(units: Sequence[Unit]) -> list[Asked]:
 
 
 def asked_of_lines(lines: Iterable[str]) -> Iterator[Asked]:
-    """The lines of a plain text, which says of no line what codes it has."""
+    """The lines of a plain text. Only of one with tags it says what codes it has."""
     before, here = "", None
     for line in lines:
         if here is not None:
-            yield Asked(here, None, before, line)
+            yield _asked_of(here, before, line)
             before = here
         here = line
     if here is not None:
-        yield Asked(here, None, before)
+        yield _asked_of(here, before, "")
+
+
+def _asked_of(line: str, before: str, behind: str) -> Asked:
+    text = text_of(line, breaks=False) if "<" in line else Text(line)
+    if inline(text.codes):
+        return Asked(text.plain, text.codes, before, behind)
+    return Asked(line, None, before, behind)
 
 
 def _value(matches: Sequence[Match]) -> int:

@@ -63,7 +63,8 @@ class Coded:
             self.source, self.changed = clean_codes(given)
         else:
             plain, self.changed = clean(given)
-            self.given, self.source = Text(given), text_of(plain, breaks=False)
+            self.given = Text(given)
+            self.source = text_of(plain, breaks=False) if "<" in plain else Text(plain)
         self._is_string = isinstance(given, str)
         self._finds = not any(map(is_text, self.given.codes))  # else its reader has found them
         if self._finds:

@@ -84,7 +84,9 @@ class Retriever:
             for text, own, near in zip(texts, codes or [None] * len(texts), places, strict=True)
         ]
         every = self._valued([copies(index, texts) for index in self.indexes], asked)
-        as_text = self._with_tags_as_text(asked)
+        by_trust = zip(self.indexes, self.trust, strict=True)
+        tagged = [tags_as_text(index, asked, self.penalties, trust) for index, trust in by_trust]
+        as_text = [[match for by_text in tagged for match in by_text[one]] for one in asked]
         taken = [
             worth_most(theirs, least) or worth_most(matches, least)
             for theirs, matches in zip(as_text, every, strict=True)
@@ -101,24 +103,6 @@ class Retriever:
         return [
             match and _less_for_codes(match, one, off)
             for match, one in zip(taken, asked, strict=True)
-        ]
-
-    def _with_tags_as_text(self, asked: Sequence[Asked]) -> list[list[Match]]:
-        """For every text with tags the matches that have the same ones, as text: a catalogue that
-        became a memory has them so. Here they are codes."""
-        written = {one: text for one in asked if (text := _as_text(one))}
-        texts = [*written.values()]
-        every = [copies(index, texts) for index in self.indexes if texts]
-        theirs = {
-            # each by itself: texts that differ in the places of their tags have the same words
-            one: self._valued(
-                [{one.text: [*map(_tagged, copied[text])]} for copied in every], [one]
-            )[0]
-            for one, text in written.items()
-        }
-        return [
-            [match for match in theirs.get(one, []) if has_codes(match, one.codes or ())]
-            for one in asked
         ]
 
     def _valued(
@@ -187,6 +171,25 @@ def _less_for_codes(match: Match, asked: Asked, off: int) -> Match:
     reasons = tuple(one for one in reasons if one.points <= 0)  # no place of the same text
     worth = replace(match.worth, value=max(value, 0), reasons=(*reasons, Reason("codes", -off)))
     return replace(match, worth=worth)
+
+
+def tags_as_text(
+    index: Index, asked: Sequence[Asked], penalties: Penalties, trust: Trust
+) -> dict[Asked, list[Match]]:
+    """For every text its copies that have the same tags as text: a catalogue that became a memory
+    has them so. Here they are codes."""
+    written = {one: _as_text(one) for one in asked}
+    copied = copies(index, [text for text in written.values() if text])
+    return {
+        one: [
+            match
+            for match in valued(one, [*map(_tagged, copied[text])], index, penalties, trust)
+            if has_codes(match, one.codes or ())
+        ]
+        if text
+        else []
+        for one, text in written.items()
+    }
 
 
 def _as_text(asked: Asked) -> str:
