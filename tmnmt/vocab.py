@@ -203,7 +203,8 @@ class PairVocabulary(Vocabulary):
         return [""] * len(self._prefix) + list(self._source.encode(text, out_type=str))
 
     def decode(self, ids: Iterable[int]) -> str:
-        return str(self._spm.decode_pieces([self._pieces[i] for i in ids if i > UNK]))
+        text = str(self._spm.decode_pieces([self._pieces[i] for i in ids if i > UNK]))
+        return text.replace("▁", " ").strip()  # of pieces that only the source's model knows
 
     def piece(self, index: int) -> str:
         return self._pieces[index]

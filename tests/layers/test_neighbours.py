@@ -83,6 +83,19 @@ def test_few_neighbours_are_the_best_of_all(model: Path, memory: Path) -> None:
         torch.testing.assert_close(found.contexts, torch.from_numpy(files.contexts[:])[best])
 
 
+def test_what_a_batch_has_found_is_its_own_while_another_asks(model: Path, memory: Path) -> None:
+    """As where a heading is read twice."""
+    with MemoryIndex.open(memory) as index:
+        datastore = Datastore.open([index], load_model(model).hash)
+        asked = Asked(datastore, 3, [DOCUMENT[0]], [[]])
+        positions, _ = asked.find(torch.randn(1, 32), torch.randn(1, 32), torch.zeros(1).long())
+        Asked(datastore, 3, [DOCUMENT[1]], [[]])
+        pair, _ = datastore.place(int(positions[0, 0]))
+        assert asked.match(0, pair).segment.src
+        with pytest.raises(LookupError):
+            datastore.segment(pair)
+
+
 @pytest.mark.parametrize("mode", [*MODES, "knn"])
 def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
     model: Path, memory: Path, mode: Mode

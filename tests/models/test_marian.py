@@ -7,13 +7,14 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from tiny_training import sentences
 
 from tmnmt.cli import run
@@ -23,7 +24,7 @@ from tmnmt.errors import ModelError, UsageError
 from tmnmt.models.folder import load_model
 from tmnmt.models.marian import Imported, read_marian
 from tmnmt.segments import Translation
-from tmnmt.vocab import BOS, EOS, PAD, UNK, PairVocabulary, Vocabulary
+from tmnmt.vocab import BOS, EOS, FIRST, PAD, UNK, PairVocabulary, Vocabulary
 
 transformers = pytest.importorskip("transformers")
 
@@ -178,13 +179,27 @@ def test_another_target_language_is_asked_for_by_call_and_on_the_command_line(
     assert "--tag is of a --model" in capsys.readouterr().err
 
 
-def test_a_model_of_one_target_language_has_no_tags(folder: Path, tmp_path: Path) -> None:
+def test_pieces_of_the_source_leave_no_mark_in_a_translation(folder: Path) -> None:
+    vocab = read_marian(folder, "de").vocab
+    pairs = pairwise(range(FIRST, len(vocab)))
+    assert not any("▁" in vocab.decode(pair) for pair in pairs)
+
+
+def test_a_model_of_one_target_language_has_no_tags(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     named = ["--src-lang", "en", "--tgt-lang", "de"]
+    to = ["-o", str(tmp_path / "model")]
+    assert run(["import-model", str(folder), *to, *named, "--tag", "deu"]) == 1
+    assert "has one target language" in capsys.readouterr().err
     assert run(["import-model", str(folder), "-o", str(tmp_path / "model"), *named]) == 0
     with pytest.raises(UsageError, match="tag fra: this model has one target language"):
         Translator.load(tmp_path / "model").translate(["law"], tag="fra")
 
 
+WORDS = [
+    f"{chr(1040 + n % 32)}{chr(1040 + n * 7 % 32)} " for n in range(300)
+]  # none of the model's
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "another kind": (lambda f: _config(f, model_type="bart"), "model_type is 'bart'"),
     "activation": (
@@ -204,8 +219,57 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
         "weights have no model.enc.*2",
     ),
     "nothing": (lambda f: (f / "config.json").unlink(), "no Marian model"),
-    "no spm": (lambda f: (f / "source.spm").write_bytes(b"x"), "cannot be read"),
+    "no spm": (lambda f: (f / "source.spm").write_bytes(b"x"), "source.spm: no sentencepiece"),
+    "an empty spm": (lambda f: (f / "target.spm").write_bytes(b""), "target.spm: is empty"),
+    "another model's spm": (
+        lambda f: (f / "source.spm").write_bytes(Vocabulary.train(["".join(WORDS)], 300).model),
+        "source.spm: .* pieces are in the vocabulary, so it is another model's",
+    ),
+    "half a vocabulary": (
+        lambda f: _numbers(f, lambda held: dict([*held.items()][:-50])),
+        "the vocabulary has no piece <pad>",
+    ),
+    "a number twice": (
+        lambda f: _numbers(f, lambda held: held | {[*held][7]: 8}),
+        "two pieces have 8",
+    ),
+    "a number below 0": (
+        lambda f: _numbers(f, lambda held: held | {[*held][7]: -1}),
+        "a piece has -1",
+    ),
+    "a layer less": (
+        lambda f: _config(f, encoder_layers=1),
+        "layers.1.* and 15 more: weights that the settings do not name",
+    ),
+    "no heads": (
+        lambda f: _config(f, encoder_attention_heads=0, decoder_attention_heads=0),
+        "config.json: encoder_attention_heads is 0; wanted: a whole number",
+    ),
+    "another end": (lambda f: _config(f, eos_token_id=5), "eos_token_id is 5, but"),
+    "another beginning": (
+        lambda f: _config(f, decoder_start_token_id=0),
+        "decoder_start_token_id is 0, but the vocabulary has <pad> at",
+    ),
+    "another size": (lambda f: _config(f, d_model=64), "d_model is 64, which the weights"),
+    "whole numbers": (
+        lambda f: _change(f, lambda weight: weight.to(torch.int8)),
+        "is torch.int8, which cannot be represented",
+    ),
+    "no numbers": (
+        lambda f: _change(f, lambda weight: weight * torch.nan),
+        "hf: .*holds numbers that are not finite",
+    ),
 }
+
+
+def _numbers(folder: Path, change: Callable[[dict[str, int]], dict[str, int]]) -> None:
+    path = folder / "vocab.json"
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+
+
+def _change(folder: Path, change: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    path = folder / "model.safetensors"
+    save_file({name: change(weight) for name, weight in load_file(path).items()}, path)
 
 
 def _config(folder: Path, **changes: object) -> None:

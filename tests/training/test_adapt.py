@@ -246,6 +246,8 @@ def test_an_interrupted_run_is_gone_on_with(
     assert "go on with --resume" in capsys.readouterr().err and not (tmp_path / "out").exists()
     assert adapt(model, index, tmp_path / "out", *parts) == 2
     assert "--resume" in capsys.readouterr().err
+    assert adapt(model, index, tmp_path / "out", *parts, "--resume", "--seed", "5") == 2
+    assert "was begun with --seed 1, not 5" in capsys.readouterr().err
     assert adapt(model, index, tmp_path / "out", *parts, "--resume") == 0
     made, whole = (load_file(tmp_path / name / "memory.safetensors") for name in ("out", "whole"))
     assert made.keys() == whole.keys() and all(torch.equal(made[key], whole[key]) for key in whole)

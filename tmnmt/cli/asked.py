@@ -102,9 +102,10 @@ class Asked:
         }
         for option, is_given in is_set.items():
             if is_given:
+                own = ", or the model's own words: --remember own" if option == "--cache" else ""
                 raise UsageError(
                     f"{option} is of what is confirmed, and nothing is in this run: "
-                    "--interactive, --confirmed, --session"
+                    f"--interactive, --confirmed, --session{own}"
                 )
 
     def _check_without_model(self) -> None:

@@ -47,5 +47,5 @@ def import_model(
     if output.exists():
         raise UsageError(f"{output}: exists; name another folder")
     check_pair(src_lang, tgt_lang)
-    import_marian(source, output, src_lang, tgt_lang, tag or tgt_lang)
+    import_marian(source, output, src_lang, tgt_lang, tag)
     print(output)

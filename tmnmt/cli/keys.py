@@ -85,6 +85,7 @@ def keys(
 
     from tmnmt.engine.opened import load_on
     from tmnmt.index import MemoryIndex
+    from tmnmt.index.base import check_languages
     from tmnmt.keys.compute import read_shard
 
     part = read_shard(shard) if shard is not None else None
@@ -95,6 +96,8 @@ def keys(
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     loaded = load_on(model, device)
     with MemoryIndex.open(Path(index)) as opened:
+        own = opened.src_lang, opened.tgt_lang
+        check_languages(index, own, loaded.config["src_lang"], loaded.config["tgt_lang"])
         if src is not None and tgt is not None:
             _search(opened, loaded, src, tgt, k, device)
         else:

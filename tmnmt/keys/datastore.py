@@ -60,13 +60,15 @@ class Datastore:
             load_faiss().omp_set_num_threads(threads)
         return cls(searches)
 
-    def forget(self, left_out: Iterable[int] = ()) -> None:
+    def forget(self, left_out: Iterable[int] = ()) -> list[Known]:
         """From now on changes of the memories since the last time are seen: what was deleted is
-        found no more; nor are the pairs with the numbers `left_out`, until the next time."""
+        found no more; nor are the pairs with the numbers `left_out`, until the next time. Gives
+        what searches up to the next time find out of pairs."""
         self._known = [{} for _ in self.searches]
         for pair in left_out:
             which, number = self._memory_of(pair)
             self._known[which][number] = None
+        return self._known
 
     def search(self, queries: Array, k: int) -> tuple[Array, Array]:
         """The `k` keys (all, where there are fewer) nearest to each query (n, l + d), c and s side
@@ -127,11 +129,11 @@ class Datastore:
             if number is not None
         ]
 
-    def segment(self, pair: int) -> Segment:
-        """A segment that has the pair of this number. Raises LookupError where no search has found
-        it."""
+    def segment(self, pair: int, known: Sequence[Known] = ()) -> Segment:
+        """A segment that has the pair of this number, by what searches found out of pairs: `known`,
+        or since the last time. Raises LookupError where none has found it."""
         which, number = self._memory_of(pair)
-        segment = self._known[which].get(number)
+        segment = (known or self._known)[which].get(number)
         if segment is None:
             raise LookupError(f"pair {pair} was not found by a search")
         return segment

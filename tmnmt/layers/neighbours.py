@@ -52,7 +52,7 @@ class Asked:
         sources: Sequence[str],
         pairs: Sequence[Sequence[tuple[str, str]]],
     ) -> None:
-        datastore.forget()
+        self._known = datastore.forget()
         self.datastore, self.k = datastore, k
         self._sources = [match_tokens(source) for source in sources]
         own = [
@@ -101,8 +101,9 @@ class Asked:
         return torch.from_numpy(self.datastore.words(positions.cpu().numpy()))
 
     def match(self, sentence: int, pair: int) -> Match:
-        """A pair that was found, as a match of a sentence of the batch."""
-        segment = self.datastore.segment(pair)
+        """A pair that was found, as a match of a sentence of the batch, whatever another batch has
+        asked since."""
+        segment = self.datastore.segment(pair, self._known)
         tokens = self._sources[sentence], match_tokens(segment.src)
         return Match(segment, fuzzy_score(*tokens), edit_distance(*tokens))
 

@@ -12,22 +12,51 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sentencepiece
 import torch
+from safetensors.torch import load
 from torch import Tensor
 
 from tmnmt.durable import rename, sync_tree
 from tmnmt.errors import ModelError
 from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
 from tmnmt.models.transformer import ACTIVATIONS, Transformer
-from tmnmt.models.weights import unpacked
 from tmnmt.vocab import BOS, FIRST, PAD, SOURCE_FILE, TARGET_FILE, PairVocabulary
 
+SIZES = (
+    "encoder_attention_heads",
+    "decoder_attention_heads",
+    "encoder_ffn_dim",
+    "encoder_layers",
+    "decoder_layers",
+)
+# the same as an archive calls them
+ARCHIVE_SIZES = (
+    "transformer-heads",
+    "transformer-heads",
+    "transformer-dim-ffn",
+    "enc-depth",
+    "dec-depth",
+)
+# weights of a folder of Hugging Face that are computed, or stand there twice
+UNREAD = (
+    "model.shared.weight",
+    "model.encoder.embed_tokens.weight",
+    "model.decoder.embed_tokens.weight",
+    "model.encoder.embed_positions.weight",
+    "model.decoder.embed_positions.weight",
+    "lm_head.weight",
+    "final_logits_bias",
+)
+_OF_LAYER = re.compile("(?:encoder|decoder)_l[0-9]+_")  # of an archive
 MOST_BYTES = 1 << 33  # of weights
 MOST_TABLE_BYTES = 1 << 26  # of JSON, YAML and sentencepiece files
 NEVER = -1e9  # the bias of words that are never produced
@@ -62,6 +91,10 @@ def import_marian(folder: Path, output: Path, src_lang: str, tgt_lang: str, tag:
     """The model in `folder` as the model folder `output`, whole or not there. Raises ModelError as
     `read_marian` does."""
     imported = read_marian(folder, tag or tgt_lang)
+    if tag and not imported.prefix:
+        raise ModelError(
+            f"{folder}: has one target language; a tag (>>{tag}<<) is none of its pieces"
+        )
     config: dict[str, Any] = {"src_lang": src_lang, "tgt_lang": tgt_lang, "model": imported.sizes}
     if imported.prefix:
         config["prefix"] = imported.prefix
@@ -69,7 +102,11 @@ def import_marian(folder: Path, output: Path, src_lang: str, tgt_lang: str, tag:
     shutil.rmtree(made, ignore_errors=True)
     try:
         save_model(made, imported.backbone, imported.vocab, config)
-        load_model(made)  # it opens: limits of sizes are checked there
+        try:
+            load_model(made)  # it opens: limits of sizes are checked there
+        except ModelError as error:
+            reason = str(error).replace(f"{made}/", "").removeprefix(f"{made}: ")
+            raise ModelError(f"{folder}: {reason}") from error
         sync_tree(made)
         rename(made, output)
     finally:
@@ -81,6 +118,8 @@ def read_marian(folder: Path, tgt_lang: str) -> Imported:
     sources ask for, as >>deu<<; others ignore it.
 
     Raises ModelError for what is missing, damaged, or cannot be represented."""
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such folder")
     try:
         if (folder / "config.json").exists():
             return _from_hugging_face(folder, tgt_lang)
@@ -103,6 +142,8 @@ def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
     _expect(path, config, "normalize_before", (False,), False)
     _expect(path, config, "normalize_embedding", (False,), False)
     _expect(path, config, "add_final_layer_norm", (False,), False)
+    for key in SIZES:
+        _expect_size(path, config, key)
     if config["encoder_attention_heads"] != config["decoder_attention_heads"]:
         raise ModelError(f"{path}: encoder and decoder have different numbers of heads")
     if config["encoder_ffn_dim"] != config["decoder_ffn_dim"]:
@@ -115,11 +156,14 @@ def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
         if shared
         else _numbered(target_file if target_file.exists() else folder / "vocab.json")
     )
+    _expect_numbers(path, config, target)
     weights = _weights(folder)
+    read = set(UNREAD)
 
     def tensor_of(*names: str) -> Tensor:
         for name in names:
             if name in weights:
+                read.add(name)
                 return weights[name].float()
         raise ModelError(f"{folder}: the weights have no {names[0]}")
 
@@ -130,10 +174,13 @@ def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
         tables["source"] = of_source
     if not tied:
         tables["output"] = tensor_of("lm_head.weight")
+    if tables["embedding"].shape[1] != config.get("d_model", tables["embedding"].shape[1]):
+        raise ModelError(f"{path}: d_model is {config['d_model']!r}, which the weights have not")
     bias = weights.get("final_logits_bias")
     tensors = _layers(
         config["encoder_layers"], config["decoder_layers"], _hugging_face_names(tensor_of)
     )
+    _expect_none_left(folder, [name for name in weights if name not in read])
     return _made(
         folder,
         config | {"tied": tied, "shared": shared},
@@ -186,7 +233,10 @@ def _made(
     pieces = _pieces(target, order)
     of_source = _pieces(source, source_order) if "source" in tables else None
     prefix = _prefix(folder, source, tgt_lang)
-    source_spm, target_spm = (_spm(folder, name) for name in (SOURCE_FILE, TARGET_FILE))
+    source_spm, target_spm = (
+        _spm(folder, name, numbers)
+        for name, numbers in ((SOURCE_FILE, source), (TARGET_FILE, target))
+    )
     vocab = PairVocabulary(source_spm, target_spm, pieces, of_source, prefix)
     backbone = Transformer(len(order), **{k: v for k, v in sizes.items() if k != "kind"})
     try:
@@ -198,7 +248,11 @@ def _made(
 
 def _order(folder: Path, numbers: dict[str, int], rows: int, bias: Tensor | None) -> Tensor:
     """Marian's number of each of our words. Raises ModelError where pieces and table do not fit."""
-    if sorted(numbers.values()) != list(range(len(numbers))) or not len(numbers) <= rows:
+    for number, times in Counter(numbers.values()).items():
+        if times > 1 or not 0 <= number < len(numbers):
+            what = "two pieces have" if times > 1 else "a piece has"
+            raise ModelError(f"{folder}: the vocabulary's {len(numbers):,} pieces: {what} {number}")
+    if len(numbers) > rows:
         raise ModelError(
             f"{folder}: the vocabulary has {len(numbers):,} pieces, the embeddings {rows:,} rows"
         )
@@ -291,7 +345,10 @@ def _from_archive(folder: Path, tgt_lang: str) -> Imported:
             _expect(npz, config, key, allowed)
     source, target = (_numbered_yaml(vocabularies[at]) for at in (0, -1))
 
+    read = set[str]()
+
     def tensor(name: str) -> Tensor:
+        read.add(name)
         if name not in weights:
             raise ModelError(f"{npz}: the weights have no {name}")
         return torch.from_numpy(np.array(weights[name], np.float32))
@@ -303,12 +360,16 @@ def _from_archive(folder: Path, tgt_lang: str) -> Imported:
     sizes = {
         "encoder_ffn_dim": config["transformer-dim-ffn"],
         "encoder_attention_heads": config["transformer-heads"],
+        "decoder_attention_heads": config["transformer-heads"],
         "encoder_layers": config["enc-depth"],
         "decoder_layers": config["dec-depth"],
         "activation_function": config.get("transformer-ffn-activation", "swish"),
         "scale_embedding": True,
     }
+    for key, name in zip(SIZES, ARCHIVE_SIZES, strict=True):
+        _expect_size(npz, {name: sizes[key]}, name)
     layers = _layers(sizes["encoder_layers"], sizes["decoder_layers"], _archive_names(tensor))
+    _expect_none_left(npz, [name for name in weights if _OF_LAYER.match(name) and name not in read])
     return _made(
         folder,
         sizes,
@@ -373,15 +434,34 @@ def _archive_names(
 
 def _weights(folder: Path) -> dict[str, Tensor]:
     path = folder / "model.safetensors"
-    if path.exists():
-        return unpacked(read_regular(path, MOST_BYTES, "no Marian model is"))[0]
-    path = folder / "pytorch_model.bin"
+    if not path.exists():
+        path = folder / "pytorch_model.bin"
     if not path.exists():
         raise ModelError(f"{folder}: has neither model.safetensors nor pytorch_model.bin")
+    if path.suffix == ".bin":
+        tensors = _weights_alone(path)
+    else:
+        try:
+            tensors = load(read_regular(path, MOST_BYTES, "no Marian model is"))
+        except UNREADABLE as error:
+            raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise ModelError(f"{path}: {name} is {tensor.dtype}, which cannot be represented")
+    return tensors
+
+
+def _weights_alone(path: Path) -> dict[str, Tensor]:
+    """What a file of PyTorch holds; nothing in it is run."""
     try:
-        tensors = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tensors = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever a damaged or a hostile file makes it raise
-        raise ModelError(f"{path}: no file of weights alone: {reason_of(error)}") from error
+        raise ModelError(
+            f"{path}: no file of weights alone. It is damaged, or holds objects of Python, which "
+            "are never made; save it as model.safetensors"
+        ) from error
     if not isinstance(tensors, dict) or not all(isinstance(v, Tensor) for v in tensors.values()):
         raise ModelError(f"{path}: holds no table of weights")
     return tensors
@@ -408,6 +488,35 @@ def _expect(
             f"{path}: {key} is {value!r}, which cannot be represented; "
             f"wanted: {' or '.join(map(repr, allowed))}"
         )
+
+
+def _expect_size(path: Path, config: Mapping[str, Any], key: str) -> None:
+    value = config.get(key)
+    if type(value) is not int or value < 1:
+        raise ModelError(f"{path}: {key} is {value!r}; wanted: a whole number from 1 on")
+
+
+def _expect_numbers(path: Path, config: Mapping[str, Any], target: Mapping[str, int]) -> None:
+    """That config and vocabulary agree on the pieces with a meaning."""
+    for key, piece in (
+        ("eos_token_id", END),
+        ("pad_token_id", PADDING),
+        ("decoder_start_token_id", PADDING),
+    ):
+        if piece not in target:
+            raise ModelError(f"{path.parent}: the vocabulary has no piece {piece}")
+        if config.get(key, target[piece]) != target[piece]:
+            raise ModelError(
+                f"{path}: {key} is {config[key]!r}, but the vocabulary has {piece} at "
+                f"{target[piece]}"
+            )
+
+
+def _expect_none_left(where: Path, names: Sequence[str]) -> None:
+    """That all weights were read: what is left out would be missed."""
+    if names:
+        more = f" and {len(names) - 1:,} more" if names[1:] else ""
+        raise ModelError(f"{where}: {names[0]}{more}: weights that the settings do not name")
 
 
 def _table(path: Path) -> str:
@@ -469,5 +578,23 @@ def _checked_numbers(path: Path, numbers: Mapping[Any, Any]) -> dict[str, int]:
     return dict(numbers)
 
 
-def _spm(folder: Path, name: str) -> bytes:
-    return read_regular(folder / name, MOST_TABLE_BYTES, "no sentencepiece model is")
+def _spm(folder: Path, name: str, numbers: Mapping[str, int]) -> bytes:
+    """A sentencepiece model. Raises ModelError where it is none, or most of its pieces have no
+    number."""
+    content = read_regular(folder / name, MOST_TABLE_BYTES, "no sentencepiece model is")
+    try:
+        spm = sentencepiece.SentencePieceProcessor(model_proto=content) if content else None
+    except RuntimeError as error:
+        raise ModelError(f"{folder / name}: no sentencepiece model, or half of one") from error
+    if spm is None:
+        raise ModelError(f"{folder / name}: is empty")
+    own = [
+        number for number in range(len(spm)) if not (spm.is_byte(number) or spm.is_control(number))
+    ]
+    there = sum(spm.id_to_piece(number) in numbers for number in own)
+    if 2 * there < len(own):
+        raise ModelError(
+            f"{folder / name}: {there:,} of its {len(own):,} pieces are in the vocabulary, so it "
+            "is another model's"
+        )
+    return content

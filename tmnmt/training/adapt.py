@@ -8,14 +8,17 @@ it gains nothing."""
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from tmnmt.counted import counted
-from tmnmt.durable import rename, sync_tree
+from tmnmt.durable import rename, sync_tree, write
 from tmnmt.engine.opened import load_layers
 from tmnmt.errors import DataError, UsageError
 from tmnmt.formats.splits import point_of
@@ -50,6 +53,18 @@ FILES = (
     *VOCABULARY_FILES,
 )  # that stay as they are, but for a checksum
 MEMORY_FILE = "memory.safetensors"
+SETTINGS_FILE = "adapt.json"  # of an interrupted run
+# settings on which depends what is learned, and where they come from
+OPTIONS = {
+    "max_pairs": "--sentences",
+    "tm_epochs": "--epochs",
+    "k": "--top-k",
+    "select": "--select",
+    "similarity": "--similarity",
+    "alpha": "--alpha",
+    "seed": "--seed",
+    "dev_share": "--dev-share",
+}
 
 
 def work_beside(output: Path, resume: bool, what: str = "folder") -> Path:
@@ -86,11 +101,17 @@ def adapt(
         raise DataError(
             "the memory is too small: nothing is left to learn from, or nothing to hold out"
         )
+    _check_settings(work, asdict(config) | {"dev_share": dev_share})
     languages = model.config["src_lang"], model.config["tgt_lang"]
     begun = load_layers(model, str(next(model.backbone.parameters()).device)) or MemoryLayers()
-    layers, reached = train_layers(
-        model.backbone, model.vocab, train, dev, work, config, resume, languages, begun
-    )
+    try:
+        layers, reached = train_layers(
+            model.backbone, model.vocab, train, dev, work, config, resume, languages, begun
+        )
+    except (UsageError, DataError):
+        if [path.name for path in work.iterdir()] == [SETTINGS_FILE]:  # nothing was begun
+            shutil.rmtree(work)
+        raise
     refuse_worse(reached, work)
     left = unimproved(reached)
     if layers.tm is None or left & {"copy", "fusion"}:
@@ -99,6 +120,23 @@ def adapt(
         layers.cache = begun.cache
     _put_out(model, layers, work, output)
     return list(_summary(reached, left))
+
+
+def _check_settings(work: Path, settings: Mapping[str, Any]) -> None:
+    """Notes the settings of a run in its folder. Raises UsageError where an interrupted run had
+    others; which parts are trained may change."""
+    path = work / SETTINGS_FILE
+    if not path.exists():
+        work.mkdir(parents=True, exist_ok=True)
+        write(path, json.dumps(settings).encode())
+        return
+    had = json.loads(path.read_text(encoding="utf-8"))
+    for name, option in OPTIONS.items():
+        if had[name] != settings[name]:
+            raise UsageError(
+                f"{work}: was begun with {option} {had[name]}, not {settings[name]}; give the same "
+                "with --resume, or delete it"
+            )
 
 
 def _put_out(model: Model, layers: MemoryLayers, work: Path, output: Path) -> None:

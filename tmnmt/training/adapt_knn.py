@@ -120,8 +120,8 @@ def adapt_knn(
     if reached >= without:
         raise DataError(
             f"nothing is saved, since dev is no better: {reached:.4f}, plain {without:.4f} nats "
-            "a subword; --resume "
-            f"with other --epochs or another --knn-temperature searches no more"
+            "a subword; what was searched is kept, so --resume with other --epochs or another "
+            "--knn-temperature begins to learn at once"
         )
     knn.save(work / output.name, model.hash)
     rename(work / output.name, output)
