@@ -41,10 +41,11 @@ LONG = "The Commission shall inform the Member States of the measures that it ha
         ("no, no, no", "non, non, non", []),
         ("on and on and on and on", "encore et encore et encore et encore", []),
         ("0 0 0", "0 0 0 0 0 0", []),
+        (" ", "", []),
         ("a \u2039b\u203a", "un \ufffd\ufffd> ici", [("unreadable", "\ufffd\ufffd>")]),
         ("a \ufffd", "un \ufffd", []),
         ("", "anything at all", []),
-        ("anything at all", " ", []),
+        ("anything at all", " ", [("empty", "anything at all")]),
     ],
 )
 def test_what_is_found(src: str, tgt: str, found: list[tuple[str, str]]) -> None:

@@ -30,9 +30,11 @@ class Check(NamedTuple):
 
 def checks(src: Text, tgt: Text) -> list[Check]:
     """What is found in `tgt`, a translation of `src`; of every check one at most. Both may have
-    codes, placeholders are found without these. Blank texts are not looked at."""
-    if not src.plain.strip() or not tgt.plain.strip():
+    codes, placeholders are found without these. A blank source is not looked at."""
+    if not src.plain.strip():
         return []
+    if not tgt.plain.strip():
+        return [Check("empty", src.plain)]
     results = ((name, check(src, tgt)) for name, check in _CHECKS.items())
     return [Check(name, what) for name, what in results if what]
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NAMED = 5  # lines that a warning names
 # what translations do in which a check finds something
 CHECKS = {
+    "empty": "are empty",
     "codes": "have other codes than the source",
     "placeholders": "have other placeholders than the source",
     "length": "are much longer or shorter than the source",
