@@ -18,7 +18,7 @@ from tmnmt.codes.capitals import capitalised, in_capitals, pieces_in_capitals, r
 from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.masked import mask
 from tmnmt.codes.place import linked_codes, place
-from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.placeholders import ALL, Finder, with_placeholders
 from tmnmt.codes.record import Code, Part, Source, Text, inline, is_text, joined, pairs
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.verbatim import has_codes
@@ -55,8 +55,10 @@ class Coded:
     as codes, in a string tags, too, and, if it may have codes, the white space at its ends;
     `changed`: whether it had control characters."""
 
-    def __init__(self, given: Source, size: Callable[[str], int]) -> None:
-        """`size`: of a word, in subwords."""
+    def __init__(
+        self, given: Source, size: Callable[[str], int], finders: Sequence[Finder] = ALL
+    ) -> None:
+        """`size`: of a word, in subwords; `finders`: of placeholders."""
         self._size = size
         if isinstance(given, Text):
             self.given = given
@@ -68,7 +70,7 @@ class Coded:
         self._is_string = isinstance(given, str)
         self._finds = not any(map(is_text, self.given.codes))  # else its reader has found them
         if self._finds:
-            self.source = with_placeholders(self.source)
+            self.source = with_placeholders(self.source, finders)
         self.in_capitals = in_capitals(self.source)  # and read as a sentence
         self._masked = mask(self.source)
         self._parts: dict[int, _Part] = {}

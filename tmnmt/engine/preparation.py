@@ -8,9 +8,11 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 
 from tmnmt.codes.capitals import within_sentence
+from tmnmt.codes.placeholders import ALL, Finder
 from tmnmt.codes.record import Source, Text, beside, plain_of
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.confirmed import source_of
+from tmnmt.engine.foreign import Foreign
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.pieces import pieces
 from tmnmt.engine.schedule import InOrder, Piece
@@ -39,6 +41,7 @@ class Preparation:
     ) -> None:
         self.vocab, self.longest, self.lookup = vocab, longest, lookup
         self.lock, self.tally, self.previous = lock, tally, previous
+        self._finders: list[Finder] = [*ALL, Foreign(vocab)]
 
     def documents(
         self,
@@ -77,7 +80,7 @@ class Preparation:
         was trained on, unless a memory holds it as it is. `tag`: as in `Translator.stream`;
         `before`: as a piece has it."""
         given = source_of(text)
-        whole = Coded(given, self._size)
+        whole = Coded(given, self._size, self._finders)
         with self.lock:
             if whole.in_capitals and self.lookup.knows_capitals(whole):
                 whole.in_capitals = False

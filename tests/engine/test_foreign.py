@@ -1,0 +1,68 @@
+"""Words in a script that the vocabulary lacks come through as they are."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_model import write_tiny_model
+
+from tmnmt import Translator
+from tmnmt.config.options import Remembering
+from tmnmt.engine.foreign import Foreign
+
+CASES = {
+    "The word закон is Russian.": ["закон"],
+    "Русский закон о праве, глава вторая.": ["Русский закон о праве, глава вторая"],
+    "Mr. 田中 may apply 😀 today.": ["田中", "😀"],
+    "The \U0001f468\u200d\U0001f469\u200d\U0001f467 family": [
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    ],
+    "हिन्दी is a language": ["हिन्दी"],
+    "Émile Zola – Łódź ÀÊ": [],
+    unicodedata.normalize("NFD", "Émile à l'été"): [],
+    "Plain words, 50 % of 3.": [],
+}
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    torch.set_num_threads(1)
+    folder = write_tiny_model(tmp_path_factory.mktemp("foreign"))
+    return Translator.load(folder, remembering=Remembering(cache=0))
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_what_is_foreign(translator: Translator, text: str) -> None:
+    found = [text[one.start : one.end] for one in Foreign(translator.vocab)(text)]
+    assert found == CASES[text]
+
+
+def test_it_comes_through_once(translator: Translator) -> None:
+    texts = [*CASES]
+    for text, made in zip(texts, translator.translate(texts), strict=True):
+        assert made.src == text
+        for word in CASES[text]:
+            assert made.tgt.count(word) == 1, made.tgt
+
+
+def test_a_script_that_the_vocabulary_has_is_left_to_the_model(tmp_path: Path) -> None:
+    class Cyrillic:
+        """A vocabulary with all small letters, but the last, of one script."""
+
+        letters = "абвгдежзийклмнопрстуфхцчшщъыьэ"
+
+        def __len__(self) -> int:
+            return len(self.letters)
+
+        def piece(self, index: int) -> str:
+            return f"▁{self.letters[index]}"
+
+        def source_pieces(self, text: str) -> list[str]:
+            return [text if text in self.letters else "<0xD1>"]
+
+    foreign = Foreign(Cyrillic())  # type: ignore[arg-type]
+    assert [*foreign("закон ю")] == []
+    assert [(one.start, one.end) for one in foreign("закон 日本")] == [(6, 8)]
