@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 
 from tmnmt.codes.placeholders import Placeholder
 from tmnmt.vocab import Vocabulary
@@ -27,18 +28,19 @@ class Foreign:
     def __init__(self, vocab: Vocabulary) -> None:
         self._vocab = vocab
         self._kinds = dict[str, str]()  # of characters
-        scripts = Counter(
-            _script(piece)
-            for piece in (vocab.piece(number).strip("▁") for number in range(len(vocab)))
-            if len(piece) == 1 and piece.isalpha()
-        )
-        self._scripts = {script for script, count in scripts.items() if count >= LETTERS}
 
     def __call__(self, text: str) -> Iterator[Placeholder]:
         if not text.isascii():
             kinds = "".join(map(self._kind, text))
             for match in _RUN.finditer(kinds):
                 yield Placeholder(*match.span(), True)
+
+    @cached_property
+    def _scripts(self) -> set[str]:
+        """Those that the vocabulary knows; asked for with the first text that is not in ASCII."""
+        pieces = (self._vocab.piece(number).strip("▁") for number in range(len(self._vocab)))
+        letters = Counter(_script(piece) for piece in pieces if len(piece) == 1 and piece.isalpha())
+        return {script for script, count in letters.items() if count >= LETTERS}
 
     def _kind(self, sign: str) -> str:
         """x: foreign; j: joins two; a blank: may stand between two; else a dot."""
