@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from pathlib import Path
 
 import pytest
 import torch
 from tiny_model import write_tiny_model
 
 from tmnmt import Translator
+from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.record import Text
 from tmnmt.config.options import Remembering
 from tmnmt.engine.foreign import Foreign
 
@@ -48,7 +49,16 @@ def test_it_comes_through_once(translator: Translator) -> None:
             assert made.tgt.count(word) == 1, made.tgt
 
 
-def test_a_script_that_the_vocabulary_has_is_left_to_the_model(tmp_path: Path) -> None:
+def test_it_is_no_code_of_a_text_whose_placeholders_its_reader_has_found(
+    translator: Translator,
+) -> None:
+    source = with_placeholders(Text("The word закон of %s."))
+    (made,) = translator.translate([source])
+    assert made.tgt.count("закон") == made.tgt.count("%s") == 1
+    assert [code.markup for code in made.tgt_codes] == ["%s"]
+
+
+def test_a_script_that_the_vocabulary_has_is_left_to_the_model() -> None:
     class Cyrillic:
         """A vocabulary with all small letters, but the last, of one script."""
 

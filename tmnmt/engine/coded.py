@@ -56,9 +56,9 @@ class Coded:
     `changed`: whether it had control characters."""
 
     def __init__(
-        self, given: Source, size: Callable[[str], int], finders: Sequence[Finder] = ALL
+        self, given: Source, size: Callable[[str], int], more: Sequence[Finder] = ()
     ) -> None:
-        """`size`: of a word, in subwords; `finders`: of placeholders."""
+        """`size`: of a word, in subwords; `more`: what else comes through as placeholders do."""
         self._size = size
         if isinstance(given, Text):
             self.given = given
@@ -68,9 +68,9 @@ class Coded:
             self.given = Text(given)
             self.source = text_of(plain, breaks=False) if "<" in plain else Text(plain)
         self._is_string = isinstance(given, str)
-        self._finds = not any(map(is_text, self.given.codes))  # else its reader has found them
-        if self._finds:
-            self.source = with_placeholders(self.source, finders)
+        # those that the text's reader has found, by their markup; there are no others then
+        self._placeholders = {code.markup for code in self.given.codes if is_text(code)}
+        self.source = with_placeholders(self.source, [*(() if self._placeholders else ALL), *more])
         self.in_capitals = in_capitals(self.source)  # and read as a sentence
         self._masked = mask(self.source)
         self._parts: dict[int, _Part] = {}
@@ -200,7 +200,7 @@ class Coded:
     def finished(self, translation: Translation) -> Translation:
         """The translation of the whole segment, with its codes."""
         text = self._lent or kept_apart(self.source, self._placed())
-        codes = tuple(c for c in text.codes if not is_text(c)) if self._finds else text.codes
+        codes = tuple(c for c in text.codes if not is_text(c) or c.markup in self._placeholders)
         tgt, codes = (string_of(text), ()) if self._is_string else (text.plain, codes)
         tokens = translation.tokens
         if self.in_capitals:

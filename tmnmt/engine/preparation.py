@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 
 from tmnmt.codes.capitals import within_sentence
-from tmnmt.codes.placeholders import ALL, Finder
 from tmnmt.codes.record import Source, Text, beside, plain_of
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.confirmed import source_of
@@ -41,7 +40,7 @@ class Preparation:
     ) -> None:
         self.vocab, self.longest, self.lookup = vocab, longest, lookup
         self.lock, self.tally, self.previous = lock, tally, previous
-        self._finders: list[Finder] = [*ALL, Foreign(vocab)]
+        self._foreign = Foreign(vocab)
 
     def documents(
         self,
@@ -80,7 +79,7 @@ class Preparation:
         was trained on, unless a memory holds it as it is. `tag`: as in `Translator.stream`;
         `before`: as a piece has it."""
         given = source_of(text)
-        whole = Coded(given, self._size, self._finders)
+        whole = Coded(given, self._size, [self._foreign])
         with self.lock:
             if whole.in_capitals and self.lookup.knows_capitals(whole):
                 whole.in_capitals = False
