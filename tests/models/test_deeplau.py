@@ -117,6 +117,20 @@ def test_gradients_equal_numerical_ones_in_double() -> None:
     assert torch.autograd.gradcheck(loss, values, atol=1e-6, rtol=1e-4, fast_mode=True)
 
 
+def test_gradients_with_products_in_bf16_are_those_of_fp32_rounded() -> None:
+    exact, rounded = tiny(), tiny()
+    rounded.dtype = torch.bfloat16
+    losses = [model.loss(*batch()) for model in (exact, rounded)]
+    torch.testing.assert_close(losses[1], losses[0], rtol=0.02, atol=0)
+    for loss in losses:
+        loss.backward()
+    for (name, ours), theirs in zip(rounded.named_parameters(), exact.parameters(), strict=True):
+        assert ours.grad is not None and theirs.grad is not None, name
+        assert ours.grad.dtype == torch.float32
+        off = (ours.grad - theirs.grad).norm() / theirs.grad.norm()
+        assert off < 0.1, (name, off)
+
+
 def test_it_learns_and_its_folder_loads(tmp_path: Path) -> None:
     vocab = Vocabulary.train(sentences(60), 290)
     model = make(len(vocab), SIZES | {"hidden": 16, "embedding": 16})

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tmnmt.models.associative import AssociativeDecoder, AssociativeLayer
 from tmnmt.models.base import Inject, Injectable, Trainable, shift
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import OutputLoss
@@ -106,19 +107,35 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
         for number, layer in enumerate(self.encoder):
             x = self._along(layer, x, mask, backwards=number % 2 == 1)
         mean = x.sum(1) / src_len.clamp(min=1)[:, None]
-        start = torch.tanh(self.start_state(mean)).view(len(x), -1, self.hidden_size)
-        return Annotations(x, self.attention_keys(x), mask, start)
+        start = self._product(mean, self.start_state.weight) + self.start_state.bias
+        keys = self._product(x, self.attention_keys.weight) + self.attention_keys.bias
+        start = torch.tanh(start).view(len(x), -1, self.hidden_size)
+        return Annotations(x, keys, mask, start)
+
+    def _product(self, x: Tensor, w: Tensor) -> Tensor:
+        """x w^T in the precision of training's products: (..., in), (out, in) -> (..., out)."""
+        return F.linear(x.to(self.dtype or x.dtype), w.to(self.dtype or w.dtype))
 
     def _along(
         self, layer: LinearAssociativeUnit, x: Tensor, mask: Tensor, backwards: bool
     ) -> Tensor:
         """The layer's states (B, S, d) along x (B, S, .), 0 behind a source."""
-        state, states = x.new_zeros(len(x), self.hidden_size), []
-        steps = list(zip(layer.read(x).unbind(1), mask.to(x.dtype).unbind(1), strict=True))
-        for read, real in reversed(steps) if backwards else steps:
-            state = torch.lerp(state, layer.step(read, state), real[:, None])
-            states.append(state)
-        return torch.stack(states[::-1] if backwards else states, 1) * mask[..., None]
+        read = self._product(x.transpose(0, 1), layer.read.product.weight)  # (S, B, 5d)
+        real = mask.t()[..., None].to(x.dtype)  # (S, B, 1)
+        if backwards:
+            read, real = read.flip(0), real.flip(0)
+        states: Tensor = AssociativeLayer.apply(
+            read,
+            real,
+            layer.read.scale,
+            layer.read.bias,
+            layer.kept.scale,
+            layer.kept.bias,
+            layer.kept.product.weight.t(),
+            self.dtype,
+        )
+        states = states.flip(0) if backwards else states
+        return states.transpose(0, 1) * mask[..., None]
 
     def annotations(self, encoded: Annotations) -> Tensor:
         return encoded.values
@@ -169,8 +186,31 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
     def forced(
         self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor]:
-        hiddens, contexts, _ = zip(*self._steps(encoded, tgt, inject), strict=True)
-        return torch.stack(contexts, 1), torch.stack(hiddens, 1)
+        if inject is not None:  # whose gradients are autograd's
+            hiddens, contexts, _ = zip(*self._steps(encoded, tgt, inject), strict=True)
+            return torch.stack(contexts, 1), torch.stack(hiddens, 1)
+        words = self._drop(self.embedding(shift(tgt, BOS))).transpose(0, 1)  # (T, B, e)
+        d, e = self.hidden_size, self.word_size
+        reads = [layer.read.product.weight for layer in self.decoder]
+        of_word, reads[0] = reads[0][:, :e], reads[0][:, e:]
+        asking = self.attention_query.weight
+        weights: list[Tensor] = []
+        for w, layer in zip(reads, self.decoder, strict=True):
+            weights += [layer.read.scale, layer.read.bias, w.t()]
+            weights += [layer.kept.scale, layer.kept.bias, layer.kept.product.weight.t()]
+        contexts, hiddens = AssociativeDecoder.apply(
+            self._product(words, of_word),
+            self._product(words, asking[:, d:]).to(words.dtype),
+            encoded.start,
+            encoded.values,
+            encoded.keys,
+            encoded.values.new_zeros(encoded.mask.shape).masked_fill(~encoded.mask, -torch.inf),
+            self.attention_vector,
+            asking[:, :d].t(),
+            self.dtype,
+            *weights,
+        )
+        return contexts.transpose(0, 1), hiddens.transpose(0, 1)
 
     def alphas(self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None) -> Tensor:
         return torch.stack([alpha for *_, alpha in self._steps(encoded, tgt, inject)], 1)
@@ -181,7 +221,8 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
 
     def _before_output(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
         read = torch.cat([self._drop(self.embedding(prev)), hidden, context], -1)
-        return self._drop(torch.tanh(self.before_output(read)))
+        made = self._product(read, self.before_output.weight) + self.before_output.bias
+        return self._drop(torch.tanh(made))
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
         before = self._before_output(prev, hidden, context)

@@ -49,7 +49,7 @@ class Linear(torch.autograd.Function):
         return *(d.to(kind) for d, kind in zip(gradients, ctx.kinds, strict=True)), None
 
 
-def _product(dtype: torch.dtype | None, a: Tensor, b: Tensor) -> Tensor:
+def product_in(dtype: torch.dtype | None, a: Tensor, b: Tensor) -> Tensor:
     """a @ b in `dtype`, returned in the precision of `a`; None: as it is. b may be cast already."""
     if dtype is None or a.dtype == torch.float64:
         return a @ b
@@ -91,7 +91,7 @@ class BidirectionalGRU(torch.autograd.Function):
         state = x.new_zeros(2, rows, d)
         states, saved = [], []
         for t in range(length):
-            h = _product(dtype, state, low) + b
+            h = product_in(dtype, state, low) + b
             r, z, n, new = gru_gates(x[t], h, state)
             saved.append((r, z, n, h[..., 2 * d :]))
             state = torch.lerp(state, new, mask[t])
@@ -115,34 +115,86 @@ class BidirectionalGRU(torch.autograd.Function):
             r, z, n, h_n = ctx.saved[t]
             before = out[t - 1] if t else zero
             dx[t], dh[t], old = _gru_back(new, r, z, n, h_n, before)
-            carry = grad - new + old + _product(dtype, dh[t], low)
+            carry = grad - new + old + product_in(dtype, dh[t], low)
         previous = torch.cat([zero[None], out[:-1]]).transpose(0, 1).flatten(1, 2)  # (2, S*B, d)
         flat = dh.transpose(0, 1).flatten(1, 2)  # (2, S*B, 3d)
-        dw = _product(dtype, previous.transpose(1, 2), flat)
+        dw = product_in(dtype, previous.transpose(1, 2), flat)
         return dx, None, dw, flat.sum(1, keepdim=True), None
+
+
+class Attention:
+    """What every step of a known target reads of the source, and what that has for gradients:
+
+        alpha = softmax(v tanh(q + K))
+        c     = alpha H
+
+        values     (B, S, e) H
+        keys       (B, S, a) K
+        bias       (B, S) 0 or -inf
+        v          (a,)
+
+    tanh(x) = 2 u - 1 with u = sigmoid(2 x) costs a third and, in the softmax, leaves 2 v u."""
+
+    def __init__(
+        self, values: Tensor, keys: Tensor, bias: Tensor, v: Tensor, dtype: torch.dtype | None
+    ) -> None:
+        low = [x if dtype is None else x.to(dtype) for x in (values, 2 * keys, v)]
+        self.values, self.keys, self.low_v = low
+        self.bias, self.v = bias, v
+        self.steps: list[tuple[Tensor, Tensor]] = []  # u (B, S, a) and alpha (B, S)
+
+    def read(self, query: Tensor) -> Tensor:
+        """query (B, a) -> context (B, e)."""
+        low_query = query[:, None].to(self.keys.dtype)
+        u = torch.sigmoid_(torch.add(self.keys, low_query, alpha=2))
+        alpha = torch.softmax((u @ self.low_v).to(query.dtype) * 2 + self.bias, -1)
+        self.steps.append((u, alpha))
+        context = torch.bmm(alpha[:, None].to(self.values.dtype), self.values)[:, 0]
+        return context.to(query.dtype)
+
+    def start_back(self) -> None:
+        self.d_keys = torch.zeros_like(self.keys)
+        self.dv = torch.zeros_like(self.v)
+
+    def back(self, t: int, d_context: Tensor) -> Tensor:
+        """Gradient of step t's context (B, e) -> that of its query (B, a)."""
+        u, alpha = self.steps[t]
+        low = torch.bmm(self.values, d_context[:, :, None].to(self.values.dtype))
+        d_alpha = low[..., 0].to(d_context.dtype)
+        d_energy = alpha * (d_alpha - (alpha * d_alpha).sum(-1, keepdim=True))  # (B, S)
+        low_energy = d_energy.to(u.dtype)
+        self.dv += (low_energy.view(1, -1) @ u.view(-1, u.shape[-1])).view(-1)
+        through = torch.addcmul(u, u, u, value=-1).mul_(low_energy[..., None])  # (B, S, a)
+        self.d_keys += through
+        return through.sum(1) * (4 * self.v)
+
+    def gradients(self, d_contexts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Gradients of all contexts (T, B, e) -> those of values, keys and v, after the last
+        `back`."""
+        alphas = torch.stack([alpha for _, alpha in self.steps]).permute(1, 2, 0)  # (B, S, T)
+        d_values = torch.bmm(alphas, d_contexts.transpose(0, 1))
+        return d_values, self.d_keys.to(self.v.dtype) * (4 * self.v), 2 * self.dv
 
 
 class AttendingDecoder(torch.autograd.Function):
     """The decoder over a whole target, teacher-forced (Bahdanau et al. 2015, conditional GRU):
 
-        s'_t  = GRU1(s_{t-1}, y_{t-1})
-        alpha = softmax(v tanh(W_q s'_t + K))
-        c_t   = alpha H
-        s_t   = GRU2(s'_t, c_t)
+    s'_t  = GRU1(s_{t-1}, y_{t-1})
+    alpha = softmax(v tanh(W_q s'_t + K))
+    c_t   = alpha H
+    s_t   = GRU2(s'_t, c_t)
 
-        x          (T, B, 3d) projected y_{t-1}
-        start      (B, d)
-        values     (B, S, e) H
-        keys       (B, S, a) K
-        bias       (B, S) 0 or -inf
-        w1, b1     (d, 3d), (3d,)
-        w_state    (d, a + 3d) = [W_q, GRU2's recurrent part]
-        b2         (3d,)
-        v          (a,)
-        w_context, b_context    (e, 3d), (3d,)
-        result     contexts (T, B, e), states (T, B, d)
-
-    tanh(x) = 2 u - 1 with u = sigmoid(2 x) costs a third and, in the softmax, leaves 2 v u."""
+    x          (T, B, 3d) projected y_{t-1}
+    start      (B, d)
+    values     (B, S, e) H
+    keys       (B, S, a) K
+    bias       (B, S) 0 or -inf
+    w1, b1     (d, 3d), (3d,)
+    w_state    (d, a + 3d) = [W_q, GRU2's recurrent part]
+    b2         (3d,)
+    v          (a,)
+    w_context, b_context    (e, 3d), (3d,)
+    result     contexts (T, B, e), states (T, B, d)"""
 
     @staticmethod
     def forward(
@@ -162,86 +214,69 @@ class AttendingDecoder(torch.autograd.Function):
         dtype: torch.dtype | None,
     ) -> tuple[Tensor, Tensor]:
         a, d = v.shape[0], start.shape[1]
-        low = [
-            w if dtype is None else w.to(dtype)
-            for w in (w1, w_state, w_context, v, 2 * keys, values)
-        ]
-        low_w1, low_state, low_context, low_v, low_keys, low_values = low
+        low = [w if dtype is None else w.to(dtype) for w in (w1, w_state, w_context)]
+        low_w1, low_state, low_context = low
+        attention = Attention(values, keys, bias, v, dtype)
         state, saved, contexts, states = start, [], [], []
         for t in range(x.shape[0]):
-            h1 = _product(dtype, state, low_w1) + b1
+            h1 = product_in(dtype, state, low_w1) + b1
             r1, z1, n1, middle = gru_gates(x[t], h1, state)
-            projected = _product(dtype, middle, low_state)
-            u = torch.sigmoid_(
-                torch.add(low_keys, projected[:, None, :a].to(low_keys.dtype), alpha=2)
-            )  # (B, S, a)
-            alpha = torch.softmax((u @ low_v).to(x.dtype) * 2 + bias, -1)  # (B, S)
-            context = torch.bmm(alpha[:, None].to(low_values.dtype), low_values)[:, 0].to(x.dtype)
-            x2 = _product(dtype, context, low_context) + b_context
+            projected = product_in(dtype, middle, low_state)
+            context = attention.read(projected[:, :a])
+            x2 = product_in(dtype, context, low_context) + b_context
             h2 = projected[:, a:] + b2
             r2, z2, n2, state = gru_gates(x2, h2, middle)
-            saved.append((r1, z1, n1, h1[:, 2 * d :], middle, u, r2, z2, n2, h2[:, 2 * d :], alpha))
+            saved.append((r1, z1, n1, h1[:, 2 * d :], middle, r2, z2, n2, h2[:, 2 * d :]))
             contexts.append(context)
             states.append(state)
         c, s = torch.stack(contexts), torch.stack(states)
-        ctx.save_for_backward(start, values, w1, w_state, v, w_context, c, s)
-        ctx.saved, ctx.dtype = saved, dtype
+        ctx.save_for_backward(start, w1, w_state, w_context, c, s)
+        ctx.saved, ctx.attention, ctx.dtype = saved, attention, dtype
         return c, s
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        start, values, w1, w_state, v, w_context, c, s = ctx.saved_tensors
+        start, w1, w_state, w_context, c, s = ctx.saved_tensors
         grad_c, grad_s = grads
-        dtype, a, d = ctx.dtype, v.shape[0], start.shape[1]
-        low = [
-            w if dtype is None else w.to(dtype)
-            for w in (w1.t(), w_state.t(), w_context.t(), values)
-        ]
-        low_w1, low_state, low_context, low_values = low
+        dtype, d = ctx.dtype, start.shape[1]
+        a = w_state.shape[1] - 3 * d
+        low = [w if dtype is None else w.to(dtype) for w in (w1.t(), w_state.t(), w_context.t())]
+        low_w1, low_state, low_context = low
+        attention: Attention = ctx.attention
+        attention.start_back()
         length = s.shape[0]
         dx, dx2 = torch.empty_like(s).repeat(1, 1, 3), torch.empty_like(s).repeat(1, 1, 3)
         dh1 = torch.empty_like(dx)
         d_state = s.new_empty(*s.shape[:2], a + 3 * d)
         d_context = torch.empty_like(c)
-        alphas = s.new_empty(length, *values.shape[:2])
-        d_keys, dv = torch.zeros_like(ctx.saved[0][5]), torch.zeros_like(v)
         carry = torch.zeros_like(start)
         for t in range(length - 1, -1, -1):
-            r1, z1, n1, h1n, middle, u, r2, z2, n2, h2n, alpha = ctx.saved[t]
+            r1, z1, n1, h1n, middle, r2, z2, n2, h2n = ctx.saved[t]
             dx2[t], d_state[t, :, a:], d_middle = _gru_back(
                 grad_s[t] + carry, r2, z2, n2, h2n, middle
             )
-            d_context[t] = grad_c[t] + _product(dtype, dx2[t], low_context)
-            d_alpha = torch.bmm(low_values, d_context[t][:, :, None].to(low_values.dtype))[
-                ..., 0
-            ].to(s.dtype)
-            d_energy = alpha * (d_alpha - (alpha * d_alpha).sum(-1, keepdim=True))  # (B, S)
-            low_energy = d_energy.to(u.dtype)
-            dv += (low_energy.view(1, -1) @ u.view(-1, a)).view(-1)
-            through = torch.addcmul(u, u, u, value=-1).mul_(low_energy[..., None])  # (B, S, a)
-            d_keys += through
-            d_state[t, :, :a] = through.sum(1) * (4 * v)
-            d_middle = d_middle + _product(dtype, d_state[t], low_state)
+            d_context[t] = grad_c[t] + product_in(dtype, dx2[t], low_context)
+            d_state[t, :, :a] = attention.back(t, d_context[t])
+            d_middle = d_middle + product_in(dtype, d_state[t], low_state)
             before = s[t - 1] if t else start
             dx[t], dh1[t], old = _gru_back(d_middle, r1, z1, n1, h1n, before)
-            carry = old + _product(dtype, dh1[t], low_w1)
-            alphas[t] = alpha
+            carry = old + product_in(dtype, dh1[t], low_w1)
         middles = torch.stack([saved[4] for saved in ctx.saved]).flatten(0, 1)
         before = torch.cat([start[None], s[:-1]]).flatten(0, 1)
-        d_values = torch.bmm(alphas.permute(1, 2, 0), d_context.transpose(0, 1))
+        d_values, d_keys, dv = attention.gradients(d_context)
         flat1, flat_state, flat2 = dh1.flatten(0, 1), d_state.flatten(0, 1), dx2.flatten(0, 1)
         return (
             dx,
             carry,
             d_values,
-            d_keys.to(v.dtype) * (4 * v),
+            d_keys,
             None,
-            _product(dtype, before.t(), flat1),
+            product_in(dtype, before.t(), flat1),
             flat1.sum(0),
-            _product(dtype, middles.t(), flat_state),
+            product_in(dtype, middles.t(), flat_state),
             flat_state[:, a:].sum(0),
-            2 * dv,
-            _product(dtype, c.flatten(0, 1).t(), flat2),
+            dv,
+            product_in(dtype, c.flatten(0, 1).t(), flat2),
             flat2.sum(0),
             None,
         )
