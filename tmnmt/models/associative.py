@@ -114,14 +114,16 @@ def unit_back(grad: Tensor, saved: Saved) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class AssociativeLayer(torch.autograd.Function):
-    """A layer of the encoder, over all positions at once:
+    """A layer of the encoder, over all positions:
 
-    read                     (S, B, 5d) x W_read, in any precision
-    mask                     (S, B, 1); a masked step keeps the state
-    read_scale, read_bias    (5, d)
-    scale, bias              (4, d)
-    w                        (d, 4d) W_kept
-    result                   states (S, B, d)"""
+        read                     (S, B, 5d) x W_read, in any precision
+        mask                     (S, B, 1)
+        read_scale, read_bias    (5, d)
+        scale, bias              (4, d)
+        w                        (d, 4d) W_kept
+        result                   states (S, B, d)
+
+    A masked step keeps the state."""
 
     @staticmethod
     def forward(
@@ -226,8 +228,8 @@ class AssociativeDecoder(torch.autograd.Function):
         start, low_query, c, *s = ctx.saved_tensors
         grad_c, grad_s = grads
         dtype, attention, layers = ctx.dtype, ctx.attention, ctx.layers
-        for made in (attention, *(norm for layer in layers for norm in layer)):
-            made.start_back()
+        for part in (attention, *(norm for layer in layers for norm in layer)):
+            part.start_back()
         carry = [torch.zeros_like(start[:, 0]) for _ in layers]
         d_context, d_queries = torch.empty_like(c), grad_c.new_empty(*c.shape[:2], len(attention.v))
         for t in range(len(c) - 1, -1, -1):

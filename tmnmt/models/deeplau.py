@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.models.associative import AssociativeDecoder, AssociativeLayer
+from tmnmt.models.associative import AssociativeDecoder, AssociativeLayer, unit
 from tmnmt.models.base import Inject, Injectable, Trainable, shift
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import OutputLoss
@@ -53,10 +53,8 @@ class LinearAssociativeUnit(nn.Module):
 
     def step(self, read: Tensor, state: Tensor) -> Tensor:
         """read (B, 5, d) of x, state (B, d) -> the new state (B, d)."""
-        kept = self.kept(state)
-        r, z, g = torch.sigmoid(read[:, :3] + kept[:, :3]).unbind(1)
-        candidate = torch.tanh((1 - r) * read[:, 3] + r * kept[:, 3])
-        return torch.lerp(torch.lerp(state, candidate, z), read[:, 4], g)
+        new, _ = unit(read, self.kept(state), state)
+        return new
 
 
 class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):

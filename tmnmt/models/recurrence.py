@@ -179,22 +179,19 @@ class Attention:
 class AttendingDecoder(torch.autograd.Function):
     """The decoder over a whole target, teacher-forced (Bahdanau et al. 2015, conditional GRU):
 
-    s'_t  = GRU1(s_{t-1}, y_{t-1})
-    alpha = softmax(v tanh(W_q s'_t + K))
-    c_t   = alpha H
-    s_t   = GRU2(s'_t, c_t)
+        s'_t  = GRU1(s_{t-1}, y_{t-1})
+        c_t   = Attention(W_q s'_t)
+        s_t   = GRU2(s'_t, c_t)
 
-    x          (T, B, 3d) projected y_{t-1}
-    start      (B, d)
-    values     (B, S, e) H
-    keys       (B, S, a) K
-    bias       (B, S) 0 or -inf
-    w1, b1     (d, 3d), (3d,)
-    w_state    (d, a + 3d) = [W_q, GRU2's recurrent part]
-    b2         (3d,)
-    v          (a,)
-    w_context, b_context    (e, 3d), (3d,)
-    result     contexts (T, B, e), states (T, B, d)"""
+        x          (T, B, 3d) projected y_{t-1}
+        start      (B, d)
+        w1, b1     (d, 3d), (3d,)
+        w_state    (d, a + 3d) = [W_q, GRU2's recurrent part]
+        b2         (3d,)
+        w_context, b_context    (e, 3d), (3d,)
+        result     contexts (T, B, e), states (T, B, d)
+
+    values, keys, bias and v are those of `Attention`."""
 
     @staticmethod
     def forward(
