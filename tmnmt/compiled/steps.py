@@ -1,4 +1,5 @@
-"""What Python calls of `decoding.py` and `reading.py`, kept as machine code."""
+"""What Python calls of `decoding.py`, `reading.py`, `gates.py` and `mixing.py`, kept as machine
+code."""
 
 from __future__ import annotations
 
@@ -33,10 +34,10 @@ copy_logits = _native(
     _NUMBER,
     _NUMBER,
     _SIZE,
-    module="reading",
+    module="gates",
 )
-cover = _native("cover", *(_SIZE,) * 6, module="reading")
+cover = _native("cover", *(_SIZE,) * 6, module="gates")
 blend_positions = _native("blend_positions", *(_SIZE,) * 8, module="reading")
-recall_slots = _native("recall_slots", *(_SIZE,) * 7, _NUMBER, *(_SIZE,) * 3, module="reading")
-first_positions = _native("first_positions", *(_SIZE,) * 6, module="reading")
-mix_words = _native("mix_words", *(_SIZE,) * 9, module="reading")
+recall_slots = _native("recall_slots", *(_SIZE,) * 7, _NUMBER, *(_SIZE,) * 3, module="gates")
+first_positions = _native("first_positions", *(_SIZE,) * 6, module="mixing")
+mix_words = _native("mix_words", *(_SIZE,) * 9, module="mixing")

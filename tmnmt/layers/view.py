@@ -86,7 +86,7 @@ class View:
 
 
 class Table(NamedTuple):
-    """Sizes and addresses, in the order in which `compiled.reading` looks for them."""
+    """Sizes and addresses, in the order that `compiled.reading` or `compiled.gates` gives them."""
 
     numbers: Tensor  # int64
     kept: tuple[Tensor, ...]  # what stands at the addresses

@@ -1,0 +1,87 @@
+"""Words that a memory says, mixed into probabilities, compiled. Arguments as in `reading.py`;
+V: vocabulary."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.compiled.addresses import array_of
+from tmnmt.compiled.compiling import fast
+from tmnmt.compiled.gates import log_sigmoid, sigmoid
+from tmnmt.compiled.vectors import LANES, log_of_sums
+
+Float32 = NDArray[np.float32]
+_ZERO, _ONE, _NEVER = np.float32(0.0), np.float32(1.0), np.float32(-np.inf)
+
+
+def first_positions(
+    rows: int, positions: int, ids_at: int, room: int, room_at: int, first_at: int
+) -> int:
+    """first (N, P): the first position of the row that holds the same of the ids (N, P). room: a
+    power of two, more than P, so many int64 for a table of what was met."""
+    met = array_of(room_at, room, np.int64)
+    for row in range(rows):
+        ids = array_of(ids_at + 8 * row * positions, positions, np.int64)
+        first = array_of(first_at + 8 * row * positions, positions, np.int64)
+        for at in range(room):
+            met[at] = -1
+        for p in range(positions):
+            at = ids[p] & (room - 1)
+            while met[at] >= 0 and ids[met[at]] != ids[p]:
+                at = (at + 1) & (room - 1)
+            met[at] = p if met[at] < 0 else met[at]
+            first[p] = met[at]
+    return 0
+
+
+def mix_words(
+    rows: int,
+    words: int,
+    positions: int,
+    log_probs_at: int,
+    q_at: int,
+    ids_at: int,
+    first_at: int,
+    logits_at: int,
+    room_at: int,
+) -> int:
+    """log p (R, V) becomes log(zeta p_copy + (1 - zeta) p) in place, by q, words and where each
+    stands first (R, P), and the gate's logit (R,); -inf leaves a row as it is. room: 4 numbers
+    for every P rounded up to 16."""
+    logits = array_of(logits_at, rows, np.float32)
+    room = (positions + LANES - 1) & -LANES
+    copied = array_of(room_at, room, np.float32)
+    mixed = array_of(room_at + 4 * room, room, np.float32)
+    where = array_of(room_at + 8 * room, positions, np.int64)
+    for row in range(rows):
+        if logits[row] > _NEVER:
+            log_probs = array_of(log_probs_at + 4 * row * words, words, np.float32)
+            q = array_of(q_at + 4 * row * positions, positions, np.float32)
+            ids = array_of(ids_at + 8 * row * positions, positions, np.int64)
+            first = array_of(first_at + 8 * row * positions, positions, np.int64)
+            zeta = sigmoid(logits[row])
+            rest = log_sigmoid(-np.float64(logits[row]))
+            _add_to_all(log_probs, np.float32(rest))
+            for p in range(room):
+                copied[p] = _ZERO
+            for p in range(positions):
+                copied[first[p]] += q[p]
+            count = 0
+            for p in range(positions):  # nobody can guess which are there: no branches
+                where[count], copied[count] = ids[p], copied[p]
+                count += 1 if copied[p] > _ZERO else 0
+            for n in range(count):
+                mixed[n] = log_probs[where[n]]
+            for p in range(count, min(count + LANES, mixed.size)):
+                mixed[p], copied[p] = _ZERO, _ONE
+            log_of_sums(mixed, zeta, copied, count)
+            for p in range(count):
+                log_probs[where[p]] = mixed[p]
+    return 0
+
+
+@fast
+def _add_to_all(x: Float32, number: np.float32) -> None:
+    for i in range(x.size):
+        x[i] += number
