@@ -6,7 +6,11 @@ The file has source and target in two columns. In its sentences numbers that sta
 become placeholders, and in other sentences words that do, such as names: so the reference says
 where they belong. Told are for every kind of mask how many placeholders the model wrote exactly
 once, lost, or wrote more than once; and BLEU once masks are placeholders again. "translator" is
-what tmnmt makes of the same sentences (tmnmt/codes/masked.py)."""
+what tmnmt makes of the same sentences (tmnmt/codes/masked.py).
+
+With --memory its pairs get placeholders in the same way, and only sentences are taken that have a
+pair like them. "translator" reads these pairs with the masks of the sentence
+(tmnmt/codes/masked_pair.py), "pairs as they are" without."""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ import argparse
 import json
 import random
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,7 +28,12 @@ from unittest import mock
 import torch
 from sacrebleu import corpus_bleu
 
+from tmnmt.codes.masked_pair import MaskedPair
+from tmnmt.config.options import Decoding
 from tmnmt.engine.translator import Translator
+from tmnmt.formats import read_memories
+from tmnmt.index import build
+from tmnmt.segments import Segment
 
 NAMES = (
     *("%s", "%(name)s", "{count}", "https://example.org/docs/page.html", "name@example.org"),
@@ -52,14 +62,18 @@ def main() -> None:
     parser.add_argument("--tsv", type=Path, required=True)
     parser.add_argument("--model", type=Path, default=Path("models/law.en-fr"))
     parser.add_argument("--sentences", type=int, default=150)
+    parser.add_argument("--memory", type=Path, help="a TMX or another memory file")
     parser.add_argument("--output", type=Path, help="the figures as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = (line.split("\t") for line in options.tsv.read_text(encoding="utf-8").splitlines())
     pairs = [(src, tgt) for src, tgt, *_ in rows if 30 < len(src) < 250]
-    translator = Translator.load(options.model)
     told: dict[str, dict[str, dict[str, float]]] = {}
     for kind in ("numbers", "words"):
+        if options.memory:
+            told[kind] = _beside_pairs(options, pairs, kind)
+            continue
+        translator = Translator.load(options.model)
         found = cases(pairs, kind, options.sentences)
         ways = told[kind] = {"translator": _through(translator, found)}
         with mock.patch("tmnmt.engine.coded.with_placeholders", lambda text: text):
@@ -68,6 +82,29 @@ def main() -> None:
     print(json.dumps(told, indent=1))
     if options.output:
         options.output.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+def _beside_pairs(
+    options: argparse.Namespace, pairs: Sequence[tuple[str, str]], kind: str
+) -> dict[str, dict[str, float]]:
+    """The figures with a memory that has placeholders, too, and without."""
+    read = [(pair.src, pair.tgt) for pair in read_memories([options.memory], "en", "fr")]
+    with tempfile.TemporaryDirectory() as folder:
+        memory = [Segment(case.source, case.reference) for case in cases(read, kind, len(read))]
+        build(Path(folder) / "index", memory, "en", "fr")
+        translator = Translator.load(
+            options.model, [Path(folder) / "index"], decoding=Decoding(verbatim=0)
+        )
+        found = cases(pairs, kind, len(pairs))
+        answers = translator.lookup.retriever.search([case.source for case in found])
+        like = [case for case, matches in zip(found, answers, strict=True) if matches]
+        like = like[: options.sentences]
+        ways = {"translator": _through(translator, like)}
+        as_they_are = lambda _, pair: MaskedPair(pair.src, pair.tgt, [])  # noqa: E731
+        with mock.patch("tmnmt.engine.coded.Coded.beside", as_they_are):
+            ways["pairs as they are"] = _through(translator, like)
+        ways["no memory"] = _through(Translator.load(options.model), like)
+    return ways
 
 
 def cases(pairs: Sequence[tuple[str, str]], kind: str, most: int) -> list[Case]:

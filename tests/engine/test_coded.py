@@ -21,7 +21,7 @@ from tmnmt.codes.place import place
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Source, Text, inline, joined
 from tmnmt.codes.tags import html_tags, with_tags
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import Decoding, Remembering, Search
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.links import Linker
 from tmnmt.engine.schedule import InOrder, Piece
@@ -290,6 +290,37 @@ def test_codes_do_not_depend_on_an_explanation(folder: Path, index: Path) -> Non
     assert [one.tokens for one in usual] == [(), ()]
     assert all(one.tokens for one in told)
     assert [written(one) for one in usual] == [written(one) for one in told]
+
+
+def test_of_a_pair_with_another_placeholder_the_places_are_told_where_it_has_them(
+    folder: Path, tmp_path: Path
+) -> None:
+    src, tgt = (
+        "The Commission of {the_place} shall inform %s.",
+        "La Commission de {the_place} le %s.",
+    )
+    pair = Segment(src, tgt)
+    build(tmp_path / "index", [pair], "en", "fr")
+    translator = Translator.load(
+        folder,
+        [tmp_path / "index"],
+        search=Search(threshold=0.3),
+        decoding=Decoding(mode="copy"),
+        remembering=Remembering(cache=0),
+    )
+    text = "The Commission of %s shall inform {name} today."
+    (found,) = translator.translate([text], explain=True)
+    assert found.tgt.count("%s") == found.tgt.count("{name}") == 1
+    own = [*translator.vocab.pieces(pair.tgt), "</s>"]
+    (match,) = found.matches
+    read = Coded(text, len).beside(match.segment)
+    assert read.tgt == "La Commission de 902 le 901."
+    masked = [*translator.vocab.pieces(read.tgt), "</s>"]
+    assert len(own) > len(masked)
+    sources = [(token.text, one.position) for token in found.tokens for one in token.sources]
+    moved = [(text, own[at]) for text, at in sources if text not in "▁901902"]
+    assert moved and all(text == there for text, there in moved)
+    assert max(one.position for token in found.tokens for one in token.attention) < len(own)
 
 
 def pair(source: Text, target: Text) -> Match:

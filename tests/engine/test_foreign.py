@@ -22,8 +22,15 @@ CASES = {
         "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     ],
     "हिन्दी is a language": ["हिन्दी"],
-    "Émile Zola – Łódź ÀÊ": [],
+    "Émile Zola – L'Été ÀÉ": [],
     unicodedata.normalize("NFD", "Émile à l'été"): [],
+    "The office in Łódź, and Göteborg-Århus": ["Łódź", "Göteborg-Århus"],
+    unicodedata.normalize("NFD", "Erdoğan Yılmaz left"): [
+        unicodedata.normalize("NFD", "Erdoğan Yılmaz")
+    ],
+    "MR. MÜLLER": ["MÜLLER"],
+    "Ø20": ["Ø"],
+    "a naïve œuvre": [],
     "Plain words, 50 % of 3.": [],
 }
 
@@ -37,8 +44,17 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
 
 @pytest.mark.parametrize("text", CASES)
 def test_what_is_foreign(translator: Translator, text: str) -> None:
-    found = [text[one.start : one.end] for one in Foreign(translator.vocab)(text)]
+    found = [text[one.start : one.end] for one in Foreign(translator.vocab, "en")(text)]
     assert found == CASES[text]
+
+
+def test_rare_letters_of_a_language_and_languages_that_are_not_known(
+    translator: Translator,
+) -> None:
+    text = "Škoda, cœur, mỹ"
+    for lang, words in {"en-GB": ["Škoda", "mỹ"], "et": ["cœur, mỹ"], "vi": []}.items():
+        found = [text[one.start : one.end] for one in Foreign(translator.vocab, lang)(text)]
+        assert found == words
 
 
 def test_it_comes_through_once(translator: Translator) -> None:
@@ -73,6 +89,6 @@ def test_a_script_that_the_vocabulary_has_is_left_to_the_model() -> None:
         def source_pieces(self, text: str) -> list[str]:
             return [text if text in self.letters else "<0xD1>"]
 
-    foreign = Foreign(Cyrillic())  # type: ignore[arg-type]
+    foreign = Foreign(Cyrillic(), "ru")  # type: ignore[arg-type]
     assert [*foreign("закон ю")] == []
     assert [(one.start, one.end) for one in foreign("закон 日本")] == [(6, 8)]

@@ -23,7 +23,7 @@ from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Part, Text, joined
 
 # what stands for a character is read as that character; these are no names that are unique
-_READ_AS = {
+READ_AS = {
     r"\n": " ",
     r"\r": " ",
     r"\t": " ",
@@ -87,12 +87,12 @@ class Masked:
         there = set(_NUMBER.findall(written))
         for name in _NUMBER.findall(read):
             if name in self.masks and name not in there:
-                written = _alone(self.covered(self.masks[name])).sub(name, written, count=1)
+                written = alone(self.covered(self.masks[name])).sub(name, written, count=1)
         parts = list[str]()
         for part in with_placeholders(Text(written)).parts():
             if isinstance(part, str):
                 parts.append(part)
-            elif part[1] in _READ_AS.values() or part[1] in self._words:
+            elif part[1] in READ_AS.values() or part[1] in self._words:
                 parts.append(part[1])
             elif parts and parts[-1].endswith(" "):
                 parts[-1] = parts[-1][:-1]
@@ -101,7 +101,7 @@ class Masked:
     def typed(self, text: str) -> str:
         """A text that a person has typed, with a mask for every placeholder that stands in it."""
         for name, number in self.masks.items():
-            text = _alone(self.covered(number)).sub(name, text, count=1)
+            text = alone(self.covered(number)).sub(name, text, count=1)
         return text
 
     def shown(self, written: str) -> str:
@@ -115,7 +115,7 @@ class Masked:
     def _read_as(self) -> dict[str, str]:
         """The placeholders that are read as a character."""
         raw = {self.covered(number) for number in self.numbers.values()}
-        return {one: _READ_AS[one] for one in raw if one in _READ_AS}
+        return {one: READ_AS[one] for one in raw if one in READ_AS}
 
     def lost(self, written: str, read: str) -> bool:
         """Whether a mask of the text `read` does not stand exactly once in what was written."""
@@ -163,8 +163,8 @@ def mask(source: Text, by_person: bool = False) -> Masked:
             if code.kind in ("placeholder", "standalone") and covered.strip():
                 code = replace(code, markup=f"{code.markup}\0{number}")
                 numbers[code.markup] = number
-                if not by_person and covered in _READ_AS:
-                    covered = _READ_AS[covered]
+                if not by_person and covered in READ_AS:
+                    covered = READ_AS[covered]
                 elif not by_person:
                     covered = next(unused)
                     masks[covered] = number
@@ -194,7 +194,7 @@ def _unused(text: str) -> Iterator[str]:
     return (name for number in count(901) if (name := str(number)) not in taken)
 
 
-def _alone(text: str) -> re.Pattern[str]:
+def alone(text: str) -> re.Pattern[str]:
     """A text that is no part of a longer word or number."""
     return re.compile(f"{_not(text[0], '<!')}{re.escape(text)}{_not(text[-1], '!')}")
 

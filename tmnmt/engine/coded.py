@@ -17,6 +17,7 @@ from tmnmt.codes.apart import kept_apart
 from tmnmt.codes.capitals import capitalised, in_capitals, pieces_in_capitals, recased
 from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.masked import mask
+from tmnmt.codes.masked_pair import MaskedPair, masked_pair
 from tmnmt.codes.place import linked_codes, place
 from tmnmt.codes.placeholders import ALL, Finder, with_placeholders
 from tmnmt.codes.record import Code, Part, Source, Text, inline, is_text, joined, pairs
@@ -27,7 +28,7 @@ from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.numbers import mended
-from tmnmt.segments import Match, Token, Translation
+from tmnmt.segments import Match, Segment, Token, Translation
 from tmnmt.text import match_tokens, token_spans
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Coded:
         self._is_string = isinstance(given, str)
         # those that the text's reader has found, by their markup; there are no others then
         self._placeholders = {code.markup for code in self.given.codes if is_text(code)}
+        self._more = more
         self.source = with_placeholders(self.source, [*(() if self._placeholders else ALL), *more])
         self.in_capitals = in_capitals(self.source)  # and read as a sentence
         self._masked = mask(self.source)
@@ -103,6 +105,10 @@ class Coded:
         if not self.in_capitals:
             return text
         return capitalised(recased(with_placeholders(Text(text)), self._size))
+
+    def beside(self, pair: Segment) -> MaskedPair:
+        """A pair as the model reads it beside the segment: with its masks."""
+        return masked_pair(self._masked, pair.src, pair.tgt, [*ALL, *self._more])
 
     def pieces(self, read: Sequence[str]) -> list[str]:
         """What the source has for texts that the model reads, which follow one another."""

@@ -316,7 +316,7 @@ class Part:
                 ids, 0.0, 0.0, False, probabilities=probabilities, traces=traces
             )
             near = Neighbouring(self._collated.asked, len(self.piece.matches or ()))
-            tokens = tokens_of(hypothesis, translator.vocab, self._collated, 0, near)
+            tokens = tokens_of(hypothesis, translator.vocab, self._collated, 0, near, self.piece)
             chance = math.prod(probabilities)
             if text in merged:
                 same = merged[text]

@@ -15,6 +15,7 @@ from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
+from tmnmt.segments import Match
 from tmnmt.vocab import Vocabulary
 
 AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated whole (chosen on dev)
@@ -146,7 +147,7 @@ class Lookup:
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self.tally.timed("keys"):
             return self.keys.keys_of(
-                [(m.segment.src, m.segment.tgt) for m in piece.matches or () if piece.exact is None]
+                [_as_read(piece, match) for match in piece.matches or () if piece.exact is None]
                 for piece in pieces
             )
 
@@ -154,6 +155,14 @@ class Lookup:
 def codes_of(piece: Piece) -> Sequence[Code] | None:
     """The codes of a segment; None of a text that has none by what it is."""
     return piece.coded.source.codes if piece.coded is not None else None
+
+
+def _as_read(piece: Piece, match: Match) -> tuple[str, str]:
+    """A pair as the model reads it beside the piece."""
+    if piece.coded is None:
+        return match.segment.src, match.segment.tgt
+    read = piece.coded.beside(match.segment)
+    return read.src, read.tgt
 
 
 def _asked_of(piece: Piece, text: str) -> str:

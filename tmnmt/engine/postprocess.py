@@ -40,7 +40,9 @@ class Postprocessor:
         best, matches = self._shown(decoded.best, decoded), piece.matches or ()
         near = Neighbouring(decoded.collated.asked, len(matches))
         tokens = (
-            tokens_of(best, self.vocab, decoded.collated, decoded.row, near) if best.traces else ()
+            tokens_of(best, self.vocab, decoded.collated, decoded.row, near, piece)
+            if best.traces
+            else ()
         )
         if self.terms is not None:
             tokens = self.terms.marked(tokens, best.ids, piece.read)

@@ -32,6 +32,7 @@ class Preparation:
     def __init__(
         self,
         vocab: Vocabulary,
+        src_lang: str,
         longest: int,
         lookup: Lookup,
         lock: threading.RLock,
@@ -40,7 +41,7 @@ class Preparation:
     ) -> None:
         self.vocab, self.longest, self.lookup = vocab, longest, lookup
         self.lock, self.tally, self.previous = lock, tally, previous
-        self._foreign = Foreign(vocab)
+        self._foreign = Foreign(vocab, src_lang)
 
     def documents(
         self,

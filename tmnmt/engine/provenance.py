@@ -12,6 +12,7 @@ that effect is larger than all the plain model gave."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from tmnmt.codes.masked_pair import MaskedPair
 from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.links import piece_spans
+from tmnmt.engine.schedule import Piece
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked
@@ -69,11 +73,47 @@ def tokens_of(
     memory: Collated,
     sentence: int,
     near: Neighbouring,
+    piece: Piece,
 ) -> tuple[Token, ...]:
-    """One record a subword of an explained hypothesis; `sentence` is its row in `memory`, what it
-    has read. Pairs of neighbours are noted in `near`."""
+    """One record a subword of an explained hypothesis of a piece; `sentence` is its row in
+    `memory`, what it has read. Pairs of neighbours are noted in `near`."""
     traced = zip(hypothesis.ids, hypothesis.probabilities, hypothesis.traces, strict=True)
-    return tuple(_token(*of_word, vocab, memory, sentence, near) for of_word in traced)
+    tokens = tuple(_token(*of_word, vocab, memory, sentence, near) for of_word in traced)
+    return tokens if piece.coded is None else _in_pairs(tokens, piece, vocab)
+
+
+def _in_pairs(tokens: tuple[Token, ...], piece: Piece, vocab: Vocabulary) -> tuple[Token, ...]:
+    """Tokens with the positions of the pairs as they stand, not as they were read, with masks."""
+    segments = [match.segment for match in piece.matches or ()]
+    places = {
+        number: _places(read, segment.tgt, vocab)
+        for number, segment in enumerate(segments)
+        if piece.coded is not None and (read := piece.coded.beside(segment)).spans
+    }
+
+    def moved(sources: tuple[MemorySource, ...]) -> tuple[MemorySource, ...]:
+        return tuple(
+            replace(source, position=places[source.match][source.position])
+            if source.match in places
+            else source
+            for source in sources
+        )
+
+    if not places:
+        return tokens
+    return tuple(
+        replace(token, sources=moved(token.sources), attention=moved(token.attention))
+        for token in tokens
+    )
+
+
+def _places(pair: MaskedPair, own: str, vocab: Vocabulary) -> list[int]:
+    """Of every subword of the target that was read, and of its end, the one that stands there in
+    its own."""
+    starts = [start for start, _ in piece_spans(vocab.pieces(own), own)]
+    read = [start for start, _ in piece_spans(vocab.pieces(pair.tgt), pair.tgt)]
+    within = [max(bisect_right(starts, pair.original(at)) - 1, 0) for at in read]
+    return [*within, len(starts)]
 
 
 def _token(

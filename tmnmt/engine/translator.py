@@ -200,6 +200,7 @@ class Translator:
         )
         self.preparation = Preparation(
             self.vocab,
+            self.src_lang,
             self.longest,
             self.lookup,
             self.lock,

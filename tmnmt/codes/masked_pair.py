@@ -1,0 +1,96 @@
+"""A pair of a memory as a model reads it beside a text with masks: with the same masks.
+
+    Delete 901 files?              what the model reads of "Delete {count} files?"
+    Delete %d files of 2024?       a pair
+    Supprimer %d fichiers de 2024 ?
+    Delete 901 files of 2024?      what it reads of the pair
+    Supprimer 901 fichiers de 2024 ?
+
+So the model copies a mask from a pair as it copies words, whatever stood there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tmnmt.codes.masked import READ_AS, Masked, alone
+from tmnmt.codes.placeholders import Finder, with_placeholders
+from tmnmt.codes.record import Text
+
+Spans = list[tuple[int, int, str]]  # start, end and mask, in the order of the text
+
+
+@dataclass(frozen=True)
+class MaskedPair:
+    """Both texts with masks; `spans`: what they stand for in the target that the pair has."""
+
+    src: str
+    tgt: str
+    spans: Spans
+
+    def original(self, at: int) -> int:
+        """Where in the pair's target the character stands that is at `at` in `tgt`; the first
+        of what a mask stands for."""
+        longer = 0  # characters of what the masks so far stand for, beyond their own
+        for start, end, name in self.spans:
+            begins = start - longer
+            if at < begins:
+                break
+            if at < begins + len(name):
+                return start
+            longer += end - start - len(name)
+        return at + longer
+
+
+def masked_pair(masked: Masked, src: str, tgt: str, finders: Sequence[Finder]) -> MaskedPair:
+    """The pair with a mask for every placeholder that it has in common with the source; and, where
+    it has as many others, for those in their order. `finders`: of placeholders."""
+    names = [name for name in masked.masks if name not in src and name not in tgt]
+    spans: tuple[Spans, Spans] = [], []
+    left = [n for n in names if not _cover(src, tgt, masked.covered(masked.masks[n]), n, spans)]
+    others = _others(src, finders, spans[0]) if left else []
+    if len(left) == len(others):
+        for name, covered in zip(left, others, strict=True):
+            _cover(src, tgt, covered, name, spans)
+    for side in spans:
+        side.sort()
+    return MaskedPair(_with(src, spans[0]), _with(tgt, spans[1]), spans[1])
+
+
+def _others(text: str, finders: Sequence[Finder], spans: Spans) -> list[str]:
+    """The placeholders of a text that have no mask yet."""
+    codes = with_placeholders(Text(text), finders).codes
+    places = [(code.at, code.at + code.covers) for code in codes]
+    free = [text[start:end] for start, end in places if _is_free(start, end, spans)]
+    return [covered for covered in free if covered not in READ_AS]
+
+
+def _cover(src: str, tgt: str, covered: str, name: str, spans: tuple[Spans, Spans]) -> bool:
+    """Covers the first free place of a placeholder on both sides, where both have one."""
+    pattern = alone(covered)
+    places = [_place(pattern, text, side) for text, side in zip((src, tgt), spans, strict=True)]
+    if None in places:
+        return False
+    for place, side in zip(places, spans, strict=True):
+        if place is not None:
+            side.append((*place, name))
+    return True
+
+
+def _place(pattern: re.Pattern[str], text: str, spans: Spans) -> tuple[int, int] | None:
+    places = (match.span() for match in pattern.finditer(text))
+    return next((place for place in places if _is_free(*place, spans)), None)
+
+
+def _is_free(start: int, end: int, spans: Spans) -> bool:
+    return all(end <= first or last <= start for first, last, _ in spans)
+
+
+def _with(text: str, spans: Spans) -> str:
+    parts = list[str]()
+    done = 0
+    for start, end, name in spans:
+        parts += text[done:start], name
+        done = end
+    return "".join(parts) + text[done:]
