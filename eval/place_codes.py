@@ -186,7 +186,7 @@ def read_along(
                 traces.append(one.chosen(0, 0))
     forced = Hypothesis(tuple(ids), 0, 0, True, probabilities=(0,) * len(ids), traces=tuple(traces))
     near = Neighbouring(None, len(piece.matches))
-    return tokens_of(forced, translator.vocab, collated, 0, near), piece.matches
+    return tokens_of(forced, translator.vocab, collated, 0, near, piece), piece.matches
 
 
 def min_max(source: Text, target: str, links: Array) -> Text:
