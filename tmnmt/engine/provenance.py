@@ -78,33 +78,23 @@ def tokens_of(
     """One record a subword of an explained hypothesis of a piece; `sentence` is its row in
     `memory`, what it has read. Pairs of neighbours are noted in `near`."""
     traced = zip(hypothesis.ids, hypothesis.probabilities, hypothesis.traces, strict=True)
-    tokens = tuple(_token(*of_word, vocab, memory, sentence, near) for of_word in traced)
-    return tokens if piece.coded is None else _in_pairs(tokens, piece, vocab)
+    memory = _in_pairs(memory, sentence, piece, vocab)
+    return tuple(_token(*of_word, vocab, memory, sentence, near) for of_word in traced)
 
 
-def _in_pairs(tokens: tuple[Token, ...], piece: Piece, vocab: Vocabulary) -> tuple[Token, ...]:
-    """Tokens with the positions of the pairs as they stand, not as they were read, with masks."""
-    segments = [match.segment for match in piece.matches or ()]
-    places = {
-        number: _places(read, segment.tgt, vocab)
-        for number, segment in enumerate(segments)
-        if piece.coded is not None and (read := piece.coded.beside(segment)).spans
-    }
-
-    def moved(sources: tuple[MemorySource, ...]) -> tuple[MemorySource, ...]:
-        return tuple(
-            replace(source, position=places[source.match][source.position])
-            if source.match in places
-            else source
-            for source in sources
-        )
-
-    if not places:
-        return tokens
-    return tuple(
-        replace(token, sources=moved(token.sources), attention=moved(token.attention))
-        for token in tokens
-    )
+def _in_pairs(memory: Collated, sentence: int, piece: Piece, vocab: Vocabulary) -> Collated:
+    """What was read with the positions of the pairs as they stand, not as the model has read them,
+    with masks."""
+    if memory.pairs is None or piece.coded is None:
+        return memory
+    position = memory.pairs.position.clone()
+    for number, match in enumerate(piece.matches or ()):
+        read = piece.coded.beside(match.segment)
+        if read.spans:
+            own = torch.tensor(_places(read, match.segment.tgt, vocab), device=position.device)
+            of_it = memory.pairs.mask[sentence] & (memory.pairs.pair[sentence] == number)
+            position[sentence, of_it] = own[position[sentence, of_it]]
+    return replace(memory, pairs=replace(memory.pairs, position=position))
 
 
 def _places(pair: MaskedPair, own: str, vocab: Vocabulary) -> list[int]:
