@@ -29,6 +29,7 @@ from tmnmt.layers.contract import Collated
 from tmnmt.layers.knn import KNN, knn_weights
 from tmnmt.layers.neighbours import Asked, NeighbourState, Voters
 from tmnmt.models.folder import load_model
+from tmnmt.segments import Segment
 
 ALL = 1000  # neighbours: more than the memories here have keys
 MODES: tuple[Mode, ...] = ("copy", "fusion", "both")
@@ -267,6 +268,33 @@ def test_every_token_names_the_pair_and_the_position_it_came_from(
     assert all(len(set(some)) == len(some) for some in pairs)
     if not top_k or mode == "knn":
         assert any(len(some) > 1 for some in pairs)
+
+
+@pytest.mark.parametrize(("mode", "top_k"), [("copy", 2), ("both", 2), ("knn", 2), ("copy", 0)])
+def test_of_pairs_with_placeholders_the_places_are_their_own(
+    tmp_path: Path, model: Path, mode: Mode, top_k: int
+) -> None:
+    src, tgt = (
+        "The Commission of {the_place} shall inform %s.",
+        "La Commission de {the_place} le %s.",
+    )
+    memory = with_keys(tmp_path / "index", [Segment(src, tgt), *segments()], model)
+    options: dict[str, Any] = {"mode": mode, "top_k": top_k, "threshold": 0.3, "neighbours": 6}
+    vocab = load_model(model).vocab
+    texts = ["The Commission of %s shall inform {name} today.", DOCUMENT[0]]
+    found = translated(model, [memory], texts, explain=True, **options)
+    assert found[0].tgt.count("%s") == found[0].tgt.count("{name}") == 1
+    told = [(t, token) for t in found for token in t.tokens]
+    read = [
+        (t.matches[source.match], source, token) for t, token in told for source in token.sources
+    ]
+    for match, source, token in read:
+        there = [*vocab.pieces(match.segment.tgt), "</s>"][source.position]
+        assert there == token.text or (match.segment.tgt == tgt and token.text in "▁901902")
+    assert any(source.match >= top_k for _, source, _ in read)
+    behind = len(vocab.pieces("La Commission de {the_place}"))
+    moved = any(match.segment.tgt == tgt and s.position > behind for match, s, _ in read)
+    assert moved or mode == "knn" or not top_k  # those read no pair with masks
 
 
 @pytest.mark.parametrize("mode", ["copy", "knn"])
