@@ -164,10 +164,10 @@ def test_the_global_context_is_that_of_the_equations() -> None:
                     + network.of_context.weight @ context[row]
                     + network.of_anchor.weight @ v
                 )
-                for v in network.get_buffer("anchors")
+                for v in network.anchors
             ]
             alpha = torch.stack(energies).softmax(0)
-            c_g = sum(a * v for a, v in zip(alpha, network.get_buffer("anchors"), strict=True))
+            c_g = sum(a * v for a, v in zip(alpha, network.anchors, strict=True))
             torch.testing.assert_close(said[0][row], alpha)
             torch.testing.assert_close(injected[row], network.into.weight @ c_g)
 

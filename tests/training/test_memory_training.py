@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from tiny_memory_training import (
     CONFIG,
     PAPER,
@@ -38,8 +40,15 @@ from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
-from tmnmt.training.cache import CachePart, SideBySide, WrittenStretches, stretches
-from tmnmt.training.forced import force_references
+from tmnmt.training.cache import (
+    OTHER,
+    CachePart,
+    SideBySide,
+    WrittenStretches,
+    elsewhere,
+    stretches,
+)
+from tmnmt.training.forced import force_references, gold_log_probs
 from tmnmt.training.history import own_words
 from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
@@ -434,6 +443,46 @@ def test_stretches_keep_the_order_and_have_a_past() -> None:
     assert all(
         [x.position for x in s] == list(range(s[0].position, s[0].position + len(s))) for s in made
     )
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1), st.integers(0, 9))
+def test_what_stands_elsewhere_is_of_the_next_other_document(names: list[str], ahead: int) -> None:
+    places = elsewhere(names, ahead)
+    if len(set(names)) == 1:
+        assert places is None
+        return
+    assert places is not None
+    for own, at in enumerate(places):
+        assert names[at] != names[own]
+        between = range(own + ahead, own + ahead + (at - own - ahead) % len(names))
+        assert all(names[i % len(names)] == names[own] for i in between)
+
+
+def test_the_control_of_a_cache_is_of_another_document(
+    backbone: RNNsearch, vocab: Vocabulary
+) -> None:
+    made = sentences()
+    stretches = [  # of three documents, those of one next to each other where they are as long
+        [replace(segment, document=name) for segment in made[at : at + 4]]
+        for name, at in (("a", 0), ("a", 4), ("a", 8), ("b", 20), ("c", 24), ("c", 28))
+    ]
+    torch.manual_seed(9)
+    documents = SideBySide(SessionCache(16, 16, 8, CacheKind(size=7)), backbone, vocab, 6)
+
+    def losses(dev: list[list[Segment]]) -> dict[str, float]:
+        return CachePart(documents, NOTHING, WrittenStretches(dev, dev), 1).validate()
+
+    assert OTHER in losses(stretches) and OTHER not in losses(stretches[:3])
+    pair = losses([stretches[0], stretches[3]])
+    with torch.no_grad():
+        contents, total, tokens = [documents.empty() for _ in range(2)], 0.0, 0
+        for batch, _ in documents.steps([stretches[0], stretches[3]]):
+            crossed = documents.remembered(batch, contents[::-1])
+            if crossed is not None:
+                log_p = gold_log_probs(backbone, batch, crossed.hiddens, batch.real)
+                total, tokens = total - float(log_p.sum()), tokens + len(log_p)
+            documents.write(batch, contents)
+    assert pair[OTHER] == pytest.approx(total / tokens, abs=1e-5) != pair["cache"]
 
 
 def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_one(

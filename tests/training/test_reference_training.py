@@ -14,15 +14,15 @@ from tmnmt.config.options import Form
 from tmnmt.errors import UsageError
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model
-from tmnmt.models.reference import Referring
+from tmnmt.models.reference import Bilingual, Referring, network_of
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.config import load_config
 from tmnmt.training.injected import Learned
 from tmnmt.training.injected_config import ReferenceConfig
 from tmnmt.training.memory_config import MemoryConfig
-from tmnmt.training.reference import AnchorPart, pooled, train_reference
+from tmnmt.training.reference import AnchorPart, ReferencePart, pooled, train_reference
 from tmnmt.training.run import train
-from tmnmt.vocab import EOS, Vocabulary
+from tmnmt.vocab import BOS, EOS, Vocabulary
 
 SAVED = ("base.safetensors", "reference.safetensors", "memory.safetensors", "config.toml")
 
@@ -70,6 +70,55 @@ def test_a_network_learns_and_what_the_paper_fixes_stays(
         assert wrong[-1] < wrong[0]
     else:
         assert moved == {name for name in before if not name.startswith(("embedding", "encoder_"))}
+
+
+def test_a_bilingual_network_loses_what_the_equations_say(vocab: Vocabulary) -> None:
+    """Eq. 23 to 25, a sentence at a time, a word at a time: log p, and lambda times the squared
+    distance of f_s(q_t) from the word that comes, and what weights cost."""
+    config = replace(CONFIG, form="bilingual", regression=0.7, decay=0.01)
+    backbone, own = base(vocab).eval().requires_grad_(False), documents()[5]
+    torch.manual_seed(2)
+    network = network_of(config.kind(), backbone)
+    for value in network.parameters():
+        torch.nn.init.normal_(value, std=0.3)
+    network.requires_grad_(False)
+    assert isinstance(network, Bilingual)
+    part = ReferencePart(network, backbone, vocab, own, own, config)
+    together, tokens = part.loss(own[:3])
+    expected, words = 0.0, 0
+    for segment in own[:3]:
+        src, tgt = ([*vocab.encode(text), EOS] for text in (segment.src, segment.tgt))
+        encoded = backbone.encode(torch.tensor([src]), torch.tensor([len(src)]))
+        state, prev = backbone.start(encoded), BOS
+        for word in tgt:
+            said: list[Tensor] = []
+            inject = network.injector(backbone.embed, said.append)
+            before = torch.tensor([prev])
+            state, context, hidden = backbone.step(before, state, encoded, inject)
+            log_p = backbone.readout(before, hidden, context).log_softmax(-1)[0, word]
+            wrong = (backbone.embed(torch.tensor([word])) - said[0])[0].square().sum()
+            expected += float(0.7 * wrong - log_p)
+            prev, words = word, words + 1
+        expected += 0.7 * 0.01 * float(network.weight.square().sum())
+    assert tokens == words
+    assert float(together) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1.0, 50.0])
+def test_anchors_lose_the_same_whatever_unit_the_states_are_in(scale: float) -> None:
+    """Eq. 13: distances count by the unit of the points, squares by its square."""
+    points = torch.randn(60, 7, generator=torch.Generator().manual_seed(5))
+    one, other = (AnchorPart(points * by, replace(CONFIG, far=0.5)) for by in (1.0, scale))
+    other.module.load_state_dict(one.module.state_dict())
+    with torch.no_grad():
+        other.module.anchors.mul_(scale)
+        other.module.of_anchor.weight.div_(scale)
+        other.module.of_point.weight.div_(scale)
+        other.module.of_both.weight.div_(scale**2)
+        own, scaled = float(one._loss(points)), float(other._loss(points * scale))
+        unit = float((points - points.mean(0)).norm(dim=-1).mean())
+        alone = float(one.module.localisation(points, 0.5 / unit, CONFIG.near / unit**2))
+    assert scaled == pytest.approx(own, rel=1e-4) and own == pytest.approx(alone, rel=1e-5)
 
 
 def test_with_the_decoder_fixed_a_monolingual_network_leaves_the_base_as_it_is(

@@ -58,7 +58,9 @@ class Monolingual(ReferenceNetwork):
     def __init__(self, kind: ReferenceKind, sizes: Sizes) -> None:
         super().__init__()
         self.kind = kind
-        self.register_buffer("anchors", torch.zeros(kind.anchors, sizes.annotation))
+        self.anchors = nn.Parameter(
+            torch.zeros(kind.anchors, sizes.annotation), requires_grad=False
+        )
         self.of_state = nn.Linear(sizes.hidden, kind.hidden, bias=False)  # W
         self.of_context = nn.Linear(sizes.context, kind.hidden, bias=False)  # U
         self.of_anchor = nn.Linear(sizes.annotation, kind.hidden, bias=False)  # V
@@ -68,8 +70,7 @@ class Monolingual(ReferenceNetwork):
         nn.init.zeros_(self.into.weight)
 
     def injector(self, embed: Embed, keep: Callable[[Tensor], object] = lambda _: None) -> Inject:
-        anchors: Tensor = self.get_buffer("anchors")
-        keys, fed = self.of_anchor(anchors), self.into(anchors)  # (C, a), (C, update)
+        keys, fed = self.of_anchor(self.anchors), self.into(self.anchors)  # (C, a), (C, update)
 
         def inject(prev: Tensor, state: Tensor, context: Tensor) -> Tensor:
             asked = self.of_state(state) + self.of_context(context)  # (R, a)

@@ -8,6 +8,7 @@ each of which begins with an empty cache, as if it were a document."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from random import Random
@@ -26,6 +27,7 @@ from tmnmt.vocab import BOS, Vocabulary
 
 Stretch = Sequence[Segment]
 BEGINNING = 5  # sentences of each of some stretches, by which Q and K are begun
+OTHER = "cache of another document"
 DENSE_SLOWER = 8  # the rate of Q and K is so many times smaller than that of the other parameters
 
 
@@ -51,6 +53,18 @@ def stretches(
         chosen.append(stretch)
         total += len(stretch)
     return chosen
+
+
+def elsewhere(documents: Sequence[str], ahead: int) -> list[int] | None:
+    """For each of these places, of the documents named, the first of another document from `ahead`
+    places on, round the end; None where there is but one document."""
+    if len(set(documents)) < 2:
+        return None
+    ends = range(ahead, ahead + len(documents))
+    return [
+        next(at for step in ends if documents[at := (own + step) % len(documents)] != name)
+        for own, name in enumerate(documents)
+    ]
 
 
 class SideBySide:
@@ -184,24 +198,30 @@ class CachePart(Part):
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """Over the dev sentences with a filled cache: the plain model, with the cache, and with the
-        cache of another document in its place, which shows what history itself is worth."""
-        totals = {"plain": 0.0, "cache": 0.0, "cache of another document": 0.0}
-        tokens = 0
+        cache of another document in its place, which shows what history itself is worth. The last
+        over the groups that have two documents, if there are any."""
+        totals = {"plain": 0.0, "cache": 0.0, OTHER: 0.0}
+        tokens = Counter[str]()
         for unit in self.documents.grouped(self.dev.references, Random("dev")):
             contents = [self.documents.empty() for _ in unit]
+            others = elsewhere([self.dev.references[i][0].document for i in unit], ahead=1)
             for batch, written, live in self._steps(self.dev, unit):
                 own = [contents[i] for i in live]
-                log_p = self.log_probs(batch, own)
-                # the neighbour's has as many sentences behind it, or ended a little earlier
-                other = self.log_probs(batch, [contents[(i + 1) % len(contents)] for i in live])
-                if log_p is not None and other is not None:
-                    hiddens = batch.hiddens[batch.real]
-                    plain = gold_log_probs(self.documents.backbone, batch, hiddens, batch.real)
-                    for name, log_probs in zip(totals, (plain, log_p, other), strict=True):
+                log_p = {"cache": self.log_probs(batch, own)}
+                if others is not None:
+                    # it has as many sentences behind it, or ended a little earlier
+                    log_p[OTHER] = self.log_probs(batch, [contents[others[i]] for i in live])
+                hiddens = batch.hiddens[batch.real]
+                if log_p["cache"] is not None:
+                    log_p["plain"] = gold_log_probs(
+                        self.documents.backbone, batch, hiddens, batch.real
+                    )
+                for name, log_probs in log_p.items():
+                    if log_probs is not None:
                         totals[name] -= float(log_probs.sum())
-                    tokens += len(plain)
+                        tokens[name] += len(log_probs)
                 self.documents.write(written, own)
-        losses = {name: total / tokens for name, total in totals.items()}
+        losses = {name: totals[name] / tokens[name] for name in totals if tokens[name]}
         return losses | {"criterion": losses["cache"]}
 
     def log_probs(self, batch: ForcedBatch, contents: list[CacheContents]) -> Tensor | None:

@@ -28,7 +28,7 @@ from tmnmt.models.document_context import (
     context_network_of,
     surveyed,
 )
-from tmnmt.training.cache import stretches
+from tmnmt.training.cache import elsewhere, stretches
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.forced import ForcedBatch, gold_log_probs
 from tmnmt.training.history import own_words
@@ -47,6 +47,7 @@ class Example(NamedTuple):
 
     src: str
     tgt: str
+    document: str
     place: Place
 
 
@@ -112,7 +113,7 @@ def examples(
         own = document[at]
         texts = [one.src for one in document[max(at - sentences, 0) : at]] if own.document else []
         before = [vocab.encode_source(text)[:max_subwords] for text in texts]
-        made.append(Example(own.src, own.tgt, before))
+        made.append(Example(own.src, own.tgt, own.document, before))
     return made
 
 
@@ -136,7 +137,10 @@ def surrounded(
             for one in said
         ]
         document = surveyed(backbone, pairs, device)
-        made += [Example(one.src, one.tgt, Around(document, at)) for at, one in enumerate(own)]
+        made += [
+            Example(one.src, one.tgt, one.document, Around(document, at))
+            for at, one in enumerate(own)
+        ]
     return made[:most]
 
 
@@ -157,17 +161,20 @@ class ContextPart(InjectedPart[Example]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Dev's loss; and with what is read for other sentences in place of what is read for these:
-        how much of a gain is the document's."""
+        """Dev's loss; and with what is read for sentences of other documents in place of what is
+        read for these: how much of a gain is the document's. The second where there are two."""
         self.backbone.eval()
+        others = elsewhere([one.document for one in self.dev], ahead=len(self.dev) // 2)
         own, other, tokens = 0.0, 0.0, 0
         for unit in self.dev_units:
             batch = [self.dev[i] for i in unit]
-            elsewhere = [self.dev[(i + len(self.dev) // 2) % len(self.dev)].place for i in unit]
             log_p = self.log_probs(batch, [one.place for one in batch])
             own, tokens = own - float(log_p.sum()), tokens + len(log_p)
-            other -= float(self.log_probs(batch, elsewhere).sum())
-        return {"of another document": other / tokens, "criterion": own / tokens}
+            if others is not None:
+                places = [self.dev[others[i]].place for i in unit]
+                other -= float(self.log_probs(batch, places).sum())
+        controls = {"of another document": other / tokens} if others is not None else {}
+        return controls | {"criterion": own / tokens}
 
     def log_probs(self, batch: Sequence[Example], places: Sequence[Place]) -> Tensor:
         """log p of every reference word (n,), where `places` say what is read."""

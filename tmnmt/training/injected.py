@@ -58,6 +58,8 @@ class InjectedPart(Part, Generic[T]):
         self.train, self.dev, self.config = train, dev, config
         self.device = next(network.parameters()).device
         self.module: nn.Module = network
+        if not config.learning_rate:  # its gradient is no part of the norm that is clipped
+            network.requires_grad_(False)
         if config.tunes_decoder:
             self.module = nn.ModuleDict({"network": network, "base": backbone})
             for parameter in self._decoder():

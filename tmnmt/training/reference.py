@@ -76,9 +76,7 @@ def train_reference(
     torch.manual_seed(config.seed)
     network = network_of(config.kind(), backbone).to(device)
     if isinstance(network, Monolingual):
-        network.get_buffer("anchors").copy_(
-            find_anchors(backbone, vocab, train, folder, config, resume)
-        )
+        network.anchors.copy_(find_anchors(backbone, vocab, train, folder, config, resume))
     part = ReferencePart(
         network,
         backbone,
