@@ -76,7 +76,7 @@ class CacheKind:
     words: bool = True  # E e(y), deep only; False: states only, as in the paper
     # or learned: c A k (footnote 2); or joint (OURS), by Q and K; shallow only
     matching: CacheMatching = "dot"
-    # or add: s~ = s + lambda m, a gated auxiliary context (footnote 3); deep only
+    # or add: s~ = s + lambda m; footnote 3 has lambda m within the update; deep only
     combining: Combining = "interpolate"
     # of the state as in the paper, or scalar (OURS): one for all of it; deep only
     gate: CacheGate = "elements"

@@ -51,7 +51,7 @@ class MemoryConfig:
     # OURS: contexts and hidden states; learned: footnote 2; dot, as in the paper
     cache_matching: CacheMatching = "joint"
     cache_rank: Count = 64  # joint: numbers of a slot
-    cache_combining: Combining = "interpolate"  # or add: a gated auxiliary context (footnote 3)
+    cache_combining: Combining = "interpolate"  # or add to the state, gated (footnote 3)
     # of the state, one for every element as in the paper, or scalar (OURS); deep
     cache_gate: CacheGate = "elements"
     # the bias of its gate to begin with, as a logit: OURS, almost closed; 0: half open
@@ -61,7 +61,7 @@ class MemoryConfig:
     cache_signs: bool = True  # OURS: the gate of a shallow cache is shown how well the slots match
     # OURS: an empty slot takes, for the model, what is unlike this position; shallow only
     cache_empty: bool = True
-    # what it is filled with: references, or own: what the base says (the paper)
+    # what it is filled with: references, or own: what the base says; the paper does not tell
     cache_history: History = "confirmed"
     k: Count = 4  # pairs a sentence, as in decoding
     # which of the pairs found, as in decoding: topk, greedy, walk or contrastive
@@ -96,7 +96,7 @@ class MemoryConfig:
     # a word that has a slot is averaged into it, as in the paper; in decoding too
     cache_overwrite: bool = False
     cache_pairs: Count = 20_000  # sentences the cache is trained on
-    cache_epochs: Count = 1  # the paper has 5 on a much smaller corpus of documents
+    cache_epochs: Count = 1  # the paper has 5
     # OURS: longest part of a document with one cache: those side by side are of one length
     stretch: AtLeastTwo = 100
     documents_together: Count = 32
