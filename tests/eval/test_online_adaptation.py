@@ -66,6 +66,22 @@ def test_what_is_found_is_learned_for_one_segment_alone(
     assert adapting.seconds["finding"] > 0 and adapting.seconds["learning"] > 0
 
 
+def test_the_better_the_match_the_more_is_learned(
+    adapting: Any, program: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tmp_path / "index", [Segment(*NEW, "m", 0)], "en", "fr")
+    sources = [NEW[0], "It shall apply to the Member States now, and tomorrow, too."]
+    learned: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(adapting, "learn", lambda *given: learned.append(given))
+    with MemoryIndex.open(tmp_path / "index") as index:
+        scores = [found[0].score for found in index.search(sources, 1, 0.5)]
+        segments = [Segment(source, "") for source in sources]
+        list(program.from_retrieved(adapting, index, segments, 10, 0.5))
+    assert scores[0] == 1 and 0.5 <= scores[1] < 0.85
+    expected = [([NEW], round(10 * score), pytest.approx(0.5 * score)) for score in scores]
+    assert learned == expected
+
+
 def test_what_is_confirmed_is_known_until_the_document_ends(
     adapting: Any, program: ModuleType
 ) -> None:
