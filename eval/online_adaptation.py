@@ -27,15 +27,14 @@ from pathlib import Path
 import sacrebleu
 import torch
 
-from tmnmt.engine.beam_search import SearchSettings, beam_search
+from tmnmt import Translator
+from tmnmt.engine.settings import Settings
 from tmnmt.formats import read_memories
 from tmnmt.index.base import Index
 from tmnmt.index.cached import open_memory
 from tmnmt.keys.pair_keys import padded
-from tmnmt.layers.combine import Ready
-from tmnmt.models.base import Backbone, Injectable, Trainable
+from tmnmt.models.base import Injectable, Trainable
 from tmnmt.models.folder import Model, load_model
-from tmnmt.models.kinds import for_decoding
 from tmnmt.segments import Segment
 from tmnmt.vocab import EOS, PAD
 
@@ -46,10 +45,11 @@ class Adapting:
     """A base that learns and goes back. `seconds` says where the time went."""
 
     def __init__(self, model: Model, beam: int = 5, whole: bool = False) -> None:
-        plain = model.plain()
+        self.model = plain = model.plain()
         if not isinstance(plain.backbone, Trainable):
             raise TypeError("only a base that tmnmt trains can learn on")
-        self.backbone, self.vocab, self.beam = plain.backbone.eval(), plain.vocab, beam
+        self.backbone, self.vocab = plain.backbone.eval(), plain.vocab
+        self.settings = Settings(beam=beam, verbatim=0, headings=False)  # as a recipe's base
         fixed: tuple[str, ...] = ()
         if not whole and isinstance(plain.backbone, Injectable):
             fixed = plain.backbone.encoder_reads
@@ -59,7 +59,7 @@ class Adapting:
             if not name.startswith(fixed)
         ]
         self._first = [parameter.detach().clone() for parameter in self.learning]
-        self._decoder: Backbone | None = None
+        self._translator: Translator | None = None
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
     def learn(self, pairs: Pairs, updates: int, rate: float) -> list[float]:
@@ -76,7 +76,7 @@ class Adapting:
                     for parameter, grad in zip(self.learning, grads, strict=True):
                         parameter.sub_(grad, alpha=rate)
                 losses.append(float(loss.detach()))
-            self._decoder = None
+            self._translator = None
         return losses
 
     def reset(self) -> None:
@@ -84,19 +84,13 @@ class Adapting:
         with self._clock("learning"), torch.no_grad():
             for parameter, first in zip(self.learning, self._first, strict=True):
                 parameter.copy_(first)
-            self._decoder = None
+            self._translator = None
 
     def translate(self, source: str) -> str:
-        with self._clock("decoding"), torch.no_grad():
-            if self._decoder is None:
-                self._decoder = for_decoding(self.backbone)
-            ids = [*self.vocab.encode_source(source), EOS]
-            encoded = self._decoder.encode(torch.tensor([ids]), torch.tensor([len(ids)]))
-            settings = SearchSettings(beam=self.beam)
-            found = beam_search(
-                self._decoder, None, encoded, Ready(), [2 * len(ids) + 10], settings
-            )
-            return self.vocab.decode([word for word in found[0].ids if word != EOS])
+        with self._clock("decoding"):
+            if self._translator is None:
+                self._translator = Translator(self.model, None, [], self.settings)
+            return self._translator.translate([source])[0].tgt
 
     @contextmanager
     def _clock(self, what: str) -> Iterator[None]:

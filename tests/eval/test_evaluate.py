@@ -643,7 +643,7 @@ def test_what_is_wrong_in_a_recipe_is_said_in_one_line(
 def test_every_recipe_that_ships_is_understood(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = "LAW", "LAW_DEV", "WAYS", "TVSUB", "TVSUB_CACHES", "REFERENCES"
+    places = "LAW", "LAW_DEV", "WAYS", "TVSUB", "TVSUB_CACHES", "REFERENCES", "ADAPTED"
     for name in (*places, "NETWORKS", "TVSUB_NETWORKS"):
         monkeypatch.setenv(name, "/elsewhere")
     monkeypatch.setattr("tmnmt.eval.recipe._is_there", lambda path, recipe: True)
