@@ -72,8 +72,10 @@ def test_sources_encoded_apart_stand_beside_one_another(make: type) -> None:
     assert torch.allclose(other_way[real], contexts[1][real], atol=1e-6)
 
 
-@pytest.mark.parametrize("layers", [1, 3])
-def test_the_attention_of_a_transformer_is_that_of_its_last_layer_but_one(layers: int) -> None:
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_the_attention_of_a_transformer_is_that_of_its_last_layer_but_one_or_of_two_the_last(
+    layers: int,
+) -> None:
     torch.manual_seed(3)
     model = Transformer(12, 16, 32, 2, 2, layers, dropout=0.0).eval()
     asked: list[torch.Tensor] = []
@@ -91,6 +93,6 @@ def test_the_attention_of_a_transformer_is_that_of_its_last_layer_but_one(layers
         weights = model.alphas(encoded, TGT)
         model._attend = noted  # type: ignore[method-assign, assignment]
         model.forced(encoded, TGT)
-    assert torch.allclose(weights, asked[max(0, layers - 2)], atol=1e-6)
+    assert torch.allclose(weights, asked[{1: 0, 2: 1, 3: 1}[layers]], atol=1e-6)
     assert torch.allclose(weights.sum(2), torch.ones(2, 3))
     assert weights[1, :, 2:].abs().max() == 0

@@ -342,9 +342,10 @@ class Transformer(Trainable[EncodedSource, DecoderState | SeenState]):
 
     def alphas(self, encoded: EncodedSource, tgt: Tensor) -> Tensor:
         """The mean of the heads of the last layer but one, which is nearest to an alignment (Garg
-        et al. 2019); of a single layer that one's."""
+        et al. 2019). Of two layers it is the last one's: the first often looks at the word
+        before (eval/results/place-codes.md)."""
         *_, queries = self._forced(encoded, tgt)
-        layer = max(0, len(queries) - 2)
+        layer = max(1, len(queries) - 2) if len(queries) > 1 else 0
         q, keys = queries[layer], encoded.keys[layer]
         energy = (q * q.shape[-1] ** -0.5) @ keys.transpose(2, 3)
         weights = torch.softmax(energy + encoded.bias, -1)
