@@ -31,8 +31,7 @@ state along its translation; the sentence itself, t, asks:
 Nothing in c depends on the word. Memory to output, which adds both to the logits instead, is not
 built: the read-out knows no document. OURS: x is the mean of the base's encoder states, where the
 authors' program has another network's in H and the encoder's last states in what asks, without P;
-here P is there, as sizes differ. A bias of all s_j alike changes nothing and
-is left out.
+here P is there, as sizes differ. A bias of all s_j alike changes nothing and is left out.
 
 OURS: where a document has nothing to be read, nothing is injected, and where it has fewer than
 three sentences before, D is of these. What is fed to the state goes through weights that begin at
