@@ -5,11 +5,11 @@ recurrent encoder and decoder, whose units let their input through linearly.
     h~ = tanh((1 - r) W_h x + r U_h h)                           the paper's f is 1 - r
     h' = (1 - g) ((1 - z) h + z h~) + g H x
 
-Every product is layer-normalised, as in Fu et al. 2019. The encoder's layers read in turn from left
-to right and from right to left. OURS, where Fu et al. do not say: the attention is asked by the
-last state of the top layer and y_{t-1}; the decoder's first layer reads [y_{t-1}; c_t]; embedding
-and read-out are those of RNNsearch; what is injected is added to the products of the first layer after
-their normalisation, so that an untrained network changes nothing."""
+Every product is layer-normalised, as in Fu et al. 2019. The encoder's layers read in turn from
+left to right and from right to left. OURS, where Fu et al. do not say: the attention is asked by
+the last state of the top layer and y_{t-1}; the decoder's first layer reads [y_{t-1}; c_t];
+embedding and read-out are those of RNNsearch; what is injected is added to the products of the
+first layer after their normalisation, so that an untrained network changes nothing."""
 
 from __future__ import annotations
 
