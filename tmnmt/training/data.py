@@ -125,10 +125,10 @@ class Pairs:
 
 def pad(ids: list[Ids]) -> Tensor:
     """(B, longest, rounded up to a multiple of 4) int64, padded with 0."""
-    out = torch.zeros(len(ids), -(-max(map(len, ids)) // 4) * 4, dtype=torch.int64)
-    for row, row_ids in zip(out, ids, strict=True):
-        row[: len(row_ids)] = torch.from_numpy(row_ids)
-    return out
+    lengths = np.array([len(row) for row in ids])
+    out = np.zeros((len(ids), -(-lengths.max() // 4) * 4), dtype=np.int64)
+    out[np.arange(out.shape[1]) < lengths[:, None]] = np.concatenate(ids)
+    return torch.from_numpy(out)
 
 
 def encode_pairs(

@@ -25,7 +25,8 @@ class Optimiser:
         matrices = _matrices(model) if kind == "muon" else []
         moved = {id(matrix) for matrix in matrices}
         rest = [p for p in model.parameters() if id(p) not in moved]
-        adam = torch.optim.Adam(rest, lr=rate, betas=(0.9, 0.98), fused=True)
+        fused = all(p.is_cpu for p in rest)  # on a GPU it wants its steps there, checkpoints do not
+        adam = torch.optim.Adam(rest, lr=rate, betas=(0.9, 0.98), fused=fused)
         self.parts: list[tuple[Optimizer, float]] = [(adam, rate)]
         # of every parameter, as checkpoints keep it
         self.state: MutableMapping[Tensor, Any] = adam.state
