@@ -49,7 +49,8 @@ class Adapting:
         if not isinstance(plain.backbone, Trainable):
             raise TypeError("only a base that tmnmt trains can learn on")
         self.backbone, self.vocab = plain.backbone.eval(), plain.vocab
-        self.settings = Settings(beam=beam, verbatim=0, headings=False)  # as a recipe's base
+        # as a recipe's base
+        self.settings = Settings(beam=beam, verbatim=0, headings=False, lost_sentences=False)
         fixed: tuple[str, ...] = ()
         if not whole and isinstance(plain.backbone, Injectable):
             fixed = plain.backbone.encoder_reads

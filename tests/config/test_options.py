@@ -69,7 +69,13 @@ def test_a_recipe_has_the_same_names_and_the_plain_model_by_default() -> None:
     assert {name for name, _, _ in keys(system)} >= {each.name for each in ALL}
     assert (system.decoding.beam, system.selection.select) == (2, "walk")
     differing = [option for keyword in GROUPS for option in changed(SystemConfig.__dict__[keyword])]
-    assert differing == ["--remember", "--mode", "--no-verbatim", "--no-headings"]
+    assert differing == [
+        "--remember",
+        "--mode",
+        "--no-verbatim",
+        "--no-headings",
+        "--no-lost-sentences",
+    ]
 
 
 @pytest.mark.parametrize("each", ALL, ids=lambda each: each.name)

@@ -292,7 +292,8 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
     translator = Translator.load(folder, remembering=remembering)
     session = translator.session()
     session.cache = cache = CacheContents(3, 1, 1)
-    translator._remember([session], {0: Decoded(best, Collated(), 0)})
+    piece = Piece("x", (5,), "x", segment=0, document=0)
+    translator._remember([session], {0: [(piece, Decoded(best, Collated(), 0))]})
     assert cache.ids.tolist() == [5, 6]
     assert cache.keys.flatten().tolist() == [6.0, 8.0]  # (8 + 4) / 2
 

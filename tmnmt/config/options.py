@@ -295,6 +295,13 @@ class Decoding(Options):
             "model is in doubt; the likelier translation stays."
         ),
     ] = True
+    lost_sentences: Annotated[
+        bool,
+        Help(
+            "Translate a segment of several sentences again, one at a time, where its translation "
+            "has fewer."
+        ),
+    ] = True
     beam: Beam = 5
     batch: Annotated[
         int,

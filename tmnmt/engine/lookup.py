@@ -52,7 +52,8 @@ class Lookup:
         with self.tally.timed("search"):
             with_matches = self._with_exact(self._with_matches(asked, own), own)
             for piece in with_matches:
-                self.tally.changed[self.in_pieces] += not piece.part and piece.text != piece.whole
+                cut = piece.text != piece.whole and not piece.again
+                self.tally.changed[self.in_pieces] += cut and not piece.part
         for row, piece, keys in zip(rows, with_matches, self._keys(with_matches), strict=True):
             done[row] = replace(piece, keys=tuple(keys))
         return done

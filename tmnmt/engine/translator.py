@@ -38,6 +38,7 @@ from tmnmt.engine.confirmed import confirmable
 from tmnmt.engine.decoder import Decoded, Decoder
 from tmnmt.engine.links import LINKED_AT_ONCE, Linker
 from tmnmt.engine.lookup import Lookup, codes_of
+from tmnmt.engine.lost import one_by_one
 from tmnmt.engine.named_memories import (
     Named,
     check_memory,
@@ -49,7 +50,7 @@ from tmnmt.engine.opened import languages_of, load_layers, load_on
 from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.retrieve import Retriever
-from tmnmt.engine.schedule import InOrder, Piece, by_length, joined, side_by_side
+from tmnmt.engine.schedule import InOrder, Piece, by_length, join, joined, side_by_side
 from tmnmt.engine.session import Session, Sessions
 from tmnmt.engine.settings import Settings, check, knn_of, settled
 from tmnmt.engine.tally import Tally
@@ -80,6 +81,7 @@ LACKING_TOGETHER = 4  # batches whose translations that lack terms are written a
 
 
 Translated = tuple[Translation, int]  # of a piece, and its length in subwords
+Said = tuple[Piece, Decoded]  # a piece, and what the model says of it
 
 
 DOUBTFUL = 0.5  # of the low score: below it a heading is read in two ways; chosen on dev
@@ -425,9 +427,9 @@ class Translator:
         with self.lock:
             batch = self.retrieve(batch, sessions)  # matches, and the keys of their pairs
             done = self._verbatim(batch, sessions, explain)  # full matches, as they stand
-            decoded = self._decode(batch, sessions, explain, [*done])
-            self._remember(sessions, decoded)
-            return self._finished(batch, done, decoded)
+            said = self._said(batch, sessions, explain, [*done])
+            self._remember(sessions, said)
+            return self._finished(batch, done, said)
 
     def link(self, segments: Sequence[Coded]) -> None:
         """Gives segments with codes the links that the places of these depend on."""
@@ -454,30 +456,65 @@ class Translator:
                 done[row] = taken, len(self.vocab.encode(taken.tgt)) + 1
         return done
 
-    def _decode(
+    def _said(
         self,
         batch: Sequence[Piece],
         sessions: Sequence[Session],
         explain: bool,
         done: Collection[int],
-    ) -> dict[int, Decoded]:
-        """What the model says of the rows that are not done."""
+    ) -> dict[int, list[Said]]:
+        """What the model says of the rows that are not done; of one that has lost a sentence, what
+        it says of every sentence."""
         left = [row for row in range(len(batch)) if row not in done]
-        pieces = [replace(batch[row], chosen=sessions[row].chosen) for row in left]
-        decoded = self.decoder.decoded(pieces, [sessions[row].cache for row in left], explain)
-        return dict(zip(left, decoded, strict=True))
+        own = [sessions[row] for row in left]
+        whole = self._decoded([batch[row] for row in left], own, explain)
+        said = {row: [one] for row, one in zip(left, whole, strict=True)}
+        parts = {row: self._lost(*said[row][0]) for row in left}
+        anew = [(piece, sessions[row]) for row in left for piece in parts[row]]
+        if anew:
+            pieces, of_pieces = zip(*anew, strict=True)
+            again = iter(self._decoded(self.retrieve(pieces, of_pieces), of_pieces, explain))
+            said |= {row: [next(again) for _ in parts[row]] for row in left if parts[row]}
+        return said
+
+    def _decoded(
+        self, pieces: Sequence[Piece], sessions: Sequence[Session], explain: bool
+    ) -> list[Said]:
+        rows = zip(pieces, sessions, strict=True)
+        pieces = [replace(piece, chosen=session.chosen) for piece, session in rows]
+        caches = [session.cache for session in sessions]
+        return [*zip(pieces, self.decoder.decoded(pieces, caches, explain), strict=True)]
+
+    def _lost(self, piece: Piece, decoded: Decoded) -> list[Piece]:
+        """As `one_by_one` says, of what the model wrote."""
+        if not self.settings.lost_sentences or self.backbone.reads_around:
+            return []
+        return one_by_one(piece, self.vocab.decode(decoded.best.ids), self.vocab)
 
     def _finished(
-        self, batch: Sequence[Piece], done: dict[int, Translated], decoded: dict[int, Decoded]
+        self, batch: Sequence[Piece], done: dict[int, Translated], said: dict[int, list[Said]]
     ) -> list[Translated]:
         """All rows in order, of what was taken as it stands and of what the model says."""
-        for row, one in decoded.items():
-            length = len(one.best.ids) + one.best.finished
-            done[row] = self.postprocessor.translation(batch[row], one), length
-        for row, piece in enumerate(batch):
-            if piece.coded is not None and not piece.silent:
-                piece.coded.add(piece, done[row][0])
+        for row, parts in said.items():
+            made = [(piece, self._translated(piece, one)) for piece, one in parts]
+            done[row] = made[0][1]
+            if len(made) > 1:
+                whole = join(batch[row].text, [translated for _, translated in made])
+                done[row] = whole, sum(length for _, (_, length) in made)
+            self._add(made)
+        self._add((piece, done[row]) for row, piece in enumerate(batch) if row not in said)
         return [done[row] for row in range(len(batch))]
+
+    def _translated(self, piece: Piece, decoded: Decoded) -> Translated:
+        length = len(decoded.best.ids) + decoded.best.finished
+        return self.postprocessor.translation(piece, decoded), length
+
+    @staticmethod
+    def _add(made: Iterable[tuple[Piece, Translated]]) -> None:
+        """Translations of pieces to their segments, where these may have codes."""
+        for piece, (translation, _) in made:
+            if piece.coded is not None and not piece.silent:
+                piece.coded.add(piece, translation)
 
     def exact(self, piece: Piece, session: Session) -> Match | None:
         """The exact match of the whole segment that is taken as it stands; None where the model is
@@ -553,12 +590,12 @@ class Translator:
         if cache.size and self.layers is not None and self.layers.cache is not None:
             cache.write(*self.layers.cache.slots_of(contexts, hiddens), ids)
 
-    def _remember(self, sessions: Sequence[Session], decoded: Mapping[int, Decoded]) -> None:
+    def _remember(self, sessions: Sequence[Session], said: Mapping[int, list[Said]]) -> None:
         """Writes what was translated to the documents' session caches, where they learn from it; of
         several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
         if not self.settings.remembers:
             return
-        for row, one in decoded.items():
+        for row, one in ((row, one) for row, parts in said.items() for _, one in parts):
             others = one.best.others[: self.settings.cache_best - 1]
             for hypothesis in (*reversed(others), one.best):
                 if hypothesis.contexts is not None and hypothesis.hiddens is not None:

@@ -69,7 +69,9 @@ class SystemConfig:
     confirmed: Literal["references", "next"] = "references"
     # The options, of which these differ from those of `tmnmt translate`: what is left out is the
     # plain model, without memory, and exact matches are translated, too.
-    decoding: Annotated[Decoding, Flat()] = Decoding(mode="off", verbatim=0, headings=False)
+    decoding: Annotated[Decoding, Flat()] = Decoding(
+        mode="off", verbatim=0, headings=False, lost_sentences=False
+    )
     search: Annotated[Search, Flat()] = Search()
     selection: Annotated[Selection, Flat()] = Selection()
     remembering: Annotated[Remembering, Flat()] = Remembering(remember="nothing")
