@@ -14,6 +14,7 @@ from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.schedule import Piece
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.unknown import copied, lacking
+from tmnmt.engine.wordless import is_wordless, kept
 from tmnmt.formats.clean import clean
 from tmnmt.models.base import Backbone
 from tmnmt.numbers import mended
@@ -49,6 +50,9 @@ class Postprocessor:
         if decoded.within and tokens:
             tokens = (replace(tokens[0], text=_with_capital(tokens[0].text)), *tokens[1:])
         text = self._text(piece, best.ids, decoded.within)
+        if not piece.matches and is_wordless(piece.read):
+            text, written = kept(piece.read, text), text
+            tokens = tokens if text == written else ()
         unknown = lacking(piece.read, self.vocab) if self._lacks(piece) else 0
         low = decoded.best.per_subword < self.low_score
         matches += near.matches(decoded.row)
