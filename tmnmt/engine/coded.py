@@ -167,7 +167,8 @@ class Coded:
             return
         self._parts[piece.part] = _Part(piece.read, translation.tgt, None)
         if piece.text == piece.whole:
-            self._lent = self._borrowed(translation)
+            is_same = translation.tgt == piece.read
+            self._lent = self.source if is_same else self._borrowed(translation)
 
     def unlinked(self) -> list[tuple[int, str, str]]:
         """The pieces whose links are wanted, since places of codes depend on them: number, what was
