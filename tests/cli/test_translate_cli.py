@@ -93,6 +93,8 @@ def test_a_pipe_named_as_a_file_is_read_once(
     ("name", "content", "why"),
     [
         ("m.tsv", "one\tun\n", "a memory (TSV): `tmnmt translate --memory`"),
+        ("m.csv", "a,b\n", "a table (CSV): a CAT tool"),
+        ("m.yaml", 'a: "b"\n', "strings of a program with their keys: a CAT tool"),
         ("m.odt", "PK\x03\x04[Content_Types].xml", "an archive, as .docx, .xlsx, .odt"),
     ],
 )

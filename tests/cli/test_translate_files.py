@@ -96,12 +96,15 @@ def test_several_files_go_to_a_folder(
     other = tmp_path / "b.xlf"
     other.write_bytes((folder / "a.xlf").read_bytes())
     both = [str(folder / "a.xlf"), str(other)]
+    assert translate(folder, *both, "-o", str(tmp_path / "made" / "for them")) == 0
     (tmp_path / "out").mkdir()
     assert translate(folder, *both, "-o", str(tmp_path / "out")) == 0
     made = [(tmp_path / "out" / name).read_bytes() for name in ("a.xlf", "b.xlf")]
+    assert (tmp_path / "made" / "for them" / "b.xlf").read_bytes() == made[1]
     assert made[0] == made[1] != other.read_bytes()
     for wrong, message in (
         (both, "several files need a folder to be written to: --output FOLDER"),
+        ([*both, "-o", str(folder / "model" / "config.toml")], "several files need a folder"),
         ([*both, "-o", str(tmp_path)], "would be written over the input"),
         ([both[0], both[0], "-o", str(tmp_path / "out")], "two files have the same name"),
         ([*both, "-o", str(tmp_path / "out"), "--json"], "one file, not a folder"),

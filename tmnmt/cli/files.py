@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from tmnmt.config.options import Overwrite
 from tmnmt.counted import counted
+from tmnmt.durable import make_folder
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.progress import Progress
 from tmnmt.records import Where
@@ -126,7 +127,8 @@ def jobs(
 ) -> list[Job]:
     """What is to be done where the inputs are files with units; nothing where they are lines of
     text. `running_text`: sentences are the units of plain text, and of files that can be cut so.
-    Raises UsageError where they are both, or where the output cannot be what was named."""
+    The folder of several outputs is made where there is none. Raises UsageError where they are
+    both, or where the output cannot be what was named."""
     from tmnmt.files.opening import kind_of
     from tmnmt.files.paragraphs import ParagraphFile
 
@@ -141,7 +143,8 @@ def jobs(
         return []
     if len(files) < len(inputs):
         raise UsageError(f"{files[0]} has segments of its own, another input is lines of text")
-    into = output if output is not None and output.is_dir() else None
+    is_folder = output is not None and (output.is_dir() or len(files) > 1 and not output.exists())
+    into = output if is_folder else None
     if len(files) > 1 and into is None:
         raise UsageError("several files need a folder to be written to: --output FOLDER")
     names = [path.name for path in files]
@@ -155,6 +158,8 @@ def jobs(
         kind = kinds[path]
         if kind is not None:
             todo.append(Job(opened_as(kind, path, running_text), path, to, overwrite))
+    if into is not None:
+        make_folder(into)
     return todo
 
 

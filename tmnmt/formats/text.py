@@ -58,6 +58,10 @@ _BY_SUFFIX = {
     ".properties": f"Java properties: {_FROM_FILE}",
     ".strings": _STRINGS,
     ".resx": _STRINGS,
+    ".yaml": _STRINGS,
+    ".yml": _STRINGS,
+    ".toml": _STRINGS,
+    ".csv": f"a table (CSV): {_EXTRACTS_TEXT}",
 }
 # What has text between marks of its own. JSON: an object with a key, or a list of such objects or
 # of strings.
