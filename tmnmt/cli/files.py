@@ -143,7 +143,7 @@ def jobs(
         return []
     if len(files) < len(inputs):
         raise UsageError(f"{files[0]} has segments of its own, another input is lines of text")
-    is_folder = output is not None and (output.is_dir() or len(files) > 1 and not output.exists())
+    is_folder = output is not None and (output.is_dir() or (len(files) > 1 and not output.exists()))
     into = output if is_folder else None
     if len(files) > 1 and into is None:
         raise UsageError("several files need a folder to be written to: --output FOLDER")
