@@ -18,6 +18,7 @@ KINDS = (
     "clients",  # of the server, for Node and Java
     "axe",
     "redis",
+    "gpu",
 )  # disk: a small one can be mounted
 NAME = "TMNMT_REQUIRE"
 
