@@ -25,6 +25,9 @@ from tmnmt.numbers import mended, missing_numbers
         ("in 1997 300 people", "en 1997, 300 personnes", []),
         ("1,000,000 and 10", "10 et 1 000 000", []),
         ("３ files", "3 fichiers", []),
+        ("$25.00 and $3.0", "25 $ et 3 $", []),
+        ("25 and 3.00", "25,00 et 3", []),
+        ("1.000", "1", ["1.000"]),
         ("Article 2(1)", "Article 2, paragraphe 1", []),
         # as often as they come
         ("5 of 5", "5", ["5"]),
@@ -55,7 +58,12 @@ def test_numbers_that_a_translation_lacks(src: str, tgt: str, missing: list[str]
         ("The fee is $1,250 a year.", "Le droit est de 1 3850 $ par an.", "de 1 250 $ par"),
         ("$1,250.50 by April 1, 2024", "1 2550.50 au plus tard le 1er avril 2024", "1 250.50 au"),
         ("1,200 or 2,400 ft.", "1 400 ou 2,400 pi", "1 200 ou 2,400 pi"),
+        ("Pay $1,000,000 to the Clerk.", "Payer 1 000 $ au greffier.", "Payer 1 000 000 $ au"),
+        ("It is 12,345.67 dollars.", "C’est 12,34,67 $.", "C’est 12,345.67 $."),
+        ("It is 12,345.67 dollars.", "C’est 12,345,67 $.", "C’est 12,345.67 $."),
+        ("a rate of 3.75 %", "un taux de 1 400 %", "de 3.75 %"),
         # not sure
+        ("5 million people", "5 000 000 de personnes", ""),
         ("10 or 20", "30 ou 40", ""),
         ("10 or 20", "10", ""),
         ("2,500 of rule 1", "de la règle 1 4500 fois", "règle 1 2,500 fois"),

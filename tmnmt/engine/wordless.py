@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from tmnmt.numbers import NUMBER, missing_numbers
+from tmnmt.numbers import NUMBER, is_well_formed, missing_numbers
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _NO_SIGN = re.compile(r"[\s(]+")
@@ -21,7 +21,7 @@ def kept(read: str, written: str) -> str:
     """What a model wrote for a text without words, where that has the same signs, and its numbers,
     each well formed; else the text itself."""
     same = _signs(read) == _signs(written) and not missing_numbers(read, written)
-    well_formed = all(map(_is_well_formed, NUMBER.findall(written)))
+    well_formed = all(map(is_well_formed, NUMBER.findall(written)))
     return written if same and well_formed and not missing_numbers(written, read) else read
 
 
@@ -29,11 +29,3 @@ def _signs(text: str) -> Counter[str]:
     """All that stands between numbers, but for white space, and the bracket that opens "(a)", which
     some languages leave out."""
     return Counter(_NO_SIGN.sub("", NUMBER.sub("", text)))
-
-
-def _is_well_formed(number: str) -> bool:
-    """Not with one sign for groups and for decimals, as in 12,345,67."""
-    signs, groups = re.findall(r"\D", number), re.split(r"\D", number)[1:]
-    return not (
-        len(signs) > 1 and len(set(signs)) == 1 and any(len(group) != 3 for group in groups)
-    )
