@@ -196,7 +196,7 @@ def test_an_index_that_keeps_no_skeletons_finds_nothing() -> None:
         ("Page 7 of 31", "Page 3 of 12", "Page 3 sur 12", "Page 7 sur 31"),
         ("CLOSE FILE", "Close file", "Fermer le fichier", "FERMER LE FICHIER"),
         ("Close file", "Close file", "Fermer", "Fermer"),
-        ("Close file.", "Close file", "Fermer", None),
+        ("Close file.", "Close file", "Fermer", "Fermer."),
         ("Open file", "Close file", "Fermer", None),
         ("Article 2", "Article 1", "Article premier", None),
     ],

@@ -1,5 +1,6 @@
-"""A segment's translation as the translation of a text that differs from its source in numbers or
-in case alone: the numbers put into it, the case restored, where that is sure."""
+"""A segment's translation as the translation of a text that differs from its source in numbers, in
+case or in a full stop at the end alone: the numbers put into it, the case restored, the full stop
+added or taken off, where that is sure."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from tmnmt.text import match_tokens, nfc
 
 _DIGITS = re.compile(r"\d+")
 ONE = "1"
+STOP = "."
 
 
 class Differences(NamedTuple):
@@ -28,12 +30,13 @@ class Differences(NamedTuple):
 
 
 class Adapted(NamedTuple):
-    """A target with the numbers and the case of a query, each as far as it is sure; the other
-    stays as it was."""
+    """A target with the numbers, the case and the punctuation of a query, each as far as it is
+    sure; the others stay as they were."""
 
     tgt: str
     numbers: bool  # whether its numbers are right
     case: bool
+    punctuation: bool
 
 
 def differences(query: str, src: str) -> Differences | None:
@@ -58,12 +61,12 @@ def differences(query: str, src: str) -> Differences | None:
 
 def substituted(query: str, segment: Segment) -> str | None:
     """The target of `segment` as the translation of `query`. None where they differ in more than
-    numbers and case, or where it is not sure what becomes of these."""
+    numbers, case and punctuation, or where it is not sure what becomes of these."""
     differing = differences(query, segment.src)
-    if differing is None or differing.punctuation:
+    if differing is None:
         return None
     adapted = adapt(query, segment, differing)
-    return adapted.tgt if adapted.numbers and adapted.case else None
+    return adapted.tgt if adapted.numbers and adapted.case and adapted.punctuation else None
 
 
 def adapt(query: str, segment: Segment, differing: Differences) -> Adapted:
@@ -72,9 +75,23 @@ def adapt(query: str, segment: Segment, differing: Differences) -> Adapted:
     with_numbers = _with_numbers(query, src, tgt) if differing.numbers else tgt
     tgt = tgt if with_numbers is None else with_numbers
     with_case = _with_case(nfc(query), nfc(src), tgt) if differing.case else tgt
-    return Adapted(
-        tgt if with_case is None else with_case, with_numbers is not None, with_case is not None
-    )
+    tgt = tgt if with_case is None else with_case
+    with_end = _with_end(query, src, tgt) if differing.punctuation else tgt
+    tgt = tgt if with_end is None else with_end
+    return Adapted(tgt, with_numbers is not None, with_case is not None, with_end is not None)
+
+
+def _with_end(query: str, src: str, tgt: str) -> str | None:
+    """`tgt` with the full stop at the end that `query` has and `src` has not, or without; None
+    where that is not all, or where the target does not end as the source does."""
+    one, other = ([bone(token) or token for token in match_tokens(t)] for t in (query, src))
+    end = tgt.rstrip()
+    ends = unicodedata.category(end[-1:] or " ").startswith("P")
+    if one == [*other, STOP] and not ends:
+        return end + STOP
+    if [*one, STOP] == other and end.endswith(STOP) and not end.endswith(STOP + STOP):
+        return end.removesuffix(STOP)
+    return None
 
 
 def _with_numbers(query: str, src: str, tgt: str) -> str | None:

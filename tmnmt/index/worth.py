@@ -110,7 +110,8 @@ def _of_text(
     if differing.case:
         reasons.append(Reason("case", -penalties.penalty_case))
     if differing.punctuation:
-        reasons.append(Reason("punctuation", -penalties.penalty_punctuation))
+        points = 0 if adapted.punctuation else -penalties.penalty_punctuation
+        reasons.append(Reason("punctuation", points))
     return FULL, reasons, adapted
 
 
