@@ -221,8 +221,8 @@ def test_numbers_and_case_are_put_in_and_said_to_be(
     ]
     assert run([*pages, "CLOSE FILE.", "--explain", "--json", "--penalty-case", "3"]) == 0
     (match,) = json.loads(capsys.readouterr().out)["matches"]
-    assert (match["score"], match["worth"], match["adapted"]) == (0.0, 96, "FERMER LE FICHIER")
-    assert match["reasons"] == {"case": -3, "punctuation": -1}
+    assert (match["score"], match["worth"], match["adapted"]) == (0.0, 97, "FERMER LE FICHIER.")
+    assert match["reasons"] == {"case": -3, "punctuation": 0}
     assert run([*pages, "CLOSE FILE", "--threshold", "1"]) == 0
     assert "no match of 1 or more" in capsys.readouterr().out
 

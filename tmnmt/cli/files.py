@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from tmnmt.config.options import Overwrite
 from tmnmt.counted import counted
-from tmnmt.durable import make_folder
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.progress import Progress
 from tmnmt.records import Where
@@ -159,6 +158,8 @@ def jobs(
         if kind is not None:
             todo.append(Job(opened_as(kind, path, running_text), path, to, overwrite))
     if into is not None:
+        from tmnmt.durable import make_folder
+
         make_folder(into)
     return todo
 

@@ -90,7 +90,7 @@ def _summary(exact: int, adapted: int, untranslated: int, empty: bool) -> str:
     left = "left empty" if empty else f"left as {'it is' if untranslated == 1 else 'they are'}"
     total = exact + adapted + untranslated
     have = "has" if 1 in (exact, total) else "have"
-    others = f", {adapted:,} one with other numbers, case or codes" if adapted else ""
+    others = f", {adapted:,} one with other numbers, case, full stop or codes" if adapted else ""
     return (
         f"{exact:,} of {counted(total, 'segment')} {have} an exact match{others}; "
         f"{untranslated:,} {left}"

@@ -21,11 +21,18 @@ from tmnmt.layers.cache import CacheContents, SessionCache, collate_caches
 from tmnmt.layers.contract import At
 from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
-from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs
+from tmnmt.training.forced import (
+    ForcedBatch,
+    Remembered,
+    force_references,
+    gold_log_probs,
+    joined,
+)
 from tmnmt.training.parts import Part, Unit
 from tmnmt.vocab import BOS, Vocabulary
 
 Stretch = Sequence[Segment]
+AHEAD = 8  # sentences of each stretch that are forced at once
 BEGINNING = 5  # sentences of each of some stretches, by which Q and K are begun
 OTHER = "cache of another document"
 DENSE_SLOWER = 8  # the rate of Q and K is so many times smaller than that of the other parameters
@@ -90,14 +97,29 @@ class SideBySide:
 
     def steps(self, group: Sequence[Stretch]) -> Iterator[tuple[ForcedBatch, list[int]]]:
         """Step s: the references' s-th sentences, and which stretches of the group
-        still have one."""
-        for s in range(max(map(len, group))):
-            live = [i for i, stretch in enumerate(group) if len(stretch) > s]
-            segments = [group[i][s] for i in live]
-            yield (
-                force_references(self.backbone, self.vocab, segments, self.device, self.gradients),
-                live,
-            )
+        still have one. Where the base is fixed, several steps are forced ahead, sentences of like
+        length together."""
+        ahead = 1 if self.gradients else AHEAD
+        for start in range(0, max(map(len, group)), ahead):
+            steps = [
+                (live, [group[i][s] for i in live])
+                for s in range(start, start + ahead)
+                if (live := [i for i, stretch in enumerate(group) if len(stretch) > s])
+            ]
+            forced = self._forced([segment for _, segments in steps for segment in segments])
+            for live, _ in steps:
+                yield joined([next(forced) for _ in live]), live
+
+    def _forced(self, segments: Sequence[Segment]) -> Iterator[ForcedBatch]:
+        """What the base says along the reference of every segment, by itself."""
+        order = sorted(range(len(segments)), key=lambda i: len(segments[i].src + segments[i].tgt))
+        made: dict[int, ForcedBatch] = {}
+        for at in range(0, len(order), self.together):
+            rows = order[at : at + self.together]
+            own = [segments[i] for i in rows]
+            batch = force_references(self.backbone, self.vocab, own, self.device, self.gradients)
+            made |= zip(rows, batch.parted(), strict=True)
+        return (made[i] for i in range(len(segments)))
 
     def remembered(self, batch: ForcedBatch, contents: list[CacheContents]) -> Remembered | None:
         """What these caches say along the batch; None where all are empty."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.keys.pair_keys import padded
 from tmnmt.layers.mixing import mix_gold
@@ -33,6 +34,26 @@ class ForcedBatch:
     def real(self) -> Tensor:
         """(B, T) bool"""
         return self.tgt != PAD
+
+    def parted(self) -> list[ForcedBatch]:
+        """Every sentence by itself, without padding."""
+        lengths = self.real.sum(1).tolist()
+        return [
+            ForcedBatch(*(tensor[row : row + 1, :length] for tensor in self._tensors))
+            for row, length in enumerate(lengths)
+        ]
+
+    @property
+    def _tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.tgt, self.contexts, self.hiddens
+
+
+def joined(sentences: Sequence[ForcedBatch]) -> ForcedBatch:
+    """One batch of sentences that are there by themselves."""
+    tensors = zip(*(sentence._tensors for sentence in sentences), strict=True)
+    return ForcedBatch(
+        *(pad_sequence([one[0] for one in rows], batch_first=True) for rows in tensors)
+    )
 
 
 @dataclass(frozen=True)
