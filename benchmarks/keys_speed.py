@@ -1,16 +1,17 @@
 """The search over all keys of a memory: recall@8 against flat, milliseconds a query, bytes a key,
 by kind.
 
-    python benchmarks/keys_speed.py --keys 300000 --work FOLDER python benchmarks/keys_speed.py
-    --keys 5000000 --work FOLDER --columns src=5,tgt=6,doc=1,idx=2 \\
-        --memory acts.tsv.gz regs.tsv.gz --leave-out eval/splits/law.test.txt
+    python benchmarks/keys_speed.py --keys 300000 --work FOLDER
+    python benchmarks/keys_speed.py --keys 5000000 --work FOLDER \\
+        --columns src=5,tgt=6,doc=1,idx=2 --memory acts.tsv.gz regs.tsv.gz \\
+        --leave-out eval/splits/law.test.txt
 
 Keys are c' of real pairs by the model that ships, as many as `--keys`, kept in `--work`: a run that
 was stopped goes on, the next one computes nothing. Sizes are said first; it ends there where the
 disk is too small. Queries are c M of positions of held-out pairs, whose documents `--leave-out`
 names. Flat, the oracle, compares every fp16 key, blockwise. Times are of finding positions and
 scores, without looking up the segments; "memory" is the most that building and searching took of
-it, without the mapped keys, which the system may drop. """
+it, without the mapped keys, which the system may drop. FAISS works on the GPUs that it sees."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def main() -> None:
     if options.threads:
         torch.set_num_threads(options.threads)
         load_faiss().omp_set_num_threads(options.threads)
-    model = load_model(options.model)
+    model = load_model(options.model, options.device)
     kinds = [KINDS[name] for name in options.kinds if options.keys >= LEAST[KINDS[name]]]
     with tempfile.TemporaryDirectory() as folder:
         path = (options.work or Path(folder)) / f"keys-{options.keys}"
@@ -75,7 +76,9 @@ def main() -> None:
             wanted = plan(index, header_of(model), model.vocab)
             with Progress("computing keys", "positions", wanted.positions) as progress:
                 start = time.perf_counter()
-                files = compute(index, model, wanted, progress=progress.advance)
+                files = compute(
+                    index, model, wanted, device=options.device, progress=progress.advance
+                )
             seconds = time.perf_counter() - start
             queries = held_out(model, options)
             show_conditions(files, queries, wanted.positions / seconds)
@@ -100,6 +103,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--kinds", nargs="+", choices=sorted(KINDS), default=["flat", "ivf", "ivfpq", "hnsw"]
     )
+    parser.add_argument("--device", default="cpu", help="that computes the keys: cpu, cuda")
     parser.add_argument("--threads", type=int, help="of torch and FAISS")
     parser.add_argument("--work", type=Path, help="keeps index and keys for the next run")
     return parser.parse_args()
@@ -155,14 +159,14 @@ def held_out(model: Model, options: argparse.Namespace) -> Array:
     """(n, l + d) c and s of positions drawn from held-out pairs."""
     pairs = list(read_memories([options.held_out], "en", "fr"))
     chosen = random.Random(0).sample(pairs, min(len(pairs), options.queries // 8))
-    queries = np.concatenate([queries_of(model, s.src, s.tgt)[0] for s in chosen])
+    queries = np.concatenate([queries_of(model, s.src, s.tgt, options.device)[0] for s in chosen])
     return np.asarray(np.random.default_rng(0).permutation(queries)[: options.queries])
 
 
 def measure(index: MemoryIndex, files: KeyFiles, queries: Array, kinds: list[Kind]) -> None:
     directions = Directions.open(files)
-    asked = directions.of(*np.split(queries, [files.header.context_size], 1))
-    exact = flat(Seen(files, directions).since(0), asked, K)[1]
+    queries = directions.of(*np.split(queries, [files.header.context_size], 1))
+    exact = flat(Seen(files, directions).since(0), queries, K)[1]
     print(
         f"| kind | recall@{K} | ms a query, one by one | {BATCH} together | bytes a key | built "
         "in s | memory in MB |"
@@ -244,6 +248,7 @@ def show_conditions(files: KeyFiles, queries: Array, rate: float) -> None:
         f"{torch.__version__}"
     )
     print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"GPUs that FAISS sees: {load_faiss().get_num_gpus()}")
     if np.isfinite(rate) and rate > 0:
         print(f"keys computed: {rate:,.0f} positions/s")
     size = searched_size(files.header)

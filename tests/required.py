@@ -19,6 +19,7 @@ KINDS = (
     "axe",
     "redis",
     "gpu",
+    "faiss-gpu",
 )  # disk: a small one can be mounted
 NAME = "TMNMT_REQUIRE"
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from brute_force import real_segments
+from required import absent
 from tiny_model import write_tiny_model
 
 import tmnmt.keys.faiss_index
@@ -128,10 +129,8 @@ def test_faiss_finds_nearly_what_flat_finds_and_measures_it_as_well(
         size = (files.folder / FAISS_FILE).stat().st_size
     finally:
         update_faiss(files, "flat")
-    recall = np.mean(  # of keys of a model that knows nothing, which lie closer than real ones
-        [len({*a} & {*b}) / 8 for a, b in zip(positions.tolist(), exact.tolist(), strict=True)]
-    )
-    assert least < recall <= 1
+    # of keys of a model that knows nothing, which lie closer than real ones
+    assert least < shared(positions, exact) <= 1
     every = every_score(files, queries)
     np.testing.assert_allclose(
         np.take_along_axis(every, positions, 1), scores, rtol=1e-4, atol=0.05
@@ -347,9 +346,42 @@ def test_with_a_gpu_lists_are_filled_and_searched_there_and_written_as_the_cpus(
         update_faiss(files, kind)
         there = KeySearch.open(changing, model.hash).search(queries, 8)
     assert [gpu.added for gpu in on_gpu] == [files.positions, 0][:made]
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0)  # also where there is one
     here = KeySearch.open(changing, model.hash).search(queries, 8)
     for one, other in zip(here, there, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("kind", "least"), [("ivf", 0.75), ("ivfpq", 0.6)])
+def test_a_gpu_finds_what_the_cpu_finds_in_the_lists_that_it_filled(
+    index: MemoryIndex,
+    model: Model,
+    queries: Array,
+    kind: Kind,
+    least: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    faiss = tmnmt.keys.faiss_index.load_faiss()
+    if not faiss.get_num_gpus():
+        absent("faiss-gpu", "FAISS sees no GPU")
+    exact = KeySearch.open(index, model.hash).search(queries, 8)[1]
+    files = KeyFiles.open(index.path, model.hash)
+    try:
+        update_faiss(files, kind)
+        scores, there = KeySearch.open(index, model.hash).search(queries, 8)
+        monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0)
+        here_scores, here = KeySearch.open(index, model.hash).search(queries, 8)
+    finally:
+        update_faiss(files, "flat")
+    assert least < shared(there, exact) <= 1
+    assert shared(there, here) > 0.97  # of keys nearly as far, either may be found
+    np.testing.assert_allclose(scores, here_scores, rtol=1e-2, atol=0.1)
+
+
+def shared(positions: Array, others: Array) -> float:
+    """The share of the positions (n, k) of a query that are among the others of that query."""
+    rows = zip(positions.tolist(), others.tolist(), strict=True)
+    return float(np.mean([len({*one} & {*other}) / len(one) for one, other in rows]))
 
 
 def test_queries_of_another_size_are_wrong_usage(index: MemoryIndex, model: Model) -> None:
@@ -366,6 +398,18 @@ def test_without_faiss_the_error_says_what_to_install(
     with pytest.raises(UsageError, match="pip install faiss-cpu"):
         update_faiss(KeyFiles.open(changing.path, model.hash), "ivf")
     assert KeySearch.open(changing, model.hash).kind == "flat"
+
+
+def test_faiss_gpu_without_its_libraries_is_wrong_usage(
+    changing: MemoryIndex, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As faiss-gpu raises it while it is imported."""
+    said = "faiss-gpu installed but nvidia-cublas-cu12 is missing"
+    (tmp_path / "faiss.py").write_text(f"raise RuntimeError({said!r})\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "faiss")
+    with pytest.raises(UsageError, match=f"FAISS cannot be loaded: {said}"):
+        update_faiss(KeyFiles.open(changing.path, model.hash), "ivf")
 
 
 def test_the_kind_fits_the_number_of_keys() -> None:

@@ -170,7 +170,7 @@ def lists_for(count: int) -> int:
 
 
 def load_faiss() -> Any:
-    """The module. Raises UsageError where it is not installed."""
+    """The module. Raises UsageError where it is not installed, or lacks its libraries."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of SWIG's types
@@ -180,6 +180,8 @@ def load_faiss() -> Any:
             "FAISS is not installed: pip install faiss-cpu (or faiss-gpu), or use --faiss flat"
         )
         raise UsageError(message) from error
+    except RuntimeError as error:  # faiss-gpu without CUDA's libraries
+        raise UsageError(f"FAISS cannot be loaded: {error}") from error
     return faiss
 
 
