@@ -21,6 +21,7 @@ LAYERS = (
         "durable",
         "allocator",
         "text",
+        "contractions",
         "counted",
         "numbers",
         "checks",

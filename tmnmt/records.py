@@ -15,7 +15,7 @@ from tmnmt.checks import Check, checks
 from tmnmt.codes.record import Text
 from tmnmt.codes.stored import listed
 from tmnmt.numbers import missing_numbers
-from tmnmt.segments import Alternative, Match, Token, Translation
+from tmnmt.segments import Alternative, Match, Segment, Token, Translation
 
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")  # sentencepiece's byte fallback
 DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
@@ -93,9 +93,7 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
         "matches": [match_record(match) for match in translation.matches],
         "tokens": [token_record(token) for token in translation.tokens],
     }
-    if translation.src_codes or translation.tgt_codes:
-        line["src_codes"] = listed(translation.src, translation.src_codes)
-        line["tgt_codes"] = listed(translation.tgt, translation.tgt_codes)
+    line |= _codes_record(translation)
     if translation.confidence is not None:
         line["confidence"] = _rounded(translation.confidence)
         line["words"] = [
@@ -105,6 +103,20 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
     if translation.others:
         line["others"] = [{"tgt": o.tgt, "score": _rounded(o.score)} for o in translation.others]
     return line
+
+
+def pair_record(pair: Segment) -> dict[str, Any]:
+    """{"src", "tgt"}; with codes, "src_codes" and "tgt_codes", too."""
+    return {"src": pair.src, "tgt": pair.tgt} | _codes_record(pair)
+
+
+def _codes_record(pair: Translation | Segment) -> dict[str, Any]:
+    if not (pair.src_codes or pair.tgt_codes):
+        return {}
+    return {
+        "src_codes": listed(pair.src, pair.src_codes),
+        "tgt_codes": listed(pair.tgt, pair.tgt_codes),
+    }
 
 
 def checks_of(translation: Translation) -> list[Check]:

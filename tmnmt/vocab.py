@@ -12,6 +12,7 @@ from pathlib import Path
 
 import sentencepiece
 
+from tmnmt.contractions import knows_contractions, spelt_out
 from tmnmt.errors import DataError, ModelError, UsageError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
@@ -100,8 +101,9 @@ class Vocabulary:
         return list(self._spm.encode(text))
 
     def encode_source(self, text: str) -> list[int]:
-        """Subword ids of a source, without </s>."""
-        return self.encode(text)
+        """Subword ids of a source, without </s>. Contractions that the vocabulary does not know are
+        spelt out."""
+        return self.encode(self._read(text))
 
     def pieces(self, text: str) -> list[str]:
         """The subwords of a target, as written in the vocabulary."""
@@ -114,7 +116,14 @@ class Vocabulary:
 
     def source_pieces(self, text: str) -> list[str]:
         """The subwords of a source; "" for one that stands for none of its text."""
-        return self.pieces(text)
+        return self.pieces(self._read(text))
+
+    def _read(self, text: str) -> str:
+        return text if self._knows_contractions else spelt_out(text)
+
+    @cached_property
+    def _knows_contractions(self) -> bool:
+        return knows_contractions(map(self.piece, range(len(self))))
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of subword ids; <s>, </s> and padding are left out."""

@@ -235,6 +235,17 @@ def test_a_session_learns_what_is_confirmed_and_takes_it_back(served: Server) ->
     undone = post(served, f"{path}/undo")
     assert undone["undone"] == {"src": "All is void.", "tgt": "Tout est nul."}
     assert said() == before and served.get(path)["confirmed"] == 0
+    post(
+        served,
+        f"{path}/confirm",
+        src="All is <b>void</b>.",
+        tgt="Tout est <b>nul</b>.",
+        format="xml",
+    )
+    (told,) = served.get(f"{path}/confirmed")["pairs"]
+    assert (told["src"], told["tgt"]) == ("All is void.", "Tout est nul.")
+    assert [len(told[f"{side}_codes"]) for side in ("src", "tgt")] == [2, 2]
+    assert post(served, f"{path}/undo")["undone"] == told
     assert refused(served, f"{path}/undo", 409)
     assert refused(served, f"{path}/confirm", 400, src="\n", tgt="x")
     assert served.ask("DELETE", path).status == 204
@@ -290,6 +301,9 @@ def test_what_a_request_is_not_is_told(served: Server) -> None:
         assert set(reply.json["error"]) == {"code", "message"}
     headers = {"Content-Type": "text/plain"}
     assert served.ask("POST", "/v1/translate", b'{"texts": []}', headers=headers).status == 415
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}  # of curl where none is given
+    reply = served.ask("POST", "/v1/translate", b'{"texts": []}', headers=headers)
+    assert reply.status == 415 and b"send JSON as application/json" in reply.body
     assert served.ask("POST", "/v1/nothing", {}).status == 404
     assert served.ask("GET", "/v1/translate").status == 405
 

@@ -59,16 +59,6 @@ def differences(query: str, src: str) -> Differences | None:
     return Differences(numbers, case, marks != their_marks)
 
 
-def substituted(query: str, segment: Segment) -> str | None:
-    """The target of `segment` as the translation of `query`. None where they differ in more than
-    numbers, case and punctuation, or where it is not sure what becomes of these."""
-    differing = differences(query, segment.src)
-    if differing is None:
-        return None
-    adapted = adapt(query, segment, differing)
-    return adapted.tgt if adapted.numbers and adapted.case and adapted.punctuation else None
-
-
 def adapt(query: str, segment: Segment, differing: Differences) -> Adapted:
     """The target with what is sure put into it, of a segment with these differences."""
     src, tgt = segment.src, segment.tgt

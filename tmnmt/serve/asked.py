@@ -101,6 +101,10 @@ async def asked(request: Request, most: int, is_file: bool = False) -> Asked:
             raise wrong("the body must be an object of JSON")
         return Asked(request, query, value, [])
     if kind.endswith("x-www-form-urlencoded"):
+        if text.lstrip()[:1] in ("{", "["):  # as curl sends it where no type is given
+            raise Refused(
+                415, "wrong_type", "the body is a form by its type: send JSON as application/json"
+            )
         return Asked(request, query, _form(text), [])
     raise Refused(415, "wrong_type", "the body must be JSON or a form (x-www-form-urlencoded)")
 

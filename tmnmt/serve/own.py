@@ -16,7 +16,7 @@ from tmnmt.engine.confirmed import Done, confirmable
 from tmnmt.engine.session import Session
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
-from tmnmt.records import alternative_record, match_record, translation_record
+from tmnmt.records import alternative_record, match_record, pair_record, translation_record
 from tmnmt.segments import Alternative, Match, Segment, Translation
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.desk import DESK
@@ -471,14 +471,14 @@ async def undo(service: Service, asked: Asked) -> Any:
         return service.sessions.undo(one), service.sessions.count(one)
 
     taken, count = await service.written(undone)
-    return _session(one, count) | {"undone": {"src": taken.src, "tgt": taken.tgt}}
+    return _session(one, count) | {"undone": pair_record(taken.segment)}
 
 
 async def confirmed(service: Service, asked: Asked) -> Any:
     """All pairs that were confirmed in a session, in order."""
     one = await service.session(asked.path["session"], asked.caller)
     done = await service.written(lambda: service.sessions.done(one))
-    return {"pairs": [{"src": each.src, "tgt": each.tgt} for each in done]}
+    return {"pairs": [pair_record(each.segment) for each in done]}
 
 
 async def save(service: Service, asked: Asked) -> Any:

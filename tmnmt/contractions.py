@@ -1,0 +1,53 @@
+"""English contractions spelt out. A model that learned from text without them, such as law, reads
+"isn't" as "is", an unknown word and "t", and says the opposite.
+
+    The Minister isn't required to pay.     the source
+    The Minister is not required to pay.    what such a model reads"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+# behind which "n't" stands
+_VERBS = "is|are|was|were|do|does|did|has|have|had|could|would|should|might|must|need|ca|wo|sha"
+_IRREGULAR = {"ca": "can", "wo": "will", "sha": "shall"}
+_ENDS = {"m": "am", "re": "are", "ve": "have", "ll": "will", "s": "is"}
+_KNOWN = re.compile(r"▁?(?:is|does|did|was)n(?:['’]|$)|.*n['’]t$", re.IGNORECASE)
+_CONTRACTED = re.compile(
+    rf"""\b(?: (?P<verb>{_VERBS}) n['’]t
+          | (?P<who> I(?=['’](?:m|ve|ll)\b) | (?:you|we|they)(?=['’](?:re|ve|ll)\b)
+            | (?:he|she|it|that|there)(?=['’](?:ll|s)\b) )
+            ['’] (?P<end>m|re|ve|ll|s) (?P<been>(?=\ been\b))? )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def knows_contractions(pieces: Iterable[str]) -> bool:
+    """Whether a vocabulary with these subwords has learned from text with contractions: they are
+    frequent there, so a subword has the letters before the apostrophe, or more."""
+    return any(_KNOWN.match(piece) for piece in pieces)
+
+
+def spelt_out(text: str) -> str:
+    """The text with "is not" for "isn't", and "they have" for "they've". What may be either of two
+    stays, such as "they'd"."""
+    return _CONTRACTED.sub(_spelt_out, text) if "'" in text or "’" in text else text
+
+
+def _spelt_out(contracted: re.Match[str]) -> str:
+    if (verb := contracted["verb"]) is not None:
+        first, second = _as_is(verb, _IRREGULAR.get(verb.lower(), verb)), "not"
+        between = "" if first.lower() == "can" else " "
+    else:
+        has_been = contracted["been"] is not None and contracted["end"] in "sS"
+        first, second = contracted["who"], "has" if has_been else _ENDS[contracted["end"].lower()]
+        between = " "
+    return first + between + (second.upper() if first.isupper() and first != "I" else second)
+
+
+def _as_is(word: str, other: str) -> str:
+    """`other` with the case of `word`."""
+    if word.isupper():
+        return other.upper()
+    return other.capitalize() if word.istitle() else other
