@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.codes.capitals import (
+    as_sentences,
     capitalised,
     in_capitals,
     pieces_in_capitals,
@@ -49,8 +50,24 @@ def test_every_word_is_as_the_model_knows_it_best_and_placeholders_stay() -> Non
 
 @given(st.text())
 def test_it_is_letter_for_letter(text: str) -> None:
-    shown = capitalised(recased(Text(text), len))
+    shown = as_sentences(recased(Text(text), len))
     assert len(shown) == len(text) and shown.casefold() == recased(Text(text), len).casefold()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("the fee is due. the permit is valid!", "The fee is due. The permit is valid!"),
+        ('"stop." (go on) now? "yes".', '"stop." (Go on) now? "Yes".'),
+        (
+            "mr. smith, no. b and j. r. brown inc. of it",
+            "Mr. smith, no. b and j. r. brown inc. of it",
+        ),
+        ("see 3. now. it is.", "See 3. Now. It is."),
+    ],
+)
+def test_every_sentence_begins_with_a_capital(text: str, shown: str) -> None:
+    assert as_sentences(text) == shown
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,12 @@ _NO_HEADING = ".!?…。！？:;,"  # how none ends
 LONG = 4  # letters of a word that is no mere abbreviation
 _BYTE = re.compile("<0x[0-9A-Fa-f]{2}>")  # of a letter that no subword has
 _WORD = re.compile(r"[^\W\d_]+")
+_BEGIN = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+[\"'“‘«(\[]?[^\W\d_]")  # of another sentence
+# no sentence ends with a full stop behind a letter, letters without a vowel, or these
+_SHORT = re.compile(
+    r"(?<![^\W\d_])(?:[^\W\d_]|[^\W\d_aeiouyáàâäéèêëíìîïóòôöúùûü]+|art|co|corp|fig|inc|no|sec|vol)\.$",
+    re.IGNORECASE,
+)
 
 
 def in_capitals(text: Text) -> bool:
@@ -79,6 +85,17 @@ def _bytes_in_capitals(pieces: list[str]) -> list[str]:
 def _as_known(word: str, size: Callable[[str], int]) -> str:
     forms = [form for form in (word.lower(), word.title(), word) if len(form) == len(word)]
     return min(forms, key=size)
+
+
+def as_sentences(text: str) -> str:
+    """With a capital for the first letter of every sentence."""
+    return capitalised(_BEGIN.sub(_begun, text))
+
+
+def _begun(begin: re.Match[str]) -> str:
+    if _SHORT.search(begin.string, max(0, begin.start() - LONG - 2), begin.start()):
+        return begin[0]
+    return begin[0][:-1] + capitalised(begin[0][-1])
 
 
 def capitalised(text: str) -> str:

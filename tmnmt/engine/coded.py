@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tmnmt.codes.apart import kept_apart
-from tmnmt.codes.capitals import capitalised, in_capitals, pieces_in_capitals, recased
+from tmnmt.codes.capitals import as_sentences, in_capitals, pieces_in_capitals, recased
 from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.masked import mask
 from tmnmt.codes.masked_pair import MaskedPair, masked_pair
@@ -98,13 +98,13 @@ class Coded:
     def read(self) -> str:
         """The text as the model reads it, with masks, and as in a sentence."""
         text = self._masked.text
-        return capitalised(recased(text, self._size)) if self.in_capitals else text.plain
+        return as_sentences(recased(text, self._size)) if self.in_capitals else text.plain
 
     def asked(self, text: str) -> str:
         """A text of the segment as the memories are asked for what is like it."""
         if not self.in_capitals:
             return text
-        return capitalised(recased(with_placeholders(Text(text)), self._size))
+        return as_sentences(recased(with_placeholders(Text(text)), self._size))
 
     def beside(self, pair: Segment) -> MaskedPair:
         """A pair as the model reads it beside the segment: with its masks."""
