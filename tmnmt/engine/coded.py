@@ -18,6 +18,7 @@ from tmnmt.codes.capitals import as_sentences, in_capitals, pieces_in_capitals, 
 from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.masked import mask
 from tmnmt.codes.masked_pair import MaskedPair, masked_pair
+from tmnmt.codes.messages import Messages, messages
 from tmnmt.codes.place import linked_codes, place
 from tmnmt.codes.placeholders import ALL, Finder, with_placeholders
 from tmnmt.codes.record import Code, Part, Source, Text, inline, is_text, joined, pairs
@@ -77,6 +78,7 @@ class Coded:
         self._masked = mask(self.source)
         self._parts: dict[int, _Part] = {}
         self._lent: Text | None = None
+        self._of_messages: list[Coded] = []  # where these are translated one by one
         self.is_taken = False  # from a memory, as it stands
         self._has_others = False  # a match was taken that has other codes
 
@@ -85,9 +87,26 @@ class Coded:
         other = copy.copy(self)
         other._parts = {}
         other._lent = None
+        other._of_messages = []
         other.is_taken = False
         other._has_others = False
         return other
+
+    @cached_property
+    def messages(self) -> Messages | None:
+        """Those among which an argument in the text chooses."""
+        return messages(self.source)
+
+    def by_message(self) -> list[Coded]:
+        """Its messages as segments, out of whose translations its own is made."""
+        texts = () if self.messages is None else self.messages.texts
+        self._of_messages = [Coded(text, self._size, self._more) for text in texts]
+        return self._of_messages
+
+    @property
+    def linked_apart(self) -> list[Coded]:
+        """The segments whose codes are placed by links: itself, or its messages."""
+        return self._of_messages or [self]
 
     @property
     def is_plain(self) -> bool:
@@ -206,7 +225,7 @@ class Coded:
 
     def finished(self, translation: Translation) -> Translation:
         """The translation of the whole segment, with its codes."""
-        text = self._lent or kept_apart(self.source, self._placed())
+        text = self._target()
         codes = tuple(c for c in text.codes if not is_text(c) or c.markup in self._placeholders)
         tgt, codes = (string_of(text), ()) if self._is_string else (text.plain, codes)
         tokens = translation.tokens
@@ -222,8 +241,16 @@ class Coded:
             src_codes=self.given.codes,
             tgt_codes=codes,
             tokens=tokens,
-            others=tuple(replace(one, tgt=self.shown(one.tgt)) for one in translation.others),
+            others=()
+            if self._of_messages
+            else tuple(replace(one, tgt=self.shown(one.tgt)) for one in translation.others),
         )
+
+    def _target(self) -> Text:
+        """The whole target with its codes, placeholders too."""
+        if self._of_messages and self.messages is not None:
+            return self.messages.joined([one._target() for one in self._of_messages])
+        return self._lent or kept_apart(self.source, self._placed())
 
     def _placed(self) -> Text:
         parts = [self._parts[number] for number in sorted(self._parts)]

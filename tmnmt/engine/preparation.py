@@ -86,7 +86,7 @@ class Preparation:
                 whole.in_capitals = False
             cleaned, read = whole.source.plain, whole.read.strip()
             texts = pieces(read, self.vocab, self.longest) if read else []
-            if len(texts) > 1 and self.lookup.holds(cleaned):
+            if len(texts) > 1 and (whole.messages is not None or self.lookup.holds(cleaned)):
                 texts = [read]
             self.tally.changed[CONTROL] += whole.changed
         ids = [self.vocab.encode_source(piece_text) for piece_text in texts]

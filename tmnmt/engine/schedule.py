@@ -33,7 +33,7 @@ class Piece:
     matches: tuple[Match, ...] | None = None  # None: not retrieved yet
     keys: tuple[PairKeys, ...] = field(default=(), compare=False)  # of the matches' pairs
     silent: bool = False  # the first piece of its segment stands for all
-    again: bool = False  # a sentence of a segment that was translated, and lost one
+    again: bool = False  # a message or a sentence of a segment, which is translated by itself
     exact: Match | None = None  # of a memory, where its target is taken as it stands
     beside: Beside = ("", "")  # of its segment
     # subwords of the segments before it in the document, the oldest first; as many as the model

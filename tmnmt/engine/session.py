@@ -111,7 +111,8 @@ class Session:
                 piece = replace(made, beside=(before, ""))
                 done = self.translator.translate_batch([piece], [self], explain)
                 queue.put(piece, *done[0])
-            self.translator.link([piece.coded for piece in pieces[:1] if piece.coded is not None])
+            coded = pieces[0].coded if pieces else None
+            self.translator.link(coded.linked_apart if coded is not None else [])
             return self.translator.tally.counted(next(queue.ready()))
 
     def complete(self, text: Source, prefix: str, explain: bool = False) -> Translation:

@@ -36,9 +36,9 @@ from tmnmt.engine.completion import AtWork
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmed import confirmable
 from tmnmt.engine.decoder import Decoded, Decoder
+from tmnmt.engine.in_parts import by_message, one_by_one
 from tmnmt.engine.links import LINKED_AT_ONCE, Linker
 from tmnmt.engine.lookup import Lookup, codes_of
-from tmnmt.engine.lost import one_by_one
 from tmnmt.engine.named_memories import (
     Named,
     check_memory,
@@ -355,7 +355,7 @@ class Translator:
     ) -> Iterator[Translation]:
         in_order = confirms or self.settings.remembers
         queue, sessions = InOrder(finished), Sessions(self, in_order, first)
-        # segments that links are wanted for, by their numbers; batches held back for them
+        # segments that links are wanted for, each once; batches held back for them
         unlinked = dict[int, Coded]()
         waiting = 0
         ahead = first is None and not (confirms and self.settings.memorises)
@@ -373,8 +373,9 @@ class Translator:
             own = [sessions.of(piece) for piece in batch]
             for piece, done in zip(batch, self.translate_batch(batch, own, explain), strict=True):
                 queue.put(piece, *done)
-                if piece.coded is not None and piece.coded.unlinked():
-                    unlinked[piece.segment] = piece.coded
+                for coded in piece.coded.linked_apart if piece.coded is not None else ():
+                    if coded.unlinked():
+                        unlinked[id(coded)] = coded
             self.confirm(
                 [
                     (session, *piece.confirmed)
@@ -463,13 +464,15 @@ class Translator:
         explain: bool,
         done: Collection[int],
     ) -> dict[int, list[Said]]:
-        """What the model says of the rows that are not done; of one that has lost a sentence, what
-        it says of every sentence."""
+        """What the model says of the rows that are not done; of one with messages, or that has lost
+        a sentence, what it says of every one of these."""
         left = [row for row in range(len(batch)) if row not in done]
-        own = [sessions[row] for row in left]
-        whole = self._decoded([batch[row] for row in left], own, explain)
-        said = {row: [one] for row, one in zip(left, whole, strict=True)}
-        parts = {row: self._lost(*said[row][0]) for row in left}
+        parts = {row: self._messages(batch[row]) for row in left}
+        rows = [row for row in left if not parts[row]]
+        own = [sessions[row] for row in rows]
+        whole = self._decoded([batch[row] for row in rows], own, explain) if rows else []
+        said = {row: [one] for row, one in zip(rows, whole, strict=True)}
+        parts |= {row: self._lost(*said[row][0]) for row in rows}
         anew = [(piece, sessions[row]) for row in left for piece in parts[row]]
         if anew:
             pieces, of_pieces = zip(*anew, strict=True)
@@ -484,6 +487,12 @@ class Translator:
         pieces = [replace(piece, chosen=session.chosen) for piece, session in rows]
         caches = [session.cache for session in sessions]
         return [*zip(pieces, self.decoder.decoded(pieces, caches, explain), strict=True)]
+
+    def _messages(self, piece: Piece) -> list[Piece]:
+        """As `by_message` says."""
+        if self.backbone.reads_around:
+            return []
+        return by_message(piece, self.vocab, self.preparation.longest)
 
     def _lost(self, piece: Piece, decoded: Decoded) -> list[Piece]:
         """As `one_by_one` says, of what the model wrote."""

@@ -1,0 +1,79 @@
+"""Messages of an ICU argument are translated as the sentences that they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from places import MODEL
+
+from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.record import Text
+from tmnmt.engine.translator import Translator
+from tmnmt.index import build
+from tmnmt.segments import Segment
+
+ONE, OTHER = "The Minister must sign the contract.", "The owners must sign the contract."
+WHOLE = f"{{n, plural, one {{{ONE}}} other {{{OTHER}}}}}"
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator.load(MODEL, [], threads=1)
+
+
+def test_every_message_says_what_it_says_alone(translator: Translator) -> None:
+    one, other = (made.tgt for made in translator.translate([ONE, OTHER]))
+    expected = f"{{n, plural, one {{{one}}} other {{{other}}}}}"
+    (said,) = translator.translate([WHOLE])
+    assert (said.src, said.tgt, said.origin) == (WHOLE, expected, "model")
+    assert translator.session().translate(WHOLE).tgt == expected
+    coded = with_placeholders(Text(WHOLE))
+    (made,) = translator.translate([coded])
+    assert made.tgt == expected and [code.markup for code in made.tgt_codes] == [
+        code.markup for code in coded.codes
+    ]
+    around = "The Minister must {g, select, a {sign the contract} other {publish it}}."
+    whole = f"{{g, select, a {{{ONE}}} other {{The Minister must publish it.}}}}"
+
+    assert translator.translate([around])[0].tgt == translator.translate([whole])[0].tgt
+
+
+def test_placeholders_tags_and_capitals_keep_their_places(translator: Translator) -> None:
+    text = (
+        "{n, plural, one {The <b>Minister</b> shall pay {amount}.} "
+        "other {THE MINISTERS SHALL PAY # DOLLARS.}}"
+    )
+    (said,) = translator.translate([text], explain=True)
+    first, second = said.tgt.removeprefix("{n, plural, one {").removesuffix("}}").split("} other {")
+    assert first.count("{amount}") == 1 and first.index("<b>") < first.index("</b>")
+    assert second.count("#") == 1 and second.isupper()
+    assert said.tokens
+
+
+def test_a_memory_that_has_the_whole_gives_it(tmp_path: Path) -> None:
+    target = "{n, plural, one {Un} other {Plusieurs}}"
+    build(tmp_path / "memory", [Segment(WHOLE, target)], "en", "fr")
+    translator = Translator.load(MODEL, [tmp_path / "memory"], threads=1)
+    assert translator.translate([WHOLE])[0].tgt == target
+    near = WHOLE.replace("contract", "lease")
+    assert translator.translate([near])[0].matches[0].segment.src == WHOLE
+    session = Translator.load(MODEL, [], threads=1).session()
+    session.confirm(WHOLE, target)
+    assert session.translate(WHOLE).tgt == target
+
+
+def test_a_catalogue_keeps_its_form(translator: Translator, tmp_path: Path) -> None:
+    from tmnmt.files.opening import opened
+    from tmnmt.files.unit import Filling
+
+    (tmp_path / "a.arb").write_text(json.dumps({"@@locale": "en", "a": WHOLE, "b": ONE}))
+    file = opened(tmp_path / "a.arb")
+    units = [unit for document in file.documents() for unit in document.units]
+    made = translator.translate([unit.source for unit in units])
+    fillings = [Filling(Text(one.tgt, one.tgt_codes), "model") for one in made]
+    with (tmp_path / "b.arb").open("wb") as to:
+        file.write(to, fillings)
+    strings = json.loads((tmp_path / "b.arb").read_text())
+    assert strings["a"].startswith("{n, plural, one {" + strings["b"] + "} other {")
