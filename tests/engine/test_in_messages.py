@@ -29,6 +29,10 @@ def test_every_message_says_what_it_says_alone(translator: Translator) -> None:
     (said,) = translator.translate([WHOLE])
     assert (said.src, said.tgt, said.origin) == (WHOLE, expected, "model")
     assert translator.session().translate(WHOLE).tgt == expected
+    session = translator.session()
+    for typed in ("", "{n, plural, one {L", expected, ""):
+        assert session.complete(WHOLE, typed).tgt == expected
+    assert session.complete(WHOLE, "{n, plural, one {Il").tgt.startswith("{n, plural, one {Il")
     coded = with_placeholders(Text(WHOLE))
     (made,) = translator.translate([coded])
     assert made.tgt == expected and [code.markup for code in made.tgt_codes] == [

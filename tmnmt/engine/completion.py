@@ -377,7 +377,7 @@ class Sentence:
         where it was."""
         if not self._pieces:
             return Translation(plain_of(self._source), prefix, 0.0)
-        self._read_heading()
+        self._read_first()
         suggestion = self._known(prefix)
         if suggestion is None:
             suggestion = self._suggested[prefix] = self._ended(prefix, self.complete) or self._made(
@@ -391,7 +391,7 @@ class Sentence:
     def next_words(self, prefix: str) -> str:
         """What comes behind `prefix`: the rest of a suggestion that begins so, where there is one,
         else the next words."""
-        self._read_heading()
+        self._read_first()
         suggestion = self._known(prefix) or self._ended(prefix, self._known) or self._taken
         if suggestion is not None and suggestion.tgt.startswith(prefix):
             return suggestion.tgt[len(prefix) :]
@@ -409,10 +409,13 @@ class Sentence:
             return None
         return replace(suggestion, tgt=prefix)
 
-    def _read_heading(self) -> None:
-        """Of a heading the suggestion for nothing is known first: it is read in two ways, and what
-        was asked for before must change nothing."""
-        if self._pieces and self._pieces[0].is_heading and "" not in self._suggested:
+    def _read_first(self) -> None:
+        """Of a heading, and of messages, the suggestion for nothing is known first: these are read
+        in two ways, and what was asked for before must change nothing."""
+        first = self._pieces[0] if self._pieces else None
+        if first is None or "" in self._suggested:
+            return
+        if first.is_heading or (first.coded is not None and first.coded.messages is not None):
             self._suggested[""] = self._made("")
 
     def alternatives(self, prefix: str, count: int) -> list[Alternative]:
@@ -472,6 +475,10 @@ class Sentence:
             return self._of_heading()
         coded = self._pieces[0].coded
         coded = coded.anew() if coded is not None else None
+        first = replace(self._pieces[0], coded=coded)
+        if not prefix and (parts := self._translator.messages(first)):
+            said = self._translator.said(parts, [self._session] * len(parts), explain=True)
+            return self._whole([self._translator.together(first.text, said)], coded)
         done = list[tuple[Translation, int]]()
         behind = ""
         left = self._as_read(prefix)
@@ -521,7 +528,7 @@ class Sentence:
         for piece, (translation, length) in zip(self._pieces, done, strict=False):
             queue.put(piece, translation, length)
         if coded is not None:
-            self._translator.link([coded])
+            self._translator.link(coded.linked_apart)
         return next(queue.ready())
 
     def _decoders(self) -> list[tuple[Piece, Part | None, bool]]:

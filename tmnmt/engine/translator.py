@@ -467,7 +467,7 @@ class Translator:
         """What the model says of the rows that are not done; of one with messages, or that has lost
         a sentence, what it says of every one of these."""
         left = [row for row in range(len(batch)) if row not in done]
-        parts = {row: self._messages(batch[row]) for row in left}
+        parts = {row: self.messages(batch[row]) for row in left}
         rows = [row for row in left if not parts[row]]
         own = [sessions[row] for row in rows]
         whole = self._decoded([batch[row] for row in rows], own, explain) if rows else []
@@ -476,9 +476,15 @@ class Translator:
         anew = [(piece, sessions[row]) for row in left for piece in parts[row]]
         if anew:
             pieces, of_pieces = zip(*anew, strict=True)
-            again = iter(self._decoded(self.retrieve(pieces, of_pieces), of_pieces, explain))
+            again = iter(self.said(pieces, of_pieces, explain))
             said |= {row: [next(again) for _ in parts[row]] for row in left if parts[row]}
         return said
+
+    def said(
+        self, pieces: Sequence[Piece], sessions: Sequence[Session], explain: bool
+    ) -> list[Said]:
+        """What the model says of pieces that are not looked up yet."""
+        return self._decoded(self.retrieve(pieces, sessions), sessions, explain)
 
     def _decoded(
         self, pieces: Sequence[Piece], sessions: Sequence[Session], explain: bool
@@ -488,7 +494,7 @@ class Translator:
         caches = [session.cache for session in sessions]
         return [*zip(pieces, self.decoder.decoded(pieces, caches, explain), strict=True)]
 
-    def _messages(self, piece: Piece) -> list[Piece]:
+    def messages(self, piece: Piece) -> list[Piece]:
         """As `by_message` says."""
         if self.backbone.reads_around:
             return []
@@ -505,14 +511,18 @@ class Translator:
     ) -> list[Translated]:
         """All rows in order, of what was taken as it stands and of what the model says."""
         for row, parts in said.items():
-            made = [(piece, self._translated(piece, one)) for piece, one in parts]
-            done[row] = made[0][1]
-            if len(made) > 1:
-                whole = join(batch[row].text, [translated for _, translated in made])
-                done[row] = whole, sum(length for _, (_, length) in made)
-            self._add(made)
+            done[row] = self.together(batch[row].text, parts)
         self._add((piece, done[row]) for row, piece in enumerate(batch) if row not in said)
         return [done[row] for row in range(len(batch))]
+
+    def together(self, text: str, said: Sequence[Said]) -> Translated:
+        """The translation of `text`, and its length, of what the model says of it or its parts."""
+        made = [(piece, self._translated(piece, one)) for piece, one in said]
+        self._add(made)
+        if len(made) == 1:
+            return made[0][1]
+        parts = [translated for _, translated in made]
+        return join(text, parts), sum(length for _, length in parts)
 
     def _translated(self, piece: Piece, decoded: Decoded) -> Translated:
         length = len(decoded.best.ids) + decoded.best.finished
