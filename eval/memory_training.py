@@ -6,8 +6,8 @@
         deep --seeds 1 2 3
 
 A configuration, the base, and the folder in which every way and seed gets a model folder,
-OUT/WAY-SEED. The table has the dev losses in nats a subword. What was interrupted goes on. The
-translation memory:
+OUT/WAY-SEED. The table has the dev losses in nats a subword. What was interrupted goes on, with the
+same options alone. The translation memory:
 
 frozen          as the configuration says, on 3,000 sentences, twice
 end-to-end      the base learns, too (Gu et al. 2018)
@@ -38,16 +38,19 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from tmnmt.errors import TmnmtError
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.config import load_config
 from tmnmt.training.data import load_corpora
+from tmnmt.training.kept import same_settings
 from tmnmt.training.memory import train_layers
 
+SETTINGS = "settings.json"
 TM = {"copy": True, "fusion": True, "cache": False, "max_pairs": 3000, "tm_epochs": 2}
 CACHE = {
     "copy": False,
@@ -115,6 +118,7 @@ def main() -> None:
         if options.sentences is not None:
             memory = replace(memory, cache_pairs=options.sentences)
         folder = options.out / f"{way}-{seed}"
+        same_settings(folder / SETTINGS, asdict(memory))
         memories, _ = train_layers(
             model.backbone, model.vocab, corpora.train, corpora.dev, folder, memory, True, languages
         )
@@ -136,4 +140,7 @@ def reached(log: Path) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (TmnmtError, OSError) as error:
+        raise SystemExit(f"memory_training: {error}") from error

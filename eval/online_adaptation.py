@@ -29,6 +29,7 @@ import torch
 
 from tmnmt import Translator
 from tmnmt.engine.settings import Settings
+from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memories
 from tmnmt.index.base import Index
 from tmnmt.index.cached import open_memory
@@ -180,4 +181,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (TmnmtError, OSError) as error:
+        raise SystemExit(f"online_adaptation: {error}") from error

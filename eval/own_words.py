@@ -36,6 +36,7 @@ from tmnmt.durable import write
 from tmnmt.engine.opened import load_layers
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
+from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memory
 from tmnmt.layers.cache import CacheContents
 from tmnmt.models.folder import Model, load_model
@@ -167,10 +168,9 @@ def translated(
     """Documents side by side, each with a cache of its own."""
     translator.begin(way, said)
     with Progress(path.stem, "segments", total=sum(map(len, sources))) as progress:
-        lines = []
-        for translation in translator.stream(sources):
-            lines.append(translation.tgt)
-            progress.advance(1)
+        # documents go side by side, but come one after another
+        done = translator.stream(sources, finished=lambda: progress.advance(1))
+        lines = [translation.tgt for translation in done]
     texts = iter(lines)
     put(path, [[next(texts) for _ in document] for document in sources])
 
@@ -194,4 +194,7 @@ def put(path: Path, documents: list[list[str]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (TmnmtError, OSError) as error:
+        raise SystemExit(f"own_words: {error}") from error

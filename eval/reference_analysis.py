@@ -23,6 +23,7 @@ import sacrebleu
 
 from tmnmt import Translator
 from tmnmt.config.options import Decoding, Remembering
+from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memories
 from tmnmt.models.folder import load_model, parameters
 from tmnmt.segments import Segment
@@ -129,4 +130,7 @@ def told(group: Group) -> tuple[str, str, str, str]:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (TmnmtError, OSError) as error:
+        raise SystemExit(f"reference_analysis: {error}") from error

@@ -6,9 +6,9 @@ learns from other sentences, as many, since they must stand together.
         monolingual bilingual continued [--corpus law] [--sentences 20000] [--epochs 2] [...]
 
 A configuration, the base, and the folder in which every way and seed gets a model folder,
-OUT/WAY-SEED. Memory layers of the base go along where it stays. What was interrupted goes on. A
-line of the table has the dev loss before and after in nats a subword, the parameters added, and the
-seconds of training.
+OUT/WAY-SEED. Memory layers of the base go along where it stays. What was interrupted goes on, with
+the same options alone. A line of the table has the dev loss before and after in nats a subword, the
+parameters added, and the seconds of training.
 
 monolingual     M-RefNet: the decoder learns with it (eq. 24)
 fixed           the same, with the whole base fixed
@@ -28,9 +28,10 @@ import argparse
 import json
 import logging
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from tmnmt.errors import TmnmtError
 from tmnmt.models.base import Injectable
 from tmnmt.models.document_context import FORMS
 from tmnmt.models.folder import load_model, parameters, save_model, stamp
@@ -39,6 +40,7 @@ from tmnmt.training.adapt_injected import train_network
 from tmnmt.training.config import load_config
 from tmnmt.training.data import load_corpora
 from tmnmt.training.injected_config import Config, ContextConfig, ReferenceConfig
+from tmnmt.training.kept import same_settings
 
 WAYS: dict[str, Config] = {
     "monolingual": ReferenceConfig(form="monolingual"),
@@ -50,6 +52,7 @@ WAYS: dict[str, Config] = {
 WAYS |= {form: ContextConfig(form=form) for form in FORMS}
 WAYS |= {f"{form}-fixed": ContextConfig(form=form, decoder=False) for form in FORMS}
 ANCHORS = "anchors-"
+SETTINGS = "settings.json"
 
 
 def main() -> None:
@@ -59,7 +62,7 @@ def main() -> None:
     parser.add_argument("config", type=Path)
     parser.add_argument("base", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("ways", nargs="+")
+    parser.add_argument("ways", nargs="+", type=_way, metavar="WAY")
     parser.add_argument("--corpus", nargs="+", help="only these corpora of the configuration")
     parser.add_argument("--sentences", type=int, default=20_000)
     parser.add_argument("--epochs", type=int, default=2)
@@ -68,8 +71,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    ways = {way: _way(way) for way in options.ways}
+    ways = dict[str, Config](options.ways)
     data = load_config(options.config).data
+    known = [corpus.name for corpus in data.corpus]
+    if unknown := sorted({*(options.corpus or ())} - {*known}):
+        parser.error(f"--corpus {' '.join(unknown)}: {options.config} has {', '.join(known)}")
+    load_model(options.base)  # what is wrong with it is told before the data are read
     corpora = load_corpora(
         replace(
             data,
@@ -91,6 +98,7 @@ def main() -> None:
         if isinstance(config, ReferenceConfig):
             config = replace(config, anchor_sentences=options.sentences)
         folder = options.out / f"{way}-{seed}"
+        same_settings(folder / SETTINGS, asdict(config) | {"corpus": options.corpus})
         learned = train_network(
             model.backbone, model, corpora.train, corpora.dev, folder, config, resume=True
         )
@@ -107,10 +115,14 @@ def main() -> None:
         )
 
 
-def _way(name: str) -> Config:
-    if name.startswith(ANCHORS):
-        return ReferenceConfig(form="monolingual", anchors=int(name.removeprefix(ANCHORS)))
-    return WAYS[name]
+def _way(name: str) -> tuple[str, Config]:
+    number = name.removeprefix(ANCHORS)
+    if number != name and number.isdecimal() and int(number) > 1:
+        return name, ReferenceConfig(form="monolingual", anchors=int(number))
+    if name not in WAYS:
+        allowed = ", ".join([*WAYS, f"{ANCHORS}N"])
+        raise argparse.ArgumentTypeError(f"no way {name!r}; allowed: {allowed}")
+    return name, WAYS[name]
 
 
 def seconds(log: Path) -> float:
@@ -122,4 +134,7 @@ def seconds(log: Path) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (TmnmtError, OSError) as error:
+        raise SystemExit(f"reference_networks: {error}") from error

@@ -13,6 +13,7 @@ apostrophe gets right."""
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import lzma
 import re
@@ -115,4 +116,12 @@ def write(path: Path, lines: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    asked.add_argument("data", type=Path)
+    asked.add_argument("out", type=Path)
+    try:
+        main(**vars(asked.parse_args()))
+    except OSError as error:
+        raise SystemExit(f"tvsub: {error}") from error

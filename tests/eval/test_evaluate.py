@@ -526,6 +526,15 @@ def test_a_second_run_in_the_folder_is_told_who_works_there(
     assert {path: path.read_bytes() for path in (folder / "out").rglob("*.json*")} == before
 
 
+def test_models_that_no_system_of_a_run_reads_may_be_absent(folder: Path) -> None:
+    more = '[[model]]\nname = "absent"\npath = "absent"\n[[memory]]\nname = "far"\npath = "none"\n'
+    system = '[[system]]\nname = "far"\nmodel = "absent"\nmode = "copy"\nmemories = ["far"]\n'
+    (folder / "more.toml").write_text(RECIPE + more + system, encoding="utf-8")
+    with pytest.raises(DataError, match="2 of the files it names are not there"):
+        load_recipe(folder / "more.toml")
+    assert [one.name for one in load_recipe(folder / "more.toml", ["copy"]).model] == ["tiny"]
+
+
 def test_a_run_that_was_torn_in_a_line_goes_on_and_ends_the_same(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -644,7 +653,7 @@ def test_every_recipe_that_ships_is_understood(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = "LAW", "LAW_DEV", "WAYS", "TVSUB", "TVSUB_CACHES", "REFERENCES", "ADAPTED"
-    for name in (*places, "NETWORKS", "TVSUB_NETWORKS"):
+    for name in (*places, "NETWORKS", "TVSUB_NETWORKS", "SEED"):
         monkeypatch.setenv(name, "/elsewhere")
     monkeypatch.setattr("tmnmt.eval.recipe._is_there", lambda path, recipe: True)
     loaded = load_recipe(recipe)

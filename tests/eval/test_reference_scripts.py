@@ -16,6 +16,7 @@ from places import ROOT
 from tiny_memory_training import run_of
 from tiny_model import segments, write_tiny_model
 
+from tmnmt.errors import UsageError
 from tmnmt.eval.recipe import load_recipe
 from tmnmt.formats import write_tsv
 from tmnmt.models.document_context import InDocument
@@ -63,6 +64,17 @@ def test_ways_are_trained_and_the_control_has_no_network(
     assert there == [True, False, False, False, True]
     updates = [last_update(out / f"{way}-1" / "train.jsonl") for way in ways]
     assert len(set(updates)) == 1 and updates[0] > 1  # as many as each other
+    script("reference_networks").main()  # nothing is trained again
+    assert [last_update(out / f"{way}-1" / "train.jsonl") for way in ways] == updates
+    monkeypatch.setattr(sys, "argv", [*sys.argv[:-4], "--dev", "4", *sys.argv[-2:]])
+    with pytest.raises(UsageError, match="dev_segments was 5, is 4"):
+        script("reference_networks").main()
+    for wrong in ["contined", "anchors-1"], ["continued", "--corpus", "b"]:
+        monkeypatch.setattr(sys, "argv", [*sys.argv[:4], *wrong])
+        with pytest.raises(SystemExit):
+            script("reference_networks").main()
+    assert "allowed: monolingual, fixed" in (said := capsys.readouterr().err)
+    assert f"--corpus b: {tmp_path / 'c.toml'} has a" in said
 
 
 def last_update(log: Path) -> int:

@@ -477,7 +477,7 @@ class Sentence:
         coded = coded.anew() if coded is not None else None
         first = replace(self._pieces[0], coded=coded)
         if not prefix and (parts := self._translator.messages(first)):
-            said = self._translator.said(parts, [self._session] * len(parts), explain=True)
+            said = self._translator.say(parts, [self._session] * len(parts), explain=True)
             return self._whole([self._translator.together(first.text, said)], coded)
         done = list[tuple[Translation, int]]()
         behind = ""

@@ -476,11 +476,11 @@ class Translator:
         anew = [(piece, sessions[row]) for row in left for piece in parts[row]]
         if anew:
             pieces, of_pieces = zip(*anew, strict=True)
-            again = iter(self.said(pieces, of_pieces, explain))
+            again = iter(self.say(pieces, of_pieces, explain))
             said |= {row: [next(again) for _ in parts[row]] for row in left if parts[row]}
         return said
 
-    def said(
+    def say(
         self, pieces: Sequence[Piece], sessions: Sequence[Session], explain: bool
     ) -> list[Said]:
         """What the model says of pieces that are not looked up yet."""

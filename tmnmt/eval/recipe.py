@@ -138,7 +138,7 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
         if only:
             _known(only, [system.name for system in recipe.system], "--only")
             names = {*only, recipe.baseline}
-            recipe = replace(recipe, system=tuple(s for s in recipe.system if s.name in names))
+            recipe = _with(recipe, [s for s in recipe.system if s.name in names])
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     recipe = _from(path.parent, recipe)
@@ -148,6 +148,20 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
             f"{path}: {len(absent)} of the files it names are not there: {', '.join(absent)}"
         )
     return recipe
+
+
+def _with(recipe: Recipe, systems: Sequence[SystemConfig]) -> Recipe:
+    """The recipe with these systems, the models and memories that they read, and the memories of
+    the test sets."""
+    models = {system.model for system in systems}
+    memories = {memory for system in systems for memory in system.memories}
+    memories |= {test.memory for test in recipe.test}
+    return replace(
+        recipe,
+        system=tuple(systems),
+        model=tuple(model for model in recipe.model if model.name in models),
+        memory=tuple(memory for memory in recipe.memory if memory.name in memories),
+    )
 
 
 def _check_kind(system: SystemConfig) -> None:

@@ -1,5 +1,5 @@
 """Answers that were long to find, kept in a file beside the questions: what another run asks again
-is read."""
+is read. And the settings of a run, which another one must not have otherwise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tmnmt.durable import replacing
+from tmnmt.durable import replacing, write
+from tmnmt.errors import UsageError
 
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -52,3 +53,19 @@ def write_kept(path: Path, header: dict[str, Any], answers: Sequence[Any]) -> No
     ):
         out.write(json.dumps(header) + "\n")
         out.writelines(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+
+
+def same_settings(path: Path, settings: dict[str, Any]) -> None:
+    """Keeps the settings of a run in a file. Raises UsageError where that has other ones: what was
+    trained with them would be taken for what is asked now."""
+    asked = json.loads(json.dumps(settings))
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else asked
+    differing = [
+        f"{name} was {kept.get(name)!r}, is {asked.get(name)!r}"
+        for name in sorted({*kept, *asked})
+        if kept.get(name) != asked.get(name)
+    ]
+    if differing:
+        raise UsageError(f"{path.parent}: trained with other settings: {'; '.join(differing)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, json.dumps(asked, indent=1).encode())
