@@ -21,6 +21,7 @@ deep-own        the same, filled with what the base itself says in place of refe
 deep-open       deep, its gate half open to begin with
 deep-own-open   both
 deep-29         deep with 29 slots: 25 words of TVsub's English are 29 subwords
+deep-29-own     the same, filled with what the base itself says
 deep-all        deep, and the base learns with it (footnote 8)
 deep-own-all    the same, filled with what the base said to begin with
 deep-words      with the slots' words beside their states
@@ -81,6 +82,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "deep-open": DEEP | {"words": False, "cache_gate_start": 0.0},
     "deep-own-open": DEEP | {"words": False, "cache_history": "own", "cache_gate_start": 0.0},
     "deep-29": DEEP | {"words": False, "cache_size": 29},
+    "deep-29-own": DEEP | {"words": False, "cache_size": 29, "cache_history": "own"},
     "deep-all": DEEP | {"words": False, "end_to_end": True},
     "deep-own-all": DEEP | {"words": False, "end_to_end": True, "cache_history": "own"},
     "deep-words": DEEP,
