@@ -7,6 +7,7 @@ import random
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -62,11 +63,12 @@ RAW = [
 def test_bytes_that_are_no_request_are_refused(fuzzed: Server, request_: bytes) -> None:
     where = urlsplit(fuzzed.url)
     with socket.create_connection((where.hostname or "", where.port or 0), timeout=20) as to:
-        to.sendall(request_)
-        to.shutdown(socket.SHUT_WR)
         reply = b""
-        while part := to.recv(65536):
-            reply += part
+        with suppress(ConnectionError):  # it need not read a request to its end
+            to.sendall(request_)
+            to.shutdown(socket.SHUT_WR)
+            while part := to.recv(65536):
+                reply += part
     assert not reply or re.match(rb"HTTP/1\.1 (200|4\d\d) ", reply), reply[:200]
     assert b"Traceback" not in reply
     assert fuzzed.get("/health") == {"status": "ok"}
