@@ -138,7 +138,7 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
         if only:
             _known(only, [system.name for system in recipe.system], "--only")
             names = {*only, recipe.baseline}
-            recipe = _with(recipe, [s for s in recipe.system if s.name in names])
+            recipe = _with_systems(recipe, [s for s in recipe.system if s.name in names])
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     recipe = _from(path.parent, recipe)
@@ -150,7 +150,7 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
     return recipe
 
 
-def _with(recipe: Recipe, systems: Sequence[SystemConfig]) -> Recipe:
+def _with_systems(recipe: Recipe, systems: Sequence[SystemConfig]) -> Recipe:
     """The recipe with these systems, the models and memories that they read, and the memories of
     the test sets."""
     models = {system.model for system in systems}
