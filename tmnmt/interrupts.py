@@ -1,8 +1,8 @@
 """Ctrl-C and SIGTERM as exceptions, which are not lost in code that takes none.
 
 Modules that are being imported often do not survive one: there the program ends at once. What
-compiled code calls back (through ctypes, by llvmlite; `__del__`) drops one, or leaves a lock locked
-(by coverage's tracer): the signal is sent again, until control is elsewhere."""
+compiled code calls back (through ctypes, by llvmlite; `__del__`) drops one: the signal is sent
+again, until control is elsewhere."""
 
 from __future__ import annotations
 
@@ -25,10 +25,6 @@ INTERRUPTED = 130
 TERMINATED = 128 + 15
 STOPPED = "interrupted: stopped before the end"
 SECONDS_TO_RESEND = 0.001
-# Modules whose callbacks are run to the end. llvmlite needs that; coverage's take a lock at every
-# call of a function, and left locked it hangs the process. Not all of coverage: under `coverage
-# run` everything is within it.
-WHOLE = ("llvmlite.binding", "coverage.collector")
 _waiting: list[
     list[int]
 ] = []  # of every `uninterrupted` that has not ended: signals that came meanwhile
@@ -107,10 +103,10 @@ def _importing(frame: FrameType | None) -> bool:
 
 
 def _called_back(frame: FrameType | None) -> bool:
-    """Within a module whose callbacks are run to the end; or where a lost exception is dealt
-    with."""
+    """Within llvmlite, which needs its callbacks to be run to the end; or where a lost exception is
+    dealt with."""
     while frame is not None and frame.f_code is not _lost.__code__:
-        if frame.f_globals.get("__name__", "").startswith(WHOLE):
+        if frame.f_globals.get("__name__", "").startswith("llvmlite.binding"):
             return True
         frame = frame.f_back
     return frame is not None

@@ -517,51 +517,6 @@ main()
     assert done.stderr == "interrupted: stopped before the end\n"
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_while_coverage_holds_its_lock_leaves_no_process_that_hangs(
-    name: str, code: int
-) -> None:
-    """As processes that the tests start are under coverage, too."""
-    program = f"""
-import os, signal, sys, threading, time
-from coverage import Coverage
-from tmnmt.cli import app, main
-from tmnmt.counted import counted
-
-class Lock:
-    plain = threading.Lock
-    to_kill = False
-
-    def __init__(self):
-        self.lock = self.plain()
-        self.release = self.lock.release
-
-    def acquire(self):
-        self.lock.acquire()
-        if Lock.to_kill:
-            Lock.to_kill = False
-            os.kill(os.getpid(), signal.{name})
-
-@app.command('fail')
-def fail():
-    threading.Lock = Lock
-    Coverage(data_file=None, source=['tmnmt']).start()
-    threading.Lock = Lock.plain
-    Lock.to_kill = True
-    print(counted(2, 'line'))
-    time.sleep(5)
-    print('after')
-
-sys.argv[1:] = ['fail']
-main()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
-    )
-    assert (done.returncode, done.stdout) == (code, "2 lines\n")
-    assert done.stderr == "interrupted: stopped before the end\n"
-
-
 def test_a_command_that_says_more_about_an_interruption_keeps_which_it_was(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
