@@ -42,6 +42,16 @@ LONG = "The Commission shall inform the Member States of the measures that it ha
         ("on and on and on and on", "encore et encore et encore et encore", []),
         ("0 0 0", "0 0 0 0 0 0", []),
         (" ", "", []),
+        (
+            "{a} has {n, plural, one {# file} other {# files}}.",
+            "{n, plural, one {{a} a # fichier.} other {{a} a # fichiers.}}",
+            [],
+        ),
+        (
+            "{a} has {n, plural, one {# file} other {# files}}.",
+            "{n, plural, one {{a} a # fichier.} other {Il a # fichiers.}}",
+            [("placeholders", "lost: {a}")],
+        ),
         ("a \u2039b\u203a", "un \ufffd\ufffd> ici", [("unreadable", "\ufffd\ufffd>")]),
         ("a \ufffd", "un \ufffd", []),
         ("", "anything at all", []),

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from tmnmt.codes.messages import in_sentences
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text, inline
 
@@ -30,11 +31,13 @@ class Check(NamedTuple):
 
 def checks(src: Text, tgt: Text) -> list[Check]:
     """What is found in `tgt`, a translation of `src`; of every check one at most. Both may have
-    codes, placeholders are found without these. A blank source is not looked at."""
+    codes, placeholders are found without these; what stands around the messages of an argument is
+    part of each. A blank source is not looked at."""
     if not src.plain.strip():
         return []
     if not tgt.plain.strip():
         return [Check("empty", src.plain)]
+    src, tgt = (in_sentences(with_placeholders(one)) for one in (src, tgt))
     results = ((name, check(src, tgt)) for name, check in _CHECKS.items())
     return [Check(name, what) for name, what in results if what]
 
@@ -49,7 +52,7 @@ def _placeholders(src: Text, tgt: Text) -> str:
 
 def _names(text: Text) -> Iterator[str]:
     """The placeholders, but for characters that are only written otherwise, such as %% and \\'."""
-    for code in with_placeholders(text).codes:
+    for code in text.codes:
         covered = text.plain[code.at : code.at + code.covers]
         if code.kind == "placeholder" and not _ESCAPED.fullmatch(covered):
             yield covered or code.markup

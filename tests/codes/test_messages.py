@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.codes.messages import messages
+from tmnmt.codes.messages import in_sentences, messages
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Text
+from tmnmt.codes.record import Code, Text
 
 CASES = {
     "{n, plural, =0 {No file was saved.} one {# file was saved.} other {# files were saved.}}": [
@@ -34,13 +36,55 @@ CASES = {
         "doors",
     ],
 }
+IN_SENTENCES = {
+    "Save {n, plural, =0 {} one {# file} other {# files}}.": (
+        "{n, plural, =0 {Save .} one {Save # file.} other {Save # files.}}"
+    ),
+    "{name} has {n, plural, one {# file} other {# files}}, {x}.": (
+        "{n, plural, one {{name} has # file, {x}.} other {{name} has # files, {x}.}}"
+    ),
+    "{name} {n, plural, one {is here} other {are here}}": (
+        "{n, plural, one {{name} is here} other {{name} are here}}"
+    ),
+    # one that chooses in the same way has chosen
+    "{g, select, a {He} other {They}} lost {g, select, a {his} other {their}} key.": (
+        "{g, select, a {He lost his key.} other {They lost their key.}}"
+    ),
+    "{n,plural,one{# is}other{# are}} and {n, plural, one {was} other {#}}": (
+        "{n,plural,one{# is and was}other{# are and #}}"
+    ),
+    # the one that gives the # is within the other
+    "{n, plural, one {# file} other {# files}} {g, select, a {is his} other {is hers}}": (
+        "{g, select, a {{n, plural, one {# file is his} other {# files is his}}} "
+        "other {{n, plural, one {# file is hers} other {# files is hers}}}}"
+    ),
+    "{g, select, a {He has {n, plural, one {# file} other {# files}}.} other {Nothing}}": (
+        "{g, select, a {{n, plural, one {He has # file.} other {He has # files.}}} other {Nothing}}"
+    ),
+    # an offset, or another key, is another choice
+    "{n, plural, offset:1 one {it} other {#}} or {n, plural, one {it} other {all}}": (
+        "{n, plural, one {{n, plural, offset:1 one {it or it} other {# or it}}} "
+        "other {{n, plural, offset:1 one {it or all} other {# or all}}}}"
+    ),
+}
+IN_PARTS = {  # where no sentences can be made
+    "{n, plural, one {# file} other {# files}} in {m, plural, one {# place} other {# places}}": [
+        *("# file in ", "# place", "# places"),
+        *("# files in ", "# place", "# places"),
+    ],
+    "{n, plural, one {# {g, select, a {man} other {person}}} other {people}}": [
+        "man",
+        "person",
+        "people",
+    ],
+    "No. # has {n, plural, one {one file} other {files}}": ["No. # has ", "one file", "files"],
+    " or ".join(f"{{g{i}, select, a {{a}} b {{b}} other {{c}}}}" for i in range(3)): [
+        *("a", "b", "c", " or ", "a", "b", "c", " or ", "a", "b", "c"),
+    ],
+}
 NONE = [
     "Save {name}, and {file}.",
     "{n, plural, one {#} other {#}}",
-    "{g, select, male {He has {n, plural, one {# file} other {# files}}} other {Nothing}}",
-    "{n, plural, one {# is} other {# are}} here, {name}.",
-    "{n, plural, one {is} other {are}} and {n, plural, one {was} other {were}}",
-    "No. # has {n, plural, one {one file} other {files}}",
     "{n, plural, one {not closed",
     "{{n}} {0} {}",
 ]
@@ -58,26 +102,40 @@ def test_messages_and_frames_are_the_text(text: str) -> None:
     assert found.joined(found.texts) == read(text)
 
 
-def test_words_around_the_argument_belong_to_every_message() -> None:
-    found = messages(read("Save {n, plural, =0 {} one {# file} other {# files}}."))
+@pytest.mark.parametrize("text", IN_SENTENCES)
+def test_words_around_an_argument_belong_to_every_message(text: str) -> None:
+    assert in_sentences(read(text)) == read(IN_SENTENCES[text])
+    assert in_sentences(read(IN_SENTENCES[text])) == read(IN_SENTENCES[text])
+
+
+@pytest.mark.parametrize("text", IN_PARTS)
+def test_where_no_sentences_can_be_made_every_run_of_words_is_a_message(text: str) -> None:
+    found = messages(read(text))
     assert found is not None
-    shown = [message.plain for message in found.texts]
-    assert shown == ["Save .", "Save # file.", "Save # files."]
-    whole = "{n, plural, =0 {Save .} one {Save # file.} other {Save # files.}}"
-    assert found.joined(found.texts) == read(whole)
+    assert [message.plain for message in found.texts] == IN_PARTS[text]
+
+
+@pytest.mark.parametrize(("form", "times"), [("", 2), ("xliff", 1)])
+def test_a_tag_around_an_argument_comes_again_if_it_is_text(form: str, times: int) -> None:
+    tag = Code(0, "standalone", "<br/>", form=form)
+    text = read("We have {n, plural, one {# file} other {# files}}.")
+    found = messages(replace(text, codes=(tag, *text.codes)))
+    assert found is not None
+    assert found.joined(found.texts).written().count("<br/>") == times
 
 
 @pytest.mark.parametrize("text", NONE)
-def test_what_belongs_to_no_single_message_is_left_whole(text: str) -> None:
+def test_what_chooses_among_no_words_has_no_messages(text: str) -> None:
     assert messages(read(text)) is None
 
 
 @given(
     st.lists(
         st.sampled_from(
-            ["{n, plural,", "{g, select,", " one {", " other {", "}", "a b", "#", "{x}"]
+            ["{n, plural,", "{g, select,", " one {", " other {", "}"]
+            + ["} other {", "a b", "#", "{x}"]
         ),
-        max_size=14,
+        max_size=20,
     )
 )
 def test_nothing_is_lost_or_made_of_any_text(parts: list[str]) -> None:
@@ -85,6 +143,12 @@ def test_nothing_is_lost_or_made_of_any_text(parts: list[str]) -> None:
     found = messages(text)
     if found is not None:
         whole = found.joined(found.texts)
-        around = text.codes[0].at or text.codes[-1].at + text.codes[-1].covers < len(text.plain)
-        assert whole == text or (around and len(whole.plain) >= len(text.plain))
         assert len(found.frames) == len(found.texts) + 1
+        assert whole == read(whole.plain)
+        assert set(map(_bare, text.codes)) == set(map(_bare, whole.codes))
+        assert text.plain.count("a b") <= whole.plain.count("a b")
+        assert in_sentences(whole) == whole
+
+
+def _bare(code: Code) -> Code:
+    return replace(code, at=0)

@@ -12,6 +12,7 @@ from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text
 from tmnmt.engine.translator import Translator
 from tmnmt.index import build
+from tmnmt.records import checks_of
 from tmnmt.segments import Segment
 
 ONE, OTHER = "The Minister must sign the contract.", "The owners must sign the contract."
@@ -42,6 +43,19 @@ def test_every_message_says_what_it_says_alone(translator: Translator) -> None:
     whole = f"{{g, select, a {{{ONE}}} other {{The Minister must publish it.}}}}"
 
     assert translator.translate([around])[0].tgt == translator.translate([whole])[0].tgt
+
+
+def test_words_and_placeholders_around_are_in_every_message(translator: Translator) -> None:
+    around = "Mr {name} and {g, select, a {the owner} other {the owners}} must sign it, {date}."
+    first, second = (
+        f"Mr {{name}} and the {owner} must sign it, {{date}}." for owner in ("owner", "owners")
+    )
+    one, other = (made.tgt for made in translator.translate([first, second]))
+    (said,) = translator.translate([around])
+    assert said.tgt == f"{{g, select, a {{{one}}} other {{{other}}}}}"
+    assert checks_of(said) == []
+    session = translator.session()
+    assert [session.complete(around, typed).tgt for typed in ("", said.tgt)] == [said.tgt] * 2
 
 
 def test_placeholders_tags_and_capitals_keep_their_places(translator: Translator) -> None:

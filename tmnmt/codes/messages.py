@@ -4,18 +4,26 @@
     # file was saved.     # files were saved.                           its messages
     {n, plural, one {     } other {     }}                              its frames
 
-Words around the only argument belong to every message: "Save {n, plural, one {# file} other {#
-files}}." has the messages "Save # file." and "Save # files."."""
+Words around an argument belong to every message, and so do arguments: "{name} has {n, plural, one
+{# file} other {# files}}." has the messages "{name} has # file." and "{name} has # files.". Where
+one argument comes into another, the one with the # is the inner one: # is the nearest number.
+Where that cannot be, as with two such arguments, every run of words is a message."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from tmnmt.codes.record import Part, Text, joined
+from tmnmt.codes.record import Code, Part, Text, is_text, joined
 
 NUMBER = "#"
+MOST = 12  # messages into which the words around arguments are put
+DEEPEST = 8  # arguments within one another
+_CHOICE = re.compile(r"\{\s*(\w+)\s*,\s*(\w+)\s*,\s*(offset:\d+)?")
+_KEY = re.compile(r"(=?\w+)\s*\{\s*$")
 Frame = Literal["begins", "goes on", "ends"]
 
 
@@ -34,77 +42,173 @@ class Messages:
         return joined(parts)
 
 
-@dataclass
-class _Reading:
-    """What was read of a text; `inside`: a frame, or the parts of a message, in order."""
+@dataclass(frozen=True)
+class _Argument:
+    """`begins`: the frame in front of every branch; `end`: the one behind the last."""
 
-    inside: list[Part | list[Part]] = field(default_factory=list)
-    before: list[Part] = field(default_factory=list)
-    behind: list[Part] = field(default_factory=list)
-    arguments: int = 0
-    depth: int = 0
-    deepest: int = 0
+    begins: tuple[tuple[Code, str], ...]
+    branches: tuple[tuple[_Item, ...], ...]
+    end: tuple[Code, str]
+
+    @property
+    def choice(self) -> tuple[object, ...]:
+        """Its name, kind and offset, and the keys of its branches."""
+        first = _CHOICE.match(self.begins[0][1].strip())
+        keys = (_KEY.search(frame) for _, frame in self.begins)
+        return (first and first.groups(), *(key and key[1] for key in keys))
+
+    @property
+    def has_number(self) -> bool:
+        return any(_is_number(item) for branch in self.branches for item in branch)
+
+
+_Item = Part | _Argument
 
 
 def messages(text: Text) -> Messages | None:
-    """The messages of a text whose placeholders are codes. None where it has no such argument, or
-    words that belong to no single message."""
-    read = _read(text) if "{" in text.plain else None
-    if read is None or not read.arguments:
+    """The messages of a text whose placeholders are codes. None where no argument chooses among
+    words."""
+    items, end = _items(text.parts(), 0) if "{" in text.plain else ([], None)
+    if end is not None or not any(isinstance(item, _Argument) for item in items):
         return None
-    around = [*read.before, *read.behind]
-    if _has_words(around):
-        whole = read.arguments == read.deepest == 1 and all(isinstance(one, str) for one in around)
-        if not whole or any(NUMBER in one for one in around):
-            return None
-        return _with_frames(read.inside, read.before, read.behind)
-    return _with_frames([*read.before, *read.inside, *read.behind], [], [])
+    apart = _Apart()
+    apart.add(items)
+    return Messages(tuple(map(tuple, apart.frames)), tuple(apart.texts)) if apart.texts else None
 
 
-def _read(text: Text) -> _Reading | None:
-    read, run, last = _Reading(), list[Part](), "ends"
-    for part in text.parts():
+def in_sentences(text: Text) -> Text:
+    """The text with each of its messages as a whole sentence, as a translation has them."""
+    apart = messages(text)
+    return text if apart is None else apart.joined(apart.texts)
+
+
+def _items(parts: Iterator[Part], depth: int) -> tuple[list[_Item], tuple[Code, str] | None]:
+    """What comes before the next frame that belongs to an argument around it, and that frame; or
+    before the first of an argument that has no end or is too deep within others."""
+    items = list[_Item]()
+    for part in parts:
         frame = _frame(part)
-        if frame is None:
-            run.append(part)
-            continue
-        if not read.depth and not read.arguments:
-            read.before = run
-        elif read.depth and last != "ends" and frame != "begins":
-            read.inside.append(run)
-        elif _has_words(run) or any(not isinstance(one, str) for one in run):
-            return None  # words beside an argument, or between two
+        if isinstance(part, str) or frame is None:
+            items.append(part)
+        elif frame == "begins" and (argument := _argument(part, parts, depth + 1)):
+            items.append(argument)
         else:
-            read.inside.extend(run)
-        run, last = [], frame
-        read.arguments += frame == "begins" and not read.depth
-        read.depth += {"begins": 1, "goes on": 0, "ends": -1}[frame]
-        read.deepest = max(read.deepest, read.depth)
-        read.inside.append(part)
-    read.behind = run
-    return read
+            return items, part
+    return items, None
 
 
-def _with_frames(
-    inside: Sequence[Part | list[Part]], before: list[Part], behind: list[Part]
-) -> Messages | None:
-    """Every message between what stands around it. One without words is left in its frame."""
-    frames, texts = [list[Part]()], list[Text]()
-    for one in inside:
-        if isinstance(one, list):
-            message = [*before, *one, *behind]
-            if _has_words(message):
-                texts.append(joined(message))
-                frames.append([])
+def _argument(first: tuple[Code, str], parts: Iterator[Part], depth: int) -> _Argument | None:
+    begins, branches = [first], list[tuple[_Item, ...]]()
+    while depth <= DEEPEST:
+        branch, frame = _items(parts, depth)
+        branches.append(tuple(branch))
+        if frame is None or _frame(frame) == "begins":
+            break
+        if _frame(frame) == "ends":
+            return _Argument(tuple(begins), tuple(branches), frame)
+        begins.append(frame)
+    return None
+
+
+class _Apart:
+    """Takes a text apart."""
+
+    def __init__(self) -> None:
+        self.texts: list[Text] = []
+        self.frames: list[list[Part]] = [[]]
+
+    def add(self, items: Sequence[_Item]) -> None:
+        arguments = [item for item in items if isinstance(item, _Argument)]
+        if arguments and _is_sentence(items):
+            outer = min(arguments, key=lambda one: one.has_number)
+            beside = (item for item in items if item is not outer)
+            if _count(items) <= MOST and all(map(_may_move, beside)):
+                self._add_branches(outer, _in_branches(items, outer))
+                return
+        run = list[Part]()
+        for item in items:
+            if isinstance(item, _Argument):
+                self._add_message(run)
+                self._add_branches(item, item.branches)
+                run = []
             else:
-                frames[-1] += message
+                run.append(item)
+        self._add_message(run)
+
+    def _add_branches(self, argument: _Argument, branches: Iterable[Sequence[_Item]]) -> None:
+        for frame, branch in zip(argument.begins, branches, strict=True):
+            self.frames[-1].append(frame)
+            self.add(branch)
+        self.frames[-1].append(argument.end)
+
+    def _add_message(self, message: Sequence[Part]) -> None:
+        """One without words is left in its frame."""
+        if any(map(_is_word, message)):
+            self.texts.append(joined(message))
+            self.frames.append([])
         else:
-            frames[-1].append(one)
-    return Messages(tuple(map(tuple, frames)), tuple(texts)) if texts else None
+            self.frames[-1] += message
 
 
-def _has_words(parts: Sequence[Part]) -> bool:
-    return any(isinstance(part, str) and any(map(str.isalnum, part)) for part in parts)
+def _in_branches(items: Sequence[_Item], outer: _Argument) -> Iterator[Sequence[_Item]]:
+    """Every branch of one argument with all that stands beside it. Of others that choose in the
+    same way the same branch is taken."""
+    for number in range(len(outer.branches)):
+        whole = list[_Item]()
+        for item in items:
+            if isinstance(item, _Argument) and item.choice == outer.choice:
+                whole += item.branches[number]
+            else:
+                whole.append(item)
+        yield whole
+
+
+def _count(items: Iterable[_Item]) -> int:
+    """How many sentences are made of one."""
+    arguments = {item.choice: item for item in items if isinstance(item, _Argument)}.values()
+    return math.prod(sum(map(_count, one.branches)) for one in arguments)
+
+
+def _is_sentence(items: Sequence[_Item]) -> bool:
+    """Whether what stands beside arguments makes one sentence with them: words, or a placeholder or
+    argument with nothing but a blank between."""
+    if any(map(_is_word, items)):
+        return True
+    signs = "".join(item if isinstance(item, str) else _sign(item) for item in items)
+    beside = _BESIDE.search(signs)
+    numbers = sum(isinstance(item, _Argument) and item.has_number for item in items)
+    return beside is not None and numbers < 2
+
+
+_BESIDE = re.compile("\ue000[^\\S\n]*[\ue000\ue001]|\ue001[^\\S\n]*\ue000")
+
+
+def _sign(item: _Argument | tuple[Code, str]) -> str:
+    if isinstance(item, _Argument):
+        return "\ue000"
+    return "\ue001" if is_text(item[0]) and not item[1].startswith("\\") else "\n"
+
+
+def _may_move(item: _Item) -> bool:
+    """Whether it means the same within another argument, and may come more than once, as codes that
+    are text may."""
+    if isinstance(item, _Argument):
+        return all(
+            isinstance(one, str) or _is_number(one) or _may_move(one)
+            for branch in item.branches
+            for one in branch
+        )
+    if isinstance(item, str):
+        return NUMBER not in item
+    return not item[0].form and item[1] != NUMBER
+
+
+def _is_number(item: _Item) -> bool:
+    return isinstance(item, tuple) and item[1] == NUMBER
+
+
+def _is_word(item: _Item) -> bool:
+    return isinstance(item, str) and any(map(str.isalnum, item))
 
 
 def _frame(part: Part) -> Frame | None:
