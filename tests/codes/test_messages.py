@@ -43,6 +43,7 @@ IN_SENTENCES = {
     "{name} has {n, plural, one {# file} other {# files}}, {x}.": (
         "{n, plural, one {{name} has # file, {x}.} other {{name} has # files, {x}.}}"
     ),
+    "{g, select, a {{x}} other {{y}}} is here": "{g, select, a {{x} is here} other {{y} is here}}",
     "{name} {n, plural, one {is here} other {are here}}": (
         "{n, plural, one {{name} is here} other {{name} are here}}"
     ),
@@ -77,6 +78,8 @@ IN_PARTS = {  # where no sentences can be made
         "person",
         "people",
     ],
+    "} is {n, plural, one {in it} other {out}}": ["} is ", "in it", "out"],
+    "{{x}} is {n, plural, one {in it} other {out}}": ["{{x}} is ", "in it", "out"],
     "No. # has {n, plural, one {one file} other {files}}": ["No. # has ", "one file", "files"],
     " or ".join(f"{{g{i}, select, a {{a}} b {{b}} other {{c}}}}" for i in range(3)): [
         *("a", "b", "c", " or ", "a", "b", "c", " or ", "a", "b", "c"),
@@ -132,8 +135,7 @@ def test_what_chooses_among_no_words_has_no_messages(text: str) -> None:
 @given(
     st.lists(
         st.sampled_from(
-            ["{n, plural,", "{g, select,", " one {", " other {", "}"]
-            + ["} other {", "a b", "#", "{x}"]
+            ("{n, plural,", "{g, select,", " one {", "} other {", "}", "}}", "a b", "#", "{x}")
         ),
         max_size=20,
     )

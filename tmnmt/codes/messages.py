@@ -23,6 +23,8 @@ NUMBER = "#"
 MOST = 12  # messages into which the words around arguments are put
 DEEPEST = 8  # arguments within one another
 _CHOICE = re.compile(r"\{\s*(\w+)\s*,\s*(\w+)\s*,\s*(offset:\d+)?")
+_SYNTAX = re.compile("[{}#]")
+_OTHER = re.compile(r"\{\{|,\s*(?:plural|select)")
 _KEY = re.compile(r"(=?\w+)\s*\{\s*$")
 Frame = Literal["begins", "goes on", "ends"]
 
@@ -191,7 +193,8 @@ def _sign(item: _Argument | tuple[Code, str]) -> str:
 
 def _may_move(item: _Item) -> bool:
     """Whether it means the same within another argument, and may come more than once, as codes that
-    are text may."""
+    are text may. {{x}} would end a message early, and
+    {n, plural,} is no whole argument."""
     if isinstance(item, _Argument):
         return all(
             isinstance(one, str) or _is_number(one) or _may_move(one)
@@ -199,8 +202,8 @@ def _may_move(item: _Item) -> bool:
             for one in branch
         )
     if isinstance(item, str):
-        return NUMBER not in item
-    return not item[0].form and item[1] != NUMBER
+        return _SYNTAX.search(item) is None
+    return not item[0].form and item[1] != NUMBER and not _OTHER.search(item[1])
 
 
 def _is_number(item: _Item) -> bool:

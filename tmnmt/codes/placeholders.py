@@ -32,9 +32,8 @@ _PRINTF = (
 )
 _MOVING_PRINTF = rf"%\d{{1,9}}\${_CONVERSION}{_LENGTH}{_LETTER}|%%"
 _PYTHON = rf"%\([^()\s%]{{1,100}}\){_CONVERSION}[diouxXeEfFgGcrsa]"
-_BRACES = (
-    r"\{\{[^{}]{1,100}\}\}|\$?\{\s{0,9}[\w$@][\w.$@\[\]-]{0,99}\s{0,9}(?:[!:,|][^{}]{0,100})?\}"
-)
+_TWO_BRACES = r"\{\{[^{}]{1,100}\}\}"
+_BRACES = r"\$?\{\s{0,9}[\w$@][\w.$@\[\]-]{0,99}\s{0,9}(?:[!:,|][^{}]{0,100})?\}"
 _ESCAPE = r"\\(?:[nrtbfav0\"'\\]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})"
 _URL = r"(?:\b(?:https?|ftps?|file)://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]»]"
 _WEBLATE = r"\[X\d{1,9}X\]"  # what it sends in place of its own placeholders
@@ -113,7 +112,12 @@ def _message(text: str, at: int, frames: list[Placeholder], depth: int, counts: 
 FINDERS: dict[str, Sequence[Finder]] = {
     "printf": (by_pattern(_MOVING_PRINTF), by_pattern(_PRINTF, movable=False)),
     "python": (by_pattern(_PYTHON),),
-    "braces": (by_pattern(_BRACES), by_pattern(r"\$?\{\}", movable=False)),
+    # each for itself: the first brace of {{x}} may be the last of the frame of a message
+    "braces": (
+        by_pattern(_TWO_BRACES),
+        by_pattern(_BRACES),
+        by_pattern(r"\$?\{\}", movable=False),
+    ),
     "icu": (_icu,),
     "escape": (by_pattern(_ESCAPE),),
     "url": (by_pattern(_URL),),
