@@ -192,6 +192,14 @@ def test_a_changed_setting_translates_again_only_what_it_touches(folder: Path) -
     assert all(path.stat().st_mtime_ns == time for path, time in times.items())
 
 
+def test_other_code_translates_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = shutil.copytree(folder / "out", folder / "by-other-code")
+    before = {path.name for path in (out / "translations").iterdir()}
+    monkeypatch.setattr("tmnmt.eval.translated.code", lambda: "another")
+    assert evaluate(folder, "recipe.toml", "--out", str(out)) == 0
+    assert len({path.name for path in (out / "translations").iterdir()} - before) == 3
+
+
 def test_what_is_only_measured_otherwise_translates_nothing_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,6 @@ group whose turn it is."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
@@ -25,6 +24,7 @@ from tmnmt.eval.measures.metrics import count, metrics
 from tmnmt.eval.measures.scores import Scores, score
 from tmnmt.eval.measures.significance import Scored, binomial_two_sided, signs
 from tmnmt.eval.report.run_folder import Node, parsed
+from tmnmt.eval.translated import digest
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import Model, parameters
 from tmnmt.progress import Progress
@@ -253,15 +253,14 @@ class Analysis:
 
     def digest(self, arm: Arm) -> str:
         """Names all that an arm's translations, and what is counted of them, depend on."""
-        made_of = [
+        return digest(
             self.model.hash,
             self.layers.digest("off", arm.size > 0),
             asdict(arm),
             asdict(self.settings),
             [(s.document, s.src, s.tgt) for s in self.segments],
             FORMAT,
-        ]
-        return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+        )
 
     def telling(self, outcome: Outcome) -> int:
         """The segment, counted from 1, of 5 to 25 subwords for which the gate was open widest."""
