@@ -127,6 +127,35 @@ def test_a_tag_around_an_argument_comes_again_if_it_is_text(form: str, times: in
     assert found.joined(found.texts).written().count("<br/>") == times
 
 
+def test_what_a_message_makes_up_is_no_syntax() -> None:
+    of_word = messages(read("{n, plural, one {it} other {# of C#}} left"))
+    assert of_word is not None
+    made = [read("l'{x} d'"), Text("} # '{'# ' '")]
+    whole = of_word.joined(made)
+    assert whole.plain == "{n, plural, one {l\u2019{x} d\u2019} other {  '' ' \u2019}}"
+    of_names = messages(read("{g, select, a {C#} other {it}}"))
+    assert of_names is not None
+    assert of_names.joined([Text("C#"), Text("#")]).plain == "{g, select, a {C#} other {}}"
+
+
+def test_blanks_between_messages_are_in_the_plain_text() -> None:
+    text = read("We have {n, plural, one { it } other {them}} left.")
+    tag = Code(0, "standalone", "<x/>", form="xliff")  # so every run is a message
+    found = messages(replace(text, codes=(tag, *text.codes)))
+    assert found is not None and found.texts[0].plain == "We have "
+    ends = Text("a", (Code(0, "blank", " "), Code(1, "blank", " ")))
+    whole = found.joined([ends] * 4).plain
+    assert whole == "a {n, plural, one { a } other { a }} a"
+
+
+def test_messages_have_the_keys_of_their_arguments() -> None:
+    found = messages(read("He has {n, plural, =0 {no file} other {{g, select, a {it} b {them}}}}"))
+    assert found is not None
+    assert list(found.by_key()) == [("=0",), ("other", "a"), ("other", "b")]
+    twice = messages(read("{a, plural, other {x}} - {b, plural, one {z} other {y}}"))
+    assert twice is not None and list(twice.by_key()) == [("one",)]
+
+
 @pytest.mark.parametrize("text", NONE)
 def test_what_chooses_among_no_words_has_no_messages(text: str) -> None:
     assert messages(read(text)) is None

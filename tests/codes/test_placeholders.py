@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tmnmt.codes.placeholders import ALL, FINDERS, by_pattern, with_placeholders
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import UsageError
+from tmnmt.formats.clean_codes import clean_codes
 
 
 def found(text: str) -> list[str]:
@@ -45,6 +46,14 @@ def found(text: str) -> list[str]:
             "{g, select, f {she has {n, plural, other {#}}} other {# they}}",
             ["{g, select, f {", "{n, plural, other {", "#", "}}", "} other {", "}}"],
         ),
+        (
+            "{n, PLURAL, offset: 1 one {{x} it's '{y}' } other {'{' ''{z}'' '#'}} isn't '{it}'",
+            [
+                "{n, PLURAL, offset: 1 one {",
+                *("{x}", "'{y}'", "} other {", "'{'", "{z}", "'#'", "}}", "'{it}'"),
+            ],
+        ),
+        ("It's '{name}'", ["{name}"]),  # quoted in a text with messages alone
         ("{n, plural, one {a file", []),
         ("{n, plural, } {n, plural, {a}}", ["{n, plural, }", "{a}"]),
     ],
@@ -52,6 +61,18 @@ def found(text: str) -> list[str]:
 def test_placeholders_are_found_as_they_are_written(text: str, placeholders: list[str]) -> None:
     assert found(text) == placeholders
     assert with_placeholders(Text(text)).plain == text
+
+
+def test_blanks_within_a_placeholder_are_part_of_it() -> None:
+    lines = Text("{n, plural,\n  one {a\nfile}\n\tother {#}\n}")
+    text = with_placeholders(clean_codes(lines)[0])
+    assert [code.markup for code in text.codes if code.kind == "placeholder"] == [
+        "{n, plural,\n  one {",
+        "}\n\tother {",
+        "#",
+        "}\n}",
+    ]
+    assert text.written() == lines.plain
 
 
 def test_what_is_known_by_its_place_alone_cannot_be_moved() -> None:
@@ -64,7 +85,7 @@ def test_the_text_and_its_other_codes_stay_as_they_were(text: Text) -> None:
     marked = with_placeholders(text, [*ALL, by_pattern("[a-m]+")])
     assert (marked.plain, marked.written()) == (text.plain, text.written())
     new = iter(marked.codes)
-    assert all(code in new for code in text.codes)
+    assert all(code in new for code in text.codes if code.kind != "blank")
 
 
 @given(

@@ -9,9 +9,11 @@ import pytest
 from places import MODEL
 
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Text
+from tmnmt.codes.record import Code, Text
+from tmnmt.engine.pretranslate import Pretranslator
+from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.translator import Translator
-from tmnmt.index import build
+from tmnmt.index import MemoryIndex, build
 from tmnmt.records import checks_of
 from tmnmt.segments import Segment
 
@@ -76,10 +78,89 @@ def test_a_memory_that_has_the_whole_gives_it(tmp_path: Path) -> None:
     translator = Translator.load(MODEL, [tmp_path / "memory"], threads=1)
     assert translator.translate([WHOLE])[0].tgt == target
     near = WHOLE.replace("contract", "lease")
-    assert translator.translate([near])[0].matches[0].segment.src == WHOLE
+    assert translator.translate([near])[0].matches[0].segment.tgt == "Un"
     session = Translator.load(MODEL, [], threads=1).session()
     session.confirm(WHOLE, target)
     assert session.translate(WHOLE).tgt == target
+
+
+def test_messages_that_a_memory_has_stand_beside_those_of_the_model(
+    translator: Translator, tmp_path: Path
+) -> None:
+    pairs = [
+        Segment(ONE, "Le ministre doit signer."),
+        Segment("{n, plural, one {# lease of {x}} other {# leases of {x}}}", LEASES),
+    ]
+    build(tmp_path / "memory", pairs, "en", "fr")
+    with_memory = Translator.load(MODEL, [tmp_path / "memory"], threads=1)
+    (said,) = with_memory.translate([WHOLE])
+    assert said.tgt.startswith("{n, plural, one {Le ministre doit signer.} other {")
+    assert said.origin == "model"
+    session = translator.session()
+    session.confirm(ONE, "Le ministre doit signer.")
+    assert session.translate(WHOLE).tgt.startswith(said.tgt[:44])
+    assert session.complete(WHOLE, "").tgt == session.translate(WHOLE).tgt
+    alone = f"{{g, select, a {{{ONE}}} other {{}}}}"
+    assert with_memory.translate([alone])[0].tgt == (
+        "{g, select, a {Le ministre doit signer.} other {}}"
+    )
+
+
+LEASES = "{n, plural, one {# bail de {x}} many {# de baux de {x}} other {# baux de {x}}}"
+SAME = {
+    "{n, plural, one {# lease of {x}} other {# leases of {x}}}": LEASES,
+    "{n,plural,one{# lease of {x}}other{# leases of {x}}}": LEASES,
+    # frames are those of the text where others stand around the same messages
+    "{k, plural, =0 {} one {# lease of {x}} other {# leases of {x}}}": (
+        "{k, plural, =0 {} one {# bail de {x}} other {# baux de {x}}}"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", SAME)
+def test_messages_of_a_pair_are_taken_by_their_keys(tmp_path: Path, text: str) -> None:
+    source = "{n, plural, one {# lease of {x}} other {# leases of {x}}}"
+    build(tmp_path / "memory", [Segment(source, LEASES)], "en", "fr")
+    translator = Translator.load(MODEL, [tmp_path / "memory"], threads=1)
+    (said,) = translator.translate([text])
+    assert (said.tgt, said.origin) == (SAME[text], "memory")
+    if SAME[text] == LEASES:
+        with MemoryIndex.open(tmp_path / "memory") as index:
+            pretranslator = Pretranslator(Retriever([index], 3, 0.5))
+            (taken,) = pretranslator.stream([with_placeholders(Text(text))])
+        assert taken.tgt == LEASES
+
+
+def test_a_pair_that_is_like_the_whole_lends_its_messages(translator: Translator) -> None:
+    session = translator.session()
+    session.confirm(
+        "{n, plural, one {# contract was signed.} other {# contracts were signed.}}",
+        "{n, plural, one {# contrat a été signé.} other {# contrats ont été signés.}}",
+    )
+    text = "{n, plural, one {# contract was revoked.} other {# contracts were revoked.}}"
+    said = session.translate(text)
+    one, other = said.tgt.removeprefix("{n, plural, one {").split("} other {")
+    assert one.startswith("# contrat a été") and other.startswith("# contrats ont été")
+    assert said.matches[0].segment.src == "# contract was signed."
+    other_thing = session.translate("{n, plural, one {# house} other {# houses}}")
+    assert not other_thing.matches
+
+
+def test_a_message_that_loses_a_sentence_is_translated_sentence_by_sentence(
+    translator: Translator,
+) -> None:
+    text = "The Minister signed the contracts. The owner did not. The tenant did."
+    (alone,) = translator.translate([text])
+    (said,) = translator.translate([f"{{g, select, a {{{text}}} other {{}}}}"])
+    assert said.tgt == f"{{g, select, a {{{alone.tgt}}} other {{}}}}"
+
+
+def test_messages_over_several_lines_are_found_in_texts_with_codes(translator: Translator) -> None:
+    lines = f"{{n, plural,\n  one {{{ONE}}}\n  other {{{OTHER}}}\n}}"
+    tag = Code(0, "standalone", "<x/>", form="xliff")
+    (said,) = translator.translate([Text(lines, (tag,))])
+    one, other = (made.tgt for made in translator.translate([ONE, OTHER]))
+    assert " ".join(said.tgt.split()) == f"{{n, plural, one {{{one}}} other {{{other}}} }}"
 
 
 def test_a_catalogue_keeps_its_form(translator: Translator, tmp_path: Path) -> None:

@@ -45,6 +45,17 @@ def test_lines_are_segments_and_what_is_around_them_stays() -> None:
     assert changed(text, "text") == "  ONE TWO.\r\n\n\tTHREE \n"
 
 
+def test_a_line_does_not_end_within_messages() -> None:
+    text = "The {n, plural,\n one {it}\n other {they}} is.\n\nHere {n,\nplural}"
+    marked = markup(text, "text")
+    assert [*marked.sources] == [
+        "The {n, plural,\n one {it}\n other {they}} is.",
+        "Here {n,",
+        "plural}",
+    ]
+    assert marked.filled([Text("A"), Text("B"), Text("C")]) == "A\n\nB\nC"
+
+
 SHORT = st.sampled_from(["<g1>", "</g1>", "<x22/>", "<b>", "a", "&", "<", " ", "\n", "é"])
 
 

@@ -102,9 +102,12 @@ def _covered(text: Text, code: Code) -> str:
 
 
 def _finder(text: str, movable: bool) -> Finder:
-    """Finds a text."""
-    written = re.compile(re.escape(text))
-    return lambda plain: (Placeholder(*one.span(), movable) for one in written.finditer(plain))
+    """Finds a text, also where it overlaps itself, as }} in }}} does."""
+    written = re.compile(f"(?={re.escape(text)})")
+    return lambda plain: (
+        Placeholder(one.start(), one.start() + len(text), movable)
+        for one in written.finditer(plain)
+    )
 
 
 def with_ends(query: Text, target: Text) -> Text:

@@ -22,26 +22,59 @@ from tmnmt.codes.record import Code, Part, Text, is_text, joined
 NUMBER = "#"
 MOST = 12  # messages into which the words around arguments are put
 DEEPEST = 8  # arguments within one another
-_CHOICE = re.compile(r"\{\s*(\w+)\s*,\s*(\w+)\s*,\s*(offset:\d+)?")
+_CHOICE = re.compile(r"\{\s*(\w+)\s*,\s*(\w+)\s*,\s*(offset:\s*\d+)?")
+_QUOTABLE = ("{", "}", "#")
 _SYNTAX = re.compile("[{}#]")
-_OTHER = re.compile(r"\{\{|,\s*(?:plural|select)")
+_OTHER = re.compile(r"\{\{|,\s*(?:plural|select)|^'#")
 _KEY = re.compile(r"(=?\w+)\s*\{\s*$")
 Frame = Literal["begins", "goes on", "ends"]
 
 
 @dataclass(frozen=True)
 class Messages:
-    """`frames`: what stands before every message, and behind the last."""
+    """`frames`: what stands before every message, and behind the last; `keys`: of every message, of
+    all arguments that it is in, the outermost first."""
 
     frames: tuple[tuple[Part, ...], ...]
     texts: tuple[Text, ...]
+    keys: tuple[tuple[str, ...], ...]
+
+    def by_key(self) -> dict[tuple[str, ...], Text]:
+        """Every message that is the only one with its keys."""
+        return {
+            keys: text
+            for keys, text in zip(self.keys, self.texts, strict=True)
+            if self.keys.count(keys) == 1
+        }
 
     def joined(self, texts: Sequence[Text]) -> Text:
-        """The whole, with these messages in its frames."""
+        """The whole, with these messages in its frames; without syntax that a message makes up."""
         parts = list(self.frames[0])
-        for text, frame in zip(texts, self.frames[1:], strict=True):
-            parts += [*text.parts(), *frame]
-        return joined(parts)
+        for text, own, frame in zip(texts, self.texts, self.frames[1:], strict=True):
+            parts += [*_without_syntax(text, own), *frame]
+        parts = [_unquoting(*two) for two in zip(parts, [*parts[1:], ""], strict=True)]
+        return joined([*parts[:1], *map(_spaced, parts[1:-1]), *parts[1:][-1:]])
+
+
+def _without_syntax(text: Text, own: Text) -> Iterator[Part]:
+    """The parts of what was made of a message, without braces and # that are not in its words."""
+    syntax = set("{}#").difference(*(part for part in own.parts() if isinstance(part, str)))
+    for part in text.parts():
+        yield "".join(c for c in part if c not in syntax) if isinstance(part, str) else part
+
+
+def _unquoting(part: Part, after: Part) -> Part:
+    """A part as it stands before another: an apostrophe would quote syntax."""
+    if not isinstance(part, str) or isinstance(after, str) or after[1][:1] not in _QUOTABLE:
+        return part
+    return f"{part[:-1]}\u2019" if part.endswith("'") else part
+
+
+def _spaced(part: Part) -> Part:
+    """A blank that stood at an end of a message, between words."""
+    if isinstance(part, str) or part[0].kind != "blank":
+        return part
+    return part[0], part[1] or " "
 
 
 @dataclass(frozen=True)
@@ -56,8 +89,13 @@ class _Argument:
     def choice(self) -> tuple[object, ...]:
         """Its name, kind and offset, and the keys of its branches."""
         first = _CHOICE.match(self.begins[0][1].strip())
+        return (first and first.groups(), *self.keys)
+
+    @property
+    def keys(self) -> list[str]:
+        """Of its branches."""
         keys = (_KEY.search(frame) for _, frame in self.begins)
-        return (first and first.groups(), *(key and key[1] for key in keys))
+        return [key[1] if key is not None else "" for key in keys]
 
     @property
     def has_number(self) -> bool:
@@ -75,7 +113,7 @@ def messages(text: Text) -> Messages | None:
         return None
     apart = _Apart()
     apart.add(items)
-    return Messages(tuple(map(tuple, apart.frames)), tuple(apart.texts)) if apart.texts else None
+    return apart.messages() if apart.texts else None
 
 
 def in_sentences(text: Text) -> Text:
@@ -117,7 +155,12 @@ class _Apart:
 
     def __init__(self) -> None:
         self.texts: list[Text] = []
-        self.frames: list[list[Part]] = [[]]
+        self._keys: list[tuple[str, ...]] = []
+        self._frames: list[list[Part]] = [[]]
+        self._inside: list[str] = []  # keys of the branches that are being taken apart
+
+    def messages(self) -> Messages:
+        return Messages(tuple(map(tuple, self._frames)), tuple(self.texts), tuple(self._keys))
 
     def add(self, items: Sequence[_Item]) -> None:
         arguments = [item for item in items if isinstance(item, _Argument)]
@@ -138,18 +181,21 @@ class _Apart:
         self._add_message(run)
 
     def _add_branches(self, argument: _Argument, branches: Iterable[Sequence[_Item]]) -> None:
-        for frame, branch in zip(argument.begins, branches, strict=True):
-            self.frames[-1].append(frame)
+        for frame, key, branch in zip(argument.begins, argument.keys, branches, strict=True):
+            self._frames[-1].append(frame)
+            self._inside.append(key)
             self.add(branch)
-        self.frames[-1].append(argument.end)
+            self._inside.pop()
+        self._frames[-1].append(argument.end)
 
     def _add_message(self, message: Sequence[Part]) -> None:
         """One without words is left in its frame."""
         if any(map(_is_word, message)):
             self.texts.append(joined(message))
-            self.frames.append([])
+            self._keys.append(tuple(self._inside))
+            self._frames.append([])
         else:
-            self.frames[-1] += message
+            self._frames[-1] += message
 
 
 def _in_branches(items: Sequence[_Item], outer: _Argument) -> Iterator[Sequence[_Item]]:
@@ -193,8 +239,8 @@ def _sign(item: _Argument | tuple[Code, str]) -> str:
 
 def _may_move(item: _Item) -> bool:
     """Whether it means the same within another argument, and may come more than once, as codes that
-    are text may. {{x}} would end a message early, and
-    {n, plural,} is no whole argument."""
+    are text may. {{x}} would end a message early, {n, plural,} is no whole argument, and '#' is
+    quoted in a plural alone."""
     if isinstance(item, _Argument):
         return all(
             isinstance(one, str) or _is_number(one) or _may_move(one)

@@ -41,11 +41,14 @@ _EMAIL = r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}"
 
 _ICU = re.compile(
     r"\{\s{0,9}\w{1,100}\s{0,9},\s{0,9}(plural|selectordinal|select)\s{0,9},"
-    r"\s{0,99}(?:offset:\d{1,9}\s{0,99})?"
+    r"\s{0,99}(?:offset:\s{0,9}\d{1,9}\s{0,99})?",
+    re.IGNORECASE,
 )
 _BRANCH = re.compile(r"\s{0,99}(?:=\d{1,9}|\w{1,100})\s{0,99}\{")
 _END = re.compile(r"\s{0,99}\}")
-_INSIDE = re.compile(r"[{}#]")
+_QUOTED = r"''|'[{}#](?:[^']|'')*+'"  # an apostrophe, or syntax that is text
+_INSIDE = re.compile(rf"[{{}}#]|{_QUOTED}")
+_OUTSIDE = re.compile(_QUOTED)
 _DEEPEST = 5  # arguments in the branches of others
 
 
@@ -63,13 +66,29 @@ def by_pattern(expression: str, movable: bool = True) -> Finder:
 
 def _icu(text: str) -> Iterator[Placeholder]:
     """The frames of arguments that choose among messages, as {n, plural, one {a file} other {#
-    files}} does: all but the messages, which are text, and in these the #."""
+    files}} does: all but the messages, which are text, and in these the #. With them what is
+    quoted, as '{name}' is."""
+    every = [frame for _, _, frames in _arguments(text) for frame in frames]
+    yield from every
+    if every:
+        quoted = (one.span() for one in _OUTSIDE.finditer(text) if one[0] != "''")
+        yield from (Placeholder(*span, True) for span in quoted)
+
+
+def arguments(text: str) -> list[tuple[int, int]]:
+    """Where the arguments stand that choose among messages, from the first brace to behind the
+    last; those within others are part of these."""
+    return [(start, end) for start, end, _ in _arguments(text)]
+
+
+def _arguments(text: str) -> Iterator[tuple[int, int, list[Placeholder]]]:
+    """Their places, and their frames."""
     at = 0
     while start := _ICU.search(text, at):
         frames = list[Placeholder]()
         end = _argument(text, start, frames, 0)
         if end:
-            yield from frames
+            yield start.start(), end, frames
         at = end or start.end()
 
 
@@ -77,7 +96,7 @@ def _argument(text: str, start: re.Match[str], frames: list[Placeholder], depth:
     """Where the argument that starts there ends; 0 where it does not. Its frames are noted."""
     begin = start.start()
     at = start.end()
-    counts = start[1] != "select"
+    counts = start[1].lower() != "select"
     while branch := _BRANCH.match(text, at):
         frames.append(Placeholder(begin, branch.end(), False))
         begin = at = _message(text, branch.end(), frames, depth, counts)
@@ -100,6 +119,9 @@ def _message(text: str, at: int, frames: list[Placeholder], depth: int, counts: 
         if match[0] == "#":
             if counts:
                 frames.append(Placeholder(*match.span(), False))
+        elif match[0][0] == "'":
+            if match[0] != "''":
+                frames.append(Placeholder(*match.span(), True))
         elif inner := _ICU.match(text, match.start()):
             at = _argument(text, inner, frames, depth + 1) if depth < _DEEPEST else 0
         else:
@@ -129,19 +151,23 @@ ALL = tuple(finder for finders in FINDERS.values() for finder in finders)
 
 def with_placeholders(text: Text, finders: Iterable[Finder] = ALL) -> Text:
     """`text` with a code for every placeholder that they find: the first, and of those the longest.
-    What has a code inside already, or is part of one, stays as it is."""
+    What has a code inside already, or is part of one, stays as it is; a blank inside becomes part
+    of it."""
     places = [one for finder in finders for one in finder(text.plain)]
     places.sort(key=lambda one: (one.start, -one.end))
     codes = list[Code]()
     end = 0
+    within = set[int]()
     taken = _Taken(text.codes)
     for start, stop, movable in places:
-        if start >= end and taken.leave(start, stop):
-            markup = text.plain[start:stop]
+        if start >= end and (blanks := taken.blanks(start, stop)) is not None:
+            markup = _written(text.plain, start, stop, blanks)
+            within.update(map(id, blanks))
             codes.append(Code(start, "placeholder", markup, covers=stop - start, movable=movable))
             end = stop
     # of codes at one place those that cover nothing come first: what is in front of a placeholder
-    together = sorted([*text.codes, *codes], key=lambda code: (code.at, code.covers > 0))
+    left = [code for code in text.codes if id(code) not in within]
+    together = sorted([*left, *codes], key=lambda code: (code.at, code.covers > 0))
     return Text(text.plain, tuple(together))
 
 
@@ -152,11 +178,28 @@ class _Taken:
         self._codes = codes
         self._at = 0
 
-    def leave(self, start: int, end: int) -> bool:
-        """Whether they leave the text from `start` to `end` to another."""
+    def blanks(self, start: int, end: int) -> list[Code] | None:
+        """The blanks inside the text from `start` to `end`; None where another code is there."""
         while self._at < len(self._codes) and _end(self._codes[self._at]) <= start:
             self._at += 1
-        return self._at == len(self._codes) or self._codes[self._at].at >= end
+        inside = list[Code]()
+        for number in range(self._at, len(self._codes)):
+            code = self._codes[number]
+            if code.at >= end:
+                break
+            if code.kind != "blank" or code.at < start or _end(code) > end:
+                return None
+            inside.append(code)
+        return inside
+
+
+def _written(plain: str, start: int, end: int, blanks: Sequence[Code]) -> str:
+    """A placeholder as it is written in the file."""
+    parts, at = list[str](), start
+    for blank in blanks:
+        parts += plain[at : blank.at], blank.markup
+        at = _end(blank)
+    return "".join([*parts, plain[at:end]])
 
 
 def _end(code: Code) -> int:

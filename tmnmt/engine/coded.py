@@ -179,6 +179,8 @@ class Coded:
         if match.tgt == segment.tgt:
             pair = Text(segment.src, segment.src_codes), Text(segment.tgt, segment.tgt_codes)
             self._lent = lent(self.source, *pair)
+            if self._lent is None and self.messages is not None:  # its target has frames of its own
+                self._lent = with_placeholders(pair[1])
 
     def add(self, piece: Piece, translation: Translation) -> None:
         """The translation of a piece; of no account where a target was taken for the whole."""

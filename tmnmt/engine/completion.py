@@ -477,8 +477,9 @@ class Sentence:
         coded = coded.anew() if coded is not None else None
         first = replace(self._pieces[0], coded=coded)
         if not prefix and (parts := self._translator.messages(first)):
-            said = self._translator.say(parts, [self._session] * len(parts), explain=True)
-            return self._whole([self._translator.together(first.text, said)], coded)
+            said = self._translator.say([(part, self._session) for part in parts], True)
+            flat = [one for of_piece in said for one in of_piece]
+            return self._whole([self._translator.together(first.text, flat)], coded)
         done = list[tuple[Translation, int]]()
         behind = ""
         left = self._as_read(prefix)

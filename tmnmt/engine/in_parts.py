@@ -3,25 +3,65 @@ argument, one at a time; and what has lost a sentence, again, one sentence at a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from tmnmt.codes.messages import Messages, messages
+from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.record import Text
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.lookup import AT_ONCE
 from tmnmt.engine.pieces import pieces, sentences
 from tmnmt.engine.schedule import Piece
+from tmnmt.index.fuzzy import edit_distance, score_of
+from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
 from tmnmt.vocab import Vocabulary
 
 
 def by_message(piece: Piece, vocab: Vocabulary, longest: int) -> list[Piece]:
-    """The messages of a segment as pieces of their own, not looked up yet; none where it has none,
-    or where a memory has the segment nearly as it is. longest: subwords of a piece."""
-    if piece.coded is None or piece.coded.messages is None or _is_known(piece):
+    """The messages of a segment as pieces of their own, not looked up yet; none where it has none.
+    longest: subwords of a piece."""
+    if piece.coded is None or piece.coded.messages is None:
         return []
+    offered = _by_message(piece.coded.messages, piece.matches or ())
     return [
         part
-        for message in piece.coded.by_message()
-        for part in _of_message(piece, message, vocab, longest)
+        for message, matches in zip(piece.coded.by_message(), offered, strict=True)
+        for part in _of_message(replace(piece, offered=matches), message, vocab, longest)
     ]
+
+
+def _by_message(own: Messages, matches: Sequence[Match]) -> list[tuple[Match, ...]]:
+    """For every message the pairs of it in these matches of the whole: the messages with the same
+    keys."""
+    sides = [
+        [messages(with_placeholders(side)) for side in _texts(match.segment)] for match in matches
+    ]
+    by_key = [
+        (match.segment, src.by_key(), tgt.by_key())
+        for match, (src, tgt) in zip(matches, sides, strict=True)
+        if src is not None and tgt is not None
+    ]
+    return [
+        tuple(
+            _match(text.plain, segment, src[keys], tgt[keys])
+            for segment, src, tgt in by_key
+            if keys in src and keys in tgt
+        )
+        for keys, text in zip(own.keys, own.texts, strict=True)
+    ]
+
+
+def _texts(pair: Segment) -> tuple[Text, Text]:
+    return Text(pair.src, pair.src_codes), Text(pair.tgt, pair.tgt_codes)
+
+
+def _match(text: str, segment: Segment, src: Text, tgt: Text) -> Match:
+    tokens, theirs = match_tokens(text), match_tokens(src.plain)
+    edits, longest = edit_distance(tokens, theirs), max(len(tokens), len(theirs), 1)
+    own = replace(segment, src=src.plain, tgt=tgt.plain, src_codes=src.codes, tgt_codes=tgt.codes)
+    return Match(own, score_of(edits, longest), edits)
 
 
 def _of_message(piece: Piece, message: Coded, vocab: Vocabulary, longest: int) -> list[Piece]:

@@ -13,7 +13,10 @@ from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.schedule import Piece
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
+from tmnmt.engine.verbatim import has_codes
+from tmnmt.index.base import best_of
 from tmnmt.index.embedded.delta import Delta
+from tmnmt.index.pairs import distinct
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
 from tmnmt.segments import Match
 from tmnmt.vocab import Vocabulary
@@ -94,8 +97,17 @@ class Lookup:
             [confirmed[row] for row in rows] if confirmed else [],
         )
         for row, matches in zip(rows, own, strict=True):
-            done[row] = replace(done[row], matches=matches or next(iter(done[row].of_whole), ()))
+            piece = done[row]
+            read = self._with_offered(piece, matches) or next(iter(piece.of_whole), ())
+            done[row] = replace(piece, matches=read)
         return done
+
+    def _with_offered(self, piece: Piece, matches: tuple[Match, ...]) -> tuple[Match, ...]:
+        """The matches of a piece with those of its whole segment's pairs that are as good."""
+        least = self.retriever.least(piece.text) if piece.offered else 0.0
+        good = [match for match in piece.offered if match.score >= least]
+        every = distinct(best_of([*good, *matches], len(good) + len(matches)))
+        return tuple(every[: self.retriever.top_k]) if good else matches
 
     def _ask_of_wholes(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> None:
         """Looks up every segment in pieces, once."""
@@ -142,7 +154,7 @@ class Lookup:
             least=self.settings.verbatim,
         )
         for row, match in zip(whole, exact, strict=True):
-            done[row] = replace(pieces[row], exact=match)
+            done[row] = replace(pieces[row], exact=match or _same(pieces[row]))
         return done
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
@@ -151,6 +163,13 @@ class Lookup:
                 [_as_read(piece, match) for match in piece.matches or () if piece.exact is None]
                 for piece in pieces
             )
+
+
+def _same(piece: Piece) -> Match | None:
+    """The first of the pairs that a message is offered whose source is the message."""
+    same = (match for match in piece.offered if match.segment.src == piece.whole)
+    codes = codes_of(piece) or ()
+    return next((match for match in same if has_codes(match, codes)), None)
 
 
 def codes_of(piece: Piece) -> Sequence[Code] | None:

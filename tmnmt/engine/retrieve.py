@@ -136,8 +136,12 @@ class Retriever:
             )
         return every
 
+    def least(self, text: str) -> float:
+        """The score that a match of a text must have."""
+        return max(self.threshold, self.short_threshold if words(text) <= SHORT else 0.0)
+
     def _choose(self, text: str, by_index: Sequence[list[Match]]) -> list[Match]:
-        least = self.short_threshold if words(text) <= SHORT else 0.0
+        least = self.least(text)
         trust = [*self.trust, IN_FULL]  # what was confirmed is the user's own
         trusted = {
             id(match.segment): trust[number]

@@ -35,6 +35,8 @@ class Piece:
     silent: bool = False  # the first piece of its segment stands for all
     again: bool = False  # a message or a sentence of a segment, which is translated by itself
     exact: Match | None = None  # of a memory, where its target is taken as it stands
+    # of a message: the same messages of pairs that its whole segment is like
+    offered: tuple[Match, ...] = ()
     beside: Beside = ("", "")  # of its segment
     # subwords of the segments before it in the document, the oldest first; as many as the model
     # reads
@@ -192,7 +194,7 @@ class _Segment:
 
 def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
     """One translation of `text` from those of its consecutive pieces and their lengths; the score
-    is the mean, weighted by length."""
+    is the mean, weighted by length. Of several origins it is the model's."""
     score = sum(part.score * length for part, length in parts) / sum(length for _, length in parts)
     matches: dict[Match, int] = {}
     tokens = []
@@ -204,7 +206,8 @@ def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
                 for read in (token.sources, token.attention)
             )
             tokens.append(replace(token, sources=sources, attention=attention))
-    origin = next((part.origin for part, _ in parts if part.origin), "")
+    origins = {part.origin for part, _ in parts if part.origin}
+    origin = min(origins, default="") if len(origins) < 2 else "model"
     tgt = " ".join(part.tgt for part, _ in parts if part.tgt)
     low, unknown = any(part.low for part, _ in parts), sum(part.unknown for part, _ in parts)
     rest = _others([(part, length) for part, length in parts if length])

@@ -81,7 +81,8 @@ LACKING_TOGETHER = 4  # batches whose translations that lack terms are written a
 
 
 Translated = tuple[Translation, int]  # of a piece, and its length in subwords
-Said = tuple[Piece, Decoded]  # a piece, and what the model says of it
+# a piece, and what the model says of it; or its translation, where a memory's stands
+Said = tuple[Piece, Decoded | Translated]
 
 
 DOUBTFUL = 0.5  # of the low score: below it a heading is read in two ways; chosen on dev
@@ -464,31 +465,59 @@ class Translator:
         explain: bool,
         done: Collection[int],
     ) -> dict[int, list[Said]]:
-        """What the model says of the rows that are not done; of one with messages, or that has lost
-        a sentence, what it says of every one of these."""
+        """What the model says of the rows that are not done; of one with messages, what is said of
+        every one of these."""
         left = [row for row in range(len(batch)) if row not in done]
         parts = {row: self.messages(batch[row]) for row in left}
         rows = [row for row in left if not parts[row]]
         own = [sessions[row] for row in rows]
-        whole = self._decoded([batch[row] for row in rows], own, explain) if rows else []
-        said = {row: [one] for row, one in zip(rows, whole, strict=True)}
-        parts |= {row: self._lost(*said[row][0]) for row in rows}
-        anew = [(piece, sessions[row]) for row in left for piece in parts[row]]
-        if anew:
-            pieces, of_pieces = zip(*anew, strict=True)
-            again = iter(self.say(pieces, of_pieces, explain))
-            said |= {row: [next(again) for _ in parts[row]] for row in left if parts[row]}
+        said = dict(
+            zip(rows, self._in_sentences([batch[row] for row in rows], own, explain), strict=True)
+        )
+        of_messages = [(piece, sessions[row]) for row in left for piece in parts[row]]
+        again = iter(self.say(of_messages, explain))
+        for row in left:
+            if parts[row]:
+                said[row] = [one for _ in parts[row] for one in next(again)]
         return said
 
-    def say(
+    def say(self, asked: Sequence[tuple[Piece, Session]], explain: bool) -> list[list[Said]]:
+        """What a memory has for pieces that are not looked up yet, or the model says of them; of
+        one that has lost a sentence, of every one of these."""
+        if not asked:
+            return []
+        sessions = [session for _, session in asked]
+        pieces = self.retrieve([piece for piece, _ in asked], sessions)
+        done = self._verbatim(pieces, sessions, explain)
+        left = [row for row in range(len(pieces)) if row not in done]
+        own = [sessions[row] for row in left]
+        said = iter(self._in_sentences([pieces[row] for row in left], own, explain))
+        return [
+            [(piece, done[row])] if row in done else next(said) for row, piece in enumerate(pieces)
+        ]
+
+    def _in_sentences(
         self, pieces: Sequence[Piece], sessions: Sequence[Session], explain: bool
-    ) -> list[Said]:
-        """What the model says of pieces that are not looked up yet."""
-        return self._decoded(self.retrieve(pieces, sessions), sessions, explain)
+    ) -> list[list[Said]]:
+        """What the model says of pieces that were looked up, as `say` has it."""
+        whole = self._decoded(pieces, sessions, explain)
+        lost = [self._lost(*one) for one in whole]
+        parts = [
+            (part, session)
+            for of_piece, session in zip(lost, sessions, strict=True)
+            for part in of_piece
+        ]
+        said = iter(self.say(parts, explain))
+        return [
+            [one for _ in of_piece for one in next(said)] or [as_whole]
+            for of_piece, as_whole in zip(lost, whole, strict=True)
+        ]
 
     def _decoded(
         self, pieces: Sequence[Piece], sessions: Sequence[Session], explain: bool
-    ) -> list[Said]:
+    ) -> list[tuple[Piece, Decoded]]:
+        if not pieces:
+            return []
         rows = zip(pieces, sessions, strict=True)
         pieces = [replace(piece, chosen=session.chosen) for piece, session in rows]
         caches = [session.cache for session in sessions]
@@ -524,7 +553,9 @@ class Translator:
         parts = [translated for _, translated in made]
         return join(text, parts), sum(length for _, length in parts)
 
-    def _translated(self, piece: Piece, decoded: Decoded) -> Translated:
+    def _translated(self, piece: Piece, decoded: Decoded | Translated) -> Translated:
+        if not isinstance(decoded, Decoded):
+            return decoded
         length = len(decoded.best.ids) + decoded.best.finished
         return self.postprocessor.translation(piece, decoded), length
 
@@ -615,6 +646,8 @@ class Translator:
         if not self.settings.remembers:
             return
         for row, one in ((row, one) for row, parts in said.items() for _, one in parts):
+            if not isinstance(one, Decoded):
+                continue
             others = one.best.others[: self.settings.cache_best - 1]
             for hypothesis in (*reversed(others), one.best):
                 if hypothesis.contexts is not None and hypothesis.hiddens is not None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import escape
 
+from tmnmt.codes.placeholders import arguments
 from tmnmt.codes.record import Code, Kind, Part, Source, Text, joined
 from tmnmt.errors import FormatError
 from tmnmt.files.html import HtmlFile
@@ -28,7 +29,7 @@ from tmnmt.serve.refused import Refused, wrong
 Form = Literal["text", "tagged", "html", "xml"]
 FORMS: tuple[Form, ...] = ("text", "html", "xml")  # of the own API, where tags are XML
 XML = "xml"  # the form of codes whose markup is a tag
-_LINE_END = re.compile(r"(\r\n|[\n\r\u2028\u2029])")
+_LINE_END = re.compile(r"\r\n|[\n\r\u2028\u2029]")
 _TAG = re.compile(
     r"<(?:!--(?P<comment>.*?)-->|!\[CDATA\[(?P<cdata>.*?)\]\]>|\?(?P<instruction>.*?)\?>"
     r"|(?P<end>/)?(?P<name>[A-Za-z_:][\w:.-]{0,200})"
@@ -61,11 +62,25 @@ def markup(text: str, form: Form, ignored: Sequence[str] = ()) -> Markup:
     return _Tagged(text) if form == "tagged" else _Lines(text)
 
 
+def _in_lines(text: str) -> list[str]:
+    """Lines and, between them, their ends. A line does not end within an argument of ICU."""
+    parts, at = list[str](), 0
+    spans = iter(arguments(text))
+    start, end = next(spans, (len(text), len(text) + 1))
+    for one in _LINE_END.finditer(text):
+        while end <= one.start():
+            start, end = next(spans, (len(text), len(text) + 1))
+        if one.start() < start:
+            parts += text[at : one.start()], one[0]
+            at = one.end()
+    return [*parts, text[at:]]
+
+
 class _Lines(Markup):
     """Lines, without the white space at their ends."""
 
     def __init__(self, text: str) -> None:
-        self._parts = _LINE_END.split(text)
+        self._parts = _in_lines(text)
         self._at = [at for at in range(0, len(self._parts), 2) if self._parts[at].strip()]
 
     @property
