@@ -45,7 +45,6 @@ from typing import Any
 
 from tmnmt.errors import TmnmtError
 from tmnmt.models.folder import load_model, save_model
-from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training.config import load_config
 from tmnmt.training.data import load_corpora
 from tmnmt.training.kept import same_settings
@@ -115,7 +114,6 @@ def main() -> None:
     languages = config.data.src_lang, config.data.tgt_lang
     for way, seed in ((way, seed) for way in options.ways for seed in options.seeds):
         model = load_model(options.base)
-        assert isinstance(model.backbone, RNNsearch)
         memory = replace(config.memory, seed=seed, **WAYS[way])
         if options.sentences is not None:
             memory = replace(memory, cache_pairs=options.sentences)
