@@ -8,7 +8,7 @@ learns from other sentences, as many, since they must stand together.
 A configuration, the base, and the folder in which every way and seed gets a model folder,
 OUT/WAY-SEED. Memory layers of the base go along where it stays. What was interrupted goes on, with
 the same options alone. A line of the table has the dev loss before and after in nats a subword, the
-parameters added, and the seconds of training.
+parameters added, and the seconds of training, anchors and network together.
 
 monolingual     M-RefNet: the decoder learns with it (eq. 24)
 fixed           the same, with the whole base fixed
@@ -25,7 +25,6 @@ attended-fixed, auxiliary-fixed, gated-fixed, around-fixed    with the whole bas
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import shutil
 from dataclasses import asdict, replace
@@ -41,6 +40,7 @@ from tmnmt.training.config import load_config
 from tmnmt.training.data import load_corpora
 from tmnmt.training.injected_config import Config, ContextConfig, ReferenceConfig
 from tmnmt.training.kept import same_settings
+from tmnmt.training.log import training_costs
 
 WAYS: dict[str, Config] = {
     "monolingual": ReferenceConfig(form="monolingual"),
@@ -110,7 +110,7 @@ def main() -> None:
         added = parameters(made) - parameters(learned.backbone.base)
         print(
             f"| {way} | {seed} | {learned.before:.4f} | {learned.after:.4f} | {added:,} | "
-            f"{seconds(folder / 'train.jsonl'):.0f} |",
+            f"{sum(cost.seconds for cost in training_costs(folder).values()):.0f} |",
             flush=True,
         )
 
@@ -123,14 +123,6 @@ def _way(name: str) -> tuple[str, Config]:
         allowed = ", ".join([*WAYS, f"{ANCHORS}N"])
         raise argparse.ArgumentTypeError(f"no way {name!r}; allowed: {allowed}")
     return name, WAYS[name]
-
-
-def seconds(log: Path) -> float:
-    """Of training, anchors and network together, validations left out."""
-    last: dict[str, float] = {}
-    for line in map(json.loads, log.read_text().splitlines()):
-        last[line["part"]] = line["seconds"]
-    return sum(last.values())
 
 
 if __name__ == "__main__":

@@ -260,6 +260,10 @@ def _system(name: str, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "seconds": 100.0 + 20 * number,
             "peak_bytes": 900 * 2**20 + number * 2**27,
             "words_per_second": 20000 if "paste" in settings else 310 / (number + 1),
+            "parameters": None if "paste" in settings else 8_900_000 + 10_000 * number,
+            "training_seconds": None if "paste" in settings else 13_868.4 + 400 * number,
+            "training_tokens": None if "paste" in settings else 36_831_576,
+            "training_tokens_per_second": None if "paste" in settings else 2655.8 - number,
         },
     }
 

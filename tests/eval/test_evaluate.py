@@ -31,6 +31,7 @@ from tmnmt.engine.tally import Tally
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.eval.recipe import load_recipe
+from tmnmt.eval.report.write import table
 from tmnmt.eval.translated import Kept
 from tmnmt.formats import read_memory, write_tsv
 from tmnmt.index.embedded.lock import writing
@@ -180,6 +181,79 @@ def test_the_report_holds_every_system_and_what_the_engine_writes(folder: Path) 
                 interval["high"]
             )  # one segment, drawn again
     assert "| copy |" in (folder / "out/report.md").read_text(encoding="utf-8")
+
+
+TRAINED = """
+{"tokens": 900, "seconds": 30.0}
+{"tokens": 3000, "seconds": 100.0}
+{"part": "tm", "tokens": 500, "seconds": 20.0}
+{"part": "cache", "tokens": 100, "seconds": 4.0}
+{"part": "gates", "tokens": 20, "seconds": 1.0}
+{"part": "anchors", "tokens": 9, "seconds": 3.0}
+{"part": "reference", "tokens": 80, "seconds": 2.0}
+"""
+
+
+def costs(folder: Path, name: str) -> dict[str, list[Any]]:
+    keys = "parameters", "training_seconds", "training_tokens", "training_tokens_per_second"
+    of = {system["name"]: system["cost"] for system in report(folder)["systems"]}
+    assert of["paste"] is None and of["other"] is None
+    return {key: [of[system][key] for system in name.split()] for key in keys}
+
+
+def columns_of(folder: Path) -> dict[str, list[str]]:
+    """The columns of the first table of report.md from words a second on, by their titles."""
+    lines = (folder / "out/report.md").read_text(encoding="utf-8").split("\n\n")
+    table = next(part for part in lines if part.startswith("| system")).splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    return {title: cells for title, _, *cells in columns[rows[0].index("words/s") :]}
+
+
+def test_parameters_and_training_are_of_what_a_system_reads(folder: Path) -> None:
+    """The cache of system copy counts with it alone; where the folder has no log, its column is
+    left out."""
+    assert evaluate(folder) == 0
+    model = load_model(folder / "model")
+    layers = load_layers(model, "cpu")
+    assert layers is not None and layers.tm is not None and layers.cache is not None
+    base = sum(value.numel() for value in model.backbone.parameters())
+    read = [name for name, _ in layers.tm.named_parameters() if name.split(".")[0] != "fusion"]
+    sizes = {name: value.numel() for name, value in layers.tm.named_parameters()}
+    tm = sum(sizes[name] for name in read if not name.startswith("word."))
+    cache = sum(value.numel() for value in layers.cache.parameters())
+    told = costs(folder, "base copy random")
+    assert told.pop("parameters") == [base, base + tm + cache, base + tm]
+    assert told == dict.fromkeys(told, [None] * 3)
+    shown = [f"{base:,}", "", f"{base + tm + cache:,}", f"{base + tm:,}", "", ""]
+    assert columns_of(folder).keys() == {"words/s", "parameters"}
+    assert columns_of(folder)["parameters"] == shown
+
+    shutil.copytree(folder / "model", folder / "logged")
+    (folder / "logged/train.jsonl").write_text(TRAINED, encoding="utf-8")
+    (folder / "again.toml").write_text(RECIPE.replace('"model"', '"logged"'), encoding="utf-8")
+    assert evaluate(folder, "again.toml") == 0
+    told = costs(folder, "base copy random")
+    assert told["training_seconds"] == [105.0, 130.0, 125.0]
+    assert told["training_tokens"] == [3080, 3700, 3580]
+    rates = [30.2, 29.1, 29.3]  # 3080 / 102, 3700 / 127, 3580 / 122: without the anchors
+    assert told["training_tokens_per_second"] == rates
+    shown = ["105 (30)", "", "130 (29)", "125 (29)", "", ""]
+    assert columns_of(folder)["training s (subwords/s)"] == shown
+    notes = (folder / "out/report.md").read_text(encoding="utf-8")
+    assert "- parameters: of the backbone" in notes and "- training s (subwords/s): of" in notes
+
+    (folder / "logged/train.jsonl").write_text('{"seconds": 2.5}\n', encoding="utf-8")
+    assert evaluate(folder, "again.toml") == 0
+    assert columns_of(folder)["training s (subwords/s)"] == ["2", "", "2", "2", "", ""]
+    assert evaluate(folder) == 0
+
+
+@pytest.mark.parametrize("name", ["jrc-acquis", "law", "papers"])
+def test_a_report_of_before_parameters_reads_as_it_did(name: str) -> None:
+    path = ROOT / "eval" / "results" / f"{name}.json"
+    old = json.loads(path.read_text(encoding="utf-8"))
+    assert table(old) == path.with_suffix(".md").read_text(encoding="utf-8")
 
 
 def test_a_changed_setting_translates_again_only_what_it_touches(folder: Path) -> None:

@@ -18,6 +18,7 @@ from tmnmt.cli import run
 from tmnmt.config.options import Decoding, Remembering
 from tmnmt.eval.recipe import load_recipe
 from tmnmt.formats import write_tsv
+from tmnmt.models.folder import load_model, parameters
 from tmnmt.segments import Segment
 
 RECIPE = """
@@ -85,6 +86,9 @@ def test_a_system_reads_the_documents_of_the_test_set(folder: Path) -> None:
     together = translator.translate(sources)  # as if all were one document
     assert abs(together[3].score - by_document[3].score) > 1e-4
     assert found["nothing before"] == pytest.approx(found["base"], abs=1e-5)
+    report = json.loads((folder / "out" / "report.json").read_text())
+    sizes = [one["cost"]["parameters"] for one in report["tests"][0]["systems"]]
+    assert sizes[0] == sizes[2] < sizes[1] == parameters(load_model(folder / "model").backbone)
 
 
 @pytest.mark.parametrize("name", ["papers", "papers.tvsub"])

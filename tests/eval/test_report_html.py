@@ -249,6 +249,44 @@ def test_a_worse_system_is_marked_so(folder: Path) -> None:
     )
 
 
+def test_parameters_and_training_stand_with_the_cost_where_they_are_known(folder: Path) -> None:
+    page = _page(write_report(folder))
+    assert "Parameters" not in page.text_content()  # as in a report of before
+    report = copy.deepcopy(REPORT)
+    base, copying, _ = report["tests"][0]["systems"]
+    base["cost"] = {"parameters": 8_912_345}
+    write(folder, report, SEGMENTS)
+    page = _page(write_report(folder))
+    assert [row[3:-1] for row in _cells(page, "law: scores")] == [
+        ["Parameters"],
+        ["8,912,345"],
+        ["–"],
+        ["–"],
+    ]
+    assert "Parameters: of the backbone and" in page.xpath("//caption")[0].text_content()
+    training = {"training_seconds": 13_868.4, "training_tokens_per_second": 2655.4}
+    copying["cost"] = {"parameters": 9_000_000, "words_per_second": 310.0, **training}
+    write(folder, report, SEGMENTS)
+    page = _page(write_report(folder))
+    assert [row[3:-1] for row in _cells(page, "law: scores")] == [
+        ["Words a second", "Parameters", "Training seconds"],
+        ["–", "8,912,345", "–"],
+        ["310", "9,000,000", "13,868"],
+        ["–", "–", "–"],
+    ]
+    assert _cells(page, "Time and memory. Parameters and training seconds: of") == [
+        [
+            "System",
+            "Words a second",
+            "Parameters",
+            "Training seconds",
+            "Training subwords a second",
+        ],
+        ["base", "–", "8,912,345", "–", "–"],
+        ["copy", "310.0", "9,000,000", "13,868", "2,655"],
+    ]
+
+
 def test_figures_that_are_not_known_are_dashes(folder: Path) -> None:
     systems = [
         {"name": "base", "baseline": True, "metrics": {"BLEU": None}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from tmnmt.layers.contract import Collated
 from tmnmt.layers.knn import KNN, AdaptiveKNN, certainty, distinct, knn_weights
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.layers.trace import Trace
-from tmnmt.models.folder import load_model
+from tmnmt.models.folder import load_model, parameters
 from tmnmt.segments import Segment
 from tmnmt.training.adapt_knn import KNNPart, Observations, joined, mixed, own_pairs
 
@@ -435,3 +436,7 @@ def test_an_evaluation_reads_the_file_and_knows_it_by_what_it_holds(
         Run(load_recipe(tmp_path / "recipe.toml"), tmp_path / "out")("")
         saying(4, 1.0, [0.0] * 4).save(trained, load_model(model).hash)
     assert len(list((tmp_path / "out" / "translations").iterdir())) == 2
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    knn = saying(4, 1.0, [0.0] * 4)
+    expected = parameters(load_model(model).backbone) + parameters(knn)
+    assert report["tests"][0]["systems"][0]["cost"]["parameters"] == expected

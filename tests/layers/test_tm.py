@@ -725,6 +725,20 @@ def test_the_digest_changes_with_what_a_mode_reads_and_with_nothing_else(
     )
 
 
+def test_the_parameters_that_a_mode_reads_are_those_of_its_layers(memories: MemoryLayers) -> None:
+    of = {"copy": 0, "fusion": 0, "word": 0, "tm": 0, "cache": 0}
+    for name, value in memories.named_parameters():
+        layer, part = name.split(".")[:2]
+        of[part if layer == "tm" and part in of else layer] += value.numel()
+    assert min(of.values()) > 0
+    reads: dict[Mode, str] = {"off": "", "knn": "", "copy": "tm copy", "fusion": "tm fusion word"}
+    for mode, layers in {**reads, "both": "tm copy fusion word"}.items():
+        for cache in (False, True):
+            expected = sum(of[name] for name in layers.split()) + of["cache"] * cache
+            assert memories.parameters_read(mode, cache) == expected, (mode, cache)
+    assert MemoryLayers().parameters_read("knn", True) == 0
+
+
 def test_parameters_of_another_base_are_one_clear_error(
     tmp_path: Path, memories: MemoryLayers
 ) -> None:

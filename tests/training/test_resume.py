@@ -4,6 +4,8 @@ best, log."""
 from __future__ import annotations
 
 import json
+import math
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from tiny_training import CONFIG, pairs, sentences
 from torch import Tensor
 
 from tmnmt import interrupts
+from tmnmt.errors import ModelError
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.training import checkpoint, parts
 from tmnmt.training import log as training_log
@@ -277,6 +280,31 @@ def test_the_log_of_a_run_that_is_gone_on_with_has_no_line_twice(tmp_path: Path)
     assert log_of(tmp_path) == lines[:3]
     training_log.keep_lines(tmp_path, None, 1)
     assert log_of(tmp_path) == lines[:2]
+
+
+def test_what_a_part_took_is_what_the_last_line_of_each_of_its_runs_says(tmp_path: Path) -> None:
+    assert training_log.training_costs(tmp_path) == {}
+    lines: list[dict[str, object]] = [
+        {"run": 1, "tokens": 100, "seconds": 2.0},
+        {"run": 1, "tokens": 300, "seconds": 5.5},
+        {"run": 2, "tokens": 50, "seconds": 1.0},
+        {"part": "tm", "tokens": 7, "seconds": 0.5},
+        {"part": "anchors", "seconds": 3},
+    ]
+    wrong: list[object] = ["1", True, -1, math.nan, None, []]
+    lines += [{"part": "bad", "seconds": value} for value in wrong]
+    for line in lines:
+        training_log.add_line(tmp_path, line)
+    with (tmp_path / "train.jsonl").open("ab") as out:
+        out.write(b"[1]\n\xff\n" + b"[" * 10_000 + b'\n{"part": "tm", "seconds": 9')
+    costs = training_log.training_costs(tmp_path)
+    assert costs == {None: (6.5, 350), "tm": (0.5, 7), "anchors": (3, 0)}
+
+
+def test_a_log_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "train.jsonl")  # whoever reads it waits
+    with pytest.raises(ModelError, match=r"train\.jsonl: cannot be read: no regular file"):
+        training_log.training_costs(tmp_path)
 
 
 def test_a_checkpoint_that_does_not_say_what_was_validated_is_gone_on_with(

@@ -25,6 +25,7 @@ from tmnmt.eval.data.confirmed import WRITES, Pair, confirmed_by
 from tmnmt.eval.data.memory import Memory, leak_warnings
 from tmnmt.eval.measures.measure import Measured, Output, TestSet
 from tmnmt.eval.measures.metrics import metrics
+from tmnmt.eval.model_cost import parameters_read, training_read
 from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig, caches, confirms
 from tmnmt.eval.report.write import write_report
 from tmnmt.eval.score import best_matches, output_warnings, read_output, read_test
@@ -40,6 +41,7 @@ from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
+from tmnmt.training.log import TrainingCost, training_costs
 
 TRANSLATIONS = "translations"  # the folder for them in a run's folder
 
@@ -109,6 +111,8 @@ class Run:
     models: dict[str, tuple[Model, MemoryLayers | None]] = field(default_factory=dict)
     # systems that differ in name only share one
     kept: dict[Path, Kept] = field(default_factory=dict)
+    # by model: what its training log says of every part
+    trained: dict[str, dict[str | None, TrainingCost]] = field(default_factory=dict)
 
     def __call__(self, sha256: str) -> dict[str, Any]:
         """Translates what is not translated yet, measures all, writes the report and gives it."""
@@ -177,6 +181,7 @@ class Run:
             if system.model not in self.models:
                 model = load_model(Path(self.recipe.path_of("model", system.model)))
                 self.models[system.model] = model, load_layers(model, "cpu")
+                self.trained[system.model] = training_costs(model.folder)
             model, memories = self.models[system.model]
             try:
                 check(settings_of(system, memories), memories, model)
@@ -375,8 +380,19 @@ class Job:
         if confirms(system):
             settings |= {"confirmed": system.confirmed}
         settings |= {"translations": self.kept.path.name}
-        return Output(
-            system.name, lines, settings, self._records(), system.explain, self.kept.cost()
+        return Output(system.name, lines, settings, self._records(), system.explain, self._cost)
+
+    @property
+    def _cost(self) -> dict[str, float | int | None] | None:
+        """Of translating, and of the model; None for what needs no model."""
+        if self.kept is None:
+            return None
+        model, learned = self.run.models[self.system.model]
+        trained = self.run.trained[self.system.model]
+        return (
+            self.kept.cost()
+            | {"parameters": parameters_read(model, learned, self._engine)}
+            | training_read(trained, self._engine)
         )
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -166,15 +167,9 @@ class MemoryLayers(nn.Module):
     def digest(self, mode: Mode, cache: bool) -> str:
         """16 hexadecimal digits of what a decoder in this mode, with a session cache or without,
         reads of these parameters, and of its kinds: where they stay, translations do."""
-        unread = {"copy": ("fusion.", "word."), "fusion": ("copy.",)}.get(mode, ())
         made = hashlib.sha256()
-        for module, left_out in (
-            (self.tm if mode in READS_TM else None, unread),
-            (self.cache if cache else None, ()),
-        ):
-            for name, value in module.state_dict().items() if module is not None else ():
-                if not name.startswith(left_out):
-                    made.update(name.encode() + value.cpu().numpy().tobytes())
+        for name, value in self._read_by(mode, cache):
+            made.update(name.encode() + value.cpu().numpy().tobytes())
         tm = self.tm and {
             name: value
             for name, value in asdict(self.tm.kind).items()
@@ -186,6 +181,22 @@ class MemoryLayers(nn.Module):
         )
         made.update(json.dumps(kinds).encode())
         return made.hexdigest()[:16]
+
+    def parameters_read(self, mode: Mode, cache: bool) -> int:
+        """Number of the trained numbers that a decoder in this mode, with a session cache or
+        without, reads."""
+        return sum(value.numel() for _, value in self._read_by(mode, cache))
+
+    def _read_by(self, mode: Mode, cache: bool) -> Iterator[tuple[str, Tensor]]:
+        """These parameters by the names that they have in their layer."""
+        unread = {"copy": ("fusion.", "word."), "fusion": ("copy.",)}.get(mode, ())
+        for module, left_out in (
+            (self.tm if mode in READS_TM else None, unread),
+            (self.cache if cache else None, ()),
+        ):
+            for name, value in module.state_dict().items() if module is not None else ():
+                if not name.startswith(left_out):
+                    yield name, value
 
     def _check(self, mode: Mode, collated: Collated) -> None:
         if mode not in self.modes:

@@ -20,11 +20,7 @@ def summary(test: Node) -> Element:
     """Every system with its metrics: the best in bold, intervals below, ▲ and ▼ where it differs
     from the baseline."""
     names = metrics_of(test)
-    more = [
-        column
-        for column in _MORE
-        if any(column[1](system) is not None for system in test.nodes("systems"))
-    ]
+    more = _known(_MORE, test.nodes("systems"))
     rows: list[list[Child | Cell]] = []
     for system in test.nodes("systems"):
         rows.append(
@@ -44,15 +40,46 @@ def summary(test: Node) -> Element:
     return table(f"{test.name('name')}: scores of all segments. {_legend(test)}", columns, rows)
 
 
-_MORE: list[tuple[str, Callable[[Node], float | None], Callable[[float | None], str]]] = [
+# its title, what it has of a system, and how that is shown
+Column = tuple[str, Callable[[Node], float | None], Callable[[float | None], str]]
+
+
+def _cost_column(title: str, key: str, digits: int = 0) -> Column:
+    return (
+        title,
+        lambda system: system.node("cost").number(key),
+        lambda value: figure(value, digits),
+    )
+
+
+def _mebibytes(size: float | None) -> str:
+    return UNKNOWN if size is None else f"{size / 2**20:,.0f} MiB"
+
+
+_MODEL_COLUMNS = [
+    _cost_column("Parameters", "parameters"),
+    _cost_column("Training seconds", "training_seconds"),
+]
+_MORE: list[Column] = [
     ("Edit rate ↓", lambda system: system.node("effort").number("edit_rate"), share),
     ("LTCR ↑", lambda system: system.node("consistency").number("LTCR"), share),
-    (
-        "Words a second",
-        lambda system: system.node("cost").number("words_per_second"),
-        lambda value: figure(value, 0),
-    ),
+    _cost_column("Words a second", "words_per_second"),
+    *_MODEL_COLUMNS,
 ]
+_COSTS: list[Column] = [
+    _cost_column("Seconds", "seconds", 1),
+    _cost_column("Words a second", "words_per_second", 1),
+    ("Peak memory", lambda system: system.node("cost").number("peak_bytes"), _mebibytes),
+    *_MODEL_COLUMNS,
+    _cost_column("Training subwords a second", "training_tokens_per_second"),
+]
+
+
+def _known(columns: list[Column], systems: list[Node]) -> list[Column]:
+    """Those in which there is a figure."""
+    return [
+        column for column in columns if any(column[1](system) is not None for system in systems)
+    ]
 
 
 def metrics_of(test: Node) -> list[str]:
@@ -126,7 +153,14 @@ def _legend(test: Node) -> str:
     parts = ["Best in bold; below, 95 % intervals."]
     if baseline is not None and any(system.nodes("versus") for system in test.nodes("systems")):
         parts.append(f"▲ better, ▼ worse than {baseline.name('name')}: {RULE}.")
-    return " ".join(parts)
+    return " ".join([*parts, *_whose(test)])
+
+
+def _whose(test: Node) -> list[str]:
+    """What parameters and training are of, where they are known."""
+    known = [title for title, _, _ in _known(_MODEL_COLUMNS, test.nodes("systems"))]
+    whose = "of the backbone and of the memory layers that a system reads"
+    return [f"{' and '.join(known).capitalize()}: {whose}."] if known else []
 
 
 def _links(test: Node, system: Node) -> Element:
@@ -311,19 +345,14 @@ def _effort(test: Node) -> Element | None:
 
 
 def _cost(test: Node) -> Element | None:
-    rows: list[list[Child | Cell]] = []
-    for system in test.nodes("systems"):
-        cost = system.node("cost")
-        peak = cost.number("peak_bytes")
-        memory = UNKNOWN if peak is None else f"{peak / 2**20:,.0f} MiB"
-        if cost:
-            rate, seconds = cost.number("words_per_second"), cost.number("seconds")
-            rows.append([system.name("name"), figure(seconds, 1), figure(rate, 1), memory])
-    return (
-        table("Time and memory", ["System", "Seconds", "Words a second", "Peak memory"], rows)
-        if rows
-        else None
-    )
+    systems = [system for system in test.nodes("systems") if system.node("cost")]
+    columns = _known(_COSTS, systems)
+    rows = [
+        [system.name("name"), *(show(value(system)) for _, value, show in columns)]
+        for system in systems
+    ]
+    titles = ["System", *(title for title, _, _ in columns)]
+    return table(" ".join(["Time and memory.", *_whose(test)]), titles, rows) if rows else None
 
 
 def _settings(test: Node) -> Element | None:

@@ -24,6 +24,7 @@ from tmnmt.formats.atomic import writing
 FORMAT = 1
 REPORT, TABLE, SEGMENTS = "report.json", "report.md", "segments.jsonl"
 PAPERS = {LOWER_CASED: "as Tu et al. 2018", TOKENISED: "as Gu et al. 2018"}
+PARAMETERS, TRAINING = "parameters", "training s (subwords/s)"  # columns that are of models
 
 
 def made(seconds: float, recipe_sha256: str | None) -> dict[str, Any]:
@@ -109,13 +110,16 @@ def _test(test: Mapping[str, Any]) -> Iterable[str]:
     for warning in test["warnings"]:
         yield f"Note: {warning}."
     metrics = list(test["systems"][0]["metrics"])
-    yield from ("", _row(["system", *metrics, "edit rate", "LTCR", "LTCR-1", "words/s"]))
-    yield "|---|" + "---|" * (len(metrics) + 4)
-    for system in test["systems"]:
-        yield _row([system["name"], *(_score(system, name) for name in metrics), *_rest(system)])
+    models = {title: cells for title, cells in _of_models(test["systems"]).items() if any(cells)}
+    columns = ["system", *metrics, "edit rate", "LTCR", "LTCR-1", "words/s", *models]
+    yield from ("", *_head(columns))
+    for system, *more in zip(test["systems"], *models.values(), strict=True):
+        scores = (_score(system, name) for name in metrics)
+        yield _row([system["name"], *scores, *_rest(system), *more])
     if test["reference"]:
         shares = [_share(test["reference"][name]) for name in ("LTCR", "LTCR-1")]
-        yield _row(["the reference", *([""] * (len(metrics) + 1)), *shares, ""])
+        blank = [""] * (1 + len(models))
+        yield _row(["the reference", *([""] * (len(metrics) + 1)), *shares, *blank])
     yield from ("", *_bands(test), *_gains(test), "", *_notes(test))
 
 
@@ -139,6 +143,24 @@ def _rest(system: Mapping[str, Any]) -> Iterable[str]:
 
 def _share(share: float | None) -> str:
     return f"{share:.3f}" if share is not None else ""
+
+
+def _of_models(systems: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """For every column that is of models its cells, blank where nothing is known."""
+    costs = [system["cost"] or {} for system in systems]
+    return {
+        PARAMETERS: [_whole(cost.get("parameters")) for cost in costs],
+        TRAINING: [_training(cost) for cost in costs],
+    }
+
+
+def _whole(number: float | None) -> str:
+    return f"{number:,.0f}" if number is not None else ""
+
+
+def _training(cost: Mapping[str, Any]) -> str:
+    rate = _whole(cost.get("training_tokens_per_second"))
+    return _whole(cost.get("training_seconds")) + (f" ({rate})" if rate else "")
 
 
 def _bands(test: Mapping[str, Any]) -> Iterable[str]:
@@ -215,6 +237,11 @@ def _notes(test: Mapping[str, Any]) -> Iterable[str]:
     )
     if len(test["systems"]) > 1:
         yield f"- \\*: differs from {baseline['name']}, {RULE}"
+    of_models = _of_models(test["systems"])
+    if any(of_models[PARAMETERS]):
+        yield f"- {PARAMETERS}: of the backbone and of the memory layers that a system reads"
+    if any(of_models[TRAINING]):
+        yield f"- {TRAINING}: of these, as the model's log has it; validations are left out"
     effort = baseline["effort"]
     total = counted(sum(effort["words_by_band"].values()), f"{_side(test)} word")
     yield f"- weighted word count: {effort['weighted_words']:,.0f} of {total}"
