@@ -735,7 +735,8 @@ def test_every_recipe_that_ships_is_understood(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = "LAW", "LAW_DEV", "WAYS", "TVSUB", "TVSUB_CACHES", "REFERENCES", "ADAPTED"
-    for name in (*places, "NETWORKS", "TVSUB_NETWORKS", "SEED"):
+    split = "SPLITS", "SRC", "TGT", "MODEL", "MEMORY"
+    for name in (*places, *split, "NETWORKS", "TVSUB_NETWORKS", "SEED"):
         monkeypatch.setenv(name, "/elsewhere")
     monkeypatch.setattr("tmnmt.eval.recipe._is_there", lambda path, recipe: True)
     loaded = load_recipe(recipe)
