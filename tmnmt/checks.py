@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tmnmt.codes.messages import in_sentences
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text, inline
 
@@ -33,6 +32,8 @@ def checks(src: Text, tgt: Text) -> list[Check]:
     """What is found in `tgt`, a translation of `src`; of every check one at most. Both may have
     codes, placeholders are found without these; what stands around the messages of an argument is
     part of each. A blank source is not looked at."""
+    from tmnmt.codes.messages import in_sentences
+
     if not src.plain.strip():
         return []
     if not tgt.plain.strip():
