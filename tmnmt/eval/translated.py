@@ -21,7 +21,7 @@ from tmnmt.text import words
 
 FORMAT = 3
 PACKAGE = Path(__file__).parents[1]
-ABOUT = ("cli", "eval", "serve", "training")  # nothing in these translates
+OTHERS = ("cli", "eval", "serve", "training")  # folders in which nothing translates
 UNIT = 64  # segments noted at a time where there is no session cache
 GOES_ON = "the same command goes on where this one stopped"
 CLEAR_PEAK = "5"  # written to clear_refs: the peak begins anew (proc(5))
@@ -41,7 +41,7 @@ def code() -> str:
     lines = (
         f"{path.as_posix()} {hashlib.sha256((PACKAGE / path).read_bytes()).hexdigest()}"
         for path in paths
-        if path.parts[0] not in ABOUT
+        if path.parts[0] not in OTHERS
     )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
