@@ -146,14 +146,18 @@ class Word:
     confidence: float
 
 
+ORIGINS = ("model", "fuzzy", "adapted", "confirmed", "memory")  # what has most left to do is first
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """A translated segment. `score` is the length-normalised log probability; tokens only when
     explained.
 
-    `origin`: "model"; "memory" for an exact match, taken as it stands; "adapted" for one with
-    numbers put into it, its case restored, or codes that it has not; "confirmed" for what was
-    confirmed before; "" for what has no translation.
+    `origin`: "model"; "memory" for a full match, taken as it stands; "adapted" for one with
+    numbers or a full stop put into it, or with codes that it has not; "fuzzy" for a match worth
+    less than 100, whose translation is a draft; "confirmed" for what was confirmed before; "" for
+    what has no translation. `ORIGINS` has them in the order of what is left to do.
 
     `low`: the model, or for one of the pieces of a long segment, scored it lower, per subword, than
     nearly all dev text (`low_score` in config.toml); never where a text was taken as it stands, or

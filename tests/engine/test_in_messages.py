@@ -123,7 +123,8 @@ def test_messages_of_a_pair_are_taken_by_their_keys(tmp_path: Path, text: str) -
     build(tmp_path / "memory", [Segment(source, LEASES)], "en", "fr")
     translator = Translator.load(MODEL, [tmp_path / "memory"], threads=1)
     (said,) = translator.translate([text])
-    assert (said.tgt, said.origin) == (SAME[text], "memory")
+    # messages that are put together are no full match of the whole
+    assert (said.tgt, said.origin) == (SAME[text], "memory" if SAME[text] == LEASES else "adapted")
     if SAME[text] == LEASES:
         with MemoryIndex.open(tmp_path / "memory") as index:
             pretranslator = Pretranslator(Retriever([index], 3, 0.5))

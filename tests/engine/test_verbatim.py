@@ -187,9 +187,9 @@ def test_from_what_worth_on_a_match_is_taken_is_a_setting(folder: Path, pages: P
     assert origins(0) == ["model"] * 4
     assert origins(100) == ["memory", "memory", "adapted", "model"]
     assert origins(101) == ["model"] * 4
-    assert origins(99) == ["memory", "memory", "adapted", "adapted"]
+    assert origins(99) == ["memory", "memory", "adapted", "fuzzy"]
     assert origins(100, f"{pages}:penalty=1") == ["model"] * 4
-    assert origins(99, f"{pages}:penalty=1") == ["memory", "memory", "adapted", "model"]
+    assert origins(99, f"{pages}:penalty=1") == ["fuzzy", "fuzzy", "fuzzy", "model"]
 
 
 def test_of_exact_matches_the_one_in_the_same_place_is_taken(folder: Path, pages: Path) -> None:

@@ -602,7 +602,7 @@ def test_a_segment_of_version_2_says_where_its_target_is_from(tmp_path: Path) ->
     assert filled(tmp_path, text, "Un") == text.replace(
         "<segment>", '<segment state="initial" subState="tmnmt:machine">'
     ).replace("</source>", "</source>\n  <target>Un</target>")
-    exact = filled(tmp_path, text, Filling(Text("Un"), "confirmed"))
+    exact = filled(tmp_path, text, Filling(Text("Un"), "memory"))
     assert '<segment state="translated" subState="tmnmt:exact-match">' in exact
 
 

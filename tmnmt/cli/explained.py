@@ -24,7 +24,8 @@ MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "term": ("<", ">"), "model":
 # what was taken without the model, by origin
 TAKEN = {
     "memory": "an exact match, as it stands",
-    "adapted": "a full match, adapted in numbers, case or codes",
+    "adapted": "a full match, adapted in numbers, punctuation or codes",
+    "fuzzy": "a match worth less than 100, as it stands: a draft",
 }
 LEGEND = {
     "memory": "from the memory",

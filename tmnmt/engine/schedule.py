@@ -12,7 +12,7 @@ from tmnmt.codes.record import Beside, Source
 from tmnmt.engine.coded import Coded
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.models.base import Around
-from tmnmt.segments import Match, Other, Translation
+from tmnmt.segments import ORIGINS, Match, Other, Translation
 from tmnmt.terms.term import Term
 
 AHEAD = 32  # sentences, at least, that are retrieved for together
@@ -194,7 +194,8 @@ class _Segment:
 
 def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
     """One translation of `text` from those of its consecutive pieces and their lengths; the score
-    is the mean, weighted by length. Of several origins it is the model's."""
+    is the mean, weighted by length. Of several origins it is the one with most left to do, and
+    full matches put together are no full match."""
     score = sum(part.score * length for part, length in parts) / sum(length for _, length in parts)
     matches: dict[Match, int] = {}
     tokens = []
@@ -206,8 +207,10 @@ def join(text: str, parts: Sequence[tuple[Translation, int]]) -> Translation:
                 for read in (token.sources, token.attention)
             )
             tokens.append(replace(token, sources=sources, attention=attention))
-    origins = {part.origin for part, _ in parts if part.origin}
-    origin = min(origins, default="") if len(origins) < 2 else "model"
+    origins = [part.origin for part, _ in parts if part.origin]
+    origin = min(origins, key=ORIGINS.index, default="")
+    if origin == "memory" and len(origins) > 1:
+        origin = "adapted"
     tgt = " ".join(part.tgt for part, _ in parts if part.tgt)
     low, unknown = any(part.low for part, _ in parts), sum(part.unknown for part, _ in parts)
     rest = _others([(part, length) for part, length in parts if length])

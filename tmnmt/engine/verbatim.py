@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tmnmt.codes.record import Code, alike, inline
-from tmnmt.index.fuzzy import word_edits
+from tmnmt.index.fuzzy import SLACK, word_edits
 from tmnmt.index.worth import FULL
 from tmnmt.segments import Match, MemorySource, Token, Translation
 from tmnmt.vocab import Vocabulary
@@ -70,8 +70,21 @@ def as_it_stands(
             _copied(vocab.piece(word), () if at is None else (MemorySource(number, at, 1.0),))
             for word, at in zip(ids, _places(ids, theirs), strict=True)
         )
-    origin = "memory" if match.tgt == match.segment.tgt else "adapted"
-    return Translation(text, match.tgt, 0.0, matches, tokens, origin)
+    return Translation(text, match.tgt, 0.0, matches, tokens, origin_of(match))
+
+
+def origin_of(match: Match) -> str:
+    """What a translation that is taken from this match is: "memory", a full match as it stands;
+    "adapted", a full match with something put in; "fuzzy", one that is worth less than 100 for
+    another reason than its codes, which the translation gets from its source."""
+    if match.worth is not None:
+        value = match.worth.value
+        value -= sum(reason.points for reason in match.worth.reasons if reason.what == "codes")
+    else:
+        value = int(FULL * match.score + SLACK)
+    if value < FULL:
+        return "fuzzy"
+    return "memory" if match.edits == 0 and match.tgt == match.segment.tgt else "adapted"
 
 
 def _places(ids: Sequence[int], theirs: Sequence[int]) -> list[int | None]:

@@ -27,6 +27,7 @@ from tmnmt.files.plurals import Plurals, plurals_of, plurals_of_language
 from tmnmt.files.po_flags import finders_of
 from tmnmt.files.po_lines import WIDTH, is_wrapped, lines_of
 from tmnmt.files.po_syntax import Entry, Field, entries, escaped
+from tmnmt.files.states import state_of_all
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, State, Unit
 from tmnmt.files.whole import Edit, WholeFile
@@ -38,7 +39,6 @@ _CHARSET = re.compile(rb'"Content-Type:[^"\n]*?charset=([\w.:-]+)', re.IGNORECAS
 _TO_BE_SET = "CHARSET"  # what xgettext writes into a template
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[_-][A-Za-z0-9]{2,4})*")
 _FLAG = re.compile(r"[^\s,]+")
-_EXACT = ("memory", "confirmed")
 _HEADER_EXCERPT = 100_000  # bytes
 
 
@@ -195,7 +195,7 @@ class PoFile(WholeFile[_Slot]):
 
     def _filled(self, entry: Entry, given: list[tuple[int, Filling]]) -> Iterator[Edit]:
         """The entry with these targets, and with the marks that go with them."""
-        exact = all(filling.origin in _EXACT for _, filling in given)
+        exact = not state_of_all(filling.origin for _, filling in given).is_draft
         whole = len(given) == self._forms(entry)
         fuzzy = "fuzzy" in self._flags(entry)
         if not exact and not fuzzy:

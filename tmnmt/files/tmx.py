@@ -1,9 +1,10 @@
 """TMX files that are translated: units in the source language get a target. For TMX as a memory see
 `formats/tmx.py`, whose choices of languages and codes hold here too.
 
-A target goes into a new tuv behind the last of its tu; one by the model says so in a property
-x-origin. The file is read unit by unit, once for the units, and once while it is written. A tu that
-is no XML stays as it is, and is counted."""
+A target goes into a new tuv behind the last of its tu, or into the empty one that is there. One
+that somebody has to look at says in a property x-origin where it is from, and is a draft when the
+file is read again. The file is read unit by unit, once for the units, and once while it is written.
+A tu that is no XML stays as it is, and is counted."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ from typing import TYPE_CHECKING, BinaryIO
 from tmnmt.codes.record import TMX, Text
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError
+from tmnmt.files.states import STATES
 from tmnmt.files.texts import TOO_MANY, limited
-from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
+from tmnmt.files.unit import Document, Filling, State, TranslatableFile, Unit
 from tmnmt.files.xliff import Edit
 from tmnmt.files.xliff_parts import Output, check_comes_back, encoding_of, reading
 from tmnmt.formats.clean_codes import clean_codes
@@ -39,6 +41,11 @@ _log = logging.getLogger(__name__)
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _BLANKS = re.compile(rb"\s*\Z")
 _LONGEST_BLANKS = 200  # bytes
+_DRAFTS = frozenset(state.tmx_origin for state in STATES.values() if state.is_draft)
+_OLD_ORIGIN = re.compile(
+    rb'\s*<prop type="%b">(?:%b)</prop>'
+    % (ORIGIN_PROPERTY.encode(), "|".join(sorted(_DRAFTS)).encode())
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +121,11 @@ class TmxFile(TranslatableFile):
             if why := self.refused(tu.unit(), filling.target):
                 raise ValueError(f"{self.path}, line {tu.element.line}: {why}")
             seg = seg_of(filling.target).encode()
+            origin = STATES[filling.origin].tmx_origin
             edit = (
-                _in_new_tuv(tu, seg, filling.origin, self.tgt_lang)
+                _in_new_tuv(tu, seg, origin, self.tgt_lang)
                 if tu.target is None
-                else _in_its_seg(tu, tu.target, seg)
+                else _in_its_tuv(tu, tu.target, seg, origin)
             )
             at = tu.element.start
             yield Edit(at + edit.start, at + edit.end, edit.data)
@@ -139,14 +147,25 @@ def _splice(stream: Bytes, output: Output, edits: Iterable[Edit]) -> None:
         output.write(block)
 
 
-def _in_its_seg(tu: _Tu, target: int, seg: bytes) -> Edit:
+def _in_its_tuv(tu: _Tu, target: int, seg: bytes, origin: str) -> Edit:
+    """The tuv with another text, and with the origin of that."""
     tuv = list(_children(tu.element.data))[target]
     old = next(elements(io.BytesIO(tuv.data), (b"seg",)))
-    start = tuv.start + old.start
+    before, behind = tuv.data[: old.start], tuv.data[old.start + len(old.data) :]
+    before = _OLD_ORIGIN.sub(b"", before)
+    if origin:
+        blanks = _blanks(before)
+        before += _origin_property(origin) + blanks
     tag = START_TAG.match(old.data)
     if tag is None or tag[0].endswith(b"/>"):
-        return Edit(start, start + len(old.data), b"<seg>" + seg + b"</seg>")
-    return Edit(start + tag.end(), start + old.data.rindex(b"</"), seg)
+        new = b"<seg>" + seg + b"</seg>"
+    else:
+        new = old.data[: tag.end()] + seg + old.data[old.data.rindex(b"</") :]
+    return Edit(tuv.start, tuv.start + len(tuv.data), before + new + behind)
+
+
+def _origin_property(origin: str) -> bytes:
+    return f'<prop type="{ORIGIN_PROPERTY}">{origin}</prop>'.encode()
 
 
 def _in_new_tuv(tu: _Tu, seg: bytes, origin: str, tgt_lang: str) -> Edit:
@@ -161,9 +180,7 @@ def _in_new_tuv(tu: _Tu, seg: bytes, origin: str, tgt_lang: str) -> Edit:
             _blanks(last.data[: inside.start]),
             _blanks(last.data[end : last.data.rindex(b"</")]),
         )
-    prop = b""
-    if origin == "model":
-        prop = around[0] + b'<prop type="%b">model</prop>' % ORIGIN_PROPERTY.encode()
+    prop = around[0] + _origin_property(origin) if origin else b""
     lang = escaped_attribute(tgt_lang).encode()
     start = b'<tuv %b="%b">' % (tu.attribute, lang)
     at = last.start + len(last.data)
@@ -250,7 +267,8 @@ class _Reader:
         tgt = None if target is None else tuvs[target].find("seg")
         if src is None or (target is not None and tgt is None):
             return None
-        unit = partial(self._unit, element, tu, src, tgt)
+        is_draft = target is not None and _is_draft(tuvs[target])
+        unit = partial(self._unit, element, tu, src, tgt, is_draft)
         attribute = b"xml:lang" if tuvs[source].get(_XML_LANG) else b"lang"
         return _Tu(element, unit, target, attribute)
 
@@ -283,6 +301,7 @@ class _Reader:
         tu: etree._Element,
         src: etree._Element,
         tgt: etree._Element | None,
+        is_draft: bool,
     ) -> Unit:
         id, line = tu.get("tuid", ""), element.line
         notes = tuple(note.text for note in tu.iterfind("note") if note.text)
@@ -292,4 +311,11 @@ class _Reader:
         target = None if tgt is None else clean_codes(text_of(tgt))[0]
         if target is None or not (target.plain or any(code.form == TMX for code in target.codes)):
             return limited(Unit(source, None, "new", id, "", notes, line))
-        return limited(Unit(source, target, "translated", id, "", notes, line))
+        state: State = "draft" if is_draft else "translated"
+        return limited(Unit(source, target, state, id, "", notes, line))
+
+
+def _is_draft(tuv: etree._Element) -> bool:
+    """Whether its property x-origin says that somebody has to look at it."""
+    properties = (one for one in tuv.iterfind("prop") if one.get("type") == ORIGIN_PROPERTY)
+    return any((one.text or "").strip() in _DRAFTS for one in properties)

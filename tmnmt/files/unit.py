@@ -53,8 +53,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What is put into a unit. `origin` is that of the translation: "model", "memory" for an exact
-    match, "confirmed"; `matches` are told where a format has a place for them, best first."""
+    """What is put into a unit. `origin` is that of the translation, one of
+    `tmnmt.segments.ORIGINS`, and says what the file says of it (`tmnmt.files.states`); `matches`
+    are told where a format has a place for them, best first."""
 
     target: Text
     origin: str

@@ -2,11 +2,7 @@
 elements and attributes stay as they are.
 
 A <trans-unit> is one unit, or one for every <mrk mtype="seg"> of its <seg-source>. A new target is
-marked by its origin:
-
-    origin of the filling   state                      state-qualifier
-    model                   needs-review-translation   leveraged-mt
-    memory, confirmed       translated                 exact-match
+marked by its origin (`tmnmt.files.states`).
 
 Matches become <alt-trans> with match-quality and origin. A unit that was approved is so no more."""
 

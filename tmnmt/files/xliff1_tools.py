@@ -13,12 +13,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tmnmt.files.states import STATES
 from tmnmt.files.unit import Filling, State
 from tmnmt.files.xliff import quality
 from tmnmt.files.xliff_parts import Node
 
-AS_IT_STANDS = frozenset({"memory", "confirmed"})  # origins
-OF_MEMORY = AS_IT_STANDS | {"adapted"}
 _MQ, _M = "MQXliff", "http://www.memsource.com/mxlf/2.0"  # namespaces
 _UNLOCKED = frozenset({"", "false", "no", "0", "none"})
 _TRADOS_STATES: dict[str, State] = {
@@ -98,9 +97,10 @@ def _says_locked(node: Node) -> bool:
 
 
 def _percent(filling: Filling) -> int:
-    """What the match is worth that the target was taken from."""
+    """What the match is worth that the target was taken from: 100 or more only of a target that
+    needs no review, since these tools count a segment as translated by it."""
     best = max(map(quality, filling.matches), default=_WHOLE)
-    return max(best, _WHOLE) if filling.origin in AS_IT_STANDS else best
+    return min(best, _WHOLE - 1) if STATES[filling.origin].is_draft else max(best, _WHOLE)
 
 
 # --- Trados
@@ -125,14 +125,13 @@ def _trados_state(said: dict[str, str]) -> State | None:
 
 
 def _trados_values(filling: Filling) -> dict[str, str]:
-    values = {"conf": "Draft", "origin": "mt", "origin-system": "tmnmt", "percent": ""}
+    state = STATES[filling.origin]
+    values = {**state.trados, "origin-system": "tmnmt", "percent": ""}
     values |= {"text-match": "", "struct-match": ""}
-    if filling.origin in OF_MEMORY:
+    if state.is_match:
         value = _percent(filling)
-        values |= {"origin": "tm", "percent": str(min(value, _WHOLE))}
+        values["percent"] = str(min(value, _WHOLE))
         values |= {"text-match": "SourceAndTarget"} if value > _WHOLE else {}  # in its context
-    if filling.origin in AS_IT_STANDS:
-        values["conf"] = "Translated"
     return values
 
 
@@ -154,9 +153,8 @@ def _memoq_state(said: dict[str, str]) -> State | None:
 
 
 def _memoq_values(filling: Filling) -> dict[str, str]:
-    if filling.origin not in OF_MEMORY:
-        return {"status": "PartiallyEdited", "percent": ""}
-    return {"status": "Pretranslated", "percent": str(_percent(filling))}
+    state = STATES[filling.origin]
+    return {**state.memoq, "percent": str(_percent(filling)) if state.is_match else ""}
 
 
 def _phrase_state(said: dict[str, str]) -> State | None:
@@ -169,10 +167,9 @@ def _phrase_state(said: dict[str, str]) -> State | None:
 
 
 def _phrase_values(filling: Filling) -> dict[str, str]:
-    if filling.origin not in OF_MEMORY:
-        return {"confirmed": "0", "trans-origin": "mt", "score": "0.0"}
+    state = STATES[filling.origin]
     score = min(_percent(filling), _WHOLE + 1) / _WHOLE  # 1.01 is in the same context
-    return {"confirmed": "0", "trans-origin": "tm", "score": str(score)}
+    return {**state.phrase, **({"score": str(score)} if state.is_match else {})}
 
 
 def _number(text: str) -> float:

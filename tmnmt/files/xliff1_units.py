@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.codes.tags import html_tags, phrase_tags
+from tmnmt.files.states import state_of_all
 from tmnmt.files.unit import Filling, State, Unit
 from tmnmt.files.xliff import (
     Around,
@@ -27,8 +28,6 @@ from tmnmt.files.xliff import (
     with_attributes,
 )
 from tmnmt.files.xliff1_tools import (
-    AS_IT_STANDS,
-    OF_MEMORY,
     PHRASE,
     TRADOS,
     Tool,
@@ -331,13 +330,10 @@ class _Segmented(UnitElement):
 
 def new_state(origins: Sequence[str], left: Sequence[State]) -> dict[str, str]:
     """The attributes of a target that was filled so; `left`: the states of its other segments."""
-    stands = AS_IT_STANDS.issuperset(origins)
-    done = stands and all(state == "translated" for state in left)
-    adapted = "leveraged-tm" if OF_MEMORY.issuperset(origins) else "leveraged-mt"
-    return {
-        "state": "translated" if done else "needs-review-translation",
-        "state-qualifier": "exact-match" if stands else adapted,
-    }
+    values = {"state": "", "state-qualifier": ""} | state_of_all(origins).xliff1
+    if any(state != "translated" for state in left):
+        values["state"] = "needs-review-translation"
+    return values
 
 
 def _segments(data: bytes, node: Node) -> list[_Mrk]:

@@ -1,10 +1,6 @@
 """XLIFF 2.0 to 2.2: every <segment> of a <unit> is a unit.
 
-A new target is marked by its origin:
-
-    origin of the filling   state        subState
-    model                   initial      tmnmt:machine
-    memory, confirmed       translated   tmnmt:exact-match
+A new target is marked by its origin (`tmnmt.files.states`).
 
 Matches go into the matches module of the unit, with matchQuality, similarity and origin, and refer
 to their segment by its id; one that has none gets one then."""
@@ -16,6 +12,7 @@ from collections.abc import Sequence
 
 from tmnmt.codes.record import Text
 from tmnmt.errors import FormatError
+from tmnmt.files.states import STATES
 from tmnmt.files.unit import Filling, State, Unit
 from tmnmt.files.xliff import (
     Around,
@@ -133,7 +130,7 @@ class _Unit(UnitElement):
             source = segment.first("source")
             if filling is None or source is None:
                 continue
-            values = _new_state(filling)
+            values = {"state": "", "subState": ""} | STATES[filling.origin].xliff2
             if filling.matches:
                 name = segment.attributes.get("id") or _unused(ids)
                 values["id"] = name
@@ -195,12 +192,6 @@ def _state(segment: Node, source: Text, target: Text | None) -> State:
     if state == "initial":
         return "draft"
     return "draft" if copied(source, target) and not state else "translated"
-
-
-def _new_state(filling: Filling) -> dict[str, str]:
-    if filling.origin in ("memory", "confirmed"):
-        return {"state": "translated", "subState": "tmnmt:exact-match"}
-    return {"state": "initial", "subState": "tmnmt:machine"}
 
 
 def _unused(ids: set[str]) -> str:

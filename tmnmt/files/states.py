@@ -1,0 +1,93 @@
+"""What a file says of a new target, by where the target comes from: one table for every format.
+
+    origin      kind      what the target is                                        left to do
+    model       machine   the model's                                               review
+    fuzzy       fuzzy     a match worth less than 100, as it stands                  review
+    adapted     adapted   a full match with numbers, a full stop or codes put in     review
+    confirmed   human     what a person confirmed for this very segment              nothing
+    memory      full      a full match, as it stands                                 nothing
+
+The state follows the kind of match, whatever option had it taken. What a person confirmed has no
+qualifier of a match, since tools count and pay by these; `signed-off` and `final` are a reviewer's
+to give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tmnmt.segments import ORIGINS
+
+Attributes = dict[str, str]
+
+_REVIEW = "needs-review-translation"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """What every format says of a target of one origin. The attributes of CAT tools are written
+    without their prefixes (`xliff1_tools`)."""
+
+    is_draft: bool  # whether somebody has to look at it; PO says so by `fuzzy`
+    xliff1: Attributes  # of <target>
+    xliff2: Attributes  # of <segment>
+    trados: Attributes
+    memoq: Attributes
+    phrase: Attributes
+    tmx_origin: str = ""  # the value of x-origin
+    is_match: bool = False  # whether tools are told what the match is worth
+
+
+STATES: dict[str, TargetState] = {
+    "model": TargetState(
+        is_draft=True,
+        xliff1={"state": _REVIEW, "state-qualifier": "leveraged-mt"},
+        xliff2={"state": "initial", "subState": "tmnmt:machine"},
+        trados={"conf": "Draft", "origin": "mt"},
+        memoq={"status": "PartiallyEdited"},
+        phrase={"confirmed": "0", "trans-origin": "mt", "score": "0.0"},
+        tmx_origin="model",
+    ),
+    "fuzzy": TargetState(
+        is_draft=True,
+        xliff1={"state": _REVIEW, "state-qualifier": "fuzzy-match"},
+        xliff2={"state": "initial", "subState": "tmnmt:fuzzy-match"},
+        trados={"conf": "Draft", "origin": "tm"},
+        memoq={"status": "Pretranslated"},
+        phrase={"confirmed": "0", "trans-origin": "tm"},
+        tmx_origin="fuzzy",
+        is_match=True,
+    ),
+    "adapted": TargetState(
+        is_draft=True,
+        xliff1={"state": _REVIEW, "state-qualifier": "leveraged-tm"},
+        xliff2={"state": "initial", "subState": "tmnmt:adapted"},
+        trados={"conf": "Draft", "origin": "tm"},
+        memoq={"status": "Pretranslated"},
+        phrase={"confirmed": "0", "trans-origin": "tm"},
+        tmx_origin="adapted",
+        is_match=True,
+    ),
+    "confirmed": TargetState(
+        is_draft=False,
+        xliff1={"state": "translated"},
+        xliff2={"state": "translated"},
+        trados={"conf": "Translated", "origin": "interactive"},
+        memoq={"status": "ManuallyConfirmed"},
+        phrase={"confirmed": "1", "trans-origin": "null", "score": "0.0"},
+    ),
+    "memory": TargetState(
+        is_draft=False,
+        xliff1={"state": "translated", "state-qualifier": "exact-match"},
+        xliff2={"state": "translated", "subState": "tmnmt:exact-match"},
+        trados={"conf": "Translated", "origin": "tm"},
+        memoq={"status": "Pretranslated"},
+        phrase={"confirmed": "0", "trans-origin": "tm"},
+        is_match=True,
+    ),
+}
+
+
+def state_of_all(origins: Iterable[str]) -> TargetState:
+    """The state of a target that is made of several: that of the one with most left to do."""
+    return STATES[min(origins, key=ORIGINS.index)]
