@@ -15,6 +15,7 @@ from serving import Server, tiny_server
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
+from tmnmt.checks import Check, ChecksError
 from tmnmt.client import Client, _translation
 from tmnmt.errors import DataError, ServerError, UsageError
 from tmnmt.index import build
@@ -94,6 +95,16 @@ def test_a_session_is_used_as_one_of_a_translator(
     session.end()
     with pytest.raises(DataError, match="no such session"):
         session.translate("No.")
+
+
+def test_what_the_checks_find_is_told_or_refused(served: Server) -> None:
+    session = Client(served.url).session()
+    src, tgt = "It ends in 30 days.", "Il expire dans 45 jours."
+    with pytest.raises(ChecksError) as error:
+        session.confirm(src, tgt, on_checks="refuse")
+    assert error.value.checks == [Check("numbers", "30")] and session.confirmed == 0
+    assert session.confirm(src, tgt) == [Check("numbers", "30")] and session.confirmed == 1
+    assert session.confirm(src, tgt.replace("45", "30"), on_checks="refuse") == []
 
 
 def test_what_is_typed_is_gone_on_with_as_a_translator_does(served: Server, folder: Path) -> None:

@@ -24,6 +24,7 @@ LAYERS = (
         "contractions",
         "counted",
         "numbers",
+        "number_words",
         "checks",
         "visible",
         "progress",

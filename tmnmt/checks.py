@@ -7,18 +7,34 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text, inline
+from tmnmt.errors import UsageError
 
 # the bounds were chosen on references: docs/translate.md says how many of those they flag
 TIMES_LONGER = 3.0  # than the source, in characters, CJK counted as two
 SLACK = 20  # characters more, or less, that never count
+SHORT_TIMES = 8.0  # shorter than a source of PROSE words or more, whatever the slack
+PROSE = 3  # words
+COPIED_WORDS = 2  # of a source that is left as it is
 SAME_WORDS = 5  # one after another, as in the source
 LONGEST_REPEATED = 12  # words
 NO_CHARACTER = "\ufffd"
 OFTEN = 50  # places of a word that are looked at
+# words that may rightly stand twice one after another: relative pronouns, reflexive verbs
+DOUBLE = frozenset(
+    {
+        *("die", "der", "das", "dem", "den", "des", "was", "sie", "ihnen"),
+        *("that", "had", "is", "her", "en", "nous", "vous", "se", "su"),
+    }
+)
+
+# what is done where a translation is confirmed and the checks find something: it is confirmed and
+# that is told, or it is refused
+OnChecks = Literal["tell", "refuse"]
 
 
 class Check(NamedTuple):
@@ -26,6 +42,19 @@ class Check(NamedTuple):
 
     name: str
     what: str
+
+
+class ChecksError(UsageError):
+    """A translation was not confirmed, since the checks found something in it; `checks`: what."""
+
+    def __init__(self, checks: Sequence[Check]) -> None:
+        super().__init__(f"not confirmed: {in_words(checks)}")
+        self.checks = list(checks)
+
+
+def in_words(checks: Sequence[Check]) -> str:
+    """The checks as one line for people, as in "numbers (30), codes (lost: <g1>)"."""
+    return ", ".join(f"{name} ({what})" for name, what in checks)
 
 
 def checks(src: Text, tgt: Text) -> list[Check]:
@@ -73,8 +102,9 @@ def _differ(theirs: Sequence[str], ours: Sequence[str]) -> str:
 
 
 def _length(src: Text, tgt: Text) -> str:
-    lengths = [_long(one.plain) for one in (src, tgt)]
-    if max(lengths) <= TIMES_LONGER * min(lengths) + SLACK:
+    source, target = (_long(one.plain.strip()) for one in (src, tgt))
+    is_short = source > SHORT_TIMES * target and _prose(src.plain) >= PROSE
+    if max(source, target) <= TIMES_LONGER * min(source, target) + SLACK and not is_short:
         return ""
     return f"{len(tgt.plain)} characters for {len(src.plain)}"
 
@@ -84,11 +114,19 @@ def _long(text: str) -> int:
     return len(text) + wide
 
 
+def _prose(text: str) -> int:
+    """How many words there are that are no sign, number or abbreviation."""
+    return sum(map(_is_prose, _words(text)))
+
+
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
 
 
 def _untranslated(src: Text, tgt: Text) -> str:
-    """The longest stretch of words, with nothing between them, that both have."""
+    """The longest stretch of words, with nothing between them, that both have; of a source that is
+    left as it is all of it, but for one word, which may be a name or a heading."""
+    if src.plain.split() == tgt.plain.split() and _prose(src.plain) >= COPIED_WORDS:
+        return tgt.plain.strip()
     own, theirs = _words(src.plain), _words(tgt.plain)
     places: dict[str, list[int]] = {}
     for at, word in enumerate(own):
@@ -109,10 +147,26 @@ def _is_prose(word: str) -> bool:
 
 
 def _repeated(src: Text, tgt: Text) -> str:
-    """Words that come twice one after another, one word three times, where none of the source
-    do."""
-    stretch = _stretch(_words(tgt.plain), 4)
-    return " ".join(stretch) if stretch and not _stretch(_words(src.plain), 1) else ""
+    """Words that come twice one after another, where none of the source do; a word of `DOUBLE`
+    three times."""
+    words, source = _words(tgt.plain), _words(src.plain)
+    stretch = _stretch(words, 4)
+    if stretch and not _stretch(source, 1):
+        return " ".join(stretch)
+    return " ".join(_double(words)) if not _double(source) else ""
+
+
+def _double(words: Sequence[str]) -> Sequence[str]:
+    """The first word in small letters that stands twice one after another and hardly ever may."""
+    return next(
+        (
+            (one, one)
+            for one, other in pairwise(words)
+            if one == other and len(one) > 1 and one.isalpha() and one.islower()
+            if one not in DOUBLE
+        ),
+        (),
+    )
 
 
 def _stretch(words: Sequence[str], letters: int) -> Sequence[str]:

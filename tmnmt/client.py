@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from tmnmt.checks import Check
+from tmnmt.checks import Check, ChecksError, OnChecks
 from tmnmt.codes.stored import codes_of
 from tmnmt.errors import DataError, LockedError, ServerError, TmnmtError, UsageError
 from tmnmt.segments import (
@@ -340,10 +340,14 @@ class ClientSession:
         job = self._client._sent(f"{self._path}/documents", Path(path), {"overwrite": overwrite})
         return self._client._kept(job, Path(to), advance)
 
-    def confirm(self, src: str, tgt: str) -> None:
-        """Learns a translation: the very next sentence knows it. It is on disk at the server."""
+    def confirm(self, src: str, tgt: str, on_checks: OnChecks = "tell") -> list[Check]:
+        """Learns a translation: the very next sentence knows it. It is on disk at the server. Gives
+        what the checks find in it. With `on_checks` "refuse" it is not learnt where they find
+        something; then ChecksError is raised."""
         src, tgt = _texts([src, tgt])
-        self._client.ask("POST", f"{self._path}/confirm", {"src": src, "tgt": tgt})
+        body = {"src": src, "tgt": tgt, "on_checks": on_checks}
+        answer = self._client.ask("POST", f"{self._path}/confirm", body)
+        return [Check(**check) for check in answer["checks"]]
 
     def undo(self) -> tuple[str, str]:
         """Takes back what was confirmed last, and gives it. Raises UsageError where nothing was."""
@@ -474,8 +478,10 @@ def _part(name: str) -> str:
 
 def _refused(error: urllib.error.HTTPError) -> TmnmtError:
     try:
-        record = json.loads(error.read())["error"]
-        code, message = str(record["code"]), str(record["message"])
+        answer = json.loads(error.read())
+        code, message = (str(answer["error"][name]) for name in ("code", "message"))
+        if code == "checks":
+            return ChecksError([Check(**check) for check in answer["checks"]])
     except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException):
         return ServerError(f"{error.url}: status {error.code}: is it tmnmt serve?")
     if code == "locked":

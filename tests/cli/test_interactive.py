@@ -213,6 +213,18 @@ def test_what_cannot_be_confirmed_is_said_and_asked_again(
     assert [one.tgt for one in again.done] == [AVIS] and again.translate(THIRD).tgt == AVIS
 
 
+def test_what_the_checks_find_is_shown_and_a_second_enter_confirms_it(
+    folder: Path, sit: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Translator.load(folder / "model").session()
+    offered = sit(session, [THIRD, FOURTH], ["x", None, "x", AVIS])  # type: ignore[operator]
+    out = capsys.readouterr().out
+    assert out.count("check length: it is much longer or shorter") == 2
+    assert out.count("Enter once more confirms it all the same") == 2
+    assert offered[1] == "x" == offered[3]
+    assert [one.tgt for one in session.done] == ["x", AVIS]
+
+
 @pytest.mark.parametrize("key", ["<", ":q", " :q "])
 def test_a_key_behind_the_draft_is_no_part_of_the_translation(
     folder: Path, sit: object, capsys: pytest.CaptureFixture[str], key: str

@@ -29,6 +29,17 @@ BOUND = (
     r'"\e[5~": "\C-a\C-k<\C-m"',
     r'"\C-d": "\C-a\C-k:q\C-m"',
 )  # Page Up and Ctrl-D, whatever is on the line
+CHECKS = {
+    "numbers": "it lacks these numbers of the source, or writes them otherwise:",
+    "codes": "it has other codes than the source:",
+    "placeholders": "it has other placeholders than the source:",
+    "length": "it is much longer or shorter than the source:",
+    "untranslated": "it has words of the source untranslated:",
+    "repeated": "it repeats words:",
+    "unreadable": "it has bytes that are no character:",
+    "terms": "it lacks a term that it should have:",
+    "forbidden": "it has a forbidden term:",
+}
 ASK, TYPED = "> ", "source: "
 
 
@@ -87,12 +98,16 @@ class Desk:
         translation = self.session.translate(line)
         self._show(translation, at)
         draft = self._drafts.pop(at, "") or clean(translation.tgt)[0]
+        checked = ""  # what the checks were told of last
         while True:
             answer = edited(ASK, draft)
             if key := _behind(draft, answer):
                 self._print(
                     f"{key} stands behind the draft; to have it alone: Ctrl-U empties the line"
                 )
+                continue
+            if not self._agrees(line, answer, checked):
+                checked = draft = answer
                 continue
             try:
                 self._take(line, answer)
@@ -103,6 +118,21 @@ class Desk:
                 break
         if self.save is not None:
             self.session.save(self.save)
+
+    def _agrees(self, line: str, answer: str, checked: str) -> bool:
+        """Whether the answer may be taken: no check finds anything in it, or it was told of and is
+        confirmed once more. What the checks find is shown."""
+        if answer == checked or answer in (BACK, END) or not answer.strip():
+            return True
+        try:
+            checks = self.session.check(line, answer)
+        except UsageError:
+            return True  # confirming says what is wrong
+        for check in checks:
+            self._print(f"check {check.name}: {CHECKS[check.name]} {check.what}", "yellow")
+        if checks:
+            self._print("Enter once more confirms it all the same")
+        return not checks
 
     def _take(self, line: str, answer: str) -> None:
         if answer == END:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tmnmt.checks import Check, OnChecks
 from tmnmt.codes.record import Source, Text, plain_of
 from tmnmt.engine.confirmed import Confirmed, Done, confirmed_now, source_of, text_of
 from tmnmt.engine.schedule import InOrder, Piece
@@ -155,15 +156,26 @@ class Session:
         what was confirmed is found there, too."""
         return self.translator.stream_on(self, texts, explain)
 
-    def confirm(self, src: Source, tgt: Source) -> None:
+    def check(self, src: Source, tgt: Source) -> list[Check]:
+        """What the checks find in a translation that is to be confirmed: lost numbers and codes,
+        words left as they are, terms, and so on (`tmnmt.checks`). Nothing is learnt. Raises
+        UsageError as `confirm` does."""
+        return [*self.translator.confirmation(src, tgt).checks]
+
+    def confirm(self, src: Source, tgt: Source, on_checks: OnChecks = "tell") -> list[Check]:
         """Learns a translation, with its codes: the very next sentence can retrieve the pair, takes
         it as it stands where it is the same, and the session cache holds it, in place of the
         translator's own words where `src` is what was translated last. How much of that, `remember`
-        and `confirm_to` say.
+        and `confirm_to` say. Gives what the checks find in it, as `check` does; with `on_checks`
+        "refuse" it is not learnt where they find something.
 
-        Raises UsageError for a side without anything visible or of more than 1,000 tokens,
-        LockedError where another process writes to the memory; then nothing is learnt."""
-        self.translator.confirm([(self, src, tgt)])
+        Raises ChecksError where it is refused so, UsageError for a side without anything visible or
+        of more than 1,000 tokens, LockedError where another process writes to the memory; then
+        nothing is learnt."""
+        pair = self.translator.confirmation(src, tgt)
+        pair.check(on_checks)
+        self.translator.confirm([(self, pair)])
+        return [*pair.checks]
 
     def pass_over(self, src: str) -> None:
         """Notes that a segment is finished without a translation; nothing is learnt."""

@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from tmnmt.checks import Check
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.insertion import Insert
 from tmnmt.engine.links import piece_spans, with_same_words
@@ -152,8 +153,11 @@ class TermList:
         """The translation with what is wrong in it with terms."""
         if translation.origin not in ("model", *TAKEN) or not translation.tgt.strip():
             return translation
-        occurrences = self._find(nfc(translation.src))
-        return replace(translation, terms=tuple(term_checks(occurrences, nfc(translation.tgt))))
+        return replace(translation, terms=tuple(self.checks(translation.src, translation.tgt)))
+
+    def checks(self, src: str, tgt: str) -> list[Check]:
+        """What is wrong in a translation of `src` with terms."""
+        return term_checks(self._find(nfc(src)), nfc(tgt))
 
 
 class _Rewritten:

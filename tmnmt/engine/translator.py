@@ -34,7 +34,7 @@ from tmnmt.config.options import (
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.completion import AtWork
 from tmnmt.engine.confidence import Confidence
-from tmnmt.engine.confirmed import confirmable
+from tmnmt.engine.confirmation import Confirmation, confirmation
 from tmnmt.engine.decoder import Decoded, Decoder
 from tmnmt.engine.in_parts import by_message, one_by_one
 from tmnmt.engine.links import LINKED_AT_ONCE, Linker
@@ -379,7 +379,7 @@ class Translator:
                         unlinked[id(coded)] = coded
             self.confirm(
                 [
-                    (session, *piece.confirmed)
+                    (session, self.confirmation(*piece.confirmed))
                     for session, piece in zip(own, batch, strict=True)
                     if piece.confirmed
                 ]
@@ -410,16 +410,20 @@ class Translator:
             return side_by_side(prepared, self.settings.batch, self.retrieve if ahead else list)
         return by_length(prepared, self.settings.batch)
 
-    def confirm(self, confirmed: Sequence[tuple[Session, Source, Source]]) -> None:
+    def confirmation(self, src: Source, tgt: Source) -> Confirmation:
+        """A pair as it is confirmed, with what the checks find in it. Nothing is learnt. Raises
+        UsageError as `Session.confirm` does."""
+        return confirmation(src, tgt, self.tgt_lang, self.terms)
+
+    def confirm(self, pairs: Sequence[tuple[Session, Confirmation]]) -> None:
         """Every session learns its pair, as `Session.confirm` says."""
-        checked = [(session, confirmable(src, tgt)) for session, src, tgt in confirmed]
         with self.lock:
             keys = self.keys.keys_of(
-                [(src.plain, tgt.plain)] if self.settings.caches else []
-                for _, (src, tgt) in checked
+                [(pair.src.plain, pair.tgt.plain)] if self.settings.caches else []
+                for _, pair in pairs
             )
-            for (session, pair), of_pair in zip(checked, keys, strict=True):
-                session.learn(*pair, of_pair[0] if of_pair else None)
+            for (session, pair), of_pair in zip(pairs, keys, strict=True):
+                session.learn(pair.src, pair.tgt, of_pair[0] if of_pair else None)
 
     def translate_batch(
         self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool = False

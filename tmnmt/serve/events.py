@@ -29,7 +29,7 @@ def event(name: str, data: Mapping[str, Any]) -> str:
 
 def said(refused: Refused) -> dict[str, Any]:
     """What was refused, as the own interface writes it."""
-    return {"error": {"code": refused.code, "message": refused.message}}
+    return {"error": {"code": refused.code, "message": refused.message}, **refused.details}
 
 
 def sent(events: AsyncIterator[str]) -> StreamingResponse:

@@ -62,6 +62,22 @@ def markup(text: str, form: Form, ignored: Sequence[str] = ()) -> Markup:
     return _Tagged(text) if form == "tagged" else _Lines(text)
 
 
+def check_tags(source: Source, target: Source) -> None:
+    """Raises Refused for a tag of a target whose name no tag of the source has, as <g9>: a mistake
+    of the typing, with which no file could be filled."""
+    tags, of_target = _tags(source), _tags(target)
+    if wrong_tags := [tag for tag, name in of_target.items() if name not in tags.values()]:
+        allowed = ", ".join(tags) or "none"
+        raise wrong(f"{wrong_tags[0][:40]} is no tag of this segment; its tags: {allowed}")
+
+
+def _tags(text: Source) -> dict[str, str]:
+    """The tags of a text of XML, each with its name."""
+    codes = text.codes if isinstance(text, Text) else ()
+    tags = (_TAG.match(code.markup) for code in codes if code.form == XML)
+    return {tag[0]: tag["name"] for tag in tags if tag is not None and tag["name"]}
+
+
 def _in_lines(text: str) -> list[str]:
     """Lines and, between them, their ends. A line does not end within an argument of ICU."""
     parts, at = list[str](), 0

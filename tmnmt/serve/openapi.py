@@ -18,7 +18,16 @@ _ERROR = {
             "type": "object",
             "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
             "required": ["code", "message"],
-        }
+        },
+        "checks": {
+            "type": "array",
+            "description": "Of the code checks: what was found, the name of the check and where.",
+            "items": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "what": {"type": "string"}},
+                "required": ["name", "what"],
+            },
+        },
     },
     "required": ["error"],
 }

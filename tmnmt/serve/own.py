@@ -7,12 +7,13 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from tmnmt.checks import Check, ChecksError, OnChecks
 from tmnmt.codes.record import Source, Text
-from tmnmt.engine.confirmed import Done, confirmable
+from tmnmt.engine.confirmed import Done
 from tmnmt.engine.session import Session
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
@@ -34,7 +35,7 @@ from tmnmt.serve.managed import (
     TGT,
     pair_of,
 )
-from tmnmt.serve.markup import FORMS, Form, markup
+from tmnmt.serve.markup import FORMS, Form, check_tags, markup
 from tmnmt.serve.memories import Memory, count
 from tmnmt.serve.metrics import exposed
 from tmnmt.serve.openapi import document
@@ -132,6 +133,14 @@ CONFIRM = (
     Field("format", "text", "What both are.", default="text", choices=("text", "xml")),
     Field("suggested", "text", "What had been suggested, for the review; of format text."),
     Field("keys", "whole", "Keystrokes that it took, for the review.", least=0, most=1_000_000),
+    Field(
+        "on_checks",
+        "text",
+        "Where checks find something in the translation: tell confirms it and tells them; refuse "
+        "confirms nothing and answers with status 409, code checks, and the checks.",
+        default="tell",
+        choices=get_args(OnChecks),
+    ),
 )
 SEARCH = (
     Field("texts", "texts", "What to look for.", needed=True),
@@ -429,23 +438,32 @@ async def _at_work(
 
 async def confirm(service: Service, asked: Asked) -> Any:
     """Confirms a pair: the next text of the session knows it. It is on disk when this is answered,
-    in a session with write_to in that memory, too."""
+    in a session with write_to in that memory, too. The answer has `checks`: what is to be looked
+    at in the translation."""
     fields = read(asked.body, CONFIRM)
     one = await _open_to_write(service, asked)
-    try:
-        pair = (_text(fields[side], fields["format"]) for side in ("src", "tgt"))
-        source, target = confirmable(*pair)
-    except UsageError as error:
-        raise wrong(str(error)) from error
+    source, target = (_text(fields[side], fields["format"]) for side in ("src", "tgt"))
+    check_tags(source, target)
 
-    def confirmed() -> int:
+    def confirmed() -> tuple[int, Sequence[Check]]:
+        try:
+            pair = one.session.translator.confirmation(source, target)
+            pair.check(fields["on_checks"])
+        except ChecksError as error:
+            raise Refused(409, "checks", str(error), details=_checks(error.checks)) from error
+        except UsageError as error:
+            raise wrong(str(error)) from error
         feedback = {name: fields[name] for name in ("suggested", "keys")}
-        service.sessions.confirm(one, source, target, feedback)
-        return service.sessions.count(one)
+        service.sessions.confirm(one, pair.src, pair.tgt, feedback)
+        return service.sessions.count(one), pair.checks
 
-    count = await service.written(confirmed)
+    count, checks = await service.written(confirmed)
     service.counts["confirmed",] += 1
-    return _session(one, count)
+    return _session(one, count) | _checks(checks)
+
+
+def _checks(checks: Sequence[Check]) -> dict[str, Any]:
+    return {"checks": [check._asdict() for check in checks]}
 
 
 def _text(text: str, form: Form) -> Source:

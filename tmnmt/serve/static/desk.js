@@ -12,7 +12,7 @@ const $ = (id) => document.getElementById(id);
 const STATES = {new: "not translated", draft: "a draft", translated: "translated before", locked: "locked", confirmed: "confirmed"};
 const SIGNS = {draft: "~", translated: "✓", locked: "–", confirmed: "✓"};
 const CHECKED = {
-  codes: "tags", placeholders: "placeholders", length: "length", untranslated: "as in the source", repeated: "said twice",
+  codes: "tags", placeholders: "placeholders", length: "length", numbers: "numbers", untranslated: "as in the source", repeated: "said twice",
   unreadable: "not readable",
   terms: "missing term", forbidden: "forbidden term",
 };

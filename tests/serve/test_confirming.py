@@ -1,0 +1,78 @@
+"""What is confirmed at the server is checked: told, or refused where the request says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from serving import Server
+
+SOURCE = "It ends in 30 days."
+WRONG = {"src": SOURCE, "tgt": "Il expire dans 45 jours."}
+NUMBERS = [{"name": "numbers", "what": "30"}]
+
+
+@pytest.fixture
+def path(served: Server) -> str:
+    return f"/v1/sessions/{served.ask('POST', '/v1/sessions', {}).json['id']}/confirm"
+
+
+def confirmed(server: Server, path: str) -> int:
+    return int(server.get(path.removesuffix("/confirm"))["confirmed"])
+
+
+def test_a_client_that_knows_no_checks_confirms_as_ever_and_is_told(
+    served: Server, path: str
+) -> None:
+    reply = served.ask("POST", path, WRONG)
+    assert reply.status == 200 and reply.json["confirmed"] == 1
+    assert reply.json["checks"] == NUMBERS
+    reply = served.ask("POST", path, {"src": SOURCE, "tgt": "Il expire dans 30 jours."})
+    assert reply.json["checks"] == [] and reply.json["confirmed"] == 2
+
+
+def test_who_asks_for_it_is_refused_where_a_check_finds_something(
+    served: Server, path: str
+) -> None:
+    reply = served.ask("POST", path, {**WRONG, "on_checks": "refuse"})
+    assert reply.status == 409 and reply.json["checks"] == NUMBERS
+    assert reply.json["error"]["code"] == "checks" and "30" in reply.json["error"]["message"]
+    assert confirmed(served, path) == 0
+    assert served.ask("POST", path, {**WRONG, "on_checks": "tell"}).status == 200
+    right = {"src": SOURCE, "tgt": "Il expire dans 30 jours.", "on_checks": "refuse"}
+    assert served.ask("POST", path, right).json["checks"] == []
+    assert confirmed(served, path) == 2
+    assert served.ask("POST", path, {**WRONG, "on_checks": "maybe"}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("tgt", "checks"),
+    [
+        ("Le <g1>permis</g1> est nul.<x2/>", []),
+        ("Le <g1>permis</g1> est nul.", [{"name": "codes", "what": "lost: <x2/>"}]),
+        ("The <g1>permit</g1> is void.<x2/>", ["untranslated"]),
+        ("le le <g1>permis</g1> est nul<x2/>", [{"name": "repeated", "what": "le le"}]),
+        ("<g1>x</g1><x2/>", ["length"]),
+    ],
+)
+def test_a_text_with_tags_is_checked(
+    served: Server, path: str, tgt: str, checks: list[Any]
+) -> None:
+    pair = {"src": "The <g1>permit</g1> is void.<x2/>", "tgt": tgt, "format": "xml"}
+    reply = served.ask("POST", path, pair)
+    assert reply.status == 200
+    given = reply.json["checks"]
+    assert [
+        one["name"] if isinstance(expected, str) else one
+        for one, expected in zip(given, checks, strict=True)
+    ] == checks
+
+
+def test_a_tag_that_the_segment_does_not_have_is_refused(served: Server, path: str) -> None:
+    for tgt in ("<g9>Le permis</g9> est nul.", "Le <g1>permis</g1> est nul.<x9/>"):
+        pair = {"src": "The <g1>permit</g1> is void.", "tgt": tgt, "format": "xml"}
+        reply = served.ask("POST", path, pair)
+        assert reply.status == 400 and confirmed(served, path) == 0
+        assert "is no tag of this segment; its tags: <g1>, </g1>" in reply.json["error"]["message"]
+    pair = {"src": 'A <a title="Here">b</a>', "tgt": '<a title="Ici">b</a> de A', "format": "xml"}
+    assert served.ask("POST", path, pair).json["checks"][0]["name"] == "codes"

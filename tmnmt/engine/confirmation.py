@@ -1,0 +1,49 @@
+"""What a person confirms, before it is: both texts as they are kept, and what the checks find in
+them. Sessions, the server and the command line all come here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tmnmt.checks import Check, ChecksError, OnChecks, checks
+from tmnmt.codes.record import Text
+from tmnmt.engine.confirmed import confirmable
+from tmnmt.engine.terms import TermList
+from tmnmt.number_words import is_written_out
+from tmnmt.numbers import missing_numbers
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """A source and its translation, as they are confirmed, and what the checks find in them."""
+
+    src: Text
+    tgt: Text
+    checks: tuple[Check, ...]
+
+    def check(self, on_checks: OnChecks) -> None:
+        """Raises ChecksError where the checks found something and that is to be refused."""
+        if self.checks and on_checks == "refuse":
+            raise ChecksError(self.checks)
+
+
+def confirmation(src: object, tgt: object, tgt_lang: str, terms: TermList | None) -> Confirmation:
+    """`src` and `tgt`, texts with or without codes, as a pair to be confirmed. `tgt_lang`: the
+    language of `tgt`, whose words for numbers count; `terms`: the list that is kept to.
+
+    Raises UsageError for a side without anything visible or of more than 1,000 tokens."""
+    source, target = confirmable(src, tgt)
+    return Confirmation(source, target, tuple(_checks(source, target, tgt_lang, terms)))
+
+
+def _checks(src: Text, tgt: Text, tgt_lang: str, terms: TermList | None) -> list[Check]:
+    numbers = [
+        number
+        for number in missing_numbers(src.plain, tgt.plain)
+        if not is_written_out(number, tgt.plain, tgt_lang)
+    ]
+    return [
+        *([Check("numbers", ", ".join(numbers))] if numbers else []),
+        *checks(src, tgt),
+        *(terms.checks(src.plain, tgt.plain) if terms is not None else []),
+    ]
