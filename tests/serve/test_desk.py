@@ -43,11 +43,14 @@ class Desk:
         self.until_suggested(1)
 
     def choose(self, path: Path) -> None:
+        self.start(path)
+        self.until_suggested(1)
+
+    def start(self, path: Path) -> None:
         found = self.browser.send("Runtime.evaluate", expression="document.getElementById('file')")
         to = found["result"]["objectId"]
         self.browser.send("DOM.setFileInputFiles", files=[str(path)], objectId=to)
         self.run("document.getElementById('go').click()")
-        self.until_suggested(1)
 
     def until_suggested(self, number: int) -> None:
         """Until that segment is at work and has its suggestion."""
@@ -274,6 +277,24 @@ def test_a_file_comes_back_with_what_was_confirmed(desk: Desk, tmp_path: Path) -
     desk.run("document.getElementById('tmx').click()")
     memory = downloaded(tmp_path / "out" / "a.po.en-fr.tmx")
     assert "<tmx" in memory and "Tout est" in memory and "a.po" in memory
+
+
+def test_a_file_is_plain_text_only_where_a_person_says_so(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "a.rst"
+    path.write_text("All is void.\n", encoding="utf-8")
+    (tmp_path / "out").mkdir()
+    desk.start(path)
+    desk.until("document.body.innerText.includes('no plain text, but reStructuredText')")
+    desk.browser.problems.clear()  # Chrome tells every 400
+    desk.run("document.getElementById('plain').click()")
+    desk.choose(path)
+    desk.type("Tout est nul.")
+    desk.press("Enter", "Control")
+    desk.until("document.querySelector('#count').textContent === '1 of 1'")
+    to = str(tmp_path / "out")
+    desk.browser.send("Page.setDownloadBehavior", behavior="allow", downloadPath=to)
+    desk.press("s", "Control")
+    assert downloaded(tmp_path / "out" / "a.fr.rst") == "Tout est nul.\n"
 
 
 def downloaded(path: Path) -> str:

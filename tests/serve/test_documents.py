@@ -125,6 +125,24 @@ def test_what_cannot_be_read_is_told_without_a_path(
     assert "base64" in said(served, "/v1/documents/segments", content="§")
 
 
+UNREAD = sorted((TESTS / "data" / "unread").iterdir())
+
+
+@pytest.mark.parametrize("path", UNREAD, ids=lambda path: path.name)
+def test_a_format_that_is_not_read_is_no_text_unless_the_request_says_so(
+    served: Server, path: Path
+) -> None:
+    sent = {"name": path.name, "content": coded(path.read_bytes())}
+    for more in ({}, {"sentences": True}):
+        told = said(served, "/v1/documents/segments", **sent, **more)
+        assert "the document: no plain text, but " in told and '"format": "text"' in told
+    assert "no plain text" in said(served, "/v1/documents/fill", **sent, targets=[])
+    found = post(served, "/v1/documents/segments", **sent, format="text")
+    assert found["kind"] == "text"
+    odd = {**sent, "name": f"a.{'x' * 30}~", "content": coded("One.\n")}
+    assert "a format that is not read" in said(served, "/v1/documents/segments", **odd)
+
+
 def test_a_document_may_be_larger_than_another_request(folder: Path) -> None:
     with tiny_server(folder, limits=Limits(body=1000)) as server:
         text = coded("A line of text.\n" * 200)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.config.options import Language, Penalties
+from tmnmt.config.options import FileFormat, Format, Language, Penalties
 
 if TYPE_CHECKING:
     from tmnmt.engine.analyse import Counts
@@ -46,6 +46,7 @@ def analyse(
             help="The sentences of text, HTML and Markdown are the segments, as in translate.",
         ),
     ] = False,
+    format: FileFormat = None,
     worth: Penalties = Penalties(),
     src_lang: Language = None,
     tgt_lang: Language = None,
@@ -61,12 +62,12 @@ def analyse(
     from tmnmt.progress import Progress
 
     names = memory or []
-    read = [_file(path, running_text) for path in files]
+    read = [_file(path, running_text, format) for path in files]
     languages: tuple[str | None, str | None] = src_lang, tgt_lang
     if names:
         languages = languages_of(names, languages, [file for file in read if file is not None])
     # what cannot be read is told first
-    texts = [_texts(*both, *languages) for both in zip(files, read, strict=True)]
+    texts = [_texts(*both, *languages, format) for both in zip(files, read, strict=True)]
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = (
             open_memories(names, *languages_of(names, languages), progress.advance) if names else []
@@ -88,32 +89,39 @@ def analyse(
     sys.stdout.write(f"{table(total)}\n")
 
 
-def _file(path: Path, running_text: bool) -> TranslatableFile | None:
-    """The file, where it is of a kind that translators work on; None: lines of text."""
-    from tmnmt.cli.files import opened_as
+def _file(path: Path, running_text: bool, format: Format | None) -> TranslatableFile | None:
+    """The file, where it is of a kind that translators work on; None: lines of text. Raises
+    FormatError for a text to be cut into sentences that is no plain text."""
+    from tmnmt.cli.files import check_text, opened_as
     from tmnmt.files.opening import kind_of
     from tmnmt.files.paragraphs import ParagraphFile
 
-    kind = (kind_of(path) or (ParagraphFile if running_text else None)) if path.is_file() else None
+    kind = kind_of(path, format) if path.is_file() else None
+    if kind is None and running_text and path.is_file():
+        check_text(path, format)
+        kind = ParagraphFile
     return opened_as(kind, path, running_text) if kind is not None else None
 
 
 def _texts(
-    path: Path, file: TranslatableFile | None, src_lang: str | None, tgt_lang: str | None
+    path: Path,
+    file: TranslatableFile | None,
+    src_lang: str | None,
+    tgt_lang: str | None,
+    format: Format | None,
 ) -> Iterable[Asked]:
     """What there is to translate in a file. Raises FormatError where its beginning cannot be
     read."""
+    from tmnmt.cli.files import check_text
     from tmnmt.engine.analyse import asked_of, asked_of_lines
-    from tmnmt.formats.stream import file_source
-    from tmnmt.formats.text import check_plain, read_document_lines
+    from tmnmt.formats.text import CHECKS, read_document_lines
 
     if file is not None:
         file.src_lang = file.src_lang or src_lang or ""
         file.tgt_lang = file.tgt_lang or tgt_lang or ""
         return chain.from_iterable(asked_of([*one.units]) for one in file.documents())
-    with file_source(path).stream() as stream:
-        check_plain(stream, str(path))
-    return asked_of_lines(read_document_lines(path))
+    check_text(path, format)
+    return asked_of_lines(read_document_lines(path, check=CHECKS[format]))
 
 
 def record(counts: Counts) -> dict[str, object]:

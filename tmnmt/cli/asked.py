@@ -14,6 +14,7 @@ from tmnmt.config.option import changed
 from tmnmt.config.options import (
     Confirming,
     Decoding,
+    Format,
     Meant,
     Neighbours,
     Output,
@@ -42,6 +43,7 @@ class Asked:
     memory: list[str]
     tag: str
     running_text: bool
+    format: Format | None
     output: Output
     confirming: Confirming
     decoding: Decoding
@@ -136,7 +138,13 @@ class Asked:
         options that are of lines of text, FormatError where one cannot be read."""
         if self.running_text and (not self.inputs or Path("-") in self.inputs):
             raise UsageError("--running-text is of files: name one")
-        todo = jobs(self.inputs, self.output.file, self.output.overwrite, self.running_text)
+        todo = jobs(
+            self.inputs,
+            self.output.file,
+            self.output.overwrite,
+            self.running_text,
+            self.format,
+        )
         if not todo and self.output.overwrite != "nothing":
             raise UsageError("--overwrite is of files with targets, such as XLIFF")
         if todo:
@@ -209,17 +217,18 @@ class Asked:
         """The inputs as lines of text; a file that is missing, empty or no text is told now, a pipe
         not touched."""
         from tmnmt.formats.stream import file_source
-        from tmnmt.formats.text import check_plain, read_document_lines
+        from tmnmt.formats.text import CHECKS, read_document_lines
 
         sources = [
             path if str(path) != "-" else cast("BufferedReader", sys.stdin.buffer)
             for path in self.inputs or [Path("-")]
         ]
+        check = CHECKS[self.format]
         for source in sources:
             if isinstance(source, Path) and not is_pipe(source):
                 with file_source(source).stream() as stream:
-                    check_plain(stream, str(source))
-        return [read_document_lines(source) for source in sources]
+                    check(stream, str(source))
+        return [read_document_lines(source, check=check) for source in sources]
 
 
 def is_pipe(path: Path) -> bool:

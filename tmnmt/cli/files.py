@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from tmnmt.config.options import Overwrite
+from tmnmt.config.options import Format, Overwrite
 from tmnmt.counted import counted
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.progress import Progress
@@ -122,20 +122,25 @@ class Job:
 
 
 def jobs(
-    inputs: Sequence[Path], output: Path | None, overwrite: Overwrite, running_text: bool = False
+    inputs: Sequence[Path],
+    output: Path | None,
+    overwrite: Overwrite,
+    running_text: bool = False,
+    format: Format | None = None,
 ) -> list[Job]:
     """What is to be done where the inputs are files with units; nothing where they are lines of
     text. `running_text`: sentences are the units of plain text, and of files that can be cut so.
+    `format`: "text" makes every input plain text.
     The folder of several outputs is made where there is none. Raises UsageError where they are
     both, or where the output cannot be what was named."""
     from tmnmt.files.opening import kind_of
     from tmnmt.files.paragraphs import ParagraphFile
 
-    kinds = {path: kind_of(path) for path in inputs if path.is_file()}
+    kinds = {path: kind_of(path, format) for path in inputs if path.is_file()}
     files = [path for path in inputs if kinds.get(path) is not None]
     if running_text and not files:
         for path in inputs:
-            _check_text(path)
+            check_text(path, format)
         kinds = dict.fromkeys(inputs, ParagraphFile)
         files = [*inputs]
     if not files:
@@ -174,9 +179,10 @@ def opened_as(kind: type[TranslatableFile], path: Path, running_text: bool) -> T
     return file
 
 
-def _check_text(path: Path) -> None:
+def check_text(path: Path, format: Format | None) -> None:
+    """Raises FormatError where the file is not plain text, as `format` has it."""
     from tmnmt.formats.stream import file_source
-    from tmnmt.formats.text import check_plain
+    from tmnmt.formats.text import CHECKS
 
     with file_source(path).stream() as stream:
-        check_plain(stream, str(path))
+        CHECKS[format](stream, str(path))

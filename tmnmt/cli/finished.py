@@ -40,9 +40,9 @@ def _targets(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> 
 
     if file_source(path).suffix in PAIRS:
         return _paired(path, lines, src_lang, tgt_lang)
-    from tmnmt.formats.text import read_document_lines
+    from tmnmt.formats.text import check_content, read_document_lines
 
-    targets = list(read_document_lines(path))
+    targets = list(read_document_lines(path, check=check_content))
     if len(targets) > len(lines):
         raise FormatError(f"{path}: has {len(targets):,} lines, and the document {len(lines):,}")
     for number, (line, tgt) in enumerate(zip(lines, targets, strict=False), 1):

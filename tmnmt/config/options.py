@@ -35,6 +35,7 @@ Precision = Literal["fp32", "bf16"]
 Untranslated = Literal["empty", "source"]
 Overwrite = Literal["nothing", "drafts", "all"]
 TermsMode = Literal["soft", "hard"]
+Format = Literal["text"]  # that a file may be said to have
 
 # Options that a command can have outside a group, too.
 Threshold = Annotated[float, number(0, 1), Help("Smallest fuzzy score of a pair.")]
@@ -64,10 +65,14 @@ Language = Annotated[
         title=LANGUAGES,
     ),
 ]
+FileFormat = Annotated[
+    Format | None,
+    Help("text: a file is plain text, whatever its name is.", everyday=True),
+]
 WriteTo = Annotated[
     str | None,
     Help(
-        "Index that confirmed pairs are added to; it is read, and made at need.",
+        "Index that gets confirmed pairs; it is read, made at need.",
         metavar="INDEX",
         everyday=True,
     ),
@@ -380,7 +385,7 @@ class Confirming(Options):
         Path | None,
         _NamedFile,
         Help(
-            "What is finished of the document: its first lines translated, or a TSV or TMX.",
+            "The document's first lines translated, or a TSV or TMX.",
             metavar="FILE",
             everyday=True,
         ),

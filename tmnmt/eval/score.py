@@ -8,7 +8,7 @@ from pathlib import Path
 from tmnmt.counted import counted
 from tmnmt.errors import DataError
 from tmnmt.eval.measures.measure import Output, TestSet
-from tmnmt.formats.text import read_document_lines
+from tmnmt.formats.text import check_content, read_document_lines
 from tmnmt.index.base import Index
 from tmnmt.segments import Match
 
@@ -18,7 +18,7 @@ TOKENISED = 100  # lines from which on sacrebleu warns
 
 def lines_of(path: Path) -> list[str]:
     """The lines of a file of one segment a line, blank ones as "". Raises FormatError."""
-    return [line.strip() for line in read_document_lines(path)]
+    return [line.strip() for line in read_document_lines(path, check=check_content)]
 
 
 def same_length(path: Path, lines: Sequence[str], count: int, other: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tmnmt.config.options import Format
 from tmnmt.errors import FormatError
 from tmnmt.files.html import HtmlFile
 from tmnmt.files.json import JsonFile
@@ -15,6 +16,7 @@ from tmnmt.files.tmx import TmxFile
 from tmnmt.files.unit import TranslatableFile
 from tmnmt.files.xliff1 import Xliff1
 from tmnmt.files.xliff2 import Xliff2
+from tmnmt.formats.text import kind_by_name
 
 PARTIAL = ".partial"
 HEAD = 1 << 16  # bytes of a file's beginning
@@ -37,16 +39,20 @@ def opened(path: Path) -> TranslatableFile:
     """The file at `path`. Raises FormatError where it cannot be read, or is of no known kind."""
     kind = kind_of(path)
     if kind is None:
+        what = kind_by_name(path.name)
         raise FormatError(
-            f"{path}: no file that can be translated; allowed: XLIFF, PO, TMX, HTML, Markdown, "
-            "JSON, Java properties, DOCX, XLSX, PPTX"
+            f"{path}: no file that can be translated{f', but {what}' if what else ''}; allowed: "
+            "XLIFF, PO, TMX, HTML, Markdown, JSON, Java properties, DOCX, XLSX, PPTX"
         )
     return kind(path)
 
 
-def kind_of(path: Path) -> type[TranslatableFile] | None:
-    """Its kind; None where it is of none that is known, as lines of text are. NAME.partial, which
-    an interrupted run leaves, is of the kind of NAME. FormatError where it cannot be read."""
+def kind_of(path: Path, format: Format | None = None) -> type[TranslatableFile] | None:
+    """Its kind; None where it is of none that is known, as lines of text are, and where `format`
+    says that it is text. NAME.partial, which an interrupted run leaves, is of the kind of NAME.
+    FormatError where it cannot be read."""
+    if format == "text":
+        return None
     named = path.with_suffix("") if path.suffix == PARTIAL else path
     try:
         with path.open("rb") as file:

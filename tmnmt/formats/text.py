@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
@@ -42,27 +42,48 @@ _DOCUMENTS = {
     b"\xfd7zXZ\x00": "packed: `xz -dc` unpacks it",
 }
 _FROM_FILE = "`tmnmt translate` fills such a file, given by its name and not packed"
+_AS_PO = "which `tmnmt translate` fills"
+_BY_PO4A = f"`po4a` makes PO of it, {_AS_PO}"
+_BY_PANDOC = "`pandoc -t gfm` makes Markdown of it, which `tmnmt translate` fills"
 _GETTEXT = f"gettext messages (PO): {_FROM_FILE}"
 _JSON = f"JSON: {_FROM_FILE}"
 _SUBTITLES = f"subtitles with their times: {_EXTRACTS_TEXT}"
 _HTML = f"HTML: {_FROM_FILE}"
 _STRINGS = f"strings of a program with their keys: {_EXTRACTS_TEXT}"
-_BY_SUFFIX = {
-    ".po": _GETTEXT,
-    ".pot": _GETTEXT,
-    ".json": _JSON,
-    ".srt": _SUBTITLES,
-    ".vtt": _SUBTITLES,
-    ".html": _HTML,
-    ".htm": _HTML,
-    ".properties": f"Java properties: {_FROM_FILE}",
-    ".strings": _STRINGS,
-    ".resx": _STRINGS,
-    ".yaml": _STRINGS,
-    ".yml": _STRINGS,
-    ".toml": _STRINGS,
-    ".csv": f"a table (CSV): {_EXTRACTS_TEXT}",
+_UNLIKE = "by its name, and it does not begin so: it may be damaged"
+_PLAIN_SUFFIXES = frozenset({"", ".txt"})
+_SUFFIXES_OF = {  # what a name says that a file is, and what would read it
+    f"a memory (TSV): {_READS_MEMORIES}": " ".join(TSV_SUFFIXES),
+    f"XLIFF {_UNLIKE}": ".xlf .xliff .sdlxliff .mqxliff .mxliff",
+    f"TMX {_UNLIKE}": ".tmx",
+    f"an office document {_UNLIKE}": ".docx .xlsx .pptx",
+    _GETTEXT: ".po .pot",
+    _JSON: ".json .arb",
+    _HTML: ".html .htm .xhtml",
+    f"Markdown: {_FROM_FILE}": ".md .markdown .mdown .mkd",
+    "MDX: Markdown with JSX; called .md, it is filled by `tmnmt translate`": ".mdx",
+    f"Java properties: {_FROM_FILE}": ".properties",
+    f"reStructuredText: `sphinx-build -b gettext` makes PO of it, {_AS_PO}": ".rst .rest",
+    f"AsciiDoc: {_BY_PO4A}": ".adoc .asciidoc .asc",
+    f"LaTeX: {_BY_PO4A}": ".tex .latex .ltx .sty",
+    f"Texinfo: {_BY_PO4A}": ".texi .texinfo",
+    f"Perl's documentation: {_BY_PO4A}": ".pod",
+    f"a manual page: {_BY_PO4A}": ".man .1 .2 .3 .4 .5 .6 .7 .8 .9",
+    f"markup of a text: {_BY_PANDOC}": ".org .textile .mediawiki .wiki .t2t .typ",
+    f"XML: {_EXTRACTS_TEXT}": ".xml .dita .ditamap .docbook .dbk .svg .ts",
+    _SUBTITLES: ".srt .vtt",
+    f"subtitles: Subtitle Edit saves them as .srt, and {_EXTRACTS_TEXT}": (
+        ".ass .ssa .sub .sbv .ttml .dfxp .lrc .smi"
+    ),
+    _STRINGS: ".strings .stringsdict .xcstrings .resx .resw .yaml .yml .toml .ini .ftl .lang .php",
+    f"a table (CSV): {_EXTRACTS_TEXT}": ".csv",
 }
+_BY_SUFFIX = {suffix: what for what, names in _SUFFIXES_OF.items() for suffix in names.split()}
+_SUFFIX = re.compile(r"\.\w[\w+~#-]{0,31}\Z")
+_UNFINISHED = ".partial"  # the end of what an interrupted run leaves: NAME.partial is as NAME is
+ALLOWED = "one segment a line, UTF-8"
+Check = Callable[[BufferedReader, str], None]  # of the beginning of a file, and its name
+AS_TEXT = "--format text"  # how somebody says that a file is plain text, whatever it looks like
 # What has text between marks of its own. JSON: an object with a key, or a list of such objects or
 # of strings.
 _BY_CONTENT = (
@@ -85,6 +106,7 @@ class DocumentLines:
 
     name: str
     source: Path | BufferedReader
+    check: Check
     read: int = 0
     undecodable: int = 0
     control: int = 0
@@ -102,7 +124,7 @@ class DocumentLines:
         """The same lines of a stream that is a pipe or a terminal, in lists: all that have come, or
         `most` and a few. A list is given before more is waited for."""
         assert not isinstance(self.source, Path)
-        check_plain(self.source, self.name)
+        self.check(self.source, self.name)
         for come in lines_as_they_come(self.source, most):
             yield list(self._repaired(come))
         self._warn()
@@ -136,7 +158,7 @@ class DocumentLines:
         ]
 
     def _lines(self, stream: BufferedReader) -> Iterator[str]:
-        check_plain(stream, self.name)
+        self.check(stream, self.name)
         self._first = {}
         yield from self._repaired(lines(stream))
 
@@ -156,27 +178,61 @@ class DocumentLines:
             yield line
 
 
-def read_document_lines(source: Path | BufferedReader, name: str = "") -> DocumentLines:
+def check_plain(stream: BufferedReader, name: str) -> None:
+    """Raises FormatError where `name` or the beginning of `stream` says that it holds something
+    else than plain text. Plain text is called NAME.txt, or has no suffix."""
+    check_text(stream, name)
+    head = head_text(stream)
+    _refuse(name, _xml(head) or _table(head) or kind_by_name(name) or _marked(head))
+
+
+def check_content(stream: BufferedReader, name: str) -> None:
+    """Raises FormatError where the beginning of `stream` is that of something else than plain text,
+    whatever its name is."""
+    check_text(stream, name)
+    head = head_text(stream)
+    _refuse(name, _xml(head) or _table(head) or _marked(head))
+
+
+def check_text(stream: BufferedReader, name: str) -> None:
+    """Raises FormatError where `stream` cannot be read as lines of text at all: packed or binary
+    data. For a file of which somebody has said that it is plain text."""
+    head = stream.peek(4)
+    what = next((what for start, what in _DOCUMENTS.items() if head.startswith(start)), "")
+    if what := what or _binary(head[:_LOOKED_AT]):
+        raise FormatError(f"{name}: no plain text, but {what}; allowed: {ALLOWED}")
+
+
+CHECKS: dict[str | None, Check] = {None: check_plain, "text": check_text}  # by the option --format
+
+
+def read_document_lines(
+    source: Path | BufferedReader, name: str = "", check: Check = check_plain
+) -> DocumentLines:
     """The lines of a text file (also .gz, .xz) or of a binary stream such as `sys.stdin.buffer`.
 
     Lines end at \\n or \\r\\n only. UTF-8, or UTF-16 with a byte-order mark. A stream is read as
     its lines come and may be empty. FormatError when the iteration starts: a file that is missing
-    or empty, or no plain text."""
-    return DocumentLines(
-        name or (str(source) if isinstance(source, Path) else "standard input"), source
-    )
+    or empty, or what `check` refuses."""
+    shown = name or (str(source) if isinstance(source, Path) else "standard input")
+    return DocumentLines(shown, source, check)
 
 
-def check_plain(stream: BufferedReader, name: str) -> None:
-    """Raises FormatError where `stream`, at its beginning, holds a document or a memory and no
-    plain text."""
-    head = stream.peek(4)
-    what = next((what for start, what in _DOCUMENTS.items() if head.startswith(start)), "")
-    if not what:
-        text = head_text(stream)
-        what = _xml(text) or _table(text, name) or _marked(text, name) or _binary(head[:_LOOKED_AT])
+def kind_by_name(name: str) -> str:
+    """What a file of this name is if it is no plain text, and what reads it; "" where its name is
+    one of plain text."""
+    suffix = PurePosixPath(bare_name(name).removesuffix(_UNFINISHED)).suffix.lower()
+    if suffix in _PLAIN_SUFFIXES or not _SUFFIX.match(suffix):
+        return ""
+    return _BY_SUFFIX.get(suffix) or f"{excerpt(suffix)}, a format that is not read"
+
+
+def _refuse(name: str, what: str) -> None:
     if what:
-        raise FormatError(f"{name}: no plain text, but {what}; allowed: one segment a line, UTF-8")
+        raise FormatError(
+            f"{name}: no plain text, but {what}; plain text ({ALLOWED}) is called NAME.txt, has no "
+            f"suffix, or is given with {AS_TEXT}"
+        )
 
 
 def _xml(head: str) -> str:
@@ -188,21 +244,16 @@ def _xml(head: str) -> str:
     return ""
 
 
-def _table(head: str, name: str) -> str:
+def _table(head: str) -> str:
     header = {cell.strip().lower() for cell in head.partition("\n")[0].split("\t")}
-    named = PurePosixPath(bare_name(name)).suffix.lower() in TSV_SUFFIXES
-    if named or (header.intersection(NAMES["src"]) and header.intersection(NAMES["tgt"])):
+    if header.intersection(NAMES["src"]) and header.intersection(NAMES["tgt"]):
         return f"a memory (TSV): {_READS_MEMORIES}"
     return ""
 
 
-def _marked(head: str, name: str) -> str:
-    """What has text among keys, times or tags: by its name, or by its beginning where
-    that is sure."""
-    named = _BY_SUFFIX.get(PurePosixPath(bare_name(name)).suffix.lower(), "")
-    return named or next(
-        (what for pattern, what in _BY_CONTENT if pattern.search(head[:_LOOKED_AT])), ""
-    )
+def _marked(head: str) -> str:
+    """What has text among keys, times or tags, by its beginning where that is sure."""
+    return next((what for pattern, what in _BY_CONTENT if pattern.search(head[:_LOOKED_AT])), "")
 
 
 def _binary(head: bytes) -> str:

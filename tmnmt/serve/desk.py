@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from starlette.responses import Response
 
+from tmnmt.config.options import Format
 from tmnmt.errors import UsageError
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.serve import documents
@@ -33,6 +34,7 @@ DOCUMENT = (
     SOURCE,
     TARGET,
     Field("sentences", "flag", "Cut running text into sentences.", default=False),
+    Field("format", "text", "text: it is plain text.", choices=get_args(Format)),
 )
 FILL = (
     *DOCUMENT,
@@ -101,7 +103,8 @@ async def fill(service: Service, asked: Asked) -> Any:
 def _sent(service: Service, fields: Mapping[str, Any]) -> documents.Sent:
     translator = service.model(fields["source"], fields["target"]).translator
     languages = translator.src_lang, translator.tgt_lang
-    return documents.Sent(fields["name"], fields["content"], *languages, fields["sentences"])
+    given = (fields[name] for name in ("sentences", "format"))
+    return documents.Sent(fields["name"], fields["content"], *languages, *given)
 
 
 DESK = (

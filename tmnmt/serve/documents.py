@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.codes.record import Text
+from tmnmt.config.options import Format
 from tmnmt.counted import counted
 from tmnmt.engine.filling import agree_on_languages
 from tmnmt.errors import FormatError, UsageError
@@ -27,7 +28,7 @@ from tmnmt.files.unit import Filling, TranslatableFile, Unit
 from tmnmt.files.whole import BOM, decoded
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.encoding import byte_order_mark
-from tmnmt.formats.text import check_plain
+from tmnmt.formats.text import AS_TEXT, CHECKS
 from tmnmt.formats.tmx_writer import write_tmx
 from tmnmt.segments import Segment
 from tmnmt.serve.markup import markup
@@ -42,13 +43,15 @@ _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
 @dataclass(frozen=True)
 class Sent:
     """A file as it came. `name` says of which kind it may be, and nothing else. `source`, `target`:
-    languages of the model. `running`: text is cut into sentences."""
+    languages of the model. `running`: text is cut into sentences. `format`: "text" makes it plain
+    text, whatever it is called."""
 
     name: str
     content: str  # base64
     source: str
     target: str
     running: bool = False
+    format: Format | None = None
 
 
 class Document(ABC):
@@ -126,7 +129,7 @@ def _target(number: int, unit: Unit, target: str) -> Text | None:
 @contextmanager
 def _opened(sent: Sent) -> Iterator[Document]:
     data = _bytes(sent.content)
-    suffix = Path(sent.name.replace("\\", "/")).suffix
+    suffix = _suffix(sent)
     with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
         path = Path(folder) / f"document{suffix if _SUFFIX.fullmatch(suffix) else ''}"
         path.write_bytes(data)
@@ -136,9 +139,14 @@ def _opened(sent: Sent) -> Iterator[Document]:
             raise wrong(_said(str(error), path)) from error
 
 
+def _suffix(sent: Sent) -> str:
+    return Path(sent.name.replace("\\", "/")).suffix
+
+
 def _said(message: str, path: Path) -> str:
-    """A message about the file without the server's name of it."""
-    return message.replace(str(path), "the document").replace(path.name, "the document")
+    """A message about the file without the server's name of it, and without the command line."""
+    message = message.replace(str(path), "the document").replace(path.name, "the document")
+    return message.replace(AS_TEXT, '"format": "text"')
 
 
 def _bytes(content: str) -> bytes:
@@ -152,7 +160,10 @@ def _bytes(content: str) -> bytes:
 
 
 def _document(path: Path, data: bytes, sent: Sent) -> Document:
-    kind = kind_of(path)
+    kind = kind_of(path, sent.format)
+    if kind is None:
+        name = f"{path.stem}{_suffix(sent)}"
+        CHECKS[sent.format](io.BufferedReader(io.BytesIO(data)), name)
     if kind is None and not sent.running:
         return _Lines(path, data)
     file = (kind or ParagraphFile)(path)
@@ -188,12 +199,11 @@ class _Units(Document):
 
 
 class _Lines(Document):
-    """Plain text, a segment a line. Raises FormatError for what is none."""
+    """Plain text, a segment a line. Raises FormatError where it cannot be decoded."""
 
     kind = "text"
 
     def __init__(self, path: Path, data: bytes) -> None:
-        check_plain(io.BufferedReader(io.BytesIO(data)), path.name)
         self._encoding = byte_order_mark(data)[0]
         text = decoded(data, self._encoding, path)
         self._mark = BOM if text.startswith(BOM) else ""

@@ -316,9 +316,9 @@ const undo = trying(async () => {
 
 const save = trying(async () => {
   const targets = open.units.map((unit) => (unit.state === "confirmed" ? unit.target : ""));
-  const {name, content, sentences, session} = open;
+  const {name, content, sentences, format, session} = open;
   const {source, target} = session;
-  const file = await bytes("v1/documents/fill", {name, content, source, target, sentences, targets});
+  const file = await bytes("v1/documents/fill", {name, content, source, target, sentences, format, targets});
   const isText = open.kind === "text" || open.kind === "paragraphs";
   download(file, isText ? name.replace(/(\.[^.]*)?$/, `.${session.target}$1`) : name);
   open.saved = true;

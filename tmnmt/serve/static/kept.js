@@ -68,8 +68,8 @@ export class Kept {
     return within("readwrite", (store) => (begins ? this._putAll(store, open) : change(store)));
   }
 
-  _putAll(store, {name, content, source, target, sentences, kind, segments, session, units, done}) {
-    const document_ = {name, content, source, target, sentences, kind, segments, session, at: Date.now()};
+  _putAll(store, {name, content, source, target, sentences, format, kind, segments, session, units, done}) {
+    const document_ = {name, content, source, target, sentences, format, kind, segments, session, at: Date.now()};
     store.put(document_, ["document", this.id]);
     units.forEach((unit, at) => { if (unit.state === "confirmed" || unit.draft !== undefined) this._putUnit(store, at, unit); });
     done.forEach((entry, n) => store.put(entry, ["done", this.id, n]));

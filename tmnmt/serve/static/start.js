@@ -16,7 +16,7 @@ export function named(code) {
   }
 }
 
-/** Fills the form; `opened`: called with {name, content, source, target, sentences, segments, kind, session}, where the
+/** Fills the form; `opened`: called with {name, content, source, target, sentences, format, segments, kind, session}, where the
     browser keeps it, and what was done with it. */
 export async function prepare(opened, failed) {
   showKept(await documents(), opened, failed);
@@ -138,6 +138,7 @@ async function begun(model) {
     name: file ? file.name : "text.txt",
     content: await base64(file ?? new Blob([text])),
     source: model.source, target: model.target, sentences: $("sentences").checked,
+    ...($("plain").checked ? {format: "text"} : {}),
   };
   const {kind, segments} = await post("v1/documents/segments", sent);
   if (!segments.length) throw new Error("There is nothing to translate in it.");
