@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from places import TESTS
 
 from tmnmt.config.options import Meant
 from tmnmt.engine.named_memories import NamedMemory, named, open_memories, open_to_write
-from tmnmt.errors import UsageError
+from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.worth import Trust
 from tmnmt.segments import Segment
@@ -70,6 +74,28 @@ def test_nothing_is_written_to_a_memory_that_is_readonly(tmp_path: Path) -> None
     assert open_to_write(path, [str(path)], [index], "en", "fr") is index
     with pytest.raises(UsageError, match="is readonly, and what is confirmed goes to it"):
         open_to_write(path, [f"{path}:readonly"], [index], "en", "fr")
+
+
+def test_a_new_memory_is_made_whole_whoever_else_makes_it_and_whenever_its_maker_is_killed(
+    tmp_path: Path,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, str(TESTS / "make_memories.py"), str(tmp_path), "20", "4"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["kills"] >= 36, found
+    assert (found["failed"], found["refused"]) == (0, 0), done.stderr
+
+
+def test_a_memory_that_lost_its_manifest_is_not_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    build(path, [Segment("a", "b")], "en", "fr")
+    (path / "manifest.json").unlink()
+    with pytest.raises(MemoryIndexError, match=r"half an index.*take manifest.json from a backup"):
+        open_to_write(path, [], [], "en", "fr")
 
 
 def test_which_segments_are_found_is_set_for_all_or_behind_a_name(tmp_path: Path) -> None:

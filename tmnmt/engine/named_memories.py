@@ -16,8 +16,9 @@ from tmnmt.errors import UsageError
 from tmnmt.index.base import Index, WritableIndex, check_languages
 from tmnmt.index.cached import open_index, open_memory, same_place
 from tmnmt.index.elastic.address import is_address
-from tmnmt.index.embedded.build import build
+from tmnmt.index.embedded.build import IndexExistsError, build
 from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.embedded.manifest import is_to_be_built
 from tmnmt.index.filter import EVERYTHING, Filter, filter_of
 from tmnmt.index.watched import WatchedMemory, watch
 from tmnmt.index.worth import IN_FULL, Trust
@@ -30,6 +31,7 @@ SETTINGS = (
     "penalty=POINTS, weight=0 to 1, readonly, watch, document=NAME, origin=NAME, user=NAME, "
     "since=DATE, before=DATE, property=NAME=VALUE"
 )
+SECONDS_TO_WAIT = 60.0  # for another process that makes the same memory
 _FLAGS = ("readonly", "watch")
 _MEANT = [each.name for each in options_of(Meant)]
 
@@ -157,8 +159,9 @@ def open_to_write(
     to: Named, memories: Sequence[Named], indexes: Sequence[Index], src_lang: str, tgt_lang: str
 ) -> WritableIndex:
     """The index that is written to: one of `indexes`, which `memories` are opened, where it is the
-    same. A folder that is not there yet is made, an empty index. Raises UsageError for what cannot
-    be written to."""
+    same. A folder that is not there yet, or is empty, is made an empty index; of several processes
+    that do so at once, one makes it and the others open it. Raises UsageError for what cannot be
+    written to."""
     for memory, index in zip(map(named, memories), indexes, strict=True):
         if _same(to, memory.place):
             if getattr(index, "meant", EVERYTHING):
@@ -178,10 +181,18 @@ def open_to_write(
             raise UsageError(
                 f"{to}: is a file, and what is confirmed is written to a built index; name a folder"
             )
-        if not Path(to).exists():
-            build(Path(to), [], src_lang, tgt_lang)
-            log.info("%s: a new memory", to)
+        if is_to_be_built(Path(to)):
+            _make(Path(to), src_lang, tgt_lang)
     return _writable(open_index(to, src_lang, tgt_lang), to)
+
+
+def _make(folder: Path, src_lang: str, tgt_lang: str) -> None:
+    """An empty index in the folder, made here or by another process in the meantime."""
+    try:
+        build(folder, [], src_lang, tgt_lang, seconds_to_wait=SECONDS_TO_WAIT)
+        log.info("%s: a new memory", folder)
+    except IndexExistsError:
+        log.info("%s: another process has made it just now", folder)
 
 
 def _same(named: Named, other: Named) -> bool:

@@ -13,6 +13,7 @@ from tmnmt.index.cached import open_index, open_memory, same_place
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.elastic.address import is_address
 from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.embedded.manifest import is_to_be_built
 from tmnmt.index.pairs import concordance_pairs, distinct, search_by_worth
 from tmnmt.index.worth import Asked, Trust, most_worth
 from tmnmt.progress import ReadProgress
@@ -104,7 +105,7 @@ def _read(
 
 
 def _written(place: Place, pairs: Sequence[tuple[str, str]]) -> WritableIndex:
-    there = is_address(place.place) or Path(place.place).exists()
+    there = is_address(place.place) or not is_to_be_built(Path(place.place))
     if not there and len(pairs) != 1:
         raise UsageError(
             f"{place.place}: is not there, and in which languages it is to be made is not clear; "

@@ -15,11 +15,13 @@ from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.journal import JOURNAL_FILE
 from tmnmt.index.embedded.lock import LOCK_FILE, writing
 from tmnmt.index.embedded.manifest import (
+    FIRST_BUILD_FILE,
     KEYS_DIR,
     MANIFEST_FILE,
     Manifest,
     describe_files,
     half_index,
+    note_first_build,
     read_manifest,
     write_manifest,
 )
@@ -51,7 +53,8 @@ def build(
     """An index over `segments` at `index_dir`, whole or not at all; ids count from 1 in the given
     order.
 
-    Ended at any moment, even by SIGKILL, the index that was there before still answers. Raises
+    Ended at any moment, even by SIGKILL, the index that was there before still answers; where there
+    was none, the next build begins anew. Raises
     IndexExistsError where there is one and `force` is not given, HalfIndexError where there is one
     without its manifest, MemoryIndexError where the folder holds something else, LockedError where
     another process still writes after `seconds_to_wait`; an error of `segments` leaves everything
@@ -67,7 +70,7 @@ def build(
             _check_whole(index_dir, force)
             return write_generation(index_dir, chain([first], runs), (src_lang, tgt_lang), progress)
         except BaseException:
-            if made and not (index_dir / MANIFEST_FILE).exists():
+            if made and not any(index_dir.glob("generation-*")):
                 _unmake(index_dir)
             raise
 
@@ -86,6 +89,8 @@ def write_generation(
     stays."""
     number = _next_generation(index_dir)
     folder = index_dir / f"generation-{number}"
+    if not (index_dir / MANIFEST_FILE).exists():
+        note_first_build(index_dir)
     try:
         manifest = _build_generation(folder, number, runs, languages, progress, last_id)
         write_manifest(manifest, index_dir)
@@ -193,6 +198,7 @@ def _make(index_dir: Path) -> bool:
 
 def _unmake(index_dir: Path) -> None:
     with suppress(OSError):
+        (index_dir / FIRST_BUILD_FILE).unlink(missing_ok=True)
         (index_dir / LOCK_FILE).unlink()
         index_dir.rmdir()
 

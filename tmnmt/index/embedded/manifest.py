@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.counted import counted
-from tmnmt.durable import sync, sync_folder, write
+from tmnmt.durable import append, rename, sync, sync_folder, write
 from tmnmt.errors import MemoryIndexError, shown
 from tmnmt.index.embedded.journal import JOURNAL_FILE
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
@@ -24,6 +24,9 @@ READ = (4, 5, 6, FORMAT)
 TOKENISATION = "match-tokens-1"
 KEYS_DIR = "keys"  # of `tmnmt keys`, beside the generations
 MANIFEST_FILE = "manifest.json"
+# Stands in a folder from before its first generation until it becomes the manifest. So where it
+# stands, the first build was killed or is under way, and nothing was ever added.
+FIRST_BUILD_FILE = f"{MANIFEST_FILE}.first-build"
 MOST_BYTES = 1 << 20  # of it; some 3,000 are usual
 _PART = re.compile(r"segments\.(db|rows|start)|postings-[1-9]\d{0,17}/[a-z_]+\.npy", re.ASCII)
 CHECKSUM = "checksum"  # sha256 of the manifest without this line
@@ -122,10 +125,29 @@ def describe_files(folder: Path, below: Path) -> dict[str, tuple[int, str]]:
     return described
 
 
+def note_first_build(index_dir: Path) -> None:
+    """Notes, on disk, that the first generation of an index is built from now on."""
+    append(index_dir / FIRST_BUILD_FILE, b"")
+
+
 def write_manifest(manifest: Manifest, index_dir: Path) -> None:
     """Makes `manifest` the valid one by an atomic rename: killed at any moment, the old or the new
     one stands."""
-    write(index_dir / MANIFEST_FILE, _written(manifest).encode(), alone=True)
+    path, first_build = index_dir / MANIFEST_FILE, index_dir / FIRST_BUILD_FILE
+    content = _written(manifest).encode()
+    if first_build.exists():
+        write(first_build, content, alone=True)
+        rename(first_build, path)
+    else:
+        write(path, content, alone=True)
+
+
+def is_to_be_built(index_dir: Path) -> bool:
+    """Whether a folder has no index yet: there is none, it is empty, or its first build is under
+    way or was killed. Not where an index has lost its manifest: that may hold what was added."""
+    if index_dir.exists() and not index_dir.is_dir():
+        return False
+    return not (index_dir / MANIFEST_FILE).exists() and half_index(index_dir) is None
 
 
 def manifest_version(path: str) -> tuple[int, int, int]:
@@ -207,9 +229,11 @@ def _is_part(about: object) -> bool:
 
 
 def half_index(index_dir: Path) -> str | None:
-    """What is to be said of a folder that has a generation and no manifest; None where that is not
-    so."""
-    if (index_dir / MANIFEST_FILE).exists() or not any(index_dir.glob("generation-*")):
+    """What is to be said of a folder that has a generation and has lost its manifest; None where
+    that is not so."""
+    if any((index_dir / name).exists() for name in (MANIFEST_FILE, FIRST_BUILD_FILE)):
+        return None
+    if not any(index_dir.glob("generation-*")):
         return None
     said = f"{index_dir}: half an index (no {MANIFEST_FILE}): an unfinished build, or deleted"
     journals = [
@@ -228,6 +252,11 @@ def half_index(index_dir: Path) -> str | None:
 def _no_manifest(index_dir: Path) -> str:
     if half := half_index(index_dir):
         return f"{half}; take {MANIFEST_FILE} from a backup, or build the index again with --force"
+    if (index_dir / FIRST_BUILD_FILE).exists():
+        return (
+            f"{index_dir}: not an index yet: it is being built, or its build was killed and is to "
+            "be run again"
+        )
     return f"{index_dir}: not an index (no {MANIFEST_FILE}); make one with tmnmt build-index"
 
 
