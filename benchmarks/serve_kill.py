@@ -79,7 +79,7 @@ def main() -> None:
         for number in range(1, given.rounds + 1):
             server = Server(given.model, folder, ["--threads", "1", "--sessions", sessions])
             while len(acknowledged) < SESSIONS:
-                to = "own" if len(acknowledged) < SESSIONS // 2 else None
+                to = "own" if len(acknowledged) < SESSIONS // 2 else ""
                 id = ask(server.port, "/v1/sessions", {"write_to": to})["id"]
                 acknowledged[id] = []
             stop = threading.Event()

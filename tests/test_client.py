@@ -98,7 +98,7 @@ def test_a_session_is_used_as_one_of_a_translator(
 
 
 def test_what_the_checks_find_is_told_or_refused(served: Server) -> None:
-    session = Client(served.url).session()
+    session = Client(served.url).session(write_to="")
     src, tgt = "It ends in 30 days.", "Il expire dans 45 jours."
     with pytest.raises(ChecksError) as error:
         session.confirm(src, tgt, on_checks="refuse")
@@ -110,7 +110,7 @@ def test_what_the_checks_find_is_told_or_refused(served: Server) -> None:
 def test_what_is_typed_is_gone_on_with_as_a_translator_does(served: Server, folder: Path) -> None:
     translator = Translator.load(folder / "model", [folder / "law"], threads=1)
     client = Client(served.url, memories=["law"])
-    session, own_session = client.session(), translator.session()
+    session, own_session = client.session(write_to=""), translator.session()
     for one in (session, own_session):
         one.confirm("It is void.", "Il est nul.")
     for there, here in ((client, translator), (session, own_session)):
@@ -150,7 +150,7 @@ def test_memories_and_files(served: Server, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(f"<p>{PAIRS[0][0]}</p>", encoding="utf-8")
     told = client.translate_file(tmp_path / "a.html", tmp_path / "b.html")
     assert told["translated"] == 1 and PAIRS[0][1] in (tmp_path / "b.html").read_text("utf-8")
-    session = client.session()
+    session = client.session(write_to="")
     session.confirm(PAIRS[0][0], "Confirmé.")
     session.translate_file(tmp_path / "a.html", tmp_path / "b.html")
     assert (tmp_path / "b.html").read_text("utf-8") == "<p>Confirmé.</p>"
@@ -228,7 +228,7 @@ def test_a_request_that_is_put_off_is_tried_again(
     waits = list[float]()
     with tiny_server(folder, limits=Limits(sessions=1)) as server:
         client = Client(server.url)
-        first = client.session()
+        first = client.session(write_to="")
 
         def later(seconds: float) -> None:
             waits.append(seconds)
@@ -236,7 +236,7 @@ def test_a_request_that_is_put_off_is_tried_again(
                 first.end()
 
         monkeypatch.setattr("tmnmt.client.time.sleep", later)
-        client.session()
+        client.session(write_to="")
         assert waits == [30.0, 30.0]
         with pytest.raises(ServerError, match="too many sessions"):
-            client.session()
+            client.session(write_to="")

@@ -65,13 +65,15 @@ class Client:
         *,
         source: str = "",
         target: str = "",
+        model: str = "",
         memories: Sequence[str] | None = None,
         terms: Sequence[str] | None = None,
         terms_mode: str = "soft",
         options: Mapping[str, Any] | None = None,
         timeout: float = 90.0,
     ) -> None:
-        """source, target: languages; not given, the only ones that are served. memories, terms:
+        """source, target: languages; not given, the only ones that are served. model: its name; not
+        given, the first of these languages. memories, terms:
         names; not given, all that the key sees. options: of translations, by name. timeout: seconds
         of a request."""
         parts = urlsplit(url)
@@ -80,7 +82,7 @@ class Client:
         self.url = url.rstrip("/")
         self._key = key
         self._timeout = timeout
-        languages = {"source": source, "target": target}
+        languages = {"source": source, "target": target, "model": model}
         self._languages = {name: code for name, code in languages.items() if code}
         self._given: dict[str, Any] = {"terms_mode": terms_mode, "options": dict(options or {})}
         self._given |= {"memories": list(memories)} if memories is not None else {}
@@ -104,7 +106,8 @@ class Client:
     def session(self, id: str | None = None, *, write_to: str | None = None) -> ClientSession:
         """A document that is translated sentence by sentence and learns from every confirmed
         translation. id: of one that was begun before, maybe by another program. write_to: name of
-        the memory that confirmed pairs are added to, for good."""
+        the memory that confirmed pairs are added to, for good; "": of none; not given, the first
+        that the server writes to, where the key may."""
         if id is None:
             to = {"write_to": write_to} if write_to is not None else {}
             begun = self.ask("POST", "/v1/sessions", {**self._given, **self._languages, **to})

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.errors import FormatError, UsageError
-from tmnmt.files.paragraphs import ParagraphFile, paragraphs
+from tmnmt.files.paragraphs import ParagraphFile, is_running, paragraphs
 from tmnmt.files.sentences import sentences
 
 WRAPPED = """Sentences
@@ -119,3 +119,35 @@ def test_any_text_comes_back(
         end = stop
     assert filled(file, *targets).decode() == expected + content[end:]
     assert "é" not in outside + content[end:]
+
+
+@pytest.mark.parametrize(
+    ("text", "running"),
+    [
+        ("It is void. It ends today.\n\nTwo sentences here, too. This is the other.\n", True),
+        ("A heading\n\nIt is void. It ends today, as all do.\n", True),
+        (
+            "The Commission shall inform the Member States of the measures that it has\n"
+            "taken under this Article, and of all decisions which follow from it, without\n"
+            "delay.\n",
+            True,
+        ),
+        ("It is void. It ends today.", True),
+        ("It is void.\nIt ends today.\nNobody may use it.\n", False),
+        ("Open\nSave as…\nDo you want to quit? All is lost.\nCancel\n", False),
+        ("Open the file\nSave the file\n", False),
+        ("", False),
+        (
+            "The Commission shall inform the Member States of the measures that are taken.\n"
+            "The Member States shall inform the Commission of the measures that they take.\n"
+            "The Council shall be informed without delay of all measures that were taken.\n",
+            False,
+        ),
+    ],
+)
+def test_running_text_is_told_from_a_list_with_a_segment_a_line(text: str, running: bool) -> None:
+    assert is_running(text, "en") == running
+
+
+def test_text_in_a_language_without_rules_is_no_running_text() -> None:
+    assert not is_running("Its na. Its ne ha.", "xx")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import Server
+from serving import Server, tiny_server
+
+from tmnmt.serve.keys import Keys, new_key
+from tmnmt.serve.roles import Role
 
 SOURCE = "It ends in 30 days."
 WRONG = {"src": SOURCE, "tgt": "Il expire dans 45 jours."}
@@ -14,7 +18,7 @@ NUMBERS = [{"name": "numbers", "what": "30"}]
 
 @pytest.fixture
 def path(served: Server) -> str:
-    return f"/v1/sessions/{served.ask('POST', '/v1/sessions', {}).json['id']}/confirm"
+    return f"/v1/sessions/{served.ask('POST', '/v1/sessions', {'write_to': ''}).json['id']}/confirm"
 
 
 def confirmed(server: Server, path: str) -> int:
@@ -76,3 +80,25 @@ def test_a_tag_that_the_segment_does_not_have_is_refused(served: Server, path: s
         assert "is no tag of this segment; its tags: <g1>, </g1>" in reply.json["error"]["message"]
     pair = {"src": 'A <a title="Here">b</a>', "tgt": '<a title="Ici">b</a> de A', "format": "xml"}
     assert served.ask("POST", path, pair).json["checks"][0]["name"] == "codes"
+
+
+def test_a_session_writes_to_the_memory_of_the_server_unless_it_is_told_not_to(
+    served: Server,
+) -> None:
+    for given, expected in (({}, "own"), ({"write_to": "own"}, "own"), ({"write_to": ""}, None)):
+        begun = served.ask("POST", "/v1/sessions", given).json
+        assert begun["write_to"] == expected
+    begun = served.ask("POST", "/v1/sessions", {"memories": ["law"]}).json
+    assert begun["memories"] == ["law", "own"] and begun["write_to"] == "own"
+
+
+def test_a_session_of_a_key_that_may_not_write_writes_nowhere(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    roles: dict[str, Role] = {"reader": "translate", "writer": "write"}
+    keys = {name: new_key(file, name, role, "a", ["kept"]) for name, role in roles.items()}
+    with tiny_server(folder, (), ("kept=kept",), keys=Keys.load(file)) as server:
+        given = {
+            name: server.ask("POST", "/v1/sessions", {}, key=key).json["write_to"]
+            for name, key in keys.items()
+        }
+        assert given == {"reader": None, "writer": "kept"}

@@ -100,9 +100,29 @@ def test_lines_are_segments_and_the_others_stay(served: Server) -> None:
     assert found["kind"] == "text" and sources == ["One &lt;b&gt; &amp; two.", "Three."]
     done = fill(served, text, ["Un &lt;b&gt;.", ""]).decode()
     assert done == "\ufeff  Un <b>.\r\n\r\nThree.\n"
-    running = {"content": coded("One. Two!\n"), "name": "a.txt", "sentences": True}
-    found = post(served, "/v1/documents/segments", **running)
-    assert [one["source"] for one in found["segments"]] == ["One.", "Two!"]
+    assert found["sentences"] is False
+
+
+def test_running_text_is_cut_into_sentences_unless_it_is_told_not_to_be(served: Server) -> None:
+    text = "One is. Two are!\n\nThree. Four.\n"
+    for given, sources in (
+        ({}, ["One is.", "Two are!", "Three.", "Four."]),
+        ({"sentences": True}, ["One is.", "Two are!", "Three.", "Four."]),
+        ({"sentences": False}, ["One is. Two are!", "Three. Four."]),
+    ):
+        sent = {"content": coded(text), "name": "a.txt", **given}
+        answer = post(served, "/v1/documents/segments", **sent)
+        assert [one["source"] for one in answer["segments"]] == sources
+        assert answer["sentences"] == (len(sources) == 4)
+        filled = served.ask("POST", "/v1/documents/fill", {**sent, "targets": sources})
+        assert filled.body.decode() == text
+    page = {"content": coded("<p>One is. Two are!</p>"), "name": "a.html"}
+    answer = post(served, "/v1/documents/segments", **page)
+    assert [one["source"] for one in answer["segments"]] == ["One is.", "Two are!"]
+    po = 'msgid ""\nmsgstr ""\n\nmsgid "One is. Two are!"\nmsgstr ""\n'
+    answer = post(served, "/v1/documents/segments", content=coded(po), name="a.po")
+    assert [one["source"] for one in answer["segments"]] == ["One is. Two are!"]
+    assert answer["sentences"] is False
 
 
 @pytest.mark.parametrize(
@@ -137,7 +157,7 @@ def test_a_format_that_is_not_read_is_no_text_unless_the_request_says_so(
         told = said(served, "/v1/documents/segments", **sent, **more)
         assert "the document: no plain text, but " in told and '"format": "text"' in told
     assert "no plain text" in said(served, "/v1/documents/fill", **sent, targets=[])
-    found = post(served, "/v1/documents/segments", **sent, format="text")
+    found = post(served, "/v1/documents/segments", **sent, format="text", sentences=False)
     assert found["kind"] == "text"
     odd = {**sent, "name": f"a.{'x' * 30}~", "content": coded("One.\n")}
     assert "a format that is not read" in said(served, "/v1/documents/segments", **odd)
@@ -161,7 +181,7 @@ def test_a_phrase_is_found_in_either_side(served: Server) -> None:
 
 
 def test_what_was_confirmed_is_reviewed_and_written_as_tmx(served: Server, tmp_path: Path) -> None:
-    begun = post(served, "/v1/sessions", memories=["law"], name="a <b>\nfile")
+    begun = post(served, "/v1/sessions", memories=["law"], write_to="", name="a <b>\nfile")
     path = f"/v1/sessions/{begun['id']}"
     pair = {"src": "The <g1>notice</g1> &amp; it.", "tgt": "L’<g1>avis</g1> &amp; lui."}
     told = {"suggested": "L’avis et lui.", "keys": 7}

@@ -255,7 +255,7 @@ def test_who_watches_a_job_is_told_that_it_is_gone_or_the_server_ends(
 
 
 def test_a_document_in_a_session_has_what_was_confirmed(served: Server) -> None:
-    path = f"/v1/sessions/{done(served, '/v1/sessions', memories=['law'])['id']}"
+    path = f"/v1/sessions/{done(served, '/v1/sessions', memories=['law'], write_to='')['id']}"
     text = "All documents in a session are told."
     done(served, f"{path}/confirm", src=text, tgt="Tout est dit.")
     for name, content in (("a.html", f"<p>{text}</p>"), ("a.md", f"# {text}\n")):
@@ -276,7 +276,7 @@ def test_a_document_in_a_session_has_what_was_confirmed(served: Server) -> None:
 
 
 def test_a_session_is_saved_for_the_command(served: Server, folder: Path, tmp_path: Path) -> None:
-    path = f"/v1/sessions/{done(served, '/v1/sessions', memories=['law'])['id']}"
+    path = f"/v1/sessions/{done(served, '/v1/sessions', memories=['law'], write_to='')['id']}"
     pair: dict[str, Any] = {"src": "All is saved.", "tgt": "Tout est gardé."}
     done(served, f"{path}/confirm", **pair)
     assert served.get(f"{path}/confirmed") == {"pairs": [pair]}

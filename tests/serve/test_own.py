@@ -97,7 +97,9 @@ def test_languages_find_their_model(served: Server) -> None:
         served, "/v1/translate", 400, texts=["No."], source="en", target="de"
     )
     assert refused(served, "/v1/translate", 400, texts=["No."], source="../en", target="fr")
-    assert served.get("/v1/languages") == {"pairs": [{"source": "en", "target": "fr"}]}
+    assert served.get("/v1/languages") == {
+        "pairs": [{"source": "en", "target": "fr", "models": ["model"]}]
+    }
     assert served.get("/v1/models")["models"][0]["modes"] == ["copy", "fusion", "both", "off"]
 
 
@@ -200,7 +202,7 @@ def test_the_words_that_may_follow_what_is_typed(served: Server) -> None:
 
 
 def test_what_is_typed_in_a_session_knows_what_was_confirmed_in_it(served: Server) -> None:
-    id = post(served, "/v1/sessions", source="en", target="fr")["id"]
+    id = post(served, "/v1/sessions", source="en", target="fr", write_to="")["id"]
     body = {"text": TEXTS[0], "prefix": "Le C", "session": id}
     before = post(served, "/v1/complete", **body)
     assert before["text"].startswith("Le C")
@@ -214,7 +216,7 @@ def test_what_is_typed_in_a_session_knows_what_was_confirmed_in_it(served: Serve
 
 
 def test_a_session_learns_what_is_confirmed_and_takes_it_back(served: Server) -> None:
-    begun = post(served, "/v1/sessions", source="en", target="fr")
+    begun = post(served, "/v1/sessions", source="en", target="fr", write_to="")
     path = f"/v1/sessions/{begun['id']}"
     assert begun["confirmed"] == 0 and begun["write_to"] is None
     assert begun["memories"] == ["law", "own"]
@@ -229,7 +231,7 @@ def test_a_session_learns_what_is_confirmed_and_takes_it_back(served: Server) ->
         post(served, f"{path}/confirm", src="All is void.", tgt="Tout est nul.")["confirmed"] == 1
     )
     assert said() == "Tout est nul."
-    other = post(served, "/v1/sessions")
+    other = post(served, "/v1/sessions", write_to="")
     told = post(served, f"/v1/sessions/{other['id']}/translate", texts=["All is void."])
     assert told["translations"][0]["text"] == before
     undone = post(served, f"{path}/undo")

@@ -42,9 +42,9 @@ def two(folder: Path, tmp_path: Path, states: str) -> Iterator[tuple[Server, Ser
         yield one, other
 
 
-@pytest.mark.parametrize("write_to", [None, "own"])
+@pytest.mark.parametrize("write_to", ["", "own"])
 def test_what_is_confirmed_at_one_server_is_known_at_the_other(
-    two: tuple[Server, Server], write_to: str | None
+    two: tuple[Server, Server], write_to: str
 ) -> None:
     one, other = two
     path = f"/v1/sessions/{done(one, '/v1/sessions', write_to=write_to)['id']}"
@@ -70,7 +70,7 @@ def test_what_is_confirmed_at_one_server_is_known_at_the_other(
 def test_a_session_goes_on_when_the_server_is_started_again(folder: Path, states: str) -> None:
     near = "All of it is now void."
     with tiny_server(folder, ("law=law",), sessions=states) as server:
-        path = f"/v1/sessions/{done(server, '/v1/sessions')['id']}"
+        path = f"/v1/sessions/{done(server, '/v1/sessions', write_to='')['id']}"
         done(server, f"{path}/confirm", **PAIR)
         before = done(server, f"{path}/translate", texts=[near])["translations"]
         plain = done(server, "/v1/translate", texts=[near])["translations"]
@@ -117,15 +117,15 @@ def test_sessions_that_nobody_used_are_forgotten(
     two: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, _ = two
-    path = f"/v1/sessions/{done(server, '/v1/sessions')['id']}"
+    path = f"/v1/sessions/{done(server, '/v1/sessions', write_to='')['id']}"
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + sessions.IDLE - 60)
     server.get(path)
     monkeypatch.setattr(time, "time", lambda: now + sessions.IDLE + 60)
-    done(server, "/v1/sessions")
+    done(server, "/v1/sessions", write_to="")
     server.get(path)  # it was used a minute ago
     monkeypatch.setattr(time, "time", lambda: now + 2 * sessions.IDLE + 60)
-    done(server, "/v1/sessions")
+    done(server, "/v1/sessions", write_to="")
     assert server.ask("GET", path).status == 404
 
 
@@ -134,7 +134,7 @@ def test_a_process_keeps_few_copies_and_reads_the_others_again(
 ) -> None:
     monkeypatch.setattr(sessions, "KEPT_OPEN", 2)
     server, _ = two
-    paths = [f"/v1/sessions/{done(server, '/v1/sessions')['id']}" for _ in range(4)]
+    paths = [f"/v1/sessions/{done(server, '/v1/sessions', write_to='')['id']}" for _ in range(4)]
     for number, path in enumerate(paths):
         done(server, f"{path}/confirm", src=PAIR["src"], tgt=f"Tout est nul {number}.")
     assert [said(server, path) for path in paths] == [f"Tout est nul {n}." for n in range(4)]
@@ -155,7 +155,7 @@ def test_a_session_is_of_its_tenant_and_of_keys_that_see_its_memories(
         )
     }
     with tiny_server(folder, ("law=law",), keys=Keys.load(file), sessions=states) as server:
-        path = f"/v1/sessions/{done(server, '/v1/sessions', keys['one'])['id']}"
+        path = f"/v1/sessions/{done(server, '/v1/sessions', keys['one'], write_to='')['id']}"
         for name, status in (("one", 200), ("same", 200), ("blind", 404), ("other", 404)):
             assert server.ask("GET", path, key=keys[name]).status == status
         assert server.ask("DELETE", path, key=keys["other"]).status == 404

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tmnmt.codes.placeholders import ALL
 from tmnmt.errors import FormatError
-from tmnmt.files.sentences import check_language, sentences
+from tmnmt.files.sentences import check_language, has_rules, sentences
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import BOM, Edit, WholeFile
@@ -23,6 +23,9 @@ from tmnmt.formats.encoding import byte_order_mark
 _NARROWEST, _WIDEST = 50, 120  # characters in the longest line of wrapped text
 _LINE = re.compile(r"[^\n]+\n?|\n")
 _FIRST_WORD = re.compile(r"\s*(\S*)")
+_STOP = "[.?!:;\u2026\u3002\uff01\uff1f][\"'\u2019\u201d\u00bb)\\]]*"
+_END = re.compile(rf"{_STOP}\s*$")
+_INSIDE = re.compile(rf"{_STOP}\s*\w")
 _MARK = re.compile(r"\s*(?:[-*+•–—>#]+|\(?(?:\d{1,3}[.)]|[A-Za-z]\)))\s+(?=\S)")
 
 
@@ -68,7 +71,7 @@ class ParagraphFile(WholeFile[tuple[int, int]]):
             at = start
             for sentence in sentences(self.text[start:end], self.src_lang):
                 inside = sentence.strip()
-                if any(map(str.isalnum, inside)):
+                if _has_words(inside):
                     begin = at + sentence.index(inside)
                     spans.append((begin, begin + len(inside)))
                 at += len(sentence)
@@ -85,6 +88,32 @@ def paragraphs(text: str) -> Iterator[tuple[int, int]]:
             yield from _of_block(block)
             block = []
     yield from _of_block(block)
+
+
+def is_running(text: str, language: str) -> bool:
+    """Whether a text is running text, and no list with a segment a line: at least half of it stands
+    in paragraphs of several sentences, or of sentences that go on in the next line, and a third of
+    its paragraphs are such. False for a language without rules for sentences."""
+    if not has_rules(language):
+        return False
+    every = [text[start:end] for start, end in paragraphs(text)]
+    running = [one for one in every if _is_running(one, language)]
+    return bool(running) and (
+        sum(map(len, every)) <= 2 * sum(map(len, running)) and len(every) <= 3 * len(running)
+    )
+
+
+def _is_running(paragraph: str, language: str) -> bool:
+    lines = paragraph.splitlines()
+    if any(not _END.search(line) for line in lines[:-1]):
+        return True
+    if not _INSIDE.search(paragraph):
+        return False
+    return sum(map(_has_words, sentences(paragraph, language))) > len(lines)
+
+
+def _has_words(sentence: str) -> bool:
+    return any(map(str.isalnum, sentence))
 
 
 def _of_block(block: list[_Line]) -> Iterator[tuple[int, int]]:

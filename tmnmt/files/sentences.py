@@ -61,6 +61,15 @@ LANGUAGES = frozenset(
 )
 
 
+def has_rules(code: str) -> bool:
+    """Whether text of a language can be cut into sentences here."""
+    try:
+        check_language(code)
+    except UsageError:
+        return False
+    return True
+
+
 def check_language(code: str) -> None:
     """Raises UsageError where there are no rules for a language, or no library."""
     if _language(code) not in LANGUAGES:

@@ -15,7 +15,7 @@ from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.serve import documents
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.fields import Field, read
-from tmnmt.serve.managed import SAVED, SOURCE, TARGET
+from tmnmt.serve.managed import MODEL, SAVED, SOURCE, TARGET
 from tmnmt.serve.memories import standing
 from tmnmt.serve.refused import wrong
 from tmnmt.serve.routes import Route
@@ -33,7 +33,12 @@ DOCUMENT = (
     Field("content", "text", "The file's bytes as base64.", needed=True),
     SOURCE,
     TARGET,
-    Field("sentences", "flag", "Cut running text into sentences.", default=False),
+    MODEL,
+    Field(
+        "sentences",
+        "flag",
+        "Cut text into sentences; not given, where it is running text and no list.",
+    ),
     Field("format", "text", "text: it is plain text.", choices=get_args(Format)),
 )
 FILL = (
@@ -101,7 +106,7 @@ async def fill(service: Service, asked: Asked) -> Any:
 
 
 def _sent(service: Service, fields: Mapping[str, Any]) -> documents.Sent:
-    translator = service.model(fields["source"], fields["target"]).translator
+    translator = service.model(fields["source"], fields["target"], fields["model"]).translator
     languages = translator.src_lang, translator.tgt_lang
     given = (fields[name] for name in ("sentences", "format"))
     return documents.Sent(fields["name"], fields["content"], *languages, *given)

@@ -23,7 +23,8 @@ from tmnmt.counted import counted
 from tmnmt.engine.filling import agree_on_languages
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.files.opening import kind_of
-from tmnmt.files.paragraphs import ParagraphFile
+from tmnmt.files.paragraphs import ParagraphFile, is_running
+from tmnmt.files.sentences import has_rules
 from tmnmt.files.unit import Filling, TranslatableFile, Unit
 from tmnmt.files.whole import BOM, decoded
 from tmnmt.formats.dates import iso_utc
@@ -43,21 +44,23 @@ _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
 @dataclass(frozen=True)
 class Sent:
     """A file as it came. `name` says of which kind it may be, and nothing else. `source`, `target`:
-    languages of the model. `running`: text is cut into sentences. `format`: "text" makes it plain
-    text, whatever it is called."""
+    languages of the model. `running`: text is cut into sentences; None: where it is running text
+    and no list with a segment a line. `format`: "text" makes it plain text, whatever it is
+    called."""
 
     name: str
     content: str  # base64
     source: str
     target: str
-    running: bool = False
+    running: bool | None = None
     format: Format | None = None
 
 
 class Document(ABC):
-    """A file that can be filled."""
+    """A file that can be filled. `sentences`: whether its text is cut into them."""
 
     kind: str
+    sentences: bool = False
 
     @abstractmethod
     def units(self) -> list[tuple[str, Unit]]:
@@ -69,14 +72,15 @@ class Document(ABC):
 
 
 def segments(sent: Sent) -> dict[str, Any]:
-    """{"kind", "segments": [{"source", "target", "state", "document", "id", "context", "notes",
-    "problem"}]}: texts as XML with short tags (`tmnmt.serve.tagged`). Raises Refused for what is no
-    such file, or is of other languages."""
+    """{"kind", "sentences", "segments": [{"source", "target", "state", "document", "id", "context",
+    "notes", "problem"}]}: texts as XML with short tags (`tmnmt.serve.tagged`). Raises Refused
+    for what is no such file, or is of other languages."""
     with _opened(sent) as document:
         units = document.units()
         if len(units) > MOST:
             raise Refused(413, "too_large", f"a document may have {MOST:,} segments")
-        return {"kind": document.kind, "segments": [_record(*one) for one in units]}
+        records = [_record(*one) for one in units]
+        return {"kind": document.kind, "sentences": document.sentences, "segments": records}
 
 
 def filled(sent: Sent, targets: Sequence[str]) -> bytes:
@@ -164,11 +168,13 @@ def _document(path: Path, data: bytes, sent: Sent) -> Document:
     if kind is None:
         name = f"{path.stem}{_suffix(sent)}"
         CHECKS[sent.format](io.BufferedReader(io.BytesIO(data)), name)
-    if kind is None and not sent.running:
-        return _Lines(path, data)
+        lines = _Lines(path, data) if not sent.running else None
+        if lines is not None and (sent.running is False or not is_running(lines.text, sent.source)):
+            return lines
     file = (kind or ParagraphFile)(path)
     agree_on_languages(file, sent.source, sent.target)
-    file.sentences = file.sentences or (sent.running and file.has_running_text)
+    running = has_rules(file.src_lang) if sent.running is None else sent.running
+    file.sentences = file.sentences or (running and file.has_running_text)
     return _Units(file)
 
 
@@ -176,7 +182,7 @@ class _Units(Document):
     """A file of `tmnmt.files`."""
 
     def __init__(self, file: TranslatableFile) -> None:
-        self._file, self.kind = file, file.kind
+        self._file, self.kind, self.sentences = file, file.kind, file.sentences
 
     def units(self) -> list[tuple[str, Unit]]:
         return [(one.name, unit) for one in self._file.documents() for unit in one.units]
@@ -207,7 +213,8 @@ class _Lines(Document):
         self._encoding = byte_order_mark(data)[0]
         text = decoded(data, self._encoding, path)
         self._mark = BOM if text.startswith(BOM) else ""
-        self._text = markup(text.removeprefix(BOM), "text")
+        self.text = text.removeprefix(BOM)
+        self._text = markup(self.text, "text")
 
     def units(self) -> list[tuple[str, Unit]]:
         return [("", Unit(Text(str(source)))) for source in self._text.sources]

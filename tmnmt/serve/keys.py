@@ -44,9 +44,12 @@ class Caller:
     memories: frozenset[str] | None
     terms: frozenset[str] | None = frozenset()
 
+    def may(self, role: Role) -> bool:
+        return ROLES.index(self.role) >= ROLES.index(role)
+
     def check(self, role: Role) -> None:
         """Raises Refused where this may not be done."""
-        if ROLES.index(self.role) < ROLES.index(role):
+        if not self.may(role):
             raise Refused(403, "forbidden", f"this needs a key of the role {role}")
 
     def sees(self, memory: str) -> bool:

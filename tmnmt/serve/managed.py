@@ -33,6 +33,7 @@ SAVED = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff
 
 SOURCE = Field("source", "text", "Language of the texts; not given, the only one.", default="")
 TARGET = Field("target", "text", "Language wanted; not given, the only one.", default="")
+MODEL = Field("model", "text", "Its name; not given, the first of the languages.", default="")
 TERMS_MODE = Field("terms_mode", "text", "soft, or hard.", "soft", choices=("soft", "hard"))
 SRC = Field("src", "text", "The source text.", needed=True)
 TGT = Field("tgt", "text", "Its translation.", needed=True)
@@ -52,6 +53,7 @@ DOCUMENT = (
     _NAME,
     SOURCE,
     TARGET,
+    MODEL,
     Field("memories", "text", "Names with commas between them; not given, all of the pair."),
     Field("terms", "text", "Names with commas between them; not given, all of the pair."),
     TERMS_MODE,
@@ -151,7 +153,7 @@ async def document_through(service: Service, asked: Asked) -> Any:
     """Translates a file (XLIFF, PO, TMX, HTML, Markdown, JSON, Java properties), as a job; the job
     has the same file with translations, all else untouched."""
     fields = read(asked.query, DOCUMENT)
-    model = service.model(fields["source"], fields["target"])
+    model = service.model(fields["source"], fields["target"], fields["model"])
     named = [_names(fields[one]) for one in ("memories", "terms")]
     hard = fields["terms_mode"] == "hard"
     given = service.given(model, asked.caller, named[0], None, named[1], hard)

@@ -26,6 +26,7 @@ from tmnmt.serve.fields import Field, read
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.managed import (
     MANAGED,
+    MODEL,
     PAIR,
     SAVED,
     SOURCE,
@@ -68,6 +69,7 @@ TRANSLATE = (
     _TEXTS,
     SOURCE,
     TARGET,
+    MODEL,
     _FORM,
     _IGNORED,
     _EXPLAIN,
@@ -85,8 +87,14 @@ TRANSLATE = (
 BEGIN = (
     SOURCE,
     TARGET,
+    MODEL,
     _MEMORIES,
-    Field("write_to", "text", "Name of the memory that confirmed pairs are added to, for good."),
+    Field(
+        "write_to",
+        "text",
+        "Name of the memory that confirmed pairs are added to, for good; empty: of none; not "
+        "given, the first of the languages that is written to, where the key may write.",
+    ),
     _TERMS,
     TERMS_MODE,
     _OPTIONS,
@@ -110,6 +118,7 @@ TYPED = (
     ),
     SOURCE,
     TARGET,
+    MODEL,
     _MEMORIES,
     Field("session", "text", "The session that the text is of; it says which memories are read."),
 )
@@ -175,6 +184,7 @@ def request_of(values: Mapping[str, Any]) -> Request:
         None if priority is None else priority == "interactive",
         tuple(fields["terms"]) if fields["terms"] is not None else None,
         fields["terms_mode"] == "hard",
+        fields["model"],
     )
 
 
@@ -213,9 +223,18 @@ def _model(model: Model) -> dict[str, Any]:
 
 
 async def languages(service: Service, asked: Asked) -> Any:
-    """The pairs of languages that are served."""
-    pairs = dict.fromkeys(model.languages for model in service.models)
-    return {"pairs": [{"source": source.code, "target": target.code} for source, target in pairs]}
+    """The pairs of languages that are served, each with the names of its models; a request that
+    names none gets the first."""
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for model in service.models:
+        source, target = model.languages
+        pairs.setdefault((source.code, target.code), []).append(model.name)
+    return {
+        "pairs": [
+            {"source": source, "target": target, "models": names}
+            for (source, target), names in pairs.items()
+        ]
+    }
 
 
 async def memories(service: Service, asked: Asked) -> Any:
@@ -271,7 +290,7 @@ async def stream(service: Service, asked: Asked) -> Any:
     async def translated(texts: tuple[str, ...]) -> Sequence[Translated]:
         return (await service.translate(replace(asks, texts=texts), asked.caller)).texts
 
-    model = service.model(asks.source, asks.target)
+    model = service.model(asks.source, asks.target, asks.model)
     return await _streamed(service, model, asks.texts, translated)
 
 
@@ -327,12 +346,12 @@ async def _patiently(work: Callable[[], Awaitable[Result]], seconds: float) -> R
 async def begin(service: Service, asked: Asked) -> Any:
     """Begins a session: one document, which learns from every pair that is confirmed in it."""
     fields = read(asked.body, BEGIN)
-    model = service.model(fields["source"], fields["target"])
+    model = service.model(fields["source"], fields["target"], fields["model"])
     given = service.given(
         model,
         asked.caller,
         fields["memories"],
-        fields["write_to"],
+        service.destination(model, asked.caller, fields["write_to"]),
         fields["terms"],
         fields["terms_mode"] == "hard",
         fields["options"],
@@ -345,6 +364,7 @@ def _session(one: Open, confirmed: int) -> dict[str, Any]:
     source, target = one.model.languages
     return {
         "id": one.id,
+        "model": one.model.name,
         "source": source.code,
         "target": target.code,
         "memories": list(one.given.memories),
@@ -425,14 +445,15 @@ async def _at_work(
 ) -> tuple[Model, Session, Callable[[], None]]:
     """The model and the session of a text that somebody types the translation of, and what is done
     first, as of a `Job`."""
-    pair = fields["source"], fields["target"]
+    names = fields["source"], fields["target"], fields["model"]
     if fields["session"] is None:
-        return *service.idle(*pair, fields["memories"], caller), lambda: None
+        model = service.model(*names)
+        return *service.idle(model, fields["memories"], caller), lambda: None
     one = await service.session(fields["session"], caller)
     if fields["memories"] is not None:
         raise wrong("a session has its memories: leave memories out")
-    if any(pair) and service.model(*pair) is not one.model:
-        raise wrong("the session is of other languages")
+    if not service.serves(one.model, *names):
+        raise wrong("the session is of other languages, or of another model")
     return one.model, one.session, lambda: service.sessions.follow(one)
 
 

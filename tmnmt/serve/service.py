@@ -27,7 +27,7 @@ from tmnmt.serve.languages import Language, language, nearest
 from tmnmt.serve.markup import Form, Markup, markup
 from tmnmt.serve.memories import Memories, Memory, added, matches_of
 from tmnmt.serve.queue import Job, Queue
-from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.sessions import Given, Open, Sessions
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
@@ -87,6 +87,7 @@ class Model:
 @dataclass(frozen=True)
 class Request:
     """A translation that is asked for. `source`, `target`: codes as they came; "": what is served.
+    `model`: by its name; "": by these languages.
     `memories`, `terms`: None: all that the caller sees. `options`: by their names."""
 
     texts: tuple[str, ...]
@@ -100,6 +101,7 @@ class Request:
     urgent: bool | None = None
     terms: tuple[str, ...] | None = None
     hard_terms: bool = False
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,12 +175,20 @@ class Service:
         """Who a key is of. Raises Refused."""
         return ANYBODY if self.keys is None else self.keys.caller(key)
 
-    def model(self, source: str, target: str) -> Model:
-        """The model of a pair of languages, as near as there is one. "" and "auto": the only one
-        that is served. Raises Refused."""
+    @property
+    def names(self) -> list[str]:
+        """Of the models."""
+        return [model.name for model in self.models]
+
+    def model(self, source: str, target: str, name: str = "") -> Model:
+        """The model of this name; "": the first of a pair of languages, as near as there is one. Of
+        these "" and "auto" are the only one that is served. Raises Refused for a name that is not
+        served, or is of other languages."""
+        if name:
+            return self._named(name, source, target)
         sources = {model.languages[0] for model in self.models}
         targets = {model.languages[1] for model in self.models}
-        if source.strip().lower() in ("", "auto", "autodetect"):
+        if _is_any(source):
             aimed = [m for m in self.models if not target or self._serves(m, None, target)]
             sources = {model.languages[0] for model in aimed} or sources
             if len(sources) > 1:
@@ -196,6 +206,19 @@ class Service:
             raise Refused(400, "wrong_language", f"{pair[0].code} to {pair[1].code} is not served")
         return served[0]
 
+    def _named(self, name: str, source: str, target: str) -> Model:
+        model = next((model for model in self.models if model.name == name), None)
+        if model is None:
+            raise unknown("there is no such model")
+        if not self.serves(model, source, target, name):
+            raise Refused(400, "wrong_language", "the model is of other languages")
+        return model
+
+    def serves(self, model: Model, source: str, target: str, name: str) -> bool:
+        """Whether a request for these languages, or this name, may go to the model; "": any."""
+        asked = None if _is_any(source) else language(source)
+        return name in ("", model.name) and self._serves(model, asked, target)
+
     @staticmethod
     def _serves(model: Model, source: Language | None, target: str | None) -> bool:
         own = model.languages
@@ -205,7 +228,7 @@ class Service:
     async def translate(self, request: Request, caller: Caller) -> Answer:
         """Raises Refused, and what a memory raises that cannot be searched."""
         caller.check("translate")
-        model = self.model(request.source, request.target)
+        model = self.model(request.source, request.target, request.model)
         given = self.given(
             model,
             caller,
@@ -247,12 +270,10 @@ class Service:
         )
 
     def idle(
-        self, source: str, target: str, memories: Sequence[str] | None, caller: Caller
+        self, model: Model, memories: Sequence[str] | None, caller: Caller
     ) -> tuple[Model, Session]:
-        """The model of a pair of languages, and a session in which nothing is ever confirmed.
-        Raises Refused."""
+        """The model, and a session in which nothing is ever confirmed. Raises Refused."""
         caller.check("translate")
-        model = self.model(source, target)
         return model, self._view(model, caller, self.given(model, caller, memories))[1]
 
     async def at_work(
@@ -354,6 +375,16 @@ class Service:
 
         return await self.written(lambda: self.sessions.get(id, caller, made))
 
+    def destination(self, model: Model, caller: Caller, name: str | None) -> str | None:
+        """The memory that a session writes to, where a request names this one; "": none; None: the
+        first of its languages, where there is one that the caller may write to."""
+        if name is not None:
+            return name or None
+        if not caller.may("write"):
+            return None
+        memories = self.memories.chosen(None, model.languages, caller)
+        return next((memory.name for memory in memories if memory.writable is not None), None)
+
     def given(
         self,
         model: Model,
@@ -431,6 +462,11 @@ class _Pool:
 
     def stop(self) -> None:
         self._threads.shutdown()
+
+
+def _is_any(source: str) -> bool:
+    """Whether a code of a source language says that it is not known."""
+    return source.strip().lower() in ("", "auto", "autodetect")
 
 
 def target_of(translation: Translation) -> Text:

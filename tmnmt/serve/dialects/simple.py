@@ -4,7 +4,7 @@ asks TranslateJson."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tmnmt.serve.asked import Asked
@@ -21,12 +21,13 @@ _GET = (
 _WATSON = (
     Field("source", "text", "Code of a language.", default=""),
     Field("target", "text", "Code of a language.", default=""),
-    Field("model_id", "text", "Two codes with - between them."),
+    Field("model_id", "text", "Name of a model, or two codes with - between them.", default=""),
 )
 _OPUS_CAT = (
     Field("input", "text", "What to translate.", needed=True),
     Field("srcLangCode", "text", "Code of a language.", needed=True),
     Field("trgLangCode", "text", "Code of a language.", needed=True),
+    Field("modelTag", "text", "Name of a model; another one counts as none.", default=""),
 )
 
 
@@ -36,24 +37,29 @@ def request_by_get(values: Mapping[str, Any]) -> Request:
     return Request((fields["text"],), fields["source"], fields["target"], "tagged")
 
 
-def request_by_watson(values: Mapping[str, Any]) -> Request:
-    """Its texts are HTML, and OmegaT makes characters of the references in them. Raises Refused."""
+def request_by_watson(values: Mapping[str, Any], models: Collection[str] = ()) -> Request:
+    """Its texts are HTML, and OmegaT makes characters of the references in them. `models`: the
+    names that model_id may say. Raises Refused."""
     fields = read(values, _WATSON, strict=False)
     texts = [values["text"]] if isinstance(values.get("text"), str) else values.get("text")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise wrong("text must be a list of texts")
-    source, target = fields["source"], fields["target"]
-    if not target and fields["model_id"] is not None:
-        source, _, target = fields["model_id"].partition("-")
+    source, target, model = fields["source"], fields["target"], fields["model_id"]
+    if model in models:
+        return Request(tuple(texts), source, target, "html", model=model)
+    if not target:
+        source, _, target = model.partition("-")
     if not target:
         raise wrong("target is needed, or model_id")
     return Request(tuple(texts), source, target, "html")
 
 
-def request_by_opus_cat(values: Mapping[str, Any]) -> Request:
-    """Raises Refused."""
+def request_by_opus_cat(values: Mapping[str, Any], models: Collection[str] = ()) -> Request:
+    """`models`: the names that modelTag may say. Raises Refused."""
     fields = read(values, _OPUS_CAT, strict=False)
-    return Request((fields["input"],), fields["srcLangCode"], fields["trgLangCode"])
+    languages = fields["srcLangCode"], fields["trgLangCode"]
+    model = fields["modelTag"] if fields["modelTag"] in models else ""
+    return Request((fields["input"],), *languages, model=model)
 
 
 def answered(answer: Answer) -> dict[str, Any]:
@@ -73,12 +79,13 @@ async def get(service: Service, asked: Asked) -> Any:
 
 
 async def watson(service: Service, asked: Asked) -> Any:
-    asks = request_by_watson(asked.body)
+    asks = request_by_watson(asked.body, service.names)
     return answered_by_watson(asks, await service.translate(asks, asked.caller))
 
 
 async def opus_cat(service: Service, asked: Asked) -> Any:
-    return answered(await service.translate(request_by_opus_cat(asked.query), asked.caller))
+    request = request_by_opus_cat(asked.query, service.names)
+    return answered(await service.translate(request, asked.caller))
 
 
 def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:

@@ -6,7 +6,7 @@ import {Kept, documents} from "./kept.js";
 
 const $ = (id) => document.getElementById(id);
 const names = new Intl.DisplayNames(["en"], {type: "language"});
-const HERE = "";  // pairs stay in the session
+const HERE = "";  // pairs stay in the session: no name of a memory
 
 export function named(code) {
   try {
@@ -144,7 +144,7 @@ async function begun(model) {
   if (!segments.length) throw new Error("There is nothing to translate in it.");
   const session = await post("v1/sessions", {
     source: model.source, target: model.target, memories: ticked("memories"), terms: ticked("terms"), name: sent.name,
-    ...($("write").value === HERE ? {} : {write_to: $("write").value}),
+    write_to: $("write").value,
   });
   return {...sent, kind, segments, session};
 }
