@@ -389,3 +389,97 @@ def test_terms_come_in_files_too_and_what_is_forbidden_is_named_with_its_line(
     assert translate(folder, *both, *terms) == 0
     told = "translations that have a forbidden term: 2; check a.xlf line 3; b.xlf line 3\n"
     assert told in capsys.readouterr().err
+
+
+ALIKE = f"{PAIRS[0][0]} Repealed."  # a match that is no full one
+
+
+@pytest.fixture
+def catalogues(tmp_path: Path) -> Path:
+    (tmp_path / "a.po").write_text(
+        f'msgid ""\nmsgstr "Language: fr\\n"\n\nmsgid "{PAIRS[0][0]}"\nmsgstr ""\n\n'
+        f'msgid "{ALIKE}"\nmsgstr ""\n'
+    )
+    (tmp_path / "a.json").write_text(json.dumps({"a": PAIRS[0][0], "b": ALIKE}))
+    (tmp_path / "a.txt").write_text(f"{PAIRS[0][0]}\n{ALIKE}\n")
+    return tmp_path
+
+
+def from_memory(folder: Path, *arguments: str) -> int:
+    return run(["translate", "--memory", str(folder / "index"), *arguments])
+
+
+def test_without_a_model_matches_become_drafts_where_a_file_can_say_so(
+    folder: Path, catalogues: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = catalogues / "out.po"
+    assert from_memory(folder, str(catalogues / "a.po"), "-o", str(out)) == 0
+    assert [unit.state for unit in units(out)] == ["translated", "draft"]
+    assert f'#, fuzzy\n#| msgid "{PAIRS[0][0]}"\n' in out.read_text()
+    told = capsys.readouterr().err
+    assert "2 of 2 segments translated, 1 of them by a match worth less than 100\n" in told
+    again = catalogues / "again.po"
+    command = [str(out), "-o", str(again), "--overwrite", "drafts"]
+    assert from_memory(folder, *command) == 0
+    assert again.read_bytes() == out.read_bytes()
+    assert "2 segments translated" in capsys.readouterr().err
+    assert from_memory(folder, str(catalogues / "a.po"), "-o", str(out), "--no-drafts") == 0
+    assert [unit.state for unit in units(out)] == ["translated", "new"]
+    assert "--drafts" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.txt"])
+def test_where_nothing_marks_a_draft_matches_are_held_back_and_that_is_told(
+    folder: Path, catalogues: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = catalogues / f"out-{name}"
+    assert from_memory(folder, str(catalogues / name), "-o", str(out)) == 0
+    assert out.read_text().count(PAIRS[0][1]) == 1
+    held = "1 segment has a match of 75 to 99 % that nothing would mark as a draft here; "
+    assert f"{held}--drafts 75 puts it in\n" in capsys.readouterr().err
+    assert from_memory(folder, str(catalogues / name), "-o", str(out), "--drafts", "75") == 0
+    assert out.read_text().count(PAIRS[0][1]) == 2
+    assert "--drafts" not in capsys.readouterr().err
+
+
+def test_with_a_model_drafts_are_of_the_memory_only_where_they_are_wanted(
+    folder: Path, catalogues: Path
+) -> None:
+    out = catalogues / "out.po"
+    assert translate(folder, str(catalogues / "a.po"), "-o", str(out)) == 0
+    assert units(out)[1].state == "draft" and "#|" not in out.read_text()  # the model's
+    assert translate(folder, str(catalogues / "a.po"), "-o", str(out), "--drafts", "75") == 0
+    assert units(out)[1].target == Text(PAIRS[0][1]) and "#| msgid" in out.read_text()
+
+
+def test_with_a_model_every_match_stands_beside_its_segment(folder: Path, tmp_path: Path) -> None:
+    capitals = PAIRS[0][0].upper()  # shares no word with the memory, and is worth 99
+    (tmp_path / "b.xlf").write_text(HEAD + NEW.format("1", capitals) + TAIL)
+    for options in ([], ["--mode", "off"]):
+        assert translate(folder, str(tmp_path / "b.xlf"), "-o", str(tmp_path / "o"), *options) == 0
+        new = (tmp_path / "o").read_text()
+        assert new.count("<alt-trans") == new.count('match-quality="99%"') == 1
+        assert 'state-qualifier="leveraged-mt"' in new
+
+
+def test_matches_below_100_that_verbatim_takes_are_drafts(folder: Path, catalogues: Path) -> None:
+    (catalogues / "b.xlf").write_text(HEAD + NEW.format("1", ALIKE) + TAIL)
+    for name in ("a.po", "b.xlf"):
+        for command in (translate, from_memory):
+            out = catalogues / f"out-{name}"
+            given = [str(catalogues / name), "-o", str(out), "--verbatim", "75"]
+            assert command(folder, *given) == 0
+            assert (units(out)[-1].target, units(out)[-1].state) == (Text(PAIRS[0][1]), "draft")
+
+
+def test_options_of_drafts_that_do_not_go_together_are_refused(
+    folder: Path, catalogues: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for options, message in (
+        (["--drafts", "75", "--verbatim", "80"], "exclude each other"),
+        (["--drafts", "75", "--no-verbatim"], "exclude each other"),
+        (["--drafts", "100"], "--drafts is 100; it must be"),
+        (["--no-verbatim"], "--no-verbatim needs a --model"),
+    ):
+        assert from_memory(folder, str(catalogues / "a.po"), *options) == 2
+        assert message in capsys.readouterr().err

@@ -20,6 +20,8 @@ from tmnmt.errors import FormatError
 from tmnmt.files.opening import opened
 from tmnmt.files.po import PoFile
 from tmnmt.files.po_syntax import escaped, unescaped
+from tmnmt.files.unit import Filling
+from tmnmt.segments import Match, Segment
 
 HEADER = (
     'msgid ""\nmsgstr ""\n"Language: fr\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
@@ -117,6 +119,57 @@ def test_a_model_marks_fuzzy_and_an_exact_match_takes_the_mark_away(tmp_path: Pa
     assert body_of(filled(both, "%d")) == '#, c-format\r\nmsgid "%d"\r\nmsgstr "%d"\r\n'
     again = filled(fuzzy, "Enregistre", origin="model")
     assert body_of(again) == '#, fuzzy\nmsgid "Save"\nmsgstr "Enregistre"\n'
+
+
+def fuzzy(src: str, tgt: str) -> Filling:
+    return Filling(Text(tgt), "fuzzy", (Match(Segment(src, tgt), 0.88, 1),))
+
+
+def test_a_fuzzy_match_says_what_it_was_the_translation_of(tmp_path: Path) -> None:
+    body = '#, c-format\n#| msgid "Saves"\nmsgctxt "menu"\nmsgid "Save"\nmsgstr ""\n'
+    new = body_of(written(po(tmp_path, body), [fuzzy('Save "as"\n', "Enregistrer")]))
+    assert new == (
+        '#, fuzzy, c-format\n#| msgid "Save \\"as\\"\\n"\nmsgctxt "menu"\nmsgid "Save"\n'
+        'msgstr "Enregistrer"\n'
+    )
+    (unit,) = units(po(tmp_path, new))
+    assert (unit.state, unit.target) == ("draft", Text("Enregistrer"))
+    again = body_of(written(po(tmp_path, new), [Filling(Text("Sauver"), "memory")]))
+    assert again == '#, c-format\nmsgctxt "menu"\nmsgid "Save"\nmsgstr "Sauver"\n'
+
+
+def test_the_previous_msgid_of_a_message_with_plurals_has_both_forms(tmp_path: Path) -> None:
+    body = 'msgid "a dog"\nmsgid_plural "dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    both = [fuzzy("a cat", "un chat"), fuzzy("cats", "des chats")]
+    assert '#, fuzzy\n#| msgid "a cat"\n#| msgid_plural "cats"\nmsgid "a dog"' in body_of(
+        written(po(tmp_path, body), both)
+    )
+    one = [Filling(Text("un chien"), "memory"), both[1]]
+    assert '#| msgid "a dog"\n#| msgid_plural "cats"\n' in body_of(written(po(tmp_path, body), one))
+    assert "#|" not in body_of(written(po(tmp_path, body), [None, both[1]]))
+
+
+def test_a_long_previous_msgid_is_broken_and_read_by_polib_and_the_toolkit(
+    tmp_path: Path,
+) -> None:
+    from translate.storage.pypo import pofile
+
+    source = "word " * 30 + "end"
+    data = written(po(tmp_path, 'msgid "Save"\nmsgstr ""\n'), [fuzzy(source, "Fini")])
+    lines = body_of(data).splitlines()
+    assert max(map(len, lines)) <= 79 and lines[1] == '#| msgid ""'
+    path = tmp_path / "out.po"
+    path.write_bytes(data)
+    (entry,) = polib.pofile(str(path))
+    assert (entry.previous_msgid, entry.fuzzy) == (source, True)
+    unit = pofile.parsefile(str(path)).units[1]
+    assert unit.isfuzzy() and str(unit.prev_source) == source
+
+
+def test_a_previous_msgid_that_the_charset_lacks_is_left_out(tmp_path: Path) -> None:
+    header = HEADER.replace("UTF-8", "ISO-8859-1")
+    file = po(tmp_path, 'msgid "Save"\nmsgstr ""\n', header)
+    assert b"#|" not in written(file, [fuzzy("Save \u2026", "Enregistrer")])
 
 
 def test_every_form_must_be_exact_before_a_message_is_no_longer_fuzzy(tmp_path: Path) -> None:
@@ -401,10 +454,12 @@ def test_msgfmt_takes_what_is_written(tmp_path: Path) -> None:
         'msgstr[0] ""\nmsgstr[1] ""\n\n#, python-brace-format\nmsgid "{a}\\n{b}"\nmsgstr ""\n'
     )
     header = HEADER.replace('"Language', '"Project-Id-Version: 1\\n"\n"Language')
-    for origin in ("memory", "model"):
+    for origin in ("memory", "model", "fuzzy"):
         file = po(tmp_path, body, header)
         path = tmp_path / "out.po"
-        path.write_bytes(echoed(file, origin))
+        match = Match(Segment("Old\n%d", "x"), 0.8, 1)
+        fillings = [Filling(unit.source, origin, (match,)) for unit in units(file)]
+        path.write_bytes(written(file, fillings))
         told = subprocess.run(
             [msgfmt, "-c", "-o", tmp_path / "a.mo", path], capture_output=True, text=True
         )

@@ -396,6 +396,46 @@ def test_matches_become_alt_trans_once(tmp_path: Path) -> None:
     assert filled(tmp_path, new, filling) == new
 
 
+SUGGESTED = Filling(Text(""), "", (match("Ones", "Uns"),))
+ALT_TRANS = (
+    '<alt-trans{} match-quality="85%" origin="law.tmx"><source>Ones</source>'
+    "<target>Uns</target></alt-trans>"
+)
+
+
+@pytest.mark.parametrize(
+    "target", ["", '<target state="new"/>', '<target state="needs-translation">One</target>']
+)
+def test_matches_alone_leave_the_target_as_it_is(tmp_path: Path, target: str) -> None:
+    text = of_units(
+        f'<trans-unit id="1" approved="no"><source>One</source>{target}<note>n</note></trans-unit>'
+    )
+    new = filled(tmp_path, text, SUGGESTED)
+    assert new == text.replace("<note>", ALT_TRANS.format("") + "<note>")
+    assert filled(tmp_path, new, SUGGESTED) == new
+    assert [unit.state for unit in units_of(opened(saved(tmp_path, new)))] == ["new"]
+
+
+def test_matches_alone_stand_beside_targets_of_other_segments(tmp_path: Path) -> None:
+    text = segmented()
+    first = ALT_TRANS.format(' mid="1"')
+    assert filled(tmp_path, text, SUGGESTED, None, None) == text.replace(
+        "</seg-source>", f"</seg-source>{first}"
+    )
+    new = filled(tmp_path, text, SUGGESTED, Filling(Text("Deux."), "memory"), None)
+    assert f"</target>{first}" in new and "Uns</mrk>" not in new
+    states = [unit.state for unit in units_of(opened(saved(tmp_path, new)))]
+    assert states[0] == states[2] == "new"
+
+
+def test_matches_alone_of_version_2_leave_the_segment_as_it_is(tmp_path: Path) -> None:
+    text = of_units2('<unit id="1"><segment state="initial"><source>One</source></segment></unit>')
+    new = filled(tmp_path, text, SUGGESTED)
+    assert '<segment state="initial" id="s1"><source>One</source></segment>' in new
+    assert '<mtc:match ref="#s1" type="tm" matchQuality="85"' in new
+    assert [unit.state for unit in units_of(opened(saved(tmp_path, new)))] == ["new"]
+
+
 def test_the_target_language_is_said_where_it_was_not(tmp_path: Path) -> None:
     text = file1([("One", None)]).replace(' target-language="fr"', "")
     file = opened(saved(tmp_path, text))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from tmnmt.cli.files import Job, jobs
 from tmnmt.config.option import changed
 from tmnmt.config.options import (
+    DRAFTS,
     Confirming,
     Decoding,
     Format,
@@ -67,6 +68,11 @@ class Asked:
             raise UsageError(f"--mode {mode} needs a --memory to read")
         if self.tag and (self.confirming.confirms or self.model is None):
             raise UsageError("--tag is of a --model, in a run where nothing is confirmed")
+        if self.output.drafts is not None and self.decoding.verbatim != Decoding.verbatim:
+            raise UsageError(
+                "--drafts and --verbatim exclude each other: both say from what worth on a match "
+                "is taken"
+            )
         if self.decoding.nbest > 1 and not self.output.json:
             raise UsageError("--nbest is told by --json: give both")
         self._check_memories()
@@ -88,6 +94,23 @@ class Asked:
         filter_of(self.meant)
         if self.watch and self.memories == self.memory:
             raise UsageError("--watch is of memory files, and there is none")
+
+    @property
+    def least(self) -> int:
+        """What a match must be worth to be taken, whatever is marked as a draft then."""
+        return self.output.drafts or self.decoding.verbatim
+
+    def drafts(self, marks_drafts: bool) -> int:
+        """What a match must be worth to become a draft where there is no model; 0: none does.
+        `marks_drafts`: whether what is written can say that it is one."""
+        if not self.has_default_drafts:
+            return self.output.drafts or 0
+        return DRAFTS if marks_drafts else 0
+
+    @property
+    def has_default_drafts(self) -> bool:
+        """Whether nothing is said of what worth on a match is taken."""
+        return self.output.drafts is None and self.decoding.verbatim == Decoding.verbatim
 
     @property
     def memories(self) -> list[str]:
@@ -125,9 +148,11 @@ class Asked:
         of_a_model += ["--explain-html"] if self.output.explain_html is not None else []
         if of_a_model:
             raise UsageError(
-                f"{of_a_model[0]} needs a --model; without one exact matches are taken, and "
+                f"{of_a_model[0]} needs a --model; without one matches are taken, and "
                 "nothing else is done"
             )
+        if not self.decoding.verbatim:
+            raise UsageError("--no-verbatim needs a --model: without one only matches are taken")
         if not self.memory:
             raise UsageError(
                 "there is nothing to translate with: give a --model, a --memory, or both"

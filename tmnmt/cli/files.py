@@ -18,7 +18,7 @@ from tmnmt.records import Where
 
 if TYPE_CHECKING:
     from tmnmt.cli.written import Writing
-    from tmnmt.engine.filling import Documents, Finished
+    from tmnmt.engine.filling import BestMatches, Documents, Finished
     from tmnmt.files.unit import Filling, TranslatableFile
     from tmnmt.segments import Translation
 
@@ -56,23 +56,29 @@ class Job:
                 self.units += 1
                 self.open_units += is_open(unit, self.overwrite)
 
-    def do(self, translated: Translated, write: Writing, lines_out: bool) -> None:
+    def do(
+        self,
+        translated: Translated,
+        write: Writing,
+        lines_out: bool,
+        best_matches: BestMatches | None = None,
+    ) -> None:
         """Writes the file with its targets, and tells what became of its units. `write` is given
         every translation, and of which it is; `lines_out`: nothing else is done with them, and no
-        file is written.
+        file is written. `best_matches`: as `tmnmt.engine.filling.finished` has it.
 
         Stopped by Ctrl-C or an error, it writes the file with the targets that there are: to
         standard output, or beside `to`, as `writing` does."""
         fillings: list[Filling | None] = []
         try:
-            for one in self._finished(translated):
+            for one in self._finished(translated, None if lines_out else best_matches):
                 if one.translation is not None:
                     unit = one.unit
                     write(one.translation, Where(str(self.path), unit.line, unit.id, unit.context))
                 self._count(one)
                 fillings.append(one.filling)
         except (KeyboardInterrupt, TmnmtError):
-            if any(fillings) and not lines_out:
+            if any(one is not None and one.has_target for one in fillings) and not lines_out:
                 with self._output() as to:
                     self.file.write(to, fillings + [None] * (self.units - len(fillings)))
                     raise  # so that it is kept as unfinished
@@ -82,12 +88,17 @@ class Job:
                 self.file.write(to, fillings)
         self._tell()
 
-    def _finished(self, translated: Translated) -> Iterator[Finished]:
+    def _finished(
+        self, translated: Translated, best_matches: BestMatches | None
+    ) -> Iterator[Finished]:
         from tmnmt.engine.filling import finished
 
         with Progress("translating", "segments", self.open_units) as progress:
             yield from finished(
-                self.file, self.overwrite, lambda texts: translated(texts, progress.advance)
+                self.file,
+                self.overwrite,
+                lambda texts: translated(texts, progress.advance),
+                best_matches,
             )
 
     @contextmanager
@@ -102,7 +113,9 @@ class Job:
             sys.stdout.buffer.flush()
 
     def _count(self, one: Finished) -> None:
-        self.counts["filled" if one.filling is not None else one.unit.state] += 1
+        self.counts["filled" if one.is_filled else one.unit.state] += 1
+        if one.is_filled and one.translation is not None:
+            self.counts["fuzzy"] += one.translation.origin == "fuzzy"
         if problem := one.problem or one.unit.problem:
             self.problems.append(f"line {one.unit.line:,}: {problem}")
 
@@ -111,9 +124,12 @@ class Job:
             f"{self.counts[state]:,} {what}" for state, what in KEPT.items() if self.counts[state]
         ]
         rest = f"; left as they are: {', '.join(kept)}" if kept else ""
-        total = counted(self.counts.total(), "segment")
+        fuzzy = self.counts["fuzzy"]
+        drafts = f", {fuzzy:,} of them by a match worth less than 100" if fuzzy else ""
         print(
-            f"{self.path}: {self.counts['filled']:,} of {total} translated{rest}", file=sys.stderr
+            f"{self.path}: {self.counts['filled']:,} of {counted(self.units, 'segment')} "
+            f"translated{drafts}{rest}",
+            file=sys.stderr,
         )
         for problem in self.problems[:NAMED]:
             print(f"tmnmt: warning: {self.path}, {problem}; it is left as it is", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`tmnmt translate` without a model: exact matches of the memory alone."""
+"""`tmnmt translate` without a model: full matches of the memory, and others as drafts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from tmnmt.cli.files import Job
 from tmnmt.cli.written import Writing, Written
+from tmnmt.config.options import DRAFTS
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.progress import Progress
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from tmnmt.cli.asked import Asked
     from tmnmt.engine.filling import Documents
     from tmnmt.engine.pretranslate import Pretranslator
@@ -49,29 +52,54 @@ def pretranslate(
         trust=[named(each).trust for each in asked.memory],
     )
     untranslated = asked.output.untranslated
-    made = Pretranslator(retriever, untranslated, asked.decoding.verbatim)
+
+    def pretranslator(marks_drafts: bool) -> Pretranslator:
+        drafts = asked.drafts(marks_drafts)
+        return Pretranslator(retriever, untranslated, asked.decoding.verbatim, drafts)
+
+    written = Written(write)
+    for job in todo:
+        made = pretranslator(job.file.marks_drafts)
+        _fill(made, job, written, lines_out)
+        _tell(made.counts, asked, f"{job.path}: ")
     if todo:
-        _fill(made, todo, Written(write), lines_out)
         return
+    made = pretranslator(marks_drafts=False)
     for lines in _together(inputs):
         for translation in made.stream(lines):
             write(translation)
-    print(_summary(**made.counts, empty=untranslated == "empty"), file=sys.stderr)
+    print(_summary(made.counts, empty=untranslated == "empty"), file=sys.stderr)
+    _tell(made.counts, asked)
 
 
-def _fill(
-    made: Pretranslator,
-    todo: Sequence[Job],
-    written: Written,
-    lines_out: bool,
-) -> None:
+def _fill(made: Pretranslator, job: Job, written: Written, lines_out: bool) -> None:
     def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
         for translation in made.stream(chain.from_iterable(texts)):
             finished()
             yield translation
 
-    for job in todo:
-        job.do(translated, written, lines_out)
+    job.do(translated, written, lines_out)
+
+
+def _tell(counts: Counter[str], asked: Asked, where: str = "") -> None:
+    """Tells how many matches are not in the output, and how they come into it."""
+    count = counts["held"]
+    if count and asked.has_default_drafts:
+        have, draft, them = (
+            ("has a match", "a draft", "it") if count == 1 else ("have matches", "drafts", "them")
+        )
+        print(
+            f"{where}{counted(count, 'segment')} {have} of {DRAFTS} to 99 % that nothing would "
+            f"mark as {draft} here; --drafts {DRAFTS} puts {them} in",
+            file=sys.stderr,
+        )
+    if counts["unplaced"]:
+        have = "has a match" if counts["unplaced"] == 1 else "have matches"
+        print(
+            f"{where}{counted(counts['unplaced'], 'segment')} {have} that only a --model can put "
+            "in, since their tags stand otherwise",
+            file=sys.stderr,
+        )
 
 
 def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:
@@ -85,12 +113,16 @@ def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:
             yield text
 
 
-def _summary(exact: int, adapted: int, untranslated: int, empty: bool) -> str:
+def _summary(counts: Counter[str], empty: bool) -> str:
     """How many segments have an exact match, and what became of the others."""
+    exact, adapted, fuzzy, untranslated = (
+        counts[origin] for origin in ("memory", "adapted", "fuzzy", "")
+    )
     left = "left empty" if empty else f"left as {'it is' if untranslated == 1 else 'they are'}"
-    total = exact + adapted + untranslated
+    total = exact + adapted + fuzzy + untranslated
     have = "has" if 1 in (exact, total) else "have"
-    others = f", {adapted:,} one with other numbers, case, full stop or codes" if adapted else ""
+    others = f", {adapted:,} one with other numbers, full stop or codes" if adapted else ""
+    others += f", {fuzzy:,} one worth less than 100" if fuzzy else ""
     return (
         f"{exact:,} of {counted(total, 'segment')} {have} an exact match{others}; "
         f"{untranslated:,} {left}"

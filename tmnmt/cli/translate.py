@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -54,7 +55,7 @@ def translate(
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="The model; none: exact matches of the memory alone."),
+        typer.Option(metavar="FOLDER", help="The model; none: matches of the memory alone."),
     ] = None,
     memory: Annotated[
         list[str] | None,
@@ -218,7 +219,7 @@ def _loaded(asked: Asked, model: Path, device: str | None, threads: int | None) 
             selection=asked.selection,
             remembering=asked.remembering,
             neighbours=asked.neighbours,
-            decoding=asked.decoding,
+            decoding=replace(asked.decoding, verbatim=asked.least),
             worth=asked.worth,
             meant=asked.meant,
             terms=asked.terms,
@@ -286,9 +287,12 @@ def _fill(
     def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
         return translator.stream(texts, explain, finished=finished)
 
+    from tmnmt.engine.pretranslate import best_matches
+
+    look_up = partial(best_matches, translator.lookup.retriever)
     computing.use_for(sum(job.open_units for job in todo))
     for job in todo:
-        job.do(translated, written, lines_out)
+        job.do(translated, written, lines_out, look_up)
 
 
 def _unwritten(translation: Translation, where: Where | None = None) -> None:

@@ -22,6 +22,7 @@ from tmnmt.config.option import Options
 from tmnmt.errors import UsageError
 
 STDOUT = "-"
+DRAFTS = 75  # what a match is worth that becomes a draft where no model is given
 LANGUAGES = "Languages and device"  # a group of options without a class
 
 Mode = Literal["copy", "fusion", "both", "knn", "off"]
@@ -435,6 +436,15 @@ class Output(Options):
         Untranslated,
         Help("Without --model: what has no exact match is left empty, or as it is."),
     ] = "empty"
+    drafts: Annotated[
+        int | None,
+        whole(0, 99),
+        Help(
+            "Where there is no full match, put in matches worth so much, marked as drafts; not "
+            "given, 75 without --model in files that can mark a draft, else none.",
+            off=True,
+        ),
+    ] = None
     overwrite: Annotated[
         Overwrite,
         Help("Of an XLIFF, PO or other file with targets: which of these are translated anew."),

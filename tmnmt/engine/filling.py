@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tmnmt.codes.record import Placed, Text, beside
 from tmnmt.config.options import Overwrite
 from tmnmt.errors import UsageError
 from tmnmt.files.unit import Filling, State, TranslatableFile, Unit
 from tmnmt.formats.languages import normal_code
-from tmnmt.segments import Translation
+from tmnmt.segments import Match, Translation
 
 OPEN: dict[Overwrite, tuple[State, ...]] = {
     "nothing": ("new",),
@@ -29,17 +29,34 @@ class Finished:
     unit: Unit
     translation: Translation | None = None
     problem: str = ""
+    tells_matches: bool = False  # whether the file has a place for matches
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the unit gets a target."""
+        return self.translation is not None and bool(self.translation.tgt) and not self.problem
 
     @property
     def filling(self) -> Filling | None:
-        """What is put into the unit."""
+        """What is put into the unit: a target with its matches, or matches alone."""
         made = self.translation
-        if made is None or self.problem or not made.tgt:
+        if made is None:
             return None
-        return Filling(Text(made.tgt, made.tgt_codes), made.origin, made.matches)
+        if self.is_filled:
+            return Filling(Text(made.tgt, made.tgt_codes), made.origin, _taken_first(made))
+        matches = made.matches if self.tells_matches else ()
+        return Filling(Text(""), "", matches) if matches else None
+
+
+def _taken_first(translation: Translation) -> tuple[Match, ...]:
+    """The matches, first what was taken, where that was one of them."""
+    if translation.origin == "model":
+        return translation.matches
+    return tuple(sorted(translation.matches, key=lambda match: match.tgt != translation.tgt))
 
 
 Documents = Iterable[Sequence[Text]]
+BestMatches = Callable[[Sequence[Text]], list[Match | None]]
 
 
 def is_open(unit: Unit, overwrite: Overwrite) -> bool:
@@ -61,25 +78,44 @@ def finished(
     file: TranslatableFile,
     overwrite: Overwrite,
     translated: Callable[[Documents], Iterable[Translation]],
+    best_matches: BestMatches | None = None,
 ) -> Iterator[Finished]:
     """Every unit of the file, in order. `translated`: the translations of all texts of all
-    documents, in order. Raises FormatError where the file cannot be read."""
+    documents, in order. `best_matches`: asked for the matches of texts that are told beside those
+    of their translations, where the file has a place for them: a model does not read them all.
+    Raises FormatError where the file cannot be read."""
     waiting = deque[Unit]()
+    best = deque[Match | None]()
 
     def texts() -> Iterator[Sequence[Text]]:
         for document in file.documents():
             units = list(document.units)
             waiting.extend(units)
             pairs = zip(units, placed(units), strict=True)
-            yield [source for unit, source in pairs if is_open(unit, overwrite)]
+            sources = [source for unit, source in pairs if is_open(unit, overwrite)]
+            if best_matches is not None and file.tells_matches:
+                best.extend(best_matches(sources))
+            yield sources
 
     for translation in translated(texts()):
         while not is_open(waiting[0], overwrite):
             yield Finished(waiting.popleft())
         unit = waiting.popleft()
+        if best:
+            translation = _with_match(translation, best.popleft())
         target = Text(translation.tgt, translation.tgt_codes)
-        yield Finished(unit, translation, file.refused(unit, target) if translation.tgt else "")
+        problem = file.refused(unit, target) if translation.tgt else ""
+        yield Finished(unit, translation, problem, file.tells_matches)
     yield from map(Finished, waiting)
+
+
+def _with_match(translation: Translation, match: Match | None) -> Translation:
+    """The translation with a match that is told first, and what that is worth for its source: a
+    model may have read it beside another text, as a sentence in place of capitals."""
+    if match is None:
+        return translation
+    others = (other for other in translation.matches if other.segment != match.segment)
+    return replace(translation, matches=(match, *others))
 
 
 def agree_on_languages(file: TranslatableFile, src_lang: str, tgt_lang: str) -> None:

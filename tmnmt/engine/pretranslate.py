@@ -1,32 +1,78 @@
-"""Pre-translation from the memory alone: exact matches as they stand or adapted, and no model."""
+"""Pre-translation from the memory alone, without a model: full matches as they stand or adapted,
+and other matches as drafts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
-from tmnmt.codes.record import Source, Text, beside, plain_of
-from tmnmt.config.options import Untranslated
+from tmnmt.codes.record import Beside, Source, Text, beside, inline, plain_of
+from tmnmt.config.options import DRAFTS, Untranslated
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.retrieve import Retriever
-from tmnmt.engine.verbatim import as_it_stands
+from tmnmt.engine.verbatim import as_it_stands, value_but_codes, value_of
 from tmnmt.formats.clean import clean
 from tmnmt.index.worth import FULL
 from tmnmt.segments import Match, Translation
 
 TOGETHER = 32  # texts that are looked up at once
+LEAST = 50  # what a match is worth that is told beside a translation
+
+
+def best_matches(
+    retriever: Retriever, texts: Sequence[Source], least: int = LEAST
+) -> list[Match | None]:
+    """For every text of a document the match that is worth most, where that is `least` or more."""
+    matches = list[Match | None]()
+    coming = iter(texts)
+    near = iter(beside(texts))
+    while batch := list(islice(coming, TOGETHER)):
+        matches += _best(retriever, *_cleaned(batch), [*islice(near, len(batch))], least)
+    return matches
+
+
+def _best(
+    retriever: Retriever,
+    cleaned: Sequence[str],
+    coded: Sequence[Coded | None],
+    near: Sequence[Beside],
+    least: int,
+) -> list[Match | None]:
+    codes = [one.source.codes if one is not None else None for one in coded]
+    return retriever.exact(cleaned, codes, beside=near, least=least)
+
+
+def _cleaned(batch: Sequence[Source]) -> tuple[list[str], list[Coded | None]]:
+    """The texts as they are looked up, and those that may have codes with these."""
+    coded = [Coded(text, len) if isinstance(text, Text) else None for text in batch]
+    cleaned = [
+        one.source.plain if one is not None else clean(plain_of(text))[0]
+        for text, one in zip(batch, coded, strict=True)
+    ]
+    return cleaned, coded
 
 
 class Pretranslator:
-    """Gives a text that a memory holds its translation there, where that is worth `least`; another
-    one stays empty, or as it is. `counts` says how many were which: "exact", "adapted",
-    "untranslated"."""
+    """Gives a text that a memory holds its translation there, where that is worth `least`, or
+    `drafts`: 0 puts none in. Another one stays empty, or as it is.
+
+    `counts` says how many became what, by the origin of their translations: "" stayed. Two kinds
+    of these are counted besides: "held" have a match worth 75 or more that is no full match, and
+    drafts were not wanted; "unplaced" have a match whose translation was not taken, since only a
+    model can say where the codes stand in it."""
 
     def __init__(
-        self, retriever: Retriever, untranslated: Untranslated = "empty", least: int = FULL
+        self,
+        retriever: Retriever,
+        untranslated: Untranslated = "empty",
+        least: int = FULL,
+        drafts: int = 0,
     ) -> None:
-        self.retriever, self.untranslated, self.least = retriever, untranslated, least
-        self.counts = {"exact": 0, "adapted": 0, "untranslated": 0}
+        self.retriever, self.untranslated = retriever, untranslated
+        self.least = min(least, drafts or least)
+        self.counts = Counter[str]()
 
     def stream(self, texts: Iterable[Source]) -> Iterator[Translation]:
         """The translations in order, with the matches that the memories have. A blank text is
@@ -34,32 +80,43 @@ class Pretranslator:
         around all words."""
         coming = iter(texts)
         while batch := list(islice(coming, TOGETHER)):
-            coded = [Coded(text, len) if isinstance(text, Text) else None for text in batch]
-            cleaned = [
-                one.source.plain if one is not None else clean(plain_of(text))[0]
-                for text, one in zip(batch, coded, strict=True)
-            ]
-            codes = [one.source.codes if one is not None else None for one in coded]
-            matches = self.retriever.search(cleaned)
-            exact = self.retriever.exact(cleaned, codes, beside=beside(batch), least=self.least)
-            for row, match in enumerate(exact):
-                plain = plain_of(batch[row])
-                taken = match and _taken(plain, match, matches[row], coded[row])
-                if taken:
-                    self.counts["adapted" if taken.origin == "adapted" else "exact"] += 1
-                else:
-                    self.counts["untranslated"] += bool(cleaned[row])
-                    kept = cleaned[row] if self.untranslated == "source" else ""
-                    taken = Translation(plain, kept, 0.0, matches[row])
-                yield taken
+            yield from self._batch(batch)
 
+    def _batch(self, batch: list[Source]) -> Iterator[Translation]:
+        cleaned, coded = _cleaned(batch)
+        similar = self.retriever.search(cleaned)
+        sought = min(self.least, DRAFTS)
+        best = _best(self.retriever, cleaned, coded, beside(batch), sought)
+        for row, match in enumerate(best):
+            plain = plain_of(batch[row])
+            taken = None
+            matches = similar[row]
+            if match is not None:
+                taken = as_it_stands(plain, match, matches)
+                matches = taken.matches
+                taken = self._placed(taken, match, coded[row])
+            self.counts[taken.origin if taken else ""] += bool(taken or cleaned[row])
+            yield taken or self._left(plain, cleaned[row], matches)
 
-def _taken(
-    text: str, match: Match, similar: tuple[Match, ...], coded: Coded | None
-) -> Translation | None:
-    """The match's target; None where only a model could say where codes stand in it."""
-    taken = as_it_stands(text, match, similar)
-    if coded is None:
-        return taken
-    coded.take(match)
-    return None if coded.unlinked() else coded.finished(taken)
+    def _placed(
+        self, translation: Translation, match: Match, coded: Coded | None
+    ) -> Translation | None:
+        """The translation with its codes; None where it is not taken, which is counted."""
+        value = value_of(match) if translation.origin == "fuzzy" else value_but_codes(match)
+        if value < self.least:
+            self.counts["held"] += value >= DRAFTS
+            return None
+        if coded is None:
+            return translation
+        if translation.origin == "fuzzy" and not inline(coded.source.codes):
+            # placeholders, which are text: a draft has those of its match
+            return replace(translation, src=coded.given.plain, src_codes=coded.given.codes)
+        coded.take(match)
+        if coded.unlinked():
+            self.counts["unplaced"] += 1
+            return None
+        return coded.finished(translation)
+
+    def _left(self, text: str, cleaned: str, matches: tuple[Match, ...]) -> Translation:
+        kept = cleaned if self.untranslated == "source" else ""
+        return Translation(text, kept, 0.0, matches)

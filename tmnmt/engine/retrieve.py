@@ -8,7 +8,7 @@ from dataclasses import replace
 from tmnmt.codes.record import Beside, Code, Text, inline, native
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Penalties, Search, Selection
-from tmnmt.engine.verbatim import has_codes, worth_most
+from tmnmt.engine.verbatim import has_codes, value_of, worth_most
 from tmnmt.index.base import Index, best_of
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.pairs import OVERSAMPLED, copies, distinct
@@ -91,14 +91,16 @@ class Retriever:
             worth_most(theirs, least) or worth_most(matches, least)
             for theirs, matches in zip(as_text, every, strict=True)
         ]
-        # where there is the text itself, no other of its skeleton is looked for
-        left = [row for row, match in enumerate(taken) if match is None]
+        # where the text itself is worth enough, no other of its skeleton is looked for
+        left = [row for row, match in enumerate(taken) if match is None or value_of(match) < FULL]
         others = [asked[row] for row in left]
         by_index = [_near(index, [one.text for one in others], least) for index in self.indexes]
         deltas = [confirmed[row] for row in left] if confirmed else []
         valued = self._valued(by_index, others, deltas)
         for row, matches in zip(left, valued, strict=True):
-            taken[row] = worth_most(matches, least)
+            other, same = worth_most(matches, least), taken[row]
+            if same is None or (other is not None and value_of(other) > value_of(same)):
+                taken[row] = other
         off = self.penalties.penalty_codes
         return [
             match and _less_for_codes(match, one, off)

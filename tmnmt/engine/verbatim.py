@@ -50,6 +50,17 @@ def worth_most(matches: Sequence[Match], least: int) -> Match | None:
     return commonest(whole if most_alike == 1.0 or best < FULL else equals)
 
 
+def value_of(match: Match) -> int:
+    """What a match is worth; where nobody has said, its fuzzy score in per cent."""
+    return match.worth.value if match.worth is not None else int(FULL * match.score + SLACK)
+
+
+def value_but_codes(match: Match) -> int:
+    """What a match would be worth with the codes of the text, which its translation gets."""
+    reasons = match.worth.reasons if match.worth is not None else ()
+    return value_of(match) - sum(reason.points for reason in reasons if reason.what == "codes")
+
+
 def as_it_stands(
     text: str,
     match: Match,
@@ -77,12 +88,7 @@ def origin_of(match: Match) -> str:
     """What a translation that is taken from this match is: "memory", a full match as it stands;
     "adapted", a full match with something put in; "fuzzy", one that is worth less than 100 for
     another reason than its codes, which the translation gets from its source."""
-    if match.worth is not None:
-        value = match.worth.value
-        value -= sum(reason.points for reason in match.worth.reasons if reason.what == "codes")
-    else:
-        value = int(FULL * match.score + SLACK)
-    if value < FULL:
+    if value_but_codes(match) < FULL:
         return "fuzzy"
     return "memory" if match.edits == 0 and match.tgt == match.segment.tgt else "adapted"
 

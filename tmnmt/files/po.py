@@ -4,9 +4,10 @@ A unit is one msgstr; of a message with plurals there are as many as the header'
 What the manual leaves to the tool is decided so:
 - The source of the plural form that the number 1 has is msgid; of every other, and of one that all
   numbers have, it is msgid_plural.
-- A translation by the model is marked fuzzy. A message is no longer fuzzy when all its forms are
-  exact matches or confirmed. Its comments with the previous msgid go, since they belong to the
-  translation that goes.
+- A translation that somebody has to look at is marked fuzzy. A message is no longer fuzzy when all
+  its forms are full matches or confirmed. Its comments with the previous msgid go, since they
+  belong to the translation that goes. That of a fuzzy match gets the source of the match as its
+  previous msgid, as msgmerge writes it.
 - A msgstr begins and ends with a line end where its msgid does, as `msgfmt -c` wants it.
 - Lines are broken as in the file: at column 79, or nowhere but behind a line end where the file has
   longer lines.
@@ -54,6 +55,7 @@ class PoFile(WholeFile[_Slot]):
     it cannot be read."""
 
     kind = "po"
+    marks_drafts = True
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         super().__init__(path, src_lang, tgt_lang)
@@ -193,13 +195,23 @@ class PoFile(WholeFile[_Slot]):
             )
         return unit.problem
 
+    def _can_write(self, string: str) -> bool:
+        try:
+            string.encode(self.encoding)
+        except UnicodeEncodeError:
+            return False
+        return True
+
     def _filled(self, entry: Entry, given: list[tuple[int, Filling]]) -> Iterator[Edit]:
         """The entry with these targets, and with the marks that go with them."""
         exact = not state_of_all(filling.origin for _, filling in given).is_draft
         whole = len(given) == self._forms(entry)
         fuzzy = "fuzzy" in self._flags(entry)
+        previous = self._previous(entry, given) if whole else ""
         if not exact and not fuzzy:
             yield self._marked_fuzzy(entry)
+        if previous:
+            yield Edit(entry.start, entry.start, previous)
         for start, end in entry.comments:
             if whole and self.text.startswith("#|", start):
                 yield Edit(*self._line_of(start, end), "")
@@ -240,6 +252,32 @@ class PoFile(WholeFile[_Slot]):
             return Edit(flags[0] + 2, flags[0] + 2, " fuzzy,")
         before = next(self._comments(entry, "#|"), (entry.start, 0))[0]
         return Edit(before, before, f"#, fuzzy{self._newline}")
+
+    def _previous(self, entry: Entry, given: list[tuple[int, Filling]]) -> str:
+        """The comments with what a message was whose translation this one has now: the sources of
+        its fuzzy matches; "" where it has none, or the file's character set lacks a sign of them.
+        """
+        sources = {
+            self._source(entry, form).keyword: string_of(Text(match.src, match.src_codes))
+            for form, filling in given
+            if filling.origin == "fuzzy"
+            for match in (one.segment for one in filling.matches[:1])
+        }
+        if not sources or not self._can_write("".join(sources.values())):
+            return ""
+        fields = [field for field in (entry.msgid, entry.msgid_plural) if field is not None]
+        lines = [
+            f"#| {line}"
+            for field in fields
+            for line in self._quoted(field.keyword, sources.get(field.keyword, field.value))
+        ]
+        return self._newline.join([*lines, ""])
+
+    def _quoted(self, keyword: str, string: str) -> list[str]:
+        """A keyword with its string, in lines that have room for the mark of a comment."""
+        width = self._width and self._width - len("#| ") - 1  # a blank at the end counts there
+        first, *others = lines_of(string, keyword, width)
+        return [f"{keyword} {first}", *others]
 
     def _not_fuzzy(self, start: int, end: int) -> Edit:
         flags = [flag for flag in _FLAG.findall(self.text[start + 2 : end]) if flag != "fuzzy"]

@@ -54,12 +54,21 @@ class Document:
 @dataclass(frozen=True, slots=True)
 class Filling:
     """What is put into a unit. `origin` is that of the translation, one of
-    `tmnmt.segments.ORIGINS`, and says what the file says of it (`tmnmt.files.states`); `matches`
-    are told where a format has a place for them, best first."""
+    `tmnmt.segments.ORIGINS`, and says what the file says of it (`tmnmt.files.states`). `matches`
+    are told where a format has a place for them; the first is what a target that comes from a
+    memory was taken from.
+
+    Where `origin` is "", the matches alone are told, and the unit keeps its target and state. Only
+    a file that `tells_matches` is given such a filling."""
 
     target: Text
     origin: str
     matches: tuple[Match, ...] = ()
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the unit gets a target, and not matches alone."""
+        return bool(self.origin)
 
 
 class TranslatableFile(ABC):
@@ -71,6 +80,8 @@ class TranslatableFile(ABC):
     kind: str
     sentences = False  # whether its texts are cut into these; set before it is read
     has_running_text = False  # whether it can be
+    marks_drafts = False  # whether it can say of a target that somebody has to look at it
+    tells_matches = False  # whether it has a place for matches beside the target
     src_lang: str
     tgt_lang: str
 

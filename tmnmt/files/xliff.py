@@ -77,6 +77,7 @@ class Xliff(TranslatableFile):
     form: Form
     major: str  # of the version
     unit_name: str  # of the elements that hold segments
+    marks_drafts = tells_matches = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -211,7 +212,11 @@ class Xliff(TranslatableFile):
         self, data: bytes, element: UnitElement, fillings: Sequence[Filling | None], is_ascii: bool
     ) -> bytes:
         for unit, filling in zip(element.units, fillings, strict=True):
-            if filling is not None and (why := self.refused(unit, filling.target)):
+            if (
+                filling is not None
+                and filling.has_target
+                and (why := self.refused(unit, filling.target))
+            ):
                 raise ValueError(f"{self._path}, line {unit.line}: {why}")
         if all(filling is None for filling in fillings):
             return data

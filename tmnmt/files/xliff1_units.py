@@ -163,9 +163,11 @@ class _TransUnit(UnitElement):
         (filling,) = fillings
         if filling is None:
             return []
+        matches = self.alt_trans(filling, self.units[0].source)
+        if not filling.has_target:
+            return [self.suggested(matches)]
         content = content_of(filling.target, XLIFF1).encode()
         state = new_state([filling.origin], []) if self.has_state else {}
-        matches = self.alt_trans(filling, self.units[0].source)
         return [*self.edits_of({"": filling}), *self.whole(content, state, matches)]
 
     @property
@@ -205,6 +207,11 @@ class _TransUnit(UnitElement):
         new = with_attributes(start, state) + content + f"</{name}>".encode() + matches
         at = (self.node.first("seg-source") or self.source).end
         return [Edit(at, at, blanks_before(self.data, self.source.start) + new)]
+
+    def suggested(self, matches: bytes) -> Edit:
+        """With these matches, and the target as it is."""
+        last = self.target or self.node.first("seg-source") or self.source
+        return Edit(last.end, last.end, matches)
 
     def alt_trans(self, filling: Filling, source: Text, mid: str = "") -> bytes:
         """The matches of a filling, but for those that stand there from an earlier run. None where
@@ -257,12 +264,15 @@ class _Segmented(UnitElement):
         return self._whole.unit(self._whole.text(mrk), target, around, problem, line, mrk.mid)
 
     def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
-        state = self._new_state(fillings)
         matches = b"".join(
             self._whole.alt_trans(filling, unit.source, mrk.mid)
             for mrk, unit, filling in zip(self._mrks, self.units, fillings, strict=True)
             if filling is not None
         )
+        fillings = [one if one is not None and one.has_target else None for one in fillings]
+        if not any(fillings):
+            return [self._whole.suggested(matches)]
+        state = self._new_state(fillings)
         contents = [
             None if one is None else content_of(one.target, XLIFF1).encode() for one in fillings
         ]

@@ -130,7 +130,11 @@ class _Unit(UnitElement):
             source = segment.first("source")
             if filling is None or source is None:
                 continue
-            values = {"state": "", "subState": ""} | STATES[filling.origin].xliff2
+            values = dict[str, str]()
+            if filling.has_target:
+                values = {"state": "", "subState": ""} | STATES[filling.origin].xliff2
+                content = content_of(filling.target, XLIFF2)
+                edits.append(self._with_target(segment, source, content))
             if filling.matches:
                 name = segment.attributes.get("id") or _unused(ids)
                 values["id"] = name
@@ -138,7 +142,6 @@ class _Unit(UnitElement):
                 matches += [self._candidate(unit, match, name) for match in filling.matches]
             start = self._data[segment.start : segment.inside]
             edits.append(Edit(segment.start, segment.inside, with_attributes(start, values)))
-            edits.append(self._with_target(segment, source, content_of(filling.target, XLIFF2)))
         new = [match for match in matches if match not in self._data]  # others: of an earlier run
         return edits if not new else [*edits, self._with_matches(b"".join(new))]
 

@@ -94,6 +94,6 @@ def document_through(
         for one in every
         if one.problem or one.unit.problem
     ]
-    filled = sum(one is not None for one in fillings)
+    filled = sum(one.is_filled for one in every)
     counts = {"segments": len(every), "translated": filled, "left": left[:NAMED]}
     return counts, to.getvalue()

@@ -1,0 +1,134 @@
+"""The memory without a model: full matches, drafts, and what is told of the rest."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tmnmt.codes.record import Code, Text
+from tmnmt.engine.analyse import Analysis, asked_of
+from tmnmt.engine.filling import finished
+from tmnmt.engine.pretranslate import Pretranslator, best_matches
+from tmnmt.engine.retrieve import Retriever
+from tmnmt.files.opening import opened
+from tmnmt.files.unit import TranslatableFile, Unit
+from tmnmt.index import MemoryIndex, build
+from tmnmt.segments import Match, Segment, Translation
+
+ROWS = "Returns the number of rows in the table."
+USERS = "Returns the number of users in the table."
+PAIRS = [
+    Segment(ROWS, "Donne le nombre de lignes de la table."),
+    Segment("Page 3 of 12", "Page 3 sur 12"),
+    Segment("Close the file", "Fermez le fichier"),
+    Segment("See <https://a.example/x> for the full list of names.", "Voir la liste."),
+]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> MemoryIndex:
+    folder = tmp_path_factory.mktemp("pretranslate") / "index"
+    build(folder, PAIRS, "en", "fr")
+    return MemoryIndex.open(folder)
+
+
+def pretranslated(index: MemoryIndex, *texts: str | Text, drafts: int = 75) -> list[Translation]:
+    return list(Pretranslator(Retriever([index], 4, 0.5), drafts=drafts).stream(texts))
+
+
+def test_matches_below_100_become_drafts_and_the_rest_stays_empty(index: MemoryIndex) -> None:
+    texts = (ROWS, "Page 7 of 31", USERS, "CLOSE THE FILE", "Something else altogether.")
+    assert [(one.origin, one.tgt) for one in pretranslated(index, *texts)] == [
+        ("memory", PAIRS[0].tgt),
+        ("adapted", "Page 7 sur 31"),
+        ("fuzzy", PAIRS[0].tgt),
+        ("fuzzy", "FERMEZ LE FICHIER"),
+        ("", ""),
+    ]
+
+
+def test_what_is_held_back_is_counted_and_its_match_is_there(index: MemoryIndex) -> None:
+    pretranslator = Pretranslator(Retriever([index], 4, 0.5))
+    users, close = pretranslator.stream([USERS, "CLOSE THE FILE"])
+    assert (users.tgt, close.tgt) == ("", "")
+    assert [match.tgt for match in users.matches] == [PAIRS[0].tgt]
+    assert [match.tgt for match in close.matches] == ["FERMEZ LE FICHIER"]  # shares no word with it
+    assert pretranslator.counts["held"] == pretranslator.counts[""] == 2
+
+
+def test_a_draft_has_the_placeholders_of_its_match_and_no_tags_that_nobody_can_place(
+    index: MemoryIndex,
+) -> None:
+    url = Text(PAIRS[3].src.replace("a.example/x", "b.example/y"))
+    (draft,) = pretranslated(index, url)
+    assert (draft.origin, draft.tgt) == ("fuzzy", PAIRS[3].tgt)
+    bold = Code(11, "open", "<b>", pair="1"), Code(17, "close", "</b>", pair="1")
+    pretranslator = Pretranslator(Retriever([index], 4, 0.5), drafts=75)
+    (tagged,) = pretranslator.stream([Text(USERS, bold)])
+    assert (tagged.tgt, pretranslator.counts["unplaced"]) == ("", 1)
+    assert [match.tgt for match in tagged.matches] == [PAIRS[0].tgt]
+
+
+WORDS = [
+    "the",
+    "file",
+    "of",
+    "a",
+    "table",
+    "row",
+    "user",
+    "list",
+    "page",
+    "is",
+    "not",
+    "new",
+    "3",
+    "7",
+]
+
+
+def sentence(rnd: random.Random) -> str:
+    return " ".join(rnd.choice(WORDS) for _ in range(rnd.randint(2, 9))) + rnd.choice(["", "."])
+
+
+def varied(rnd: random.Random, text: str) -> str:
+    words = text.split()
+    words[rnd.randrange(len(words))] = rnd.choice(WORDS)
+    return " ".join(words)
+
+
+def units_of(file: TranslatableFile) -> list[Unit]:
+    return [unit for document in file.documents() for unit in document.units]
+
+
+def test_analyse_counts_as_drafts_what_becomes_one(tmp_path: Path) -> None:
+    rnd = random.Random(42)
+    pairs = [Segment(text, f"t{text}") for text in dict.fromkeys(sentence(rnd) for _ in range(300))]
+    build(tmp_path / "index", pairs, "en", "fr")
+    texts = dict.fromkeys(varied(rnd, rnd.choice(pairs).src) for _ in range(200))
+    body = "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in texts)
+    (tmp_path / "a.po").write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{body}')
+    file = opened(tmp_path / "a.po")
+    index = MemoryIndex.open(tmp_path / "index")
+    values = Analysis([index])._values(asked_of(units_of(file)))
+    pretranslator = Pretranslator(Retriever([index], 4, 0.5), drafts=75)
+    every = list(
+        finished(file, "nothing", lambda texts: pretranslator.stream(t for d in texts for t in d))
+    )
+    with (tmp_path / "b.po").open("wb") as to:
+        file.write(to, [one.filling for one in every])
+    full = [one.translation.origin for one in every if one.translation is not None]
+    again = units_of(opened(tmp_path / "b.po"))
+    assert [unit.state == "new" for unit in again] == [value < 75 for value in values]
+    assert [origin == "fuzzy" for origin in full] == [75 <= value < 100 for value in values]
+    assert sum(unit.state == "draft" for unit in again) > 40
+    # whatever an analysis calls a match is told, too
+    sources = [unit.source for unit in units_of(file)]
+    best = best_matches(Retriever([index], 4, 0.5), sources)
+    assert [value_of(match) for match in best] == [value if value >= 50 else 0 for value in values]
+
+
+def value_of(match: Match | None) -> int:
+    return match.worth.value if match is not None and match.worth is not None else 0
