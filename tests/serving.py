@@ -17,6 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from tmnmt.serve.keys import Keys
 from tmnmt.serve.running import listening, server_of, service_of
 from tmnmt.serve.service import Limits, Service
+from tmnmt.serve.site import Site
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ def tiny_server(
     limits: Limits = Limits(),
     terms: tuple[str, ...] = (),
     sessions: str | Path | None = None,
+    site: Site = Site(),
 ) -> Iterator[Server]:
     """Of the model in `folder`, which its memories and terms are named from. `sessions`: a file
     or Redis; not given, a file of its own."""
@@ -118,6 +120,7 @@ def tiny_server(
         threads=1,
         terms=named(terms),
         sessions=str(sessions or folder / f"{secrets.token_hex(8)}.db"),
+        site=site,
     )
     with serving(service) as server:
         yield server

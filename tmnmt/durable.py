@@ -78,6 +78,19 @@ def rename(path: Path, target: Path) -> None:
         sync_folder(path.parent)
 
 
+def create(path: Path, mode: int = 0o600) -> None:
+    """Makes an empty file where there is none; one that is there stays. Raises FileExistsError for
+    a link that leads nowhere: nothing is made where somebody else's link leads."""
+    if path.exists():
+        return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        os.close(os.open(path, flags, mode))
+    except FileExistsError:
+        if not path.exists():  # else another process was first
+            raise
+
+
 class New(NamedTuple):
     """A new file, open for writing, that is to take the place of another."""
 

@@ -26,7 +26,7 @@ from tmnmt.cli import run
 from tmnmt.errors import LockedError, MemoryIndexError, ServerError, TmnmtError
 from tmnmt.index.elastic.build import build_elastic
 from tmnmt.segments import Segment
-from tmnmt.serve import asked, protocol, running
+from tmnmt.serve import bodies, protocol, running
 from tmnmt.serve.app import CLOSED
 from tmnmt.serve.keys import ANYBODY
 from tmnmt.serve.service import Limits, Service
@@ -103,7 +103,7 @@ def test_slow_headers_are_given_up(served: Server, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_slow_body_is_given_up(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asked, "_SECONDS", 0.2)
+    monkeypatch.setattr(bodies, "SECONDS", 0.2)
     with connected(served) as to:
         to.sendall(b"POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")
         assert to.recv(4096).startswith(b"HTTP/1.1 408")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def test_the_command_prints_the_key_once(
         (f'[[key]]\nname="a"\nsha256="{"0" * 64}"\nrole="read"\nmemories="x"', "list of names"),
         ('[[key]]\nname="a"\nkey="secret"', "allowed are"),
         (f'[[key]]\nname="a"\nsha256="{"0" * 64}"\nrole="read"\n' * 2, "same name"),
+        (f'[[key]]\nname="a"\nsha256="{"0" * 64}"\nrole="read"\nrights=["all"]', "export"),
         ("[[", "is no TOML"),
     ],
 )
@@ -102,7 +104,16 @@ def test_loopback_needs_no_keys(host: str) -> None:
         ({"Host": ""}, 403),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
-        ({"Origin": "moz-extension://1"}, 200),
+        ({"Origin": "moz-extension://1"}, 403),
+        ({"Origin": "file://"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
+        ({"Host": "localhost:9", "Origin": "http://localhost:9"}, 200),
+        ({"Host": "localhost@evil.example"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "none"}, 200),
     ],
 )
 def test_without_keys_no_page_of_another_site_is_answered(
@@ -143,6 +154,39 @@ def test_every_role_may_what_those_before_it_may(folder: Path, tmp_path: Path) -
                 assert found == (200 if may else 403), (address, role)
         for address in ("/health", "/ready", "/v1/openapi.json"):
             assert server.ask("GET", address).status == 200
+
+
+def test_to_read_a_whole_memory_needs_a_right_to_it(folder: Path, tmp_path: Path) -> None:
+    """A key that reads looks up; what it may not read whole, it may not have as a file either."""
+    path = tmp_path / "keys.toml"
+    reads = new_key(path, "reads", "read", "us", ["law"])
+    translates = new_key(path, "translates", "translate", "us", ["law"])
+    exports = new_key(path, "exports", "read", "us", ["law"], rights=["export"])
+    writes = new_key(path, "writes", "write", "us", ["law"])
+    with tiny_server(folder, ("law=law",), keys=Keys.load(path)) as server:
+        for method, address in (
+            ("POST", "/v1/memories/law/export"),
+            ("POST", "/deepl/v3/translation_memories/law/export"),
+            ("GET", "/deepl/v3/translation_memories/law/segments"),
+        ):
+            body: dict[str, str] | None = {} if method == "POST" else None
+            for key in (reads, translates):
+                assert server.ask(method, address, body, key=key).status == 403
+            for key in (exports, writes):
+                assert server.ask(method, address, body, key=key).status in (200, 202)
+        id = server.ask("POST", "/v1/memories/law/export", {}, key=writes).json["id"]
+        while server.ask("GET", f"/v1/jobs/{id}", key=reads).json["state"] != "done":
+            time.sleep(0.01)
+        assert server.ask("GET", f"/v1/jobs/{id}/file", key=reads).status == 403
+        assert server.ask("GET", f"/v1/jobs/{id}/file", key=exports).status == 200
+
+
+def test_a_file_of_keys_is_not_made_where_a_link_leads(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / "keys.toml").symlink_to(elsewhere)
+    with pytest.raises(FileExistsError):
+        new_key(tmp_path / "keys.toml", "one", "read", None, [])
+    assert not elsewhere.exists()
 
 
 def test_a_key_is_found_where_each_tool_has_it(folder: Path, tmp_path: Path) -> None:

@@ -69,10 +69,34 @@ def serve(
     private_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="For HTTPS: its key, as PEM.")
     ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where clients reach the server, as through a proxy; it stands in answers that "
+            "name an address.",
+        ),
+    ] = None,
+    extension: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="A browser extension that is answered without keys, as "
+            "chrome-extension://ID; may be repeated.",
+        ),
+    ] = None,
     body_bytes: Annotated[int, at_least(1), Help("Largest request.", title="Limits")] = 2_000_000,
     file_bytes: Annotated[
         int, at_least(1), Help("Largest document or memory file.", title="Limits")
     ] = 50_000_000,
+    bodies_bytes: Annotated[
+        int,
+        at_least(1),
+        Help(
+            "Of all requests together that are in memory; more is refused with 429.",
+            title="Limits",
+        ),
+    ] = 200_000_000,
     text_length: Annotated[
         int, at_least(1), Help("Characters of a text, at most.", title="Limits")
     ] = 50_000,
@@ -95,13 +119,20 @@ def serve(
     from tmnmt.serve.keys import Keys
     from tmnmt.serve.running import check_certificate, check_host, listening, run, service_of
     from tmnmt.serve.service import Limits
+    from tmnmt.serve.site import site_of
 
     check_host(host, keys)
     if certificate is not None and private_key is not None:
         check_certificate(certificate, private_key)
+    site = site_of(public_url, extension or [])
     allowed = Keys.load(keys) if keys is not None else None
     limits = Limits(
-        body=body_bytes, file=file_bytes, text=text_length, waiting=waiting, seconds=seconds
+        body=body_bytes,
+        file=file_bytes,
+        bodies=bodies_bytes,
+        text=text_length,
+        waiting=waiting,
+        seconds=seconds,
     )
     with listening(host, port) as socket:
         with Progress("indexing", "segments", lazy=True) as progress:
@@ -115,6 +146,7 @@ def serve(
                 progress.advance,
                 terms or [],
                 sessions,
+                site,
             )
         scheme = "https" if certificate is not None else "http"
         name = f"[{host.strip('[]')}]" if ":" in host else host
@@ -149,11 +181,19 @@ def serve_key(
         list[str] | None,
         typer.Option("--terms", metavar="NAME", help="Terms that it uses; may be repeated."),
     ] = None,
+    export: Annotated[
+        bool,
+        typer.Option(
+            "--export", help="It may read whole memories, too, as a key of the role write may."
+        ),
+    ] = False,
 ) -> None:
     """Make a key for tmnmt serve. It is printed once; the file has its hash alone."""
     from tmnmt.serve.keys import new_key
 
-    print(new_key(keys, name, role, tenant, memory or [], terms or []))
+    print(
+        new_key(keys, name, role, tenant, memory or [], terms or [], ["export"] if export else [])
+    )
 
 
 def _check_installed() -> None:

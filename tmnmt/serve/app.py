@@ -10,7 +10,6 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.convertors import PathConvertor, register_url_convertor
@@ -18,17 +17,21 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route as StarletteRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tmnmt.errors import LockedError, ServerError, TmnmtError
-from tmnmt.serve.asked import asked
+from tmnmt.serve import bodies
+from tmnmt.serve.asked import Asked, fields_of, head_of
+from tmnmt.serve.bodies import SMALL, Lease, read_body
 from tmnmt.serve.dialects import DIALECTS
+from tmnmt.serve.fields import LISTED, check_lists
 from tmnmt.serve.own import OWN
 from tmnmt.serve.page import PAGE
-from tmnmt.serve.refused import Refused
+from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Service
+from tmnmt.serve.site import HEADERS
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 CLOSED = 499  # of a request whose client went away, in counts and logs
 
 log = logging.getLogger("tmnmt.serve")
@@ -43,9 +46,7 @@ class _Text(PathConvertor):
 register_url_convertor("text", _Text())
 
 
-def application(
-    service: Service, dialects: Sequence[Dialect] = (OWN, PAGE, *DIALECTS)
-) -> Starlette:
+def application(service: Service, dialects: Sequence[Dialect] = (OWN, PAGE, *DIALECTS)) -> ASGIApp:
     """The server's application as ASGI has it."""
     endpoints = [
         StarletteRoute(
@@ -59,7 +60,30 @@ def application(
         routes=endpoints, exception_handlers={HTTPException: _Elsewhere(service, dialects)}
     )
     app.router.redirect_slashes = False
-    return app
+    return _Gate(app, service)
+
+
+class _Gate:
+    """What every answer says to browsers; and a request that tells its length in two ways is
+    refused, since another server on its way may have read the other one."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                names = {name.lower() for name, _ in message["headers"]}
+                headers = [header for header in HEADERS if header[0] not in names]
+                message = {**message, "headers": [*message["headers"], *headers]}
+            await send(message)
+
+        app, names = self._app, {name for name, _ in scope["headers"]}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            refused = wrong("a request has Content-Length or Transfer-Encoding, not both")
+            self._service.counts["requests", "", "400"] += 1
+            app = _refusal(OWN, refused, {"Connection": "close"})
+        await app(scope, receive, send_named)
 
 
 class _Elsewhere:
@@ -121,17 +145,63 @@ class _Endpoint:
             await response(scope, receive, send)
 
     async def _answer(self, request: Request, who: list[str]) -> Response:
+        if self._service.keys is None:
+            self._service.site.check_local(request.headers, self._route.is_page)
+        with Lease(self._service.room) as lease:
+            given = await self._read(request, lease, who)
+            self._check_fields(given)
+            return await self._handled(request, given)
+
+    async def _read(self, request: Request, lease: Lease, who: list[str]) -> Asked:
+        """The request. Who asks is known before its body is read, or before more of it is read than
+        a small one where the dialect sends the key in it."""
         service, route = self._service, self._route
-        if service.keys is None:
-            _check_local(request)
-        limits = service.limits
-        most = limits.file if route.is_file else limits.body * route.room
-        given = await asked(request, most, route.is_file)
-        if route.role is not None:
-            given.caller = service.caller(given.key)
-            who.append(given.caller.name)
-            given.caller.check(route.role)
-        work = asyncio.ensure_future(route.handler(service, given))
+        given = head_of(request)
+        if route.role is None:
+            if route.check is not None:
+                await route.check(service, given)
+            if route.is_file:
+                await self._read_body(request, given, lease)
+            return given
+        key, key_field = given.key, self._dialect.key_field
+        is_inside = service.keys is not None and not key and bool(key_field)
+        if is_inside:
+            await self._read_body(request, given, lease, SMALL)
+            key = str(given.body.get(key_field) or "")
+        given.caller = service.caller(key)
+        who.append(given.caller.name)
+        given.caller.check(route.role)
+        lease.assign(given.caller.tenant)
+        if not is_inside:
+            await self._read_body(request, given, lease)
+        return given
+
+    async def _read_body(
+        self, request: Request, given: Asked, lease: Lease, most: int | None = None
+    ) -> None:
+        """Puts the body into the request. Raises Refused for one of more than `most` bytes."""
+        limits, route = self._service.limits, self._route
+        size = limits.file if route.is_file else limits.body * route.room
+        seconds = bodies.SECONDS_OF_FILE if route.is_file else bodies.SECONDS
+        body = await read_body(request, min(size, most or size), seconds, lease)
+        if route.is_file:
+            given.raw = body
+            return
+        kind = request.headers.get("content-type", "")
+        value = await self._service.readers.do(body, lambda body: fields_of(body, kind))
+        given.body = value if isinstance(value, dict) else {LISTED: value}
+
+    def _check_fields(self, given: Asked) -> None:
+        """Raises Refused for lists that are too long; fields that nobody reads are left out."""
+        table = self._route.fields
+        if not self._dialect.is_strict:
+            given.keep_fields([field.name for field in table])
+        check_lists(given.query, table)
+        check_lists(given.body, table)
+
+    async def _handled(self, request: Request, given: Asked) -> Response:
+        """The answer of the route; its work ends where the client goes away."""
+        work = asyncio.ensure_future(self._route.handler(self._service, given))
         gone = asyncio.ensure_future(_gone(request))
         try:
             await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -171,25 +241,6 @@ async def _gone(request: Request) -> None:
     """Ends when the client goes away."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def _check_local(request: Request) -> None:
-    """Without keys only programs of this machine may ask, and no page that a browser shows: neither
-    by a name that leads here, nor by a form. Raises Refused."""
-    host = request.headers.get("host", "")
-    if _name_in(f"//{host}") not in LOOPBACK:
-        raise Refused(403, "forbidden", "without keys this server answers to localhost alone")
-    origin = request.headers.get("origin", "")
-    scheme, _, site = origin.partition("://")
-    if origin == "null" or (scheme.startswith("http") and site != host):
-        raise Refused(403, "forbidden", "without keys this server answers no page of another site")
-
-
-def _name_in(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:  # a bracket that does not close
-        return None
 
 
 def _refusal(

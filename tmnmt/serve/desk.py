@@ -14,6 +14,7 @@ from tmnmt.errors import UsageError
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.serve import documents
 from tmnmt.serve.asked import Asked
+from tmnmt.serve.fields import DOCUMENT as SEGMENTS_OF_DOCUMENT
 from tmnmt.serve.fields import Field, read
 from tmnmt.serve.managed import MODEL, SAVED, SOURCE, TARGET
 from tmnmt.serve.memories import standing
@@ -43,7 +44,13 @@ DOCUMENT = (
 )
 FILL = (
     *DOCUMENT,
-    Field("targets", "texts", "One for each segment; empty leaves it as it is.", needed=True),
+    Field(
+        "targets",
+        "texts",
+        "One for each segment; empty leaves it as it is.",
+        needed=True,
+        entries=SEGMENTS_OF_DOCUMENT,
+    ),
 )
 
 

@@ -32,11 +32,11 @@ from tmnmt.formats.encoding import byte_order_mark
 from tmnmt.formats.text import AS_TEXT, CHECKS
 from tmnmt.formats.tmx_writer import write_tmx
 from tmnmt.segments import Segment
+from tmnmt.serve.fields import DOCUMENT
 from tmnmt.serve.markup import markup
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.tagged import Tags
 
-MOST = 50_000  # segments of a file
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,16}")
 _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
 
@@ -77,8 +77,8 @@ def segments(sent: Sent) -> dict[str, Any]:
     for what is no such file, or is of other languages."""
     with _opened(sent) as document:
         units = document.units()
-        if len(units) > MOST:
-            raise Refused(413, "too_large", f"a document may have {MOST:,} segments")
+        if len(units) > DOCUMENT:
+            raise Refused(413, "too_large", f"a document may have {DOCUMENT:,} segments")
         records = [_record(*one) for one in units]
         return {"kind": document.kind, "sentences": document.sentences, "segments": records}
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tmnmt.serve.refused import wrong
+from tmnmt.serve.refused import Refused, wrong
 
-Kind = Literal["text", "texts", "flag", "number", "whole", "object", "objects"]
+Kind = Literal["text", "texts", "names", "lines", "flag", "number", "whole", "object", "objects"]
 _SCHEMAS: dict[Kind, dict[str, Any]] = {
     "text": {"type": "string"},
     "texts": {"type": "array", "items": {"type": "string"}},
+    "names": {"type": "string"},
+    "lines": {"type": "string"},
     "flag": {"type": "boolean"},
     "number": {"type": "number"},
     "whole": {"type": "integer"},
@@ -21,19 +23,33 @@ _SCHEMAS: dict[Kind, dict[str, Any]] = {
 _IN_WORDS: dict[Kind, str] = {
     "text": "a text",
     "texts": "a list of texts",
+    "names": "names with commas between them",
+    "lines": "a text of lines",
     "flag": "true or false",
     "number": "a number",
     "whole": "a whole number",
     "object": "an object",
     "objects": "a list of objects",
 }
+LISTS: tuple[Kind, ...] = ("texts", "names", "lines", "objects")
+NAMES = 100  # entries of a list of names: of memories, of lists of terms, of elements
+TEXTS = 1_000  # entries of a list of texts that are translated or looked up together
+SEGMENTS = 10_000  # pairs that a request adds
+DOCUMENT = 50_000  # segments of a document
+ENTRIES = 50_000  # terms of a glossary
+LISTED = ""  # the name of a body that is itself a list
+_UNDECLARED = 100  # entries of a list that no table has
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 @dataclass(frozen=True)
 class Field:
     """`least`, `most`: of a number, ends included. `choices`: of a text; empty: any. `inside`: the
-    fields of an object, or of each in a list."""
+    fields of an object, or of each in a list.
+
+    `entries`: how many a list may have; every kind of list has to say. A list is one of JSON; names
+    are a text with commas, lines a text of lines, or either of them several times. `distinct`: an
+    entry that comes again is left out. `is_single`: a text stands for a list of one text."""
 
     name: str
     kind: Kind
@@ -44,24 +60,48 @@ class Field:
     most: float | None = None
     choices: tuple[str, ...] = ()
     inside: tuple[Field, ...] = ()
+    entries: int = 0
+    distinct: bool = False
+    is_single: bool = False
 
-    def read(self, value: Any) -> Any:
+    def __post_init__(self) -> None:
+        if (self.kind in LISTS) != (self.entries > 0):
+            raise ValueError(f"field {self.name}: a list, and nothing else, says how many entries")
+
+    def check_entries(self, value: Any) -> None:
+        """Raises Refused where a value is a list of more entries than this field may have."""
+        if _count(self.kind, value) > (self.entries or _UNDECLARED):
+            raise _too_many(self.name, self.entries or _UNDECLARED)
+        if any(field.entries or field.inside for field in self.inside):
+            for one in value if isinstance(value, list) else [value]:
+                if isinstance(one, dict):
+                    check_lists(one, self.inside)
+
+    def read(self, value: Any, strict: bool = True) -> Any:
         """The value, where it is what it should be. Strings of forms that spell a number or a flag
-        are that. Raises Refused."""
+        are that. `strict`: as of the function `read`. Raises Refused."""
         if isinstance(value, str) and self.kind in ("number", "whole", "flag"):
             value = self._spelt(value)
+        if self.kind == "names":
+            value = _names(value)
+        elif self.is_single and isinstance(value, str):
+            value = [value]
         if not self._is_of_kind(value):
             raise wrong(f"{self.name} must be {self.allowed}")
+        if self.distinct:
+            return list(dict.fromkeys(value))
         if self.kind == "object" and self.inside:
-            return read(value, self.inside)
+            return read(value, self.inside, strict)
         if self.kind == "objects" and self.inside:
-            return [read(one, self.inside) for one in value]
+            return [read(one, self.inside, strict) for one in value]
         return value
 
     @property
     def allowed(self) -> str:
         """What it may be, in words."""
         words = f"one of {', '.join(self.choices)}" if self.choices else _IN_WORDS[self.kind]
+        if self.is_single:
+            words = f"a text, or {words}"
         if self.least is not None:
             words += f" from {self.least:g}"
         if self.most is not None:
@@ -76,6 +116,8 @@ class Field:
             schema |= object_schema(self.inside)
         elif self.inside:
             schema["items"] = object_schema(self.inside)
+        if schema["type"] == "array":
+            schema["maxItems"] = self.entries
         schema |= {"enum": list(self.choices)} if self.choices else {}
         schema |= {"minimum": self.least} if self.least is not None else {}
         schema |= {"maximum": self.most} if self.most is not None else {}
@@ -94,7 +136,9 @@ class Field:
         match self.kind:
             case "text":
                 return isinstance(value, str) and (not self.choices or value in self.choices)
-            case "texts":
+            case "lines":
+                return isinstance(value, str)
+            case "texts" | "names":
                 return isinstance(value, list) and all(isinstance(one, str) for one in value)
             case "flag":
                 return isinstance(value, bool)
@@ -119,10 +163,46 @@ def read(values: Mapping[str, Any], table: Sequence[Field], strict: bool = True)
     checked = {}
     for field in table:
         value = values.get(field.name)
+        if value == "" and field.kind in ("whole", "number", "flag"):
+            value = None  # of a form whose field is left empty
         if value is None and field.needed:
             raise wrong(f"{field.name} is needed: {field.allowed}")
-        checked[field.name] = field.default if value is None else field.read(value)
+        checked[field.name] = field.default if value is None else field.read(value, strict)
     return checked
+
+
+def check_lists(values: Mapping[str, Any], table: Sequence[Field]) -> None:
+    """Raises Refused for a list of more entries than its field may have; for one that is in no
+    table, of more than a few."""
+    fields = {field.name: field for field in table}
+    for name, value in values.items():
+        if name in fields:
+            fields[name].check_entries(value)
+        elif isinstance(value, list | dict) and len(value) > _UNDECLARED:
+            raise _too_many("a list that is not read here", _UNDECLARED)
+
+
+def _too_many(name: str, most: int) -> Refused:
+    return Refused(413, "too_large", f"{name or 'the list'} may have {most:,} entries")
+
+
+def _count(kind: Kind, value: Any) -> int:
+    """The entries of a value, without making a list of them."""
+    listed = value if isinstance(value, list) else [value]
+    signs = {"names": ",", "lines": "\n\r"}.get(kind)
+    if signs is None:
+        return len(value) if isinstance(value, list | dict) else 1
+    texts = [one for one in listed if isinstance(one, str)]
+    return len(listed) + max(sum(one.count(sign) for one in texts) for sign in signs)
+
+
+def _names(value: Any) -> Any:
+    """The names of a text, or of several; a number is one, too."""
+    texts = value if isinstance(value, list) else [value]
+    texts = [str(one) if type(one) is int else one for one in texts]
+    if not all(isinstance(one, str) for one in texts):
+        return value
+    return [name for one in texts for part in one.split(",") if (name := part.strip())]
 
 
 def object_schema(table: Sequence[Field]) -> dict[str, Any]:

@@ -7,6 +7,7 @@
     tenant = "agency"             who shares sessions; not given: the name
     memories = ["law", "agency"]  not given: none
     terms = ["house"]             lists of terms; not given: none
+    rights = ["export"]           what it may beside its role; not given: nothing
 
 A key has 256 random bits, so a plain hash of it cannot be searched."""
 
@@ -24,9 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tmnmt.durable import create
 from tmnmt.errors import DataError, UsageError, shown
 from tmnmt.serve.refused import Refused
-from tmnmt.serve.roles import ROLES, Role
+from tmnmt.serve.roles import RIGHTS, ROLES, Need, Right, Role, is_allowed
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 NAMES = "up to 64 letters, digits and . _ -, the first one a letter or a digit"
@@ -43,20 +45,28 @@ class Caller:
     role: Role
     memories: frozenset[str] | None
     terms: frozenset[str] | None = frozenset()
+    rights: frozenset[Right] = frozenset()
 
-    def may(self, role: Role) -> bool:
-        return ROLES.index(self.role) >= ROLES.index(role)
+    def may(self, need: Need) -> bool:
+        return is_allowed(self.role, self.rights, need)
 
-    def check(self, role: Role) -> None:
+    def check(self, need: Need) -> None:
         """Raises Refused where this may not be done."""
-        if not self.may(role):
-            raise Refused(403, "forbidden", f"this needs a key of the role {role}")
+        if not self.may(need):
+            raise Refused(403, "forbidden", f"this needs {key_with(need)}")
 
     def sees(self, memory: str) -> bool:
         return self.memories is None or memory in self.memories
 
     def has(self, terms: str) -> bool:
         return self.terms is None or terms in self.terms
+
+
+def key_with(need: Need) -> str:
+    """The key that is needed, in words."""
+    if need == "export":
+        return f"a key of the role {RIGHTS[need]}, or with the right {need}"
+    return f"a key of the role {need}"
 
 
 ANYBODY = Caller("", "", "admin", None, None)
@@ -103,7 +113,7 @@ class Keys:
 
 
 def _entry(entry: Any, where: str) -> tuple[bytes, Caller]:
-    fields = {"name", "sha256", "role", "tenant", "memories", "terms"}
+    fields = {"name", "sha256", "role", "tenant", "memories", "terms", "rights"}
     if not isinstance(entry, dict) or set(entry) - fields:
         raise DataError(f"{where}: allowed are {', '.join(sorted(fields))}")
     name = _name(entry.get("name"), f"{where}: name")
@@ -116,7 +126,13 @@ def _entry(entry: Any, where: str) -> tuple[bytes, Caller]:
     memories, terms = (
         _names(entry.get(one, []), f"{where}: {one}") for one in ("memories", "terms")
     )
-    return bytes.fromhex(digest), Caller(name, tenant, role, memories, terms)
+    rights = _names(entry.get("rights", []), f"{where}: rights")
+    if not rights <= RIGHTS.keys():
+        raise DataError(
+            f"{where}: rights are {shown(sorted(rights))}; allowed: {', '.join(RIGHTS)}"
+        )
+    allowed = frozenset(right for right in RIGHTS if right in rights)
+    return bytes.fromhex(digest), Caller(name, tenant, role, memories, terms, allowed)
 
 
 def _names(value: object, where: str) -> frozenset[str]:
@@ -164,6 +180,7 @@ def new_key(
     tenant: str | None,
     memories: Sequence[str],
     terms: Sequence[str] = (),
+    rights: Sequence[Right] = (),
 ) -> str:
     """A new key, whose hash is added to the file, which is made at need, for its owner alone.
     Raises DataError for what the file cannot hold."""
@@ -171,11 +188,13 @@ def new_key(
     record = {"name": name, "sha256": hashlib.sha256(key.encode()).hexdigest(), "role": role}
     record |= {"tenant": tenant} if tenant is not None else {}
     entry: dict[str, Any] = {**record, "memories": list(memories), "terms": list(terms)}
+    entry |= {"rights": list(rights)} if rights else {}
     _entry(entry, str(path))
     if path.exists() and name in [caller.name for caller in Keys.load(path).callers]:
         raise DataError(f"{path}: there is a key {name} already")
     lines = [f"{field} = {json.dumps(value)}" for field, value in entry.items()]
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    create(path)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     with os.fdopen(handle, "a", encoding="utf-8") as file:
         file.write("\n".join(["[[key]]", *lines, "", ""]))
         file.flush()

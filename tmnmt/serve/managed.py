@@ -18,7 +18,7 @@ from tmnmt.serve import files
 from tmnmt.serve import memories as memories_
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.events import of_job, sent
-from tmnmt.serve.fields import Field, read
+from tmnmt.serve.fields import ENTRIES, NAMES, Field, read
 from tmnmt.serve.jobs import Advance, Work
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
@@ -29,7 +29,7 @@ from tmnmt.serve.storage.records import Dictionary, Glossary, Job
 from tmnmt.serve.terms import entries_of
 
 MOST_NAME = 200  # characters of a name that is told
-SAVED = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
+SAVED = {"Content-Disposition": "attachment"}
 
 SOURCE = Field("source", "text", "Language of the texts; not given, the only one.", default="")
 TARGET = Field("target", "text", "Language wanted; not given, the only one.", default="")
@@ -54,8 +54,20 @@ DOCUMENT = (
     SOURCE,
     TARGET,
     MODEL,
-    Field("memories", "text", "Names with commas between them; not given, all of the pair."),
-    Field("terms", "text", "Names with commas between them; not given, all of the pair."),
+    Field(
+        "memories",
+        "names",
+        "Names with commas between them; not given, all of the pair.",
+        entries=NAMES,
+        distinct=True,
+    ),
+    Field(
+        "terms",
+        "names",
+        "Names with commas between them; not given, all of the pair.",
+        entries=NAMES,
+        distinct=True,
+    ),
     TERMS_MODE,
     _OVERWRITE,
 )
@@ -72,6 +84,7 @@ GLOSSARY = (
             Field("source", "text", "A term.", needed=True),
             Field("target", "text", "Its translation.", needed=True),
         ),
+        entries=ENTRIES,
     ),
 )
 
@@ -154,9 +167,8 @@ async def document_through(service: Service, asked: Asked) -> Any:
     has the same file with translations, all else untouched."""
     fields = read(asked.query, DOCUMENT)
     model = service.model(fields["source"], fields["target"], fields["model"])
-    named = [_names(fields[one]) for one in ("memories", "terms")]
     hard = fields["terms_mode"] == "hard"
-    given = service.given(model, asked.caller, named[0], None, named[1], hard)
+    given = service.given(model, asked.caller, fields["memories"], None, fields["terms"], hard)
     in_turn = await service.in_turn(model, asked.caller, given)
     return await _through(service, asked, fields, model, in_turn)
 
@@ -178,11 +190,6 @@ async def _through(
         return files.document_through(path, languages, fields["overwrite"], translated, advance)
 
     return await _job(service, asked, "document", {"model": model.name}, fields["name"], work)
-
-
-def _names(listed: str | None) -> list[str] | None:
-    """Names with commas between them."""
-    return None if listed is None else [name for name in listed.split(",") if name]
 
 
 async def _job(
@@ -218,6 +225,8 @@ async def _job_of(service: Service, asked: Asked) -> Job:
 async def job_file(service: Service, asked: Asked) -> Any:
     """The file that a job has made."""
     id = asked.path["job"]
+    if (await _job_of(service, asked)).kind == "export":
+        asked.caller.check("export")
     made = await service.written(lambda: service.jobs.file(id, asked.caller))
     return Response(made, media_type="application/octet-stream", headers=SAVED)
 
@@ -241,14 +250,18 @@ async def terms(service: Service, asked: Asked) -> Any:
 
 async def add_terms(service: Service, asked: Asked) -> Any:
     """Makes a glossary of a pair of languages, for every key of this tenant."""
-    fields = read(asked.body, GLOSSARY)
-    source, target = language(fields["source"]).code, language(fields["target"]).code
-    entries = entries_of((one["source"], one["target"]) for one in fields["entries"])
-    dictionary = Dictionary(source, target, entries)
-    name = clean_name(fields["name"])[:MOST_NAME]
+    name, dictionary = await service.in_thread(lambda: _dictionary(asked.body))
     return _glossary(
         await service.written(lambda: service.terms.make(name, [dictionary], asked.caller))
     )
+
+
+def _dictionary(values: Mapping[str, Any]) -> tuple[str, Dictionary]:
+    """The name of a glossary, and what it holds. Raises Refused."""
+    fields = read(values, GLOSSARY)
+    source, target = language(fields["source"]).code, language(fields["target"]).code
+    entries = entries_of((one["source"], one["target"]) for one in fields["entries"])
+    return clean_name(fields["name"])[:MOST_NAME], Dictionary(source, target, entries)
 
 
 async def delete_terms(service: Service, asked: Asked) -> Any:
@@ -271,7 +284,7 @@ MANAGED = (
     Route("PUT", "/v1/memories/{memory}/segments/{segment}", edit, "write", PAIR),
     Route("DELETE", "/v1/memories/{memory}/segments/{segment}", delete, "write"),
     Route("POST", "/v1/memories/{memory}/import", import_, "write", IMPORT, True),
-    Route("POST", "/v1/memories/{memory}/export", export, "read", EXPORT),
+    Route("POST", "/v1/memories/{memory}/export", export, "export", EXPORT),
     Route("POST", "/v1/documents", document_through, "translate", DOCUMENT, True),
     Route(
         "POST",

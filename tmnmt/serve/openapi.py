@@ -8,6 +8,7 @@ from typing import Any
 from tmnmt import __version__
 from tmnmt.serve.events import MEDIA_TYPE
 from tmnmt.serve.fields import object_schema
+from tmnmt.serve.keys import key_with
 from tmnmt.serve.routes import Dialect, Route
 
 _FILE = "application/octet-stream"
@@ -71,7 +72,7 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["responses"]["200"]["content"] = {MEDIA_TYPE: {"schema": {"type": "string"}}}
     if route.role is not None:
         operation["security"] = [{"key": []}]
-        operation["description"] = f"Where the server has keys: one of the role {route.role}."
+        operation["description"] = f"Where the server has keys: {key_with(route.role)}."
     if route.is_file:
         queried = [
             {"name": f.name, "in": "query", "required": f.needed, "schema": f.schema}

@@ -22,7 +22,7 @@ from tmnmt.segments import Alternative, Match, Segment, Translation
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.desk import DESK
 from tmnmt.serve.events import event, said, sent
-from tmnmt.serve.fields import Field, read
+from tmnmt.serve.fields import DOCUMENT, NAMES, SEGMENTS, TEXTS, Field, read
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.managed import (
     MANAGED,
@@ -45,19 +45,36 @@ from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Model, Request, Service, Translated
 from tmnmt.serve.sessions import Open
 
-MOST_ADDED = 10_000  # segments of one request
 STREAMED = 16  # texts that are translated together
 AGAIN = 0.5  # seconds after which what was refused comes again
 Result = TypeVar("Result")
 
-_TEXTS = Field("texts", "texts", "The texts to translate, in order.", needed=True)
+_TEXTS = Field("texts", "texts", "The texts to translate, in order.", needed=True, entries=TEXTS)
+_STREAMED_TEXTS = replace(_TEXTS, entries=DOCUMENT)
 _FORM = Field("format", "text", "What the texts are.", default="text", choices=FORMS)
 _IGNORED = Field(
-    "ignore_tags", "texts", "Of format xml: elements whose content stays as it is.", default=[]
+    "ignore_tags",
+    "texts",
+    "Of format xml: elements whose content stays as it is.",
+    default=[],
+    entries=NAMES,
+    distinct=True,
 )
 _EXPLAIN = Field("explain", "flag", "With the origin of every token.", default=False)
-_MEMORIES = Field("memories", "texts", "Names of the memories to read; not given, all of the pair.")
-_TERMS = Field("terms", "texts", "Names of lists of terms, or ids; not given, all of the pair.")
+_MEMORIES = Field(
+    "memories",
+    "texts",
+    "Names of the memories to read; not given, all of the pair.",
+    entries=NAMES,
+    distinct=True,
+)
+_TERMS = Field(
+    "terms",
+    "texts",
+    "Names of lists of terms, or ids; not given, all of the pair.",
+    entries=NAMES,
+    distinct=True,
+)
 _OPTIONS = Field(
     "options",
     "object",
@@ -101,6 +118,8 @@ BEGIN = (
     Field("name", "text", "What the document is called, for lists of sessions.", default=""),
 )
 IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
+STREAM = tuple(_STREAMED_TEXTS if field is _TEXTS else field for field in TRANSLATE)
+STREAM_IN_SESSION = tuple(_STREAMED_TEXTS if field is _TEXTS else field for field in IN_SESSION)
 TYPED = (
     Field("text", "text", "The text that is translated, one segment.", needed=True),
     Field(
@@ -152,7 +171,7 @@ CONFIRM = (
     ),
 )
 SEARCH = (
-    Field("texts", "texts", "What to look for.", needed=True),
+    Field("texts", "texts", "What to look for.", needed=True, entries=TEXTS),
     Field("k", "whole", "At most so many pairs for a text.", default=5, least=1, most=100),
     Field("threshold", "number", "Smallest fuzzy score.", default=0.5, least=0.3, most=1),
 )
@@ -163,13 +182,14 @@ ADD = (
         "The pairs to add.",
         needed=True,
         inside=PAIR,
+        entries=SEGMENTS,
     ),
 )
 
 
-def request_of(values: Mapping[str, Any]) -> Request:
+def request_of(values: Mapping[str, Any], table: Sequence[Field] = TRANSLATE) -> Request:
     """A request for a translation. Raises Refused."""
-    fields = read(values, TRANSLATE)
+    fields = read(values, table)
     memories = fields["memories"]
     priority = fields["priority"]
     return Request(
@@ -268,22 +288,20 @@ def _result(query: str, matches: Sequence[Match]) -> dict[str, Any]:
 
 async def add(service: Service, asked: Asked) -> Any:
     """Adds pairs to a memory; they are on disk when this is answered."""
-    given = read(asked.body, ADD)["segments"]
     memory = service.memories.get(asked.path["memory"], asked.caller)
-    return {"ids": await service.add(memory, segments(given))}
+    pairs = await service.in_thread(lambda: segments(read(asked.body, ADD)["segments"]))
+    return {"ids": await service.add(memory, pairs)}
 
 
 def segments(given: Sequence[Mapping[str, Any]]) -> list[Segment]:
     """Pairs as a memory holds them. Raises Refused for what it cannot hold."""
-    if len(given) > MOST_ADDED:
-        raise Refused(413, "too_large", f"a request may add {MOST_ADDED:,} segments")
     return [pair_of(one["src"], one["tgt"], one.get("document", "")) for one in given]
 
 
 async def stream(service: Service, asked: Asked) -> Any:
     """Translates texts and sends each as soon as it is there, as server-sent events: translation
     (index, text, segments) for every text in order, then done; or error."""
-    asks = request_of(asked.body)
+    asks = request_of(asked.body, STREAM)
     asked.caller.check("translate")
     asks = replace(asks, urgent=bool(asks.urgent))
 
@@ -297,7 +315,7 @@ async def stream(service: Service, asked: Asked) -> Any:
 async def stream_in_session(service: Service, asked: Asked) -> Any:
     """Translates the next texts of a session's document and sends each as soon as it is there, with
     what is confirmed by then; as /v1/translate/stream does."""
-    one, asks = await _in_session(service, asked)
+    one, asks = await _in_session(service, asked, STREAM_IN_SESSION)
     asks = replace(asks, urgent=False)
 
     async def translated(texts: tuple[str, ...]) -> Sequence[Translated]:
@@ -326,6 +344,7 @@ async def _streamed(
             for one in _texts(together):
                 yield event("translation", {"index": count, **one})
                 count += 1
+            await asyncio.sleep(0)  # texts that are empty wait for nothing, and others are waiting
         yield event("done", {"model": model.name, "texts": count})
 
     return sent(events())
@@ -389,9 +408,11 @@ async def in_session(service: Service, asked: Asked) -> Any:
     }
 
 
-async def _in_session(service: Service, asked: Asked) -> tuple[Open, Request]:
+async def _in_session(
+    service: Service, asked: Asked, table: Sequence[Field] = IN_SESSION
+) -> tuple[Open, Request]:
     """The session of the path, and what is to be translated in it. Raises Refused."""
-    fields = read(asked.body, IN_SESSION)
+    fields = read(asked.body, table)
     one = await service.session(asked.path["session"], asked.caller)
     given = {"form": fields["format"], "ignored": tuple(fields["ignore_tags"])}
     return one, Request(tuple(fields["texts"]), explain=fields["explain"], **given)
@@ -563,7 +584,7 @@ OWN = Dialect(
     ("",),
     (
         Route("POST", "/v1/translate", translate, "translate", TRANSLATE),
-        Route("POST", "/v1/translate/stream", stream, "translate", TRANSLATE, is_stream=True),
+        Route("POST", "/v1/translate/stream", stream, "translate", STREAM, is_stream=True),
         Route("POST", "/v1/complete", complete, "translate", COMPLETE),
         Route("POST", "/v1/alternatives", alternatives, "translate", ALTERNATIVES),
         Route("GET", "/v1/models", models, "read"),
@@ -580,7 +601,7 @@ OWN = Dialect(
             "/v1/sessions/{session}/translate/stream",
             stream_in_session,
             "translate",
-            IN_SESSION,
+            STREAM_IN_SESSION,
             is_stream=True,
         ),
         Route("POST", "/v1/sessions/{session}/confirm", confirm, "translate", CONFIRM),
@@ -595,4 +616,5 @@ OWN = Dialect(
         Route("GET", "/metrics", metrics, "admin"),
     ),
     refusal,
+    is_strict=True,
 )

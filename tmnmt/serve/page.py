@@ -29,10 +29,8 @@ _POLICY = (
 )
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
 _FILES: Mapping[str, tuple[bytes, str]] = {
@@ -68,8 +66,8 @@ PAGE = Dialect(
     "page",
     ("",),
     (
-        Route("GET", "/", desk, None),
-        Route("GET", "/review", review, None),
+        Route("GET", "/", desk, None, is_page=True),
+        Route("GET", "/review", review, None, is_page=True),
         Route("GET", "/page/{name}", part, None),
     ),
     refusal,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tmnmt.serve.site import HEADERS
 
 SECONDS = 20.0  # for the headers of a request, from its first byte or the connection's beginning
 
@@ -24,6 +27,18 @@ class Protocol(H11Protocol):
             self._done()
         elif self._late is None:
             self._wait()
+
+    def send_400_response(self, msg: str) -> None:
+        """As uvicorn does, with the headers that every answer has."""
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+        events = (
+            h11.Response(status_code=400, headers=[*headers, *HEADERS], reason=b"Bad Request"),
+            h11.Data(data=msg.encode("ascii")),
+            h11.EndOfMessage(),
+        )
+        for event in events:
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._done()

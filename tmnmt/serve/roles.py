@@ -1,8 +1,20 @@
-"""What a key may do; each role may what those before it may, too."""
+"""What a key may do; each role may what those before it may, too. A right is what a role from some
+one on may, and any other key to which it is given."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Literal, get_args
 
 Role = Literal["read", "translate", "write", "admin"]
+Right = Literal["export"]
+Need = Role | Right
 ROLES: tuple[Role, ...] = get_args(Role)
+RIGHTS: Mapping[Right, Role] = {"export": "write"}  # the least role that has each by itself
+
+
+def is_allowed(role: Role, rights: Collection[Right], need: Need) -> bool:
+    """Whether a key of this role and these rights may do what needs a role or a right."""
+    if need == "export":
+        return need in rights or is_allowed(role, (), RIGHTS[need])
+    return ROLES.index(role) >= ROLES.index(need)

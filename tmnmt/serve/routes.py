@@ -9,7 +9,7 @@ from typing import Any, Literal
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.fields import Field
 from tmnmt.serve.refused import Refused
-from tmnmt.serve.roles import Role
+from tmnmt.serve.roles import Need
 from tmnmt.serve.service import Service
 
 Handler = Callable[[Service, Asked], Awaitable[Any]]
@@ -18,28 +18,36 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 @dataclass(frozen=True)
 class Route:
-    """`path`: after the dialect's own, with {name} for a part, {name:text} for the rest. `role`:
-    that a key must have; None: no key is needed. `handler` gives what is written as JSON, or a
-    response; its docstring says what it does. `fields`: of the body, or of the query of a GET.
+    """`path`: after the dialect's own, with {name} for a part, {name:text} for the rest. `role`: or
+    right that a key must have; None: no key is needed. `handler` gives what is written as JSON, or
+    a response; its docstring says what it does. `fields`: of the body, or of the query of a GET.
     `is_file`: the body is a file, and the fields are of the query. `room`: times as many bytes as
-    the server's limit, another body may have. `is_stream`: it answers with server-sent events."""
+    the server's limit, another body may have. `is_stream`: it answers with server-sent events.
+    `check`: raises Refused where the body of a route without a role is not to be read. `is_page`:
+    it answers with a page, to which any link may lead."""
 
     method: Method
     path: str
     handler: Handler
-    role: Role | None = "translate"
+    role: Need | None = "translate"
     fields: tuple[Field, ...] = ()
     is_file: bool = False
     room: int = 1
     is_stream: bool = False
+    check: Handler | None = None
+    is_page: bool = False
 
 
 @dataclass(frozen=True)
 class Dialect:
     """`prefixes`: where its routes begin, "" is the root. `refusal`: what is written as JSON where
-    a request is refused, and its status."""
+    a request is refused, and its status. `key_field`: the field of a body that has the key, where
+    the dialect sends it so; "": it sends it in a header or in the query. `is_strict`: a field that
+    is in no table is told; else nothing sees it."""
 
     name: str
     prefixes: tuple[str, ...]
     routes: tuple[Route, ...]
     refusal: Callable[[Refused], tuple[int, Mapping[str, Any]]]
+    key_field: str = ""
+    is_strict: bool = False

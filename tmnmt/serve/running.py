@@ -29,6 +29,7 @@ from tmnmt.serve.protocol import Protocol
 from tmnmt.serve.queue import Queue
 from tmnmt.serve.refused import Refused
 from tmnmt.serve.service import Limits, Model, Service
+from tmnmt.serve.site import Site
 from tmnmt.serve.storage.opened import opened as storage_opened
 from tmnmt.serve.storage.opened import place_of
 from tmnmt.serve.terms import opened as terms_opened
@@ -67,6 +68,7 @@ def service_of(
     progress: ReadProgress | None = None,
     terms: Sequence[str] = (),
     sessions: str | None = None,
+    site: Site = Site(),
 ) -> Service:
     """Everything loaded. `sessions`: the file or Redis of what outlives the process. Raises what
     `Translator.load`, `memories.opened`, `terms.opened`, `place_of` and `storage.opened` raise, and
@@ -89,7 +91,7 @@ def service_of(
     for number, name in enumerate(names):
         if name in names[:number]:
             raise UsageError(f"two models are called {name}: rename one of the folders")
-    return Service(served, memories, storage_opened(place), keys, limits, lists)
+    return Service(served, memories, storage_opened(place), keys, limits, lists, site)
 
 
 def _model(folder: Path, memories: Sequence[Memory], limits: Limits, threads: int | None) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 import threading
 import time
@@ -18,9 +19,12 @@ from tmnmt.config.options import Decoding, Search
 from tmnmt.engine.narrowed import narrowed
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings
+from tmnmt.engine.terms import TermList
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.segments import Match, Segment, Translation
+from tmnmt.serve.bodies import Readers, Room
+from tmnmt.serve.fields import TEXTS
 from tmnmt.serve.jobs import Jobs
 from tmnmt.serve.keys import ANYBODY, Caller, Keys
 from tmnmt.serve.languages import Language, language, nearest
@@ -29,6 +33,7 @@ from tmnmt.serve.memories import Memories, Memory, added, matches_of
 from tmnmt.serve.queue import Job, Queue
 from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.sessions import Given, Open, Sessions
+from tmnmt.serve.site import Site
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
 
@@ -50,7 +55,9 @@ OPTIONS = {
     "short_threshold",
 }
 MOST = {"beam": 20, "nbest": 20, "top_k": 32}
+SHARES = 2  # a tenant may have one part of so many of the room for bodies
 AGAIN = 0.5  # seconds after which a job that was refused comes again
+_View = tuple[str, tuple[str, ...], Settings, str | None, TermList | None]
 Result = TypeVar("Result")
 InTurn = Callable[[Sequence[Source]], Sequence[Translation]]
 
@@ -61,11 +68,12 @@ class Limits:
 
     body: int = 2_000_000  # bytes
     file: int = 50_000_000  # bytes of a document, or a memory that is read in
-    texts: int = 1_000  # of one request
+    texts: int = TEXTS  # of one request
     text: int = 50_000  # characters
     waiting: int = 200_000  # characters that wait for a model
     seconds: float = 60.0
     sessions: int = 1_000
+    bodies: int = 200_000_000  # bytes of all bodies that are held at a time
 
 
 @dataclass(frozen=True)
@@ -132,17 +140,20 @@ class Service:
         keys: Keys | None = None,
         limits: Limits = Limits(),
         terms: Sequence[Served] = (),
+        site: Site = Site(),
     ) -> None:
         self.models, self.memories = list(models), Memories(memories)
-        self.keys, self.limits = keys, limits
+        self.keys, self.limits, self.site = keys, limits, site
         self.counts: Counter[tuple[str, ...]] = Counter()
         self.started = time.time()
         self.ready = False
+        self.room = Room(limits.bodies, SHARES if keys is not None else 1)
+        self.readers = Readers()
         self.storage = storage
         self.sessions = Sessions(storage.sessions, limits.sessions)
         self.terms = TermLists(terms, storage.glossaries)
         self.jobs = Jobs(storage.jobs)
-        self._views: dict[object, tuple[Translator, Session]] = {}
+        self._views: dict[_View, tuple[Translator, Session]] = {}
         self._lock = threading.Lock()
         self._search = _Pool("search", SEARCHERS, MOST_SEARCHES)
         self._write = _Pool("write", WRITERS, MOST_WRITES)
@@ -155,6 +166,10 @@ class Service:
         for model in self.models:
             own = Given(tuple(m.name for m in self.memories.chosen(None, model.languages, ANYBODY)))
             model.queue.submit(Job(self._view(model, ANYBODY, own)[1], ["1."])).result()
+        # what is loaded stays, and need not be looked through for what is free to go: that stops
+        # every thread for up to a second
+        gc.collect()
+        gc.freeze()
         self.ready = True
 
     def close(self) -> None:
@@ -169,7 +184,9 @@ class Service:
             model.queue.stop()
         self._search.stop()
         self._write.stop()
+        self.readers.stop()
         self.storage.close()
+        gc.unfreeze()
 
     def caller(self, key: str) -> Caller:
         """Who a key is of. Raises Refused."""
@@ -425,8 +442,7 @@ class Service:
         key = model.name, given.memories, settings, given.write_to, terms
         with self._lock:
             if key not in self._views:
-                while len(self._views) >= VIEWS:
-                    self._views.pop(next(iter(self._views)))
+                self._forget_views()
                 view = narrowed(
                     model.translator,
                     [memory.index for memory in memories],
@@ -439,6 +455,14 @@ class Service:
                 idle.cache = view.new_cache(0)  # nothing is written to it
                 self._views[key] = view, idle
             return self._views[key]
+
+    def _forget_views(self) -> None:
+        """Those that were used first, where there are too many, and those of lists of terms that
+        are not kept any more."""
+        for key in [key for key in self._views if not self.terms.keeps(key[-1])]:
+            del self._views[key]
+        while len(self._views) >= VIEWS:
+            self._views.pop(next(iter(self._views)))
 
 
 class _Pool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import FormatError, UsageError
+from tmnmt.serve.fields import ENTRIES
 from tmnmt.serve.keys import NAME, NAMES, Caller
 from tmnmt.serve.languages import Language, distance, language
 from tmnmt.serve.refused import Refused, unknown, wrong
@@ -26,8 +27,9 @@ from tmnmt.terms.term import Term, form, merged
 
 Pair = tuple[Language, Language]
 MADE = 32  # lists made ready for a model that are kept
+MOST_TERMS = 200_000  # of all glossaries that a request names; made ready, some 280 bytes each
+MOST_MADE = 1_000_000  # of the lists made ready that are kept
 MOST_GLOSSARIES = 1_000  # of one tenant
-MOST_ENTRIES = 50_000  # of one dictionary
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class TermLists:
         self._served = {one.name: one for one in served}
         self._storage = storage
         self._made: dict[object, TermList] = {}
+        self._sizes: dict[object, int] = {}
+        self._size = 0  # terms of all of them
         self._lock = threading.Lock()
 
     def names(self, caller: Caller, pair: Pair | None = None) -> list[str]:
@@ -108,20 +112,42 @@ class TermLists:
         self, translator: Translator, pair: Pair, names: Sequence[str], caller: Caller, hard: bool
     ) -> TermList | None:
         """These lists, and glossaries by their ids, for a translator; None: none is named. Raises
-        Refused for one that is not there, or not for this caller, or is of other languages."""
+        Refused for one that is not there, or not for this caller, or is of other languages, and for
+        more than `MOST_TERMS` terms of glossaries."""
         if not names:
             return None
-        lists = [self._of(name, pair, caller) for name in names]
+        lists = self._lists(names, pair, caller)
         key = translator.model_hash, pair, hard, tuple(version for version, _ in lists)
         with self._lock:
             if key not in self._made:
-                while len(self._made) >= MADE:
-                    self._made.pop(next(iter(self._made)))
+                size = sum(len(terms) for _, terms in lists)
+                while len(self._made) >= MADE or (self._made and self._size + size > MOST_MADE):
+                    oldest = next(iter(self._made))
+                    del self._made[oldest]
+                    self._size -= self._sizes.pop(oldest)
+                self._size, self._sizes[key] = self._size + size, size
                 terms = merged((term for _, terms in lists for term in terms), "the lists of terms")
                 self._made[key] = TermList(
                     Finder(terms), translator.vocab, hard, translator.tgt_lang
                 )
             return self._made[key]
+
+    def keeps(self, terms: TermList | None) -> bool:
+        """Whether a list is among those that were used last; None is."""
+        with self._lock:
+            return terms is None or any(terms is one for one in self._made.values())
+
+    def _lists(
+        self, names: Sequence[str], pair: Pair, caller: Caller
+    ) -> list[tuple[str, Sequence[Term]]]:
+        """Each list once, however often it is named. Raises Refused as `ready` does."""
+        lists, size = list[tuple[str, Sequence[Term]]](), 0
+        for name in dict.fromkeys(names):
+            lists.append(self._of(name, pair, caller))
+            size += len(lists[-1][1]) if name not in self._served else 0
+            if size > MOST_TERMS:
+                raise Refused(413, "too_large", f"glossaries of {MOST_TERMS:,} terms are kept to")
+        return lists
 
     def _of(self, name: str, pair: Pair, caller: Caller) -> tuple[str, Sequence[Term]]:
         """What tells this list from any other, and its terms."""
@@ -195,6 +221,6 @@ def entries_of(pairs: Iterable[tuple[str, str]]) -> Entries:
         entries[cleaned[0]] = cleaned[1]
     if not entries:
         raise wrong("a glossary needs an entry")
-    if len(entries) > MOST_ENTRIES:
-        raise Refused(413, "too_large", f"a glossary may have {MOST_ENTRIES:,} entries")
+    if len(entries) > ENTRIES:
+        raise Refused(413, "too_large", f"a glossary may have {ENTRIES:,} entries")
     return tuple(entries.items())

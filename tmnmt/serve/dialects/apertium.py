@@ -21,6 +21,7 @@ _FIELDS = (
     _TEXT,
     Field("format", "text", "What it is.", default="txt", choices=("txt", "html")),
 )
+_LIST = (Field("q", "text", "What to list.", needed=True, choices=("pairs",)),)
 
 
 def request_of(values: Mapping[str, Any]) -> Request:
@@ -57,8 +58,7 @@ async def pairs(service: Service, asked: Asked) -> Any:
 
 async def listed(service: Service, asked: Asked) -> Any:
     """The older address of the pairs. Raises Refused for what else could be listed."""
-    if asked.values.get("q") != "pairs":
-        raise wrong("q must be pairs")
+    read(asked.values, _LIST, strict=False)
     return await pairs(service, asked)
 
 
@@ -92,11 +92,12 @@ APERTIUM = Dialect(
     ("/apertium",),
     (
         Route("GET", "/listPairs", pairs, "read"),
-        Route("GET", "/list", listed, "read"),
+        Route("GET", "/list", listed, "read", _LIST),
         Route("GET", "/listLanguageNames", names, "read"),
-        Route("GET", "/identifyLang", identified, "read"),
-        Route("GET", "/translate", translate),
-        Route("POST", "/translate", translate),
+        Route("GET", "/identifyLang", identified, "read", (_TEXT,)),
+        Route("GET", "/translate", translate, fields=_FIELDS),
+        Route("POST", "/translate", translate, fields=_FIELDS),
     ),
     refusal,
+    key_field="key",
 )

@@ -12,7 +12,7 @@ from typing import Any
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.dialects.deepl_kept import ROUTES
 from tmnmt.serve.dialects.weblate import answer_of
-from tmnmt.serve.fields import Field, read
+from tmnmt.serve.fields import NAMES, TEXTS, Field, read
 from tmnmt.serve.languages import Language
 from tmnmt.serve.markup import Form
 from tmnmt.serve.memories import Memory, count
@@ -23,6 +23,20 @@ from tmnmt.serve.service import Answer, Request, Service
 _UNLIMITED = 10**12  # characters that may be translated: nothing is billed
 _FORMALITIES = ("default", "prefer_more", "prefer_less")  # wishes; "more" and "less" are orders
 _FIELDS = (
+    Field("text", "texts", "What to translate.", needed=True, entries=TEXTS, is_single=True),
+    Field("ignore_tags", "names", "Elements that stay as they are.", default=[], entries=NAMES),
+    Field("glossary_id", "text", "The glossary that is kept to.", default=""),
+    Field(
+        "glossary_ids",
+        "texts",
+        "More of them.",
+        default=[],
+        entries=NAMES,
+        distinct=True,
+        is_single=True,
+    ),
+    Field("style_id", "text", "Which is not served."),
+    Field("custom_instructions", "texts", "Which are not served.", entries=NAMES, is_single=True),
     Field("target_lang", "text", "Code of a language.", needed=True),
     Field("source_lang", "text", "Code of a language.", default=""),
     Field("tag_handling", "text", "What tags are.", choices=("xml", "html")),
@@ -35,6 +49,8 @@ _PAGE = (
     Field("page", "whole", "From 0.", default=0, least=0),
     Field("page_size", "whole", "Memories of a page.", default=10, least=1, most=100),
 )
+_TYPE = (Field("type", "text", "Of the languages: source or target.", default=""),)
+_RESOURCE = (Field("resource", "text", "What is served.", default="translate_text"),)
 _LOWEST = 30  # per cent: what is less like the text is of no use
 
 
@@ -43,20 +59,18 @@ def request_of(values: Mapping[str, Any]) -> Request:
     empty formality where none is chosen."""
     formality = values.get("formality") or "default"
     fields = read({**values, "formality": formality}, _FIELDS, strict=False)
-    given = [name for name in _REFUSED if values.get(name)]
+    given = [name for name in _REFUSED if fields[name]]
     if given:
         raise wrong(f"{given[0]} is not served")
-    texts = _list(values.get("text"), "text")
-    ignored = _list(values.get("ignore_tags") or [], "ignore_tags")
     form: Form = fields["tag_handling"] or "text"
-    memory, glossaries = fields["translation_memory_id"], _glossaries(values)
+    memory, glossaries = fields["translation_memory_id"], _glossaries(fields)
     least = max(fields["translation_memory_threshold"], _LOWEST) / 100
     return Request(
-        tuple(texts),
+        tuple(fields["text"]),
         fields["source_lang"],
         fields["target_lang"],
         form,
-        tuple(name.strip() for names in ignored for name in names.split(",")),
+        tuple(fields["ignore_tags"]),
         memories=(memory,) if memory is not None else None,
         options={"threshold": least} if memory is not None else {},
         terms=glossaries,
@@ -64,18 +78,10 @@ def request_of(values: Mapping[str, Any]) -> Request:
     )
 
 
-def _glossaries(values: Mapping[str, Any]) -> tuple[str, ...] | None:
+def _glossaries(fields: Mapping[str, Any]) -> tuple[str, ...] | None:
     """The ids of glossaries; None where none is named: then the server's own lists are kept to."""
-    one, several = values.get("glossary_id"), values.get("glossary_ids")
-    named = _list(several or [], "glossary_ids") + (_list(one, "glossary_id") if one else [])
-    return tuple(named) or None
-
-
-def _list(value: Any, name: str) -> list[str]:
-    listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise wrong(f"{name} must be a text, or a list of texts")
-    return listed
+    ids = [*fields["glossary_ids"], *filter(None, [fields["glossary_id"]])]
+    return tuple(dict.fromkeys(ids)) or None
 
 
 def answered(request: Request, answer: Answer) -> dict[str, Any]:
@@ -94,7 +100,7 @@ async def translate(service: Service, asked: Asked) -> Any:
 
 async def languages(service: Service, asked: Asked) -> Any:
     """Its library sends the query as a form."""
-    side = 1 if asked.values.get("type") == "target" else 0
+    side = 1 if read(asked.values, _TYPE, strict=False)["type"] == "target" else 0
     return [
         {"language": one.code.upper(), "name": one.name, "supports_formality": False}
         for one in _languages(service, side)
@@ -103,7 +109,8 @@ async def languages(service: Service, asked: Asked) -> Any:
 
 async def resource_languages(service: Service, asked: Asked) -> Any:
     """Of translation and glossaries; none of another resource."""
-    if asked.values.get("resource", "translate_text") not in ("translate_text", "glossary"):
+    resource = read(asked.values, _RESOURCE, strict=False)["resource"]
+    if resource not in ("translate_text", "glossary"):
         return []
     sources, targets = (_languages(service, side) for side in (0, 1))
     return [
@@ -159,11 +166,11 @@ DEEPL = Dialect(
     "DeepL",
     ("/deepl", ""),  # its library for Python leaves out a path that does not end in a slash
     (
-        Route("POST", "/v2/translate", translate),
-        Route("GET", "/v2/languages", languages, "read"),
-        Route("GET", "/v3/languages", resource_languages, "read"),
+        Route("POST", "/v2/translate", translate, fields=_FIELDS),
+        Route("GET", "/v2/languages", languages, "read", _TYPE),
+        Route("GET", "/v3/languages", resource_languages, "read", _RESOURCE),
         Route("GET", "/v2/usage", usage, "read"),
-        Route("GET", "/v3/translation_memories", memories, "read"),
+        Route("GET", "/v3/translation_memories", memories, "read", _PAGE),
         Route("GET", "/v3/translation_memories/{id}", memory, "read"),
         *ROUTES,
     ),
@@ -173,8 +180,8 @@ OLDER = Dialect(
     "DeepL v1",
     ("/deepl",),
     (
-        Route("POST", "/v1/translate", translate),
-        Route("GET", "/v1/languages", languages, "read"),
+        Route("POST", "/v1/translate", translate, fields=_FIELDS),
+        Route("GET", "/v1/languages", languages, "read", _TYPE),
     ),
     refusal,
 )

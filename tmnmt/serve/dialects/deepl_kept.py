@@ -18,7 +18,7 @@ from tmnmt.formats.clean import clean_name
 from tmnmt.segments import Segment
 from tmnmt.serve import files
 from tmnmt.serve.asked import Asked
-from tmnmt.serve.fields import Field, read
+from tmnmt.serve.fields import ENTRIES, NAMES, Field, read
 from tmnmt.serve.jobs import KEPT, Advance
 from tmnmt.serve.languages import language
 from tmnmt.serve.managed import MOST_NAME, SAVED
@@ -32,11 +32,26 @@ from tmnmt.serve.terms import entries_of
 _DICTIONARY = (
     Field("source_lang", "text", "Code of a language.", needed=True),
     Field("target_lang", "text", "Code of a language.", needed=True),
-    Field("entries", "text", "A pair of terms a line.", needed=True),
+    Field("entries", "lines", "A pair of terms a line.", needed=True, entries=ENTRIES + 1),
     Field("entries_format", "text", "Of the entries.", default="tsv", choices=("tsv", "csv")),
 )
 _NAMED = Field("name", "text", "What it is called.", needed=True)
-_DICTIONARIES = Field("dictionaries", "objects", "One for a pair of languages.", default=[])
+_DICTIONARIES = Field(
+    "dictionaries",
+    "objects",
+    "One for a pair of languages.",
+    default=[],
+    inside=_DICTIONARY,
+    entries=NAMES,
+)
+_RENAMED = Field("name", "text", "What it is called.")
+_FILE_NAME = (Field("file_name", "text", "Of the file.", needed=True),)
+_MEMORY_NAME = (Field("display_name", "text", "Of a memory."),)
+_IMPORT = (
+    Field("source_file", "object", "The file, with file_name.", needed=True),
+    Field("parameters", "object", "With display_name."),
+    *_MEMORY_NAME,
+)
 _LANGUAGES = _DICTIONARY[:2]
 _PAGE = (
     Field("page_size", "whole", "Segments of a page.", default=10, least=1, most=1000),
@@ -100,13 +115,13 @@ def glossary_of_one(one: Glossary) -> dict[str, Any]:
 
 async def make(service: Service, asked: Asked) -> Any:
     fields = read(asked.values, (_NAMED, _DICTIONARIES), strict=False)
-    dictionaries = [dictionary(one) for one in fields["dictionaries"]]
+    dictionaries = await service.in_thread(lambda: _dictionaries(fields))
     return JSONResponse(glossary(await _made(service, asked, fields["name"], dictionaries)), 201)
 
 
 async def make_of_one(service: Service, asked: Asked) -> Any:
     name = read(asked.values, (_NAMED,), strict=False)["name"]
-    dictionaries = [dictionary(asked.values)]
+    dictionaries = [await service.in_thread(lambda: dictionary(asked.values))]
     return JSONResponse(glossary_of_one(await _made(service, asked, name, dictionaries)), 201)
 
 
@@ -149,20 +164,28 @@ async def _glossary(service: Service, asked: Asked) -> Glossary:
 
 async def change(service: Service, asked: Asked) -> Any:
     """Another name, more dictionaries, or more entries in those that there are."""
-    name = Field("name", "text", "What it is called.")
-    fields = read(asked.body, (name, _DICTIONARIES), strict=False)
+    fields = read(asked.body, (_RENAMED, _DICTIONARIES), strict=False)
     own = (await _glossary(service, asked)).dictionaries
     there = {(one.source, one.target): one for one in own}
-    put = []
-    for one in map(dictionary, fields["dictionaries"]):
-        old = there.get((one.source, one.target))
-        entries = entries_of([*(old.entries if old else ()), *one.entries])
-        put.append(Dictionary(one.source, one.target, entries))
+
+    def extended() -> list[Dictionary]:
+        put = []
+        for one in _dictionaries(fields):
+            old = there.get((one.source, one.target))
+            entries = entries_of([*(old.entries if old else ()), *one.entries])
+            put.append(Dictionary(one.source, one.target, entries))
+        return put
+
+    put = await service.in_thread(extended)
     return glossary(await _changed(service, asked, fields["name"], put))
 
 
+def _dictionaries(fields: Mapping[str, Any]) -> list[Dictionary]:
+    return [dictionary(one) for one in fields["dictionaries"]]
+
+
 async def replace_dictionary(service: Service, asked: Asked) -> Any:
-    one = dictionary(asked.body)
+    one = await service.in_thread(lambda: dictionary(asked.body))
     await _changed(service, asked, None, [one])
     return _info(one)
 
@@ -259,25 +282,30 @@ def _segment(memory: Memory, one: Segment) -> dict[str, Any]:
 
 async def import_(service: Service, asked: Asked) -> Any:
     """Into the memory of the display name, else the first that is written to: none is made."""
-    file = asked.body.get("source_file")
-    given = asked.body.get("parameters") or asked.body
-    if not isinstance(file, dict) or not isinstance(given, dict):
-        raise wrong("source_file is needed, with file_name and content_length")
-    name = Field("file_name", "text", "Of the file.", needed=True)
-    named = clean_name(read(file, (name,), strict=False)["file_name"])[:MOST_NAME]
-    display = Field("display_name", "text", "Of a memory.")
-    to = read(given, (display,), strict=False)["display_name"]
+    fields = read(asked.body, _IMPORT, strict=False)
+    file = read(fields["source_file"], _FILE_NAME, strict=False)["file_name"]
+    named = clean_name(file)[:MOST_NAME]
+    to = read(fields["parameters"] or fields, _MEMORY_NAME, strict=False)["display_name"]
     memories = [one for one in service.memories.of(asked.caller) if one.writable is not None]
     memory = next((one for one in memories if to in (None, one.name)), None)
     if memory is None:
         raise Refused(403, "read_only", "there is no memory of this name that is written to")
     about = {"memory": memory.name, "file": named}
     id = await service.written(lambda: service.jobs.make("import", about, asked.caller, "awaiting"))
-    host = asked.headers.get("host", "")
-    scheme = asked.headers.get("x-forwarded-proto", asked.scheme)
     until = datetime.fromtimestamp(datetime.now(UTC).timestamp() + KEPT, UTC).isoformat()
-    url = f"{scheme}://{host}/deepl/v3/translation_memories/files/{id}"
+    url = f"{_address(service, asked)}/deepl/v3/translation_memories/files/{id}"
     return JSONResponse({"job_id": id, "upload_url": url, "expires_at": until}, 201)
+
+
+async def awaited(service: Service, asked: Asked) -> Any:
+    """Raises Refused where no import awaits this file."""
+    id = asked.path["job"]
+    if (await service.written(lambda: service.jobs.get(id, None))).state != "awaiting":
+        raise _taken()
+
+
+def _taken() -> Refused:
+    return Refused(409, "taken", "the file of this import was put here before")
 
 
 async def upload(service: Service, asked: Asked) -> Any:
@@ -289,7 +317,7 @@ async def upload(service: Service, asked: Asked) -> Any:
         memory = next(one for one in service.memories if one.name == job.given["memory"])
         index, name = memory.writable, str(job.given["file"])
         if index is None or not service.jobs.take(id):
-            raise Refused(409, "taken", "the file of this import was put here before")
+            raise _taken()
         document = name.partition(".")[0]
 
         def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], None]:
@@ -321,9 +349,11 @@ async def export(service: Service, asked: Asked) -> Any:
 async def job(service: Service, asked: Asked) -> Any:
     id = asked.path["job"]
     job = await service.written(lambda: service.jobs.get(id, asked.caller))
-    scheme = asked.headers.get("x-forwarded-proto", asked.scheme)
-    base = f"{scheme}://{asked.headers.get('host', '')}/deepl/v3/translation_memories"
-    return _job(job, f"{base}/files/{id}")
+    return _job(job, f"{_address(service, asked)}/deepl/v3/translation_memories/files/{id}")
+
+
+def _address(service: Service, asked: Asked) -> str:
+    return service.site.address(asked.headers, asked.scheme, asked.server)
 
 
 def _job(job: Job, url: str) -> dict[str, Any]:
@@ -365,23 +395,23 @@ _MEMORIES, _FILE = "/v3/translation_memories", "/v3/translation_memories/files/{
 ROUTES = (
     Route("GET", "/v2/glossary-language-pairs", pairs, "read"),
     Route("GET", "/v2/glossaries", every_of_one, "read"),
-    Route("POST", "/v2/glossaries", make_of_one),
+    Route("POST", "/v2/glossaries", make_of_one, fields=(_NAMED, *_DICTIONARY)),
     Route("GET", "/v2/glossaries/{id}", get_of_one, "read"),
     Route("GET", "/v2/glossaries/{id}/entries", entries_of_one, "read"),
     Route("DELETE", "/v2/glossaries/{id}", delete),
     Route("GET", "/v3/glossaries", every, "read"),
-    Route("POST", "/v3/glossaries", make),
+    Route("POST", "/v3/glossaries", make, fields=(_NAMED, _DICTIONARIES)),
     Route("GET", "/v3/glossaries/{id}", get, "read"),
-    Route("PATCH", "/v3/glossaries/{id}", change),
+    Route("PATCH", "/v3/glossaries/{id}", change, fields=(_RENAMED, _DICTIONARIES)),
     Route("DELETE", "/v3/glossaries/{id}", delete),
-    Route("GET", "/v3/glossaries/{id}/entries", entries, "read"),
-    Route("PUT", "/v3/glossaries/{id}/dictionaries", replace_dictionary),
-    Route("DELETE", "/v3/glossaries/{id}/dictionaries", delete_dictionary),
-    Route("POST", f"{_MEMORIES}/import", import_, "write"),
-    Route("PUT", _FILE, upload, None, (), True),
+    Route("GET", "/v3/glossaries/{id}/entries", entries, "read", _LANGUAGES),
+    Route("PUT", "/v3/glossaries/{id}/dictionaries", replace_dictionary, fields=_DICTIONARY),
+    Route("DELETE", "/v3/glossaries/{id}/dictionaries", delete_dictionary, fields=_LANGUAGES),
+    Route("POST", f"{_MEMORIES}/import", import_, "write", _IMPORT),
+    Route("PUT", _FILE, upload, None, is_file=True, check=awaited),
     Route("GET", _FILE, download, None),
     Route("GET", f"{_MEMORIES}/jobs/{{job}}", job, "read"),
-    Route("POST", f"{_MEMORIES}/{{id}}/export", export, "read"),
-    Route("GET", f"{_MEMORIES}/{{id}}/segments", segments, "read"),
+    Route("POST", f"{_MEMORIES}/{{id}}/export", export, "export"),
+    Route("GET", f"{_MEMORIES}/{{id}}/segments", segments, "export", _PAGE),
     Route("DELETE", f"{_MEMORIES}/{{id}}", not_deleted, "write"),
 )

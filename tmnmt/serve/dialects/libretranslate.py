@@ -10,29 +10,28 @@ from typing import Any
 
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.dialects.weblate import answer_of
-from tmnmt.serve.fields import Field, read
+from tmnmt.serve.fields import TEXTS, Field, read
 from tmnmt.serve.markup import Form
-from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.refused import Refused
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Request, Service
 
 _AUTO = "auto"
+_Q = Field("q", "texts", "What to translate.", needed=True, entries=TEXTS, is_single=True)
 _FIELDS = (
+    _Q,
     Field("source", "text", "Code of a language, or auto.", needed=True),
     Field("target", "text", "Code of a language.", needed=True),
     Field("format", "text", "What the texts are.", default="text", choices=("text", "html")),
+    Field("alternatives", "whole", "How many, of which there are none.", default=0),
 )
 
 
 def request_of(values: Mapping[str, Any]) -> Request:
     """Raises Refused."""
     fields = read(values, _FIELDS, strict=False)
-    texts = values.get("q")
-    listed = [texts] if isinstance(texts, str) else texts
-    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-        raise wrong("q is needed: a text, or a list of texts")
     form: Form = "html" if fields["format"] == "html" else "tagged"
-    return Request(tuple(listed), fields["source"], fields["target"], form)
+    return Request(tuple(fields["q"]), fields["source"], fields["target"], form)
 
 
 def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
@@ -43,7 +42,7 @@ def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
     if values["source"].lower() == _AUTO:
         detected = {"confidence": 0, "language": answer.model.languages[0].code}
         body["detectedLanguage"] = [detected] * len(texts) if listed else detected
-    if values.get("alternatives") not in (None, 0, "", "0"):
+    if read(values, _FIELDS, strict=False)["alternatives"]:
         body["alternatives"] = [[] for _ in texts] if listed else []
     return body
 
@@ -55,8 +54,7 @@ async def translate(service: Service, asked: Asked) -> Any:
 
 async def detect(service: Service, asked: Asked) -> Any:
     """The only language from which is translated. Raises Refused where there are several."""
-    if not isinstance(asked.values.get("q"), str | list):
-        raise wrong("q is needed: a text")
+    read(asked.values, (_Q,), strict=False)
     language = service.model(_AUTO, "").languages[0]
     return [{"confidence": 0, "language": language.code}]
 
@@ -103,10 +101,11 @@ LIBRETRANSLATE = Dialect(
     ("/libretranslate",),
     (
         Route("GET", "/languages", languages, "read"),
-        Route("POST", "/translate", translate),
-        Route("POST", "/detect", detect),
+        Route("POST", "/translate", translate, fields=_FIELDS),
+        Route("POST", "/detect", detect, fields=(_Q,)),
         Route("GET", "/frontend/settings", settings, None),
         Route("GET", "/health", health, None),
     ),
     refusal,
+    key_field="api_key",
 )

@@ -14,7 +14,7 @@ from typing import Any
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.dialects import modernmt_glossaries as glossaries
 from tmnmt.serve.dialects.weblate import answer_of
-from tmnmt.serve.fields import Field, read
+from tmnmt.serve.fields import NAMES, TEXTS, Field, read
 from tmnmt.serve.languages import language
 from tmnmt.serve.markup import Form, markup
 from tmnmt.serve.memories import Memory
@@ -26,16 +26,24 @@ from tmnmt.serve.service import Answer, Request, Service
 _OVERRIDE = "x-http-method-override"
 _FORMS: dict[str, Form] = {"text/plain": "text", "text/html": "html", "text/xml": "xml"}
 _TAG, _BARE = re.compile(r"</?[A-Za-z]"), re.compile(r"&(?!#?\w+;)")
-_FIELDS = (
+_LANGUAGES = (
     Field("source", "text", "Code of a language.", default=""),
     Field("target", "text", "Code of a language.", default=""),
     Field("format", "text", "What the texts are.", choices=(*_FORMS,)),
 )
+_Q = Field("q", "texts", "What to translate.", needed=True, entries=TEXTS, is_single=True)
+_GLOSSARIES = Field("glossaries", "names", "Their ids.", default=[], entries=NAMES, distinct=True)
+_MEMORIES = (
+    Field("hints", "names", "Ids of memories.", default=[], entries=NAMES, distinct=True),
+    Field("context_vector", "names", "Ids of memories, with scores.", default=[], entries=NAMES),
+)
+_FIELDS = (*_LANGUAGES, _Q, _GLOSSARIES)
 _PAIR = (
     Field("source", "text", "Code of a language.", needed=True),
     Field("target", "text", "Code of a language.", needed=True),
     Field("sentence", "text", "The source text.", needed=True),
     Field("translation", "text", "Its translation.", needed=True),
+    Field("tuid", "text", "An id of the client, which is not served."),
 )
 _ID, _JOB = re.compile(r"\d{1,6}"), re.compile(r"\d{1,6}-\d{1,18}")
 
@@ -44,12 +52,10 @@ def request_of(values: Mapping[str, Any], memories: Sequence[str] | None) -> Req
     """`memories`: the names of those that the request hints at. Where it does not say what the
     texts are, they are XML if all of them can be and one has a tag. Raises Refused."""
     fields = read(values, _FIELDS, strict=False)
-    texts = [values["q"]] if isinstance(values.get("q"), str) else values.get("q")
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise wrong("q is needed: a text, or a list of texts")
+    texts = fields["q"]
     form = _FORMS[fields["format"]] if fields["format"] else _form_of(texts)
     named = tuple(memories) if memories is not None else None
-    ids = _glossaries(values)
+    ids = tuple(fields["glossaries"])
     return Request(
         tuple(texts),
         fields["source"],
@@ -59,14 +65,6 @@ def request_of(values: Mapping[str, Any], memories: Sequence[str] | None) -> Req
         terms=ids or None,
         hard_terms=bool(ids),  # what is in a glossary comes as it stands there
     )
-
-
-def _glossaries(values: Mapping[str, Any]) -> tuple[str, ...]:
-    ids = values.get("glossaries") or []
-    listed = ids.split(",") if isinstance(ids, str) else ids
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise wrong("glossaries must be ids, with commas between them")
-    return tuple(filter(None, map(str.strip, listed)))
 
 
 def _form_of(texts: Sequence[str]) -> Form:
@@ -82,12 +80,9 @@ def _form_of(texts: Sequence[str]) -> Form:
 
 def hinted(values: Mapping[str, Any]) -> list[str] | None:
     """The ids of the memories that a request names, by "hints" or by a context vector."""
-    hints = values.get("hints") or values.get("context_vector")
-    if hints is None or hints == "":
-        return None
-    if not isinstance(hints, str | int):
-        raise wrong("hints must be ids of memories, with commas between them")
-    return [one.partition(":")[0].strip() for one in str(hints).split(",")]
+    fields = read(values, _MEMORIES, strict=False)
+    ids = [one.partition(":")[0].strip() for one in fields["hints"] or fields["context_vector"]]
+    return list(dict.fromkeys(ids)) or None
 
 
 def answered(values: Mapping[str, Any], request: Request, answer: Answer) -> Any:
@@ -95,7 +90,7 @@ def answered(values: Mapping[str, Any], request: Request, answer: Answer) -> Any
         {"translation": one.text, "characters": len(text), "billedCharacters": 0}
         for text, one in zip(request.texts, answer.texts, strict=True)
     ]
-    if not values.get("source"):
+    if not read(values, _LANGUAGES, strict=False)["source"]:
         for one in done:
             one["detectedLanguage"] = answer.model.languages[0].code
     return _said(done if isinstance(values["q"], list) else done[0])
@@ -108,7 +103,7 @@ def _said(data: Any) -> dict[str, Any]:
 async def translate(service: Service, asked: Asked) -> Any:
     ids = hinted(asked.values)
     names = None if ids is None else [_memory(service, id, asked)[1].name for id in ids]
-    asks = request_of(asked.values, names)
+    asks = await service.in_thread(lambda: request_of(asked.values, names))
     return answered(asked.values, asks, await answer_of(service, asked, asks))
 
 
@@ -139,7 +134,7 @@ async def memory(service: Service, asked: Asked) -> Any:
 
 async def add(service: Service, asked: Asked) -> Any:
     fields = read(asked.values, _PAIR, strict=False)
-    if asked.values.get("tuid") is not None:
+    if fields["tuid"] is not None:
         raise wrong("tuid is not served: pairs have ids that the memory gives")
     number, memory = _memory(service, asked.path["id"], asked)
     pair = language(fields["source"]), language(fields["target"])
@@ -210,6 +205,7 @@ def _by_header(**handlers: Handler) -> Handler:
     return chosen
 
 
+_TRANSLATE = (*_FIELDS, *_MEMORIES)
 _OF_ONE: dict[str, Handler] = {"get": memory, "put": not_changed, "delete": delete}
 MODERNMT = Dialect(
     "ModernMT",
@@ -218,15 +214,15 @@ MODERNMT = Dialect(
         Route("GET", "/languages", pairs, "read"),
         Route("GET", "/translate/languages", languages, "read"),
         Route("POST", "/translate/languages", _by_header(get=languages), "read"),
-        Route("GET", "/translate", translate),
-        Route("POST", "/translate", _by_header(get=translate, post=translate)),
+        Route("GET", "/translate", translate, fields=_TRANSLATE),
+        Route("POST", "/translate", _by_header(get=translate, post=translate), fields=_TRANSLATE),
         Route("GET", "/memories", memories, "read"),
-        Route("POST", "/memories", _by_header(get=memories, post=make), "read"),
+        Route("POST", "/memories", _by_header(get=memories, post=make), "read", glossaries.NAME),
         Route("GET", "/memories/{id}", memory, "read"),
         Route("POST", "/memories/{id}", _by_header(**_OF_ONE), "read"),
         Route("DELETE", "/memories/{id}", delete),
-        Route("POST", "/memories/{id}/glossary", _by_header(post=fill)),
-        Route("POST", "/memories/{id}/content", _by_header(post=add), "write"),
+        Route("POST", "/memories/{id}/glossary", _by_header(post=fill), fields=glossaries.TERMS),
+        Route("POST", "/memories/{id}/content", _by_header(post=add), "write", _PAIR),
         Route("GET", "/import-jobs/{id}", job, "read"),
         Route("POST", "/import-jobs/{id}", _by_header(get=job), "read"),
     ),

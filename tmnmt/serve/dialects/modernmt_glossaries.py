@@ -10,7 +10,7 @@ from typing import Any
 
 from tmnmt.formats.clean import clean_name
 from tmnmt.serve.asked import Asked
-from tmnmt.serve.fields import Field, read
+from tmnmt.serve.fields import ENTRIES, Field, read
 from tmnmt.serve.languages import language
 from tmnmt.serve.managed import MOST_NAME
 from tmnmt.serve.refused import wrong
@@ -18,9 +18,15 @@ from tmnmt.serve.service import Service
 from tmnmt.serve.storage.records import Dictionary, Glossary
 from tmnmt.serve.terms import entries_of
 
-_NAME = (Field("name", "text", "What it is called.", needed=True),)
-_TERMS = (
-    Field("csv", "text", "A row with two codes, and a row for each term.", needed=True),
+NAME = (Field("name", "text", "What it is called.", needed=True),)
+TERMS = (
+    Field(
+        "csv",
+        "lines",
+        "A row with two codes, and a row for each term.",
+        needed=True,
+        entries=ENTRIES + 2,  # the row of codes, and the end of the last line
+    ),
     Field("type", "text", "Which way terms go.", choices=("unidirectional",)),
 )
 
@@ -42,7 +48,7 @@ async def get(service: Service, asked: Asked) -> dict[str, Any]:
 
 async def make(service: Service, asked: Asked) -> dict[str, Any]:
     asked.caller.check("translate")
-    name = clean_name(read(asked.values, _NAME, strict=False)["name"])[:MOST_NAME]
+    name = clean_name(read(asked.values, NAME, strict=False)["name"])[:MOST_NAME]
     return record(await service.written(lambda: service.terms.make(name, (), asked.caller)))
 
 
@@ -55,7 +61,8 @@ async def delete(service: Service, asked: Asked) -> dict[str, Any]:
 
 async def fill(service: Service, asked: Asked) -> dict[str, Any]:
     """Puts terms in the place of those of their languages."""
-    id, terms = asked.path["id"], dictionary(asked.values)
+    id = asked.path["id"]
+    terms = await service.in_thread(lambda: dictionary(asked.values))
     await service.written(lambda: service.terms.change(id, asked.caller, None, (terms,)))
     return filled(id, len(terms.entries))
 
@@ -67,7 +74,7 @@ def filled(id: str, size: int) -> dict[str, Any]:
 
 def dictionary(values: Mapping[str, Any]) -> Dictionary:
     """Raises Refused."""
-    text = read(values, _TERMS, strict=False)["csv"]
+    text = read(values, TERMS, strict=False)["csv"]
     try:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if any(row)]
     except csv.Error as error:

@@ -130,9 +130,10 @@ MYMEMORY = Dialect(
     "MyMemory",
     ("/mymemory",),
     (
-        Route("GET", "/get", get),
-        Route("POST", "/get", get),
-        Route("POST", "/set", set_, "write"),
+        Route("GET", "/get", get, fields=_GET),
+        Route("POST", "/get", get, fields=_GET),
+        Route("POST", "/set", set_, "write", _SET),
     ),
     refusal,
+    key_field="key",
 )

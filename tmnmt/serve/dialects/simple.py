@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from tmnmt.serve.asked import Asked
-from tmnmt.serve.fields import Field, read
+from tmnmt.serve.fields import TEXTS, Field, read
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Request, Service
@@ -19,6 +19,7 @@ _GET = (
     Field("target", "text", "Code of a language.", needed=True),
 )
 _WATSON = (
+    Field("text", "texts", "What to translate.", needed=True, entries=TEXTS, is_single=True),
     Field("source", "text", "Code of a language.", default=""),
     Field("target", "text", "Code of a language.", default=""),
     Field("model_id", "text", "Name of a model, or two codes with - between them.", default=""),
@@ -41,17 +42,15 @@ def request_by_watson(values: Mapping[str, Any], models: Collection[str] = ()) -
     """Its texts are HTML, and OmegaT makes characters of the references in them. `models`: the
     names that model_id may say. Raises Refused."""
     fields = read(values, _WATSON, strict=False)
-    texts = [values["text"]] if isinstance(values.get("text"), str) else values.get("text")
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise wrong("text must be a list of texts")
+    texts = tuple(fields["text"])
     source, target, model = fields["source"], fields["target"], fields["model_id"]
     if model in models:
-        return Request(tuple(texts), source, target, "html", model=model)
+        return Request(texts, source, target, "html", model=model)
     if not target:
         source, _, target = model.partition("-")
     if not target:
         raise wrong("target is needed, or model_id")
-    return Request(tuple(texts), source, target, "html")
+    return Request(texts, source, target, "html")
 
 
 def request_by_opus_cat(values: Mapping[str, Any], models: Collection[str] = ()) -> Request:
@@ -97,14 +96,17 @@ def refusal_of_watson(refused: Refused) -> tuple[int, Mapping[str, Any]]:
 
 
 SIMPLE = (
-    Dialect("generic GET", ("/get",), (Route("GET", "/translate", get),), refusal),
+    Dialect("generic GET", ("/get",), (Route("GET", "/translate", get, fields=_GET),), refusal),
     Dialect(
-        "IBM Watson", ("/watson",), (Route("POST", "/v3/translate", watson),), refusal_of_watson
+        "IBM Watson",
+        ("/watson",),
+        (Route("POST", "/v3/translate", watson, fields=_WATSON),),
+        refusal_of_watson,
     ),
     Dialect(
         "OPUS-CAT",
         ("/MTRestService",),
-        (Route("GET", "/TranslateJson", opus_cat),),
+        (Route("GET", "/TranslateJson", opus_cat, fields=_OPUS_CAT),),
         refusal,
     ),
 )

@@ -9,9 +9,9 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from tmnmt.segments import Match
+from tmnmt.segments import Match, Segment
 from tmnmt.serve.asked import Asked
-from tmnmt.serve.fields import Field, read
+from tmnmt.serve.fields import LISTED, SEGMENTS, Field, read
 from tmnmt.serve.languages import Language, language
 from tmnmt.serve.own import segments
 from tmnmt.serve.refused import Refused, wrong
@@ -23,11 +23,13 @@ _QUERY = (
     Field("source", "text", "The text, where the address does not have it."),
     Field("min_similarity", "whole", "In per cent.", default=70, least=0, most=100),
     Field("max_candidates", "whole", "At most so many.", default=5, least=1, most=100),
+    Field("jsoncallback", "text", "A function of a script, which is not served."),
 )
 _UNIT = (
     Field("source", "text", "The source text.", needed=True),
     Field("target", "text", "Its translation.", needed=True),
 )
+_UNITS = Field(LISTED, "objects", "A list of units.", default=[], entries=SEGMENTS)
 _CACHED = {"Cache-Control": "no-cache"}  # what is confirmed now is found at once
 
 
@@ -51,7 +53,7 @@ async def look_up(service: Service, asked: Asked) -> Any:
     text = asked.path.get("text") or fields["source"]
     if not text:
         raise wrong("a text is needed, in the address or as source")
-    if "jsoncallback" in asked.query:
+    if fields["jsoncallback"] is not None:
         raise wrong("jsoncallback is not served: a script of another site could read answers")
     service.check_size([text])
     memories = service.memories.chosen(None, _pair(asked), asked.caller)
@@ -70,15 +72,19 @@ async def put(service: Service, asked: Asked) -> Any:
 
 async def store(service: Service, asked: Asked) -> Any:
     """Adds a list of units, as of one document."""
-    units = asked.listed or [asked.body]
-    if not all(isinstance(unit, dict) for unit in units):
-        raise wrong("a list of units is wanted, each with source and target")
-    read_units = [read(unit, _UNIT, strict=False) for unit in units]
     memory = service.memories.writable(None, _pair(asked), asked.caller)
-    name = asked.path["name"]
-    given = [{"src": u["source"], "tgt": u["target"], "document": name} for u in read_units]
-    await service.add(memory, segments(given))
+    pairs = await service.in_thread(lambda: _units(asked.body, asked.path["name"]))
+    await service.add(memory, pairs)
     return Response(status_code=200)
+
+
+def _units(body: Mapping[str, Any], name: str) -> list[Segment]:
+    """The units of a list, or the one that the body is. Raises Refused."""
+    units = read(body, (_UNITS,), strict=False)[LISTED] or [body]
+    fields = [read(unit, _UNIT, strict=False) for unit in units]
+    return segments(
+        [{"src": one["source"], "tgt": one["target"], "document": name} for one in fields]
+    )
 
 
 async def languages(service: Service, asked: Asked) -> Any:
@@ -105,11 +111,11 @@ TMSERVER = Dialect(
     (
         Route("GET", "/languages/", languages, "read"),
         Route("GET", "/languages", languages, "read"),
-        Route("GET", "/{source}/{target}/unit/", look_up, "read"),
-        Route("GET", "/{source}/{target}/unit/{text:text}", look_up, "read"),
-        Route("PUT", "/{source}/{target}/unit/{text:text}", put, "write"),
-        Route("POST", "/{source}/{target}/unit/{text:text}", put, "write"),
-        Route("POST", "/{source}/{target}/store/{name}", store, "write"),
+        Route("GET", "/{source}/{target}/unit/", look_up, "read", _QUERY),
+        Route("GET", "/{source}/{target}/unit/{text:text}", look_up, "read", _QUERY),
+        Route("PUT", "/{source}/{target}/unit/{text:text}", put, "write", _UNIT),
+        Route("POST", "/{source}/{target}/unit/{text:text}", put, "write", _UNIT),
+        Route("POST", "/{source}/{target}/store/{name}", store, "write", (*_UNIT, _UNITS)),
     ),
     refusal,
 )

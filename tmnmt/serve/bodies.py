@@ -1,0 +1,160 @@
+"""Bodies of requests: how many bytes of them the server holds, how long one may take, and where a
+large one is read, so that no body holds up the answers to others."""
+
+from __future__ import annotations
+
+import asyncio
+import marshal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+
+from tmnmt.serve import json_reader
+from tmnmt.serve.refused import Refused, wrong
+
+SMALL = 200_000  # bytes of a body that is read at once: it takes a few milliseconds
+MOST_VALUES = 250_000  # of JSON: a document of 50,000 segments has some 50,000
+SECONDS = 30.0  # that a body may take to come
+SECONDS_OF_FILE = 600.0
+SECONDS_OF_JSON = 30.0  # that a process may read a body
+READERS = 2  # bodies that are read beside the loop at a time
+Result = TypeVar("Result")
+
+
+class Room:
+    """The bytes of bodies that the server holds at a time, over all requests. For one thread."""
+
+    def __init__(self, size: int, shares: int = 1) -> None:
+        """shares: a tenant may have one part of so many."""
+        self.size, self.share = size, size // shares
+        self._bytes = Counter[str]()
+
+    @property
+    def taken(self) -> int:
+        return self._bytes.total()
+
+    def check(self, tenant: str, count: int) -> None:
+        """Raises Refused where so many bytes more have no room now."""
+        if self._bytes[tenant] + count > self.share or self.taken + count > self.size:
+            raise Refused(
+                429, "busy", "the server holds as many bytes of requests as it may; try again", 2
+            )
+
+    def take(self, tenant: str, count: int) -> None:
+        """Raises Refused as `check` does."""
+        self.check(tenant, count)
+        self._bytes[tenant] += count
+
+    def free(self, tenant: str, count: int) -> None:
+        self._bytes[tenant] -= count
+        if not self._bytes[tenant]:
+            del self._bytes[tenant]
+
+
+class Lease:
+    """The room of one request; it is free again at the end of the block."""
+
+    def __init__(self, room: Room) -> None:
+        self._room, self._tenant, self._count = room, "", 0
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._room.free(self._tenant, self._count)
+
+    def assign(self, tenant: str) -> None:
+        """The room is this tenant's from now on. Raises Refused where it has no more."""
+        self._room.free(self._tenant, self._count)
+        count, self._count, self._tenant = self._count, 0, tenant
+        self.take(count)
+
+    def check(self, count: int) -> None:
+        """Raises Refused where so many bytes more have no room now."""
+        self._room.check(self._tenant, count)
+
+    def take(self, count: int) -> None:
+        """Raises Refused where they have no room."""
+        self._room.take(self._tenant, count)
+        self._count += count
+
+
+async def read_body(request: Request, most: int, seconds: float, lease: Lease) -> bytes:
+    """The body. Raises Refused for one that is larger than `most` bytes, has no room, or takes
+    longer than `seconds`. What the client still sends then is thrown away by its connection."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit():
+        _check_size(int(declared), most)
+        lease.check(int(declared))
+    parts, size = list[bytes](), 0
+    try:
+        async with asyncio.timeout(seconds):
+            async for part in request.stream():
+                size += len(part)
+                _check_size(size, most)
+                lease.take(len(part))
+                parts.append(part)
+    except TimeoutError as error:
+        raise Refused(408, "too_slow", f"the body did not come within {seconds:g} s") from error
+    except ClientDisconnect as error:
+        raise Refused(400, "bad_request", "the body did not come to its end") from error
+    return b"".join(parts)
+
+
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        raise Refused(413, "too_large", f"the body may have {most:,} bytes")
+
+
+class Readers:
+    """Reads large bodies beside the loop."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(READERS, "body")
+
+    async def do(self, body: bytes, work: Callable[[bytes], Result]) -> Result:
+        """What `work` makes of a body: at once where it is small, else in a thread."""
+        if len(body) <= SMALL:
+            return work(body)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, body)
+
+    def stop(self) -> None:
+        self._threads.shutdown()
+
+
+def json_of(body: bytes) -> Any:
+    """The value of a body of JSON, a large one from a process of its own. Raises Refused."""
+    if len(body) <= SMALL:
+        kind, value = json_reader.answer(body, MOST_VALUES)
+    else:
+        kind, value = _from_process(body)
+    if kind == "many":
+        raise Refused(413, "too_large", f"a body of JSON may have {MOST_VALUES:,} values")
+    if kind == "wrong":
+        raise wrong("the body is no JSON")
+    return value
+
+
+def _from_process(body: bytes) -> tuple[str, Any]:
+    command = [sys.executable, "-I", "-S", json_reader.__file__, str(MOST_VALUES)]
+    try:
+        done = subprocess.run(
+            command, input=body, stdout=subprocess.PIPE, timeout=SECONDS_OF_JSON, check=True
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Refused(413, "too_large", "the body of JSON takes too long to read") from error
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Refused(503, "busy", "the body cannot be read now; try again", 5) from error
+    kind, value = marshal.loads(done.stdout)
+    return kind, value

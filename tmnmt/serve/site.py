@@ -1,0 +1,98 @@
+"""How the server is reached: under which address, and from which pages of a browser.
+
+A server without keys answers programs of this machine. A browser is one, and shows pages of
+anybody: such a page can ask the server, and the time of an answer tells whether a text is in a
+memory. So a request that a browser makes for a page is answered where the page is the server's own,
+or belongs to a browser extension that was named. A browser says in `Sec-Fetch-Site` and in `Origin`
+for whom it asks; other programs send neither, and are answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from tmnmt.errors import UsageError
+from tmnmt.serve.refused import Refused
+
+_LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
+# of every answer: no page of another origin may load it, and no browser guesses what it is
+HEADERS = (
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"x-content-type-options", b"nosniff"),
+)
+_OWN = (
+    "same-origin",
+    "none",
+)  # Sec-Fetch-Site of the server's pages, and of a person's address bar
+_EXTENSION = re.compile(r"[a-z-]{2,20}-extension://[A-Za-z0-9.-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Site:
+    """`public_url`: where clients reach the server, without a slash at its end; "": they say it.
+    `extensions`: the origins of browser extensions that are answered without keys."""
+
+    public_url: str = ""
+    extensions: frozenset[str] = frozenset()
+
+    def check_local(self, headers: Mapping[str, str], is_page: bool) -> None:
+        """Raises Refused for what does not come from a program of this machine or a page of this
+        server. `is_page`: what is asked for is a page, to which any link may lead."""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not _is_loopback(host):
+            raise Refused(403, "forbidden", "without keys this server answers to localhost alone")
+        if origin in self.extensions:
+            return
+        is_own = origin is None or origin in (f"http://{host}", f"https://{host}")
+        is_link = is_page and headers.get("sec-fetch-mode") == "navigate"
+        if not is_own or (headers.get("sec-fetch-site", "none") not in _OWN and not is_link):
+            raise Refused(
+                403, "forbidden", "without keys this server answers no page of another site"
+            )
+
+    def address(
+        self, headers: Mapping[str, str], scheme: str, server: tuple[str, int | None] | None
+    ) -> str:
+        """Where the client of a request reaches the server: at the public address, else where the
+        request came to. The client's own word counts where it names this machine alone, since an
+        answer may be kept for others. `server`: address and port that the connection came to."""
+        host = headers.get("host", "")
+        if self.public_url:
+            return self.public_url
+        if not _is_loopback(host) and server is not None:
+            name, port = server
+            host = f"[{name}]" if ":" in name else name
+            host += f":{port}" if port is not None else ""
+        return f"{scheme}://{host}"
+
+
+def site_of(public_url: str | None, extensions: Collection[str]) -> Site:
+    """The options --public-url and --extension. Raises UsageError for what is none."""
+    for one in extensions:
+        if not _EXTENSION.fullmatch(one):
+            raise UsageError(
+                f"--extension {one}: is no origin of a browser extension; it is written as "
+                "chrome-extension://ID or moz-extension://ID"
+            )
+    url = (public_url or "").rstrip("/")
+    if url and not _is_address(url):
+        raise UsageError(
+            f"--public-url {public_url}: is no address; it is written as https://HOST[:PORT][/PATH]"
+        )
+    return Site(url, frozenset(extensions))
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        is_whole = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+    plain = not (parts.query or parts.fragment or parts.username or parts.password)
+    return parts.scheme in ("http", "https") and is_whole and plain and url.isascii()
+
+
+def _is_loopback(host: str) -> bool:
+    return _LOOPBACK.fullmatch(host) is not None
