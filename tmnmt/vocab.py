@@ -17,6 +17,15 @@ from tmnmt.errors import DataError, ModelError, UsageError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 FIRST = 4  # the first subword that is text
+# Signs that small vocabularies lack, and plain ones of the same length that a source may be read
+# with instead.
+PLAIN_SIGNS = {
+    **dict.fromkeys("‘’‛ʼʹ′", "'"),
+    **dict.fromkeys("“”„‟″", '"'),
+    **dict.fromkeys("‐‑‒–—―−", "-"),
+    "·": "-",
+    "•": "-",
+}
 SPM_FILE = "spm.model"
 SOURCE_FILE, TARGET_FILE, PIECES_FILE = "source.spm", "target.spm", "pieces.json"
 
@@ -102,7 +111,7 @@ class Vocabulary:
 
     def encode_source(self, text: str) -> list[int]:
         """Subword ids of a source, without </s>. Contractions that the vocabulary does not know are
-        spelt out."""
+        spelt out, and signs that it lacks read as plain ones (`PLAIN_SIGNS`)."""
         return self.encode(self._read(text))
 
     def pieces(self, text: str) -> list[str]:
@@ -166,6 +175,18 @@ class PairVocabulary(Vocabulary):
         if prefix and prefix not in self._source_numbers:
             raise ValueError(f"{prefix} is no piece of the source vocabulary")
         self._prefix = [self._source_numbers[prefix]] if prefix else []
+        self._plain = str.maketrans(
+            {
+                sign: plain
+                for sign, plain in PLAIN_SIGNS.items()
+                if self._lacks(sign) and not self._lacks(plain)
+            }
+        )
+
+    def _lacks(self, sign: str) -> bool:
+        """Whether a source with this character in it is read as unknown there."""
+        pieces = self._source.encode(f"a{sign}a", out_type=str)
+        return any(piece not in self._source_numbers for piece in pieces)
 
     @classmethod
     def read(cls, files: Mapping[str, bytes], prefix: str = "") -> PairVocabulary:
@@ -196,7 +217,7 @@ class PairVocabulary(Vocabulary):
         return [self._numbers.get(piece, UNK) for piece in self._spm.encode(text, out_type=str)]
 
     def encode_source(self, text: str) -> list[int]:
-        pieces = self._source.encode(text, out_type=str)
+        pieces = self._source.encode(text.translate(self._plain), out_type=str)
         return self._prefix + [self._source_numbers.get(piece, UNK) for piece in pieces]
 
     def tagged(self, ids: Sequence[int], tag: str) -> list[int]:
@@ -209,7 +230,8 @@ class PairVocabulary(Vocabulary):
         return [number, *ids[1:]]
 
     def source_pieces(self, text: str) -> list[str]:
-        return [""] * len(self._prefix) + list(self._source.encode(text, out_type=str))
+        plain = text.translate(self._plain)
+        return [""] * len(self._prefix) + list(self._source.encode(plain, out_type=str))
 
     def decode(self, ids: Iterable[int]) -> str:
         text = str(self._spm.decode_pieces([self._pieces[i] for i in ids if i > UNK]))

@@ -28,10 +28,10 @@ from tmnmt.layers.cache_file import load_caches
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.knn import AdaptiveKNN
 from tmnmt.layers.tm import TMKind, TranslationMemory
+from tmnmt.models.encoder_decoder import EncoderLayer
 from tmnmt.models.folder import _most_weights, load_model, most_bytes, stamp
 from tmnmt.models.kinds import make
 from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.models.transformer import EncoderLayer
 from tmnmt.models.weights import packed
 
 BASE, MEMORY = "base.safetensors", "memory.safetensors"
@@ -323,7 +323,7 @@ def test_layers_are_allowed_for_and_not_made(folder: Path, monkeypatch: pytest.M
     assert _most_weights(50, small) >= most_bytes(make(50, small))
     made: list[object] = []
     monkeypatch.setattr(
-        "tmnmt.models.transformer.EncoderLayer",
+        "tmnmt.models.encoder_decoder.EncoderLayer",
         lambda *given: made.append(given) or EncoderLayer(*given),
     )
     assert (

@@ -20,10 +20,11 @@ from tmnmt.errors import ModelError, UsageError
 from tmnmt.index import build
 from tmnmt.keys.compute import header_of, longest, longest_whole
 from tmnmt.layers.combine import Ready
+from tmnmt.models.encoder_decoder import _dropout
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.kinds import for_decoding, make
 from tmnmt.models.recurrence import Linear
-from tmnmt.models.transformer import Transformer, _dropout
+from tmnmt.models.transformer import Transformer
 from tmnmt.models.transformer_state import CAPACITY
 from tmnmt.training.config import TransformerConfig, load_config
 from tmnmt.training.memory_config import MemoryConfig

@@ -19,6 +19,7 @@ from tmnmt.compiled.vectors import (
     LANES,
     add,
     dot,
+    exp,
     greatest,
     larger,
     largest,
@@ -165,6 +166,27 @@ def look_back(
             softmax(energy, 0, at + 1)
             _blend(energy, seen, places, d + head * k, out, row * d + head * k, k)
     return 0
+
+
+def update_cell(candidate_gate_at: int, cell_at: int, rows: int, d: int, out_at: int) -> int:
+    """One more word for a student's recurrent cell (R, d), in place: candidates and gates side by
+    side (R, 2 d) -> out (R, d), the positive part of the cell."""
+    candidate_gate = array_of(candidate_gate_at, rows * 2 * d, np.float32)
+    cell, out = array_of(cell_at, rows * d, np.float32), array_of(out_at, rows * d, np.float32)
+    for row in range(rows):
+        _update_cell(candidate_gate, row * 2 * d, cell, out, row * d, d)
+    return 0
+
+
+@fast
+def _update_cell(
+    candidate_gate: Float32, there: int, cell: Float32, out: Float32, at: int, d: int
+) -> None:
+    for i in range(d):
+        candidate = candidate_gate[there + i]
+        gate = _ONE / (_ONE + exp(-candidate_gate[there + d + i]))
+        cell[at + i] = candidate + gate * (cell[at + i] - candidate)
+        out[at + i] = max(cell[at + i], _ZERO)
 
 
 def look_at_source(

@@ -69,6 +69,7 @@ WAYS: dict[str, tuple[object, ...]] = {
     "activation": ("relu", "swish", "gelu"),
     "scaled": (True, False),
     "tied": (True, False),
+    "positions": ("vaswani", "marian"),
 }
 LAYERS = ("encoder_layers", "decoder_layers")  # keys of [model] that say how often a part is there
 _STAMP = "if it is as you want it, python models/export.py --stamp FOLDER writes the checksums"

@@ -9,15 +9,18 @@ import torch
 
 from tmnmt.models.base import Backbone, Injectable, Trainable
 from tmnmt.models.deeplau import DeepLAU
+from tmnmt.models.encoder_decoder import EncoderDecoder
 from tmnmt.models.injected import Injected
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.models.student import Student
 from tmnmt.models.transformer import Transformer
 
 KINDS: dict[str, type[Trainable]] = {
     "rnnsearch": RNNsearch,
     "deeplau": DeepLAU,
     "transformer": Transformer,
+    "student": Student,
 }
 
 
@@ -42,6 +45,6 @@ def for_decoding(backbone: Backbone, dtype: torch.dtype | None = None) -> Backbo
         return backbone.for_decoding(base)
     if isinstance(backbone, RNNsearch):
         return FastRNNsearch(backbone, dtype)
-    if isinstance(backbone, Transformer):
+    if isinstance(backbone, EncoderDecoder):
         return backbone.for_decoding(dtype)
     return backbone.eval()

@@ -14,7 +14,7 @@ import re
 import shutil
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,37 @@ import torch
 from safetensors.torch import load
 from torch import Tensor
 
+from tmnmt.config.bounds import MOST_WORDS_EACH
 from tmnmt.durable import rename, sync_tree
 from tmnmt.errors import ModelError
+from tmnmt.models.base import Trainable
+from tmnmt.models.encoder_decoder import ACTIVATIONS
 from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
-from tmnmt.models.transformer import ACTIVATIONS, Transformer
-from tmnmt.vocab import BOS, FIRST, PAD, SOURCE_FILE, TARGET_FILE, PairVocabulary
+from tmnmt.models.kinds import make
+from tmnmt.models.marian_binary import (
+    SETTINGS,
+    Container,
+    content_of,
+    read_container,
+    read_shortlist,
+)
+from tmnmt.models.marian_files import (
+    MOST_TABLE_BYTES,
+    MarianFiles,
+    files_of,
+    yaml_of,
+    yaml_table,
+)
+from tmnmt.models.shortlist import Shortlist, shares_words
+from tmnmt.vocab import (
+    BOS,
+    FIRST,
+    PAD,
+    SOURCE_FILE,
+    TARGET_FILE,
+    PairVocabulary,
+    Vocabulary,
+)
 
 SIZES = (
     "encoder_attention_heads",
@@ -58,7 +84,6 @@ UNREAD = (
 )
 _OF_LAYER = re.compile("(?:encoder|decoder)_l[0-9]+_")  # of an archive
 MOST_BYTES = 1 << 33  # of weights
-MOST_TABLE_BYTES = 1 << 26  # of JSON, YAML and sentencepiece files
 NEVER = -1e9  # the bias of words that are never produced
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 # What the settings in an archive may be, where they stand there.
@@ -68,12 +93,21 @@ REPRESENTED: dict[str, tuple[object, ...]] = {
     "transformer-postprocess": ("dan", "an"),
     "transformer-postprocess-emb": ("d", ""),
     "transformer-preprocess-emb": ("", "d"),
-    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-decoder-autoreg": ("self-attention", "rnn"),
     "transformer-ffn-activation": tuple(ACTIVATIONS),
     "transformer-ffn-depth": (2,),
     "transformer-train-position-embeddings": (False,),
     "transformer-no-projection": (False,),
     "lemma-dim-emb": (0,),
+    "transformer-tied-layers": ([], ()),
+    "transformer-no-bias": (False,),
+    "transformer-no-affine": (False,),
+    "transformer-rnn-projection": (False,),
+    "transformer-decoder-dim-ffn": (0,),
+    "transformer-decoder-ffn-depth": (0,),
+    "transformer-postprocess-top": ("",),
+    "layer-normalization": (False,),
+    "ulr": (False,),
 }
 
 
@@ -81,10 +115,12 @@ REPRESENTED: dict[str, tuple[object, ...]] = {
 class Imported:
     """What a Marian model becomes."""
 
-    backbone: Transformer
+    backbone: Trainable
     vocab: PairVocabulary
     sizes: dict[str, Any]  # the table [model]
     prefix: str  # of every source, where the model translates to several languages
+    order: Tensor  # (V,) Marian's number of each target word
+    source_order: Tensor  # of each source word
 
 
 def import_marian(folder: Path, output: Path, src_lang: str, tgt_lang: str, tag: str = "") -> None:
@@ -98,10 +134,14 @@ def import_marian(folder: Path, output: Path, src_lang: str, tgt_lang: str, tag:
     config: dict[str, Any] = {"src_lang": src_lang, "tgt_lang": tgt_lang, "model": imported.sizes}
     if imported.prefix:
         config["prefix"] = imported.prefix
+    files = None if (folder / "config.json").exists() else files_of(folder)
+    shortlist = files.shortlist if files is not None else None
     made = output.with_name(output.name + ".new")
     shutil.rmtree(made, ignore_errors=True)
     try:
         save_model(made, imported.backbone, imported.vocab, config)
+        if shortlist is not None:
+            _shortlist(shortlist, imported).save(made)
         try:
             load_model(made)  # it opens: limits of sizes are checked there
         except ModelError as error:
@@ -123,13 +163,13 @@ def read_marian(folder: Path, tgt_lang: str) -> Imported:
     try:
         if (folder / "config.json").exists():
             return _from_hugging_face(folder, tgt_lang)
-        if (folder / "decoder.yml").exists():
-            return _from_archive(folder, tgt_lang)
+        if (files := files_of(folder)) is not None:
+            return _from_files(folder, files, tgt_lang)
     except UNREADABLE as error:
         raise ModelError(f"{folder}: cannot be read: {reason_of(error)}") from error
     raise ModelError(
         f"{folder}: no Marian model: it has neither config.json (Hugging Face) nor decoder.yml "
-        "(an archive of OPUS-MT)"
+        "(an archive of OPUS-MT) nor model.*.bin with vocab.*.spm (a model of Mozilla)"
     )
 
 
@@ -202,8 +242,10 @@ def _made(
     source: dict[str, int],
     target: dict[str, int],
     tgt_lang: str,
+    vocabularies: tuple[Path, Path] | None = None,
 ) -> Imported:
-    """Everything in our order of words."""
+    """Everything in our order of words. vocabularies: the sentencepiece models of both sides; None:
+    they have their usual names in `folder`."""
     hidden = tables["embedding"].shape[1]
     order = _order(folder, target, len(tables["embedding"]), bias)
     source_order = (
@@ -217,33 +259,61 @@ def _made(
         parameters["output"] = tables["output"][order]
     parameters["output_bias"] = bias[order]
     parameters["output_bias"][[PAD, BOS]] = NEVER
-    sizes = {
-        "kind": "transformer",
+    kind = config.get("kind", "transformer")
+    sizes: dict[str, Any] = {
+        "kind": kind,
         "hidden": hidden,
         "feed_forward": int(config["encoder_ffn_dim"]),
         "heads": int(config["encoder_attention_heads"]),
         "encoder_layers": int(config["encoder_layers"]),
         "decoder_layers": int(config["decoder_layers"]),
-        "norm": "post",
-        "activation": config.get("activation_function", "relu"),
-        "scaled": bool(config.get("scale_embedding", True)),
         "source_words": len(source_order) if "source" in tables else 0,
-        "tied": "output" not in tables,
     }
+    if kind == "transformer":
+        sizes |= {
+            "norm": "post",
+            "activation": config.get("activation_function", "relu"),
+            "scaled": bool(config.get("scale_embedding", True)),
+            "tied": "output" not in tables,
+            "positions": config.get("positions", "vaswani"),
+        }
     pieces = _pieces(target, order)
     of_source = _pieces(source, source_order) if "source" in tables else None
     prefix = _prefix(folder, source, tgt_lang)
+    usual = folder / SOURCE_FILE, folder / TARGET_FILE
+    paths = [
+        path if ".spm" in path.suffixes else default
+        for path, default in zip(vocabularies or usual, usual, strict=True)
+    ]
     source_spm, target_spm = (
-        _spm(folder, name, numbers)
-        for name, numbers in ((SOURCE_FILE, source), (TARGET_FILE, target))
+        _spm(path, numbers) for path, numbers in zip(paths, (source, target), strict=True)
     )
     vocab = PairVocabulary(source_spm, target_spm, pieces, of_source, prefix)
-    backbone = Transformer(len(order), **{k: v for k, v in sizes.items() if k != "kind"})
+    backbone = make(len(order), sizes)
     try:
         backbone.load_state_dict(parameters)
     except RuntimeError as error:
         raise ModelError(f"{folder}: weights and sizes do not fit: {reason_of(error)}") from error
-    return Imported(backbone.eval(), vocab, sizes, prefix)
+    return Imported(backbone.eval(), vocab, sizes, prefix, order, source_order)
+
+
+def _shortlist(path: Path, imported: Imported) -> Shortlist:
+    """Marian's shortlist in our words. Raises ModelError where it is another model's."""
+    first, lists = read_shortlist(path)
+    targets, sources = (
+        {number: word for word, number in reversed([*enumerate(order.tolist())])}
+        for order in (imported.order, imported.source_order)
+    )
+    width = min(max(map(len, lists), default=0), MOST_WORDS_EACH)
+    of_source = torch.full((len(imported.source_order), max(width, 1)), PAD)
+    try:
+        for number, words in enumerate(lists):
+            theirs = [targets[word] for word in words[:width]]
+            of_source[sources[number], : len(theirs)] = torch.tensor(theirs, dtype=torch.int64)
+        always = torch.tensor([targets[number] for number in range(first)])
+    except LookupError as error:
+        raise ModelError(f"{path}: a shortlist of another model: it has word {error}") from error
+    return Shortlist(of_source, always, shares_words(imported.vocab))
 
 
 def _order(folder: Path, numbers: dict[str, int], rows: int, bias: Tensor | None) -> Tensor:
@@ -287,10 +357,14 @@ def _prefix(folder: Path, source: dict[str, int], tgt_lang: str) -> str:
 
 
 def _layers(
-    encoder: int, decoder: int, read: Callable[[str, int, str, str], tuple[Tensor, Tensor]]
+    encoder: int,
+    decoder: int,
+    read: Callable[[str, int, str, str], tuple[Tensor, Tensor]],
+    is_student: bool = False,
 ) -> dict[str, Tensor]:
     """Our parameters of all layers. `read`(side, layer, part, name) gives weight and bias: parts
-    "self", "cross", "ffn"; names q, k, v, out, inner, norm."""
+    "self", "cell" in its place in a student's decoder, "cross", "ffn"; names q, k, v, out, inner,
+    norm, candidate, gate."""
     made: dict[str, Tensor] = {}
 
     def put(name: str, parts: list[tuple[Tensor, Tensor]]) -> None:
@@ -300,9 +374,14 @@ def _layers(
     for side, layers in (("encoder", encoder), ("decoder", decoder)):
         for n in range(layers):
             ours = f"{side}.{n}"
-            put(f"{ours}.attention.qkv", [read(side, n, "self", x) for x in "qkv"])
-            put(f"{ours}.attention.out", [read(side, n, "self", "out")])
-            put(f"{ours}.attention.norm", [read(side, n, "self", "norm")])
+            if is_student and side == "decoder":
+                both = [read(side, n, "cell", x) for x in ("candidate", "gate")]
+                put(f"{ours}.cell.candidate_gate", both)
+                put(f"{ours}.cell.norm", [read(side, n, "cell", "norm")])
+            else:
+                put(f"{ours}.attention.qkv", [read(side, n, "self", x) for x in "qkv"])
+                put(f"{ours}.attention.out", [read(side, n, "self", "out")])
+                put(f"{ours}.attention.norm", [read(side, n, "self", "norm")])
             if side == "decoder":
                 put(f"{ours}.cross.query", [read(side, n, "cross", "q")])
                 put(f"{ours}.cross.keys_values", [read(side, n, "cross", x) for x in "kv"])
@@ -332,28 +411,28 @@ def _hugging_face_names(
     return read
 
 
-def _from_archive(folder: Path, tgt_lang: str) -> Imported:
-    """What OPUS-MT publishes: decoder.yml, which names the .npz, the vocabulary and more."""
-    path = folder / "decoder.yml"
-    settings = _yaml(path)
-    npz = folder / Path(_first(path, settings, "models")).name
-    vocabularies = [folder / Path(name).name for name in _listed(path, settings, "vocabs")]
-    weights = _arrays(npz)
-    config = _yaml_text(npz, bytes(weights.pop("special:model.yml")).rstrip(b"\0").decode())
+def _from_files(folder: Path, files: MarianFiles, tgt_lang: str) -> Imported:
+    """What Marian itself reads: an archive of OPUS-MT, or a model of Mozilla."""
+    path = files.weights
+    stored = read_container(path) if path.suffix != ".npz" else _container_of_arrays(path)
+    config = yaml_table(path, stored.settings)
     for key, allowed in REPRESENTED.items():
         if key in config:
-            _expect(npz, config, key, allowed)
-    source, target = (_numbered_yaml(vocabularies[at]) for at in (0, -1))
+            _expect(path, config, key, allowed)
+    is_student = config.get("transformer-decoder-autoreg") == "rnn"
+    if is_student:
+        _expect(path, config, "dec-cell", ("ssru",))
+    source, target = (_numbered_file(each) for each in files.vocabularies)
 
     read = set[str]()
 
     def tensor(name: str) -> Tensor:
         read.add(name)
-        if name not in weights:
-            raise ModelError(f"{npz}: the weights have no {name}")
-        return torch.from_numpy(np.array(weights[name], np.float32))
+        if name not in stored.tensors:
+            raise ModelError(f"{path}: the weights have no {name}")
+        return torch.from_numpy(np.array(stored.tensors[name], np.float32))
 
-    tables = _archive_tables(config, tensor)
+    tables = _archive_tables(stored.tensors, config, tensor)
     if "source" not in tables and source != target:
         raise ModelError(f"{folder}: one table of embeddings, and two vocabularies")
     bias = _pad_archive(source, target, tables, tensor("decoder_ff_logit_out_b").flatten())
@@ -365,12 +444,17 @@ def _from_archive(folder: Path, tgt_lang: str) -> Imported:
         "decoder_layers": config["dec-depth"],
         "activation_function": config.get("transformer-ffn-activation", "swish"),
         "scale_embedding": True,
+        "kind": "student" if is_student else "transformer",
+        "positions": "marian",
     }
     for key, name in zip(SIZES, ARCHIVE_SIZES, strict=True):
-        _expect_size(npz, {name: sizes[key]}, name)
-    layers = _layers(sizes["encoder_layers"], sizes["decoder_layers"], _archive_names(tensor))
-    _expect_none_left(npz, [name for name in weights if _OF_LAYER.match(name) and name not in read])
-    return _made(
+        _expect_size(path, {name: sizes[key]}, name)
+    layers = _layers(
+        sizes["encoder_layers"], sizes["decoder_layers"], _archive_names(tensor), is_student
+    )
+    unread = [name for name in stored.tensors if _OF_LAYER.match(name) and name not in read]
+    _expect_none_left(path, unread)
+    made = _made(
         folder,
         sizes,
         tables,
@@ -379,19 +463,29 @@ def _from_archive(folder: Path, tgt_lang: str) -> Imported:
         source if "source" in tables else target,
         target,
         tgt_lang,
+        files.vocabularies,
     )
+    return made
+
+
+def _container_of_arrays(path: Path) -> Container:
+    """A .npz of Marian."""
+    arrays = _arrays(path)
+    settings = bytes(arrays.pop(SETTINGS)).rstrip(b"\0").decode()
+    return Container(arrays, {}, settings)
 
 
 def _archive_tables(
-    config: Mapping[str, Any], tensor: Callable[[str], Tensor]
+    names: Collection[str], config: Mapping[str, Any], tensor: Callable[[str], Tensor]
 ) -> dict[str, Tensor]:
-    """The tables of words (V, d): "embedding"; "source" and "output" where they have their own."""
-    all_tied = config.get("tied-embeddings-all", False)
-    src_tied = all_tied or config.get("tied-embeddings-src", False)
+    """The tables of words (V, d): "embedding"; "source" and "output" where they have their own. The
+    names of the tensors say whether both sides share one: settings of some models say otherwise."""
+    all_tied = config.get("tied-embeddings-all", False) and "encoder_Wemb" not in names
+    src_tied = "Wemb" in names
     tables = {"embedding": tensor("Wemb" if src_tied else "decoder_Wemb")}
     if not src_tied:
         tables["source"] = tensor("encoder_Wemb")
-    if not (all_tied or config.get("tied-embeddings", False)):
+    if "decoder_ff_logit_out_W" in names and not all_tied:
         tables["output"] = tensor("decoder_ff_logit_out_W").T.contiguous()
     return tables
 
@@ -418,14 +512,20 @@ def _archive_names(
     tensor: Callable[[str], Tensor],
 ) -> Callable[[str, int, str, str], tuple[Tensor, Tensor]]:
     """Marian multiplies from the other side, so its matrices are turned."""
-    parts = {"self": "self", "cross": "context", "ffn": "ffn"}
+    parts = {"self": "self", "cell": "rnn", "cross": "context", "ffn": "ffn"}
+    norms = {"cell": "_ffn_ln", "ffn": "_ffn_ln"}
     fed = {"inner": "1", "out": "2"}
 
     def read(side: str, layer: int, part: str, name: str) -> tuple[Tensor, Tensor]:
         stem = f"{side}_l{layer + 1}_{parts[part]}"
         if name == "norm":
-            stem += "_ffn_ln" if part == "ffn" else "_Wo_ln"
+            stem += norms.get(part, "_Wo_ln")
             return tensor(f"{stem}_scale").flatten(), tensor(f"{stem}_bias").flatten()
+        if name == "candidate":  # it has no bias
+            weight = tensor(f"{stem}_W").T
+            return weight, weight.new_zeros(len(weight))
+        if name == "gate":
+            return tensor(f"{stem}_Wf").T, tensor(f"{stem}_bf").flatten()
         letter = fed[name] if part == "ffn" else "o" if name == "out" else name
         return tensor(f"{stem}_W{letter}").T, tensor(f"{stem}_b{letter}").flatten()
 
@@ -536,40 +636,16 @@ def _json(path: Path) -> dict[str, Any]:
     return table
 
 
-def _yaml(path: Path) -> dict[str, Any]:
-    return _yaml_text(path, _table(path))
-
-
-def _yaml_text(path: Path, text: str) -> dict[str, Any]:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        table = yaml.load(text, loader)  # safe: without objects
-    except yaml.YAMLError as error:
-        raise ModelError(f"{path}: no YAML: {reason_of(error)}") from error
-    if not isinstance(table, dict):
-        raise ModelError(f"{path}: no table in YAML")
-    return table
-
-
-def _listed(path: Path, table: Mapping[str, Any], key: str) -> list[str]:
-    values = table.get(key)
-    if not isinstance(values, list) or not values or not all(isinstance(x, str) for x in values):
-        raise ModelError(f"{path}: `{key}` names no files")
-    return values
-
-
-def _first(path: Path, table: Mapping[str, Any], key: str) -> str:
-    return _listed(path, table, key)[0]
-
-
 def _numbered(path: Path) -> dict[str, int]:
     return _checked_numbers(path, _json(path))
 
 
-def _numbered_yaml(path: Path) -> dict[str, int]:
-    return _checked_numbers(path, _yaml(path))
+def _numbered_file(path: Path) -> dict[str, int]:
+    """The pieces of a vocabulary in YAML, or of a sentencepiece model, with their numbers."""
+    if ".spm" not in path.suffixes:
+        return _checked_numbers(path, yaml_of(path))
+    model = Vocabulary.of(content_of(path, MOST_TABLE_BYTES), path)
+    return {model.piece(number): number for number in range(len(model))}
 
 
 def _checked_numbers(path: Path, numbers: Mapping[Any, Any]) -> dict[str, int]:
@@ -578,23 +654,23 @@ def _checked_numbers(path: Path, numbers: Mapping[Any, Any]) -> dict[str, int]:
     return dict(numbers)
 
 
-def _spm(folder: Path, name: str, numbers: Mapping[str, int]) -> bytes:
+def _spm(path: Path, numbers: Mapping[str, int]) -> bytes:
     """A sentencepiece model. Raises ModelError where it is none, or most of its pieces have no
     number."""
-    content = read_regular(folder / name, MOST_TABLE_BYTES, "no sentencepiece model is")
+    content = content_of(path, MOST_TABLE_BYTES)
     try:
         spm = sentencepiece.SentencePieceProcessor(model_proto=content) if content else None
     except RuntimeError as error:
-        raise ModelError(f"{folder / name}: no sentencepiece model, or half of one") from error
+        raise ModelError(f"{path}: no sentencepiece model, or half of one") from error
     if spm is None:
-        raise ModelError(f"{folder / name}: is empty")
+        raise ModelError(f"{path}: is empty")
     own = [
         number for number in range(len(spm)) if not (spm.is_byte(number) or spm.is_control(number))
     ]
     there = sum(spm.id_to_piece(number) in numbers for number in own)
     if 2 * there < len(own):
         raise ModelError(
-            f"{folder / name}: {there:,} of its {len(own):,} pieces are in the vocabulary, so it "
+            f"{path}: {there:,} of its {len(own):,} pieces are in the vocabulary, so it "
             "is another model's"
         )
     return content

@@ -1,5 +1,5 @@
-"""What a Transformer keeps of a batch: the encoded sources, what its self-attention has seen, and
-the real positions beside padding.
+"""What a Transformer or a student keeps of a batch: the encoded sources, what its decoder knows of
+the words before, and the real positions beside padding.
 
     d: hidden size    H: heads    k: d / H    B, R: rows    S: source length
 """
@@ -135,6 +135,23 @@ class SeenState:
             return self
         seen, origin = (torch.cat([x, torch.empty_like(x)]) for x in (self.seen, self.origin))
         return SeenState(seen, origin, self.length)
+
+
+@dataclass(frozen=True)
+class CellState:
+    """The cells of a student's decoder after `length` words. Neither `step` nor `rows` changes
+    it."""
+
+    cells: Tensor  # (layers, R, d)
+    length: int
+
+    def rows(self, index: Tensor) -> CellState:
+        """The rows `index` (R',), in that order."""
+        return CellState(self.cells.index_select(1, index), self.length)
+
+    def roomy(self) -> CellState:
+        """The same in memory of its own, where the next word may be put."""
+        return CellState(self.cells.clone(), self.length)
 
 
 def bias_of(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -1,5 +1,6 @@
-"""A step of the Transformer's decoder where all but the products with weights is compiled
-(`tmnmt.compiled`): called as operations of torch, the small parts took longer than the products.
+"""A step of a Transformer's or a student's decoder where all but the products with weights is
+compiled (`tmnmt.compiled`): called as operations of torch, the small parts took longer than the
+products.
 
     R: rows    B: sentences    d: hidden size    H: heads    k: d / H    S: source length
 """
@@ -8,25 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from tmnmt.compiled import steps
 from tmnmt.models.products import Product
-from tmnmt.models.transformer_state import SeenState, Source
+from tmnmt.models.transformer_state import CellState, SeenState, Source
 
 LEVEL = 1e-12  # under the root of a mean square
 
 
-class Part(NamedTuple):
-    """A part of a layer: its norm, and its products before and after what is compiled."""
+State = TypeVar("State", SeenState, CellState)
 
-    kind: Literal["self", "source", "feed-forward"]
+
+class Part(NamedTuple):
+    """A part of a layer: its norm, and its products before and after what is compiled. A cell has
+    none behind it."""
+
+    kind: Literal["self", "cell", "source", "feed-forward"]
     norm: nn.LayerNorm
     first: Product
-    last: Product
+    last: Product | None
 
 
 @dataclass(frozen=True)
@@ -40,15 +45,15 @@ class CompiledStep:
     norms_first: bool  # before every part; False: after it
 
     def step(
-        self, prev: Tensor, position: Tensor, state: SeenState, source: Source
-    ) -> tuple[SeenState, Tensor, Tensor]:
+        self, prev: Tensor, position: Tensor, state: State, source: Source
+    ) -> tuple[State, Tensor, Tensor]:
         """After y_{t-1} (R,) at a `position` (d,) -> state, what the last feed-forward part reads
         (R, d), and the sum behind it (R, d) at a mean square of 1. The rows of a sentence stand
         side by side."""
         prev = prev.contiguous()
         rows, d = len(prev), self.embedding.shape[1]
         state, at = state.roomy(), state.length
-        x = state.seen.new_empty(rows, d)
+        x = self.embedding.new_empty(rows, d)
         out = x.data_ptr()
         table = self.embedding.data_ptr()
         steps.embed(prev.data_ptr(), table, position.data_ptr(), self.scale, rows, d, out)
@@ -59,11 +64,13 @@ class CompiledStep:
             elif added is not None:
                 read = _normed(x, added, self.parts[number - 1].norm, x)
             inner = part.first(read)
-            if part.kind == "self":
+            if isinstance(state, SeenState) and part.kind == "self":
                 inner = self._look_back(inner, state, number // 3)
+            elif isinstance(state, CellState) and part.kind == "cell":
+                inner = self._update_cell(inner, state, number // 3)
             elif part.kind == "source":
                 inner = self._look_at(inner, source, number // 3)
-            added = part.last(inner)
+            added = part.last(inner) if part.last is not None else inner
         level = torch.empty_like(x)
         if added is not None:
             steps.level_of_sum(out, added.data_ptr(), LEVEL, rows, d, level.data_ptr())
@@ -89,6 +96,15 @@ class CompiledStep:
             places.data_ptr(),
             out.data_ptr(),
         )
+        return out
+
+    def _update_cell(self, candidate_gate: Tensor, state: CellState, layer: int) -> Tensor:
+        """The cell after one more word, put into the state: (R, 2 d) -> its positive part
+        (R, d)."""
+        cell = state.cells[layer]
+        out = torch.empty_like(cell)
+        rows, d = cell.shape
+        steps.update_cell(candidate_gate.data_ptr(), cell.data_ptr(), rows, d, out.data_ptr())
         return out
 
     def _look_at(self, q: Tensor, source: Source, layer: int) -> Tensor:
