@@ -1,4 +1,4 @@
-"""README and docs: short sentences, examples and files that are there, a whole reference."""
+"""README and docs: examples and files that are there, a whole reference."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from types import ModuleType
 import pytest
 from browser import INSTALL, chromium
 from places import ROOT
-from prose import LONGEST, MEAN, pages, sentences, words
 from required import absent
 
+FOLDERS = ("benchmarks", "eval", "index", "memories", "models", "tests")
 # `name.py`, and `folder/name.py` of the package, as pages name modules.
 MODULE = re.compile(r"`((?:tmnmt/)?(?:[a-z_]+/)*[a-z_]+\.(?:py|js|css))`")
 SHORT = ("", "tmnmt/", "tests/", "benchmarks/", "eval/", "models/", "memories/", "index/", "docs/")
@@ -32,23 +32,14 @@ def reference() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_sentences_are_short(page: Path) -> None:
-    found = sentences(page.read_text(encoding="utf-8"))
-    assert found
-    assert [sentence for sentence in found if words(sentence) > LONGEST] == []
-    assert sum(map(words, found)) / len(found) <= MEAN
-
-
-def test_sentences_are_told_apart() -> None:
-    page = (
-        "# A heading is none\n\n"
-        "One sentence, of five words. Two by `code --here`, e.g. 0.5 or so.\n\n"
-        "    a command\n\n| a | table |\n|---|---|\n\n"
-        "- an item without a stop\n- Another [one](x.md). (A third.)\n"
-        "  It goes on.\n\n```\ncode\n```\nThe end?\n"
-    )
-    assert [words(sentence) for sentence in sentences(page)] == [5, 7, 5, 2, 2, 3, 2]
+def pages() -> list[Path]:
+    """The README, docs/, and the README of every folder."""
+    named = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    return [
+        *named,
+        *(ROOT / folder / "README.md" for folder in FOLDERS),
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]
 
 
 def commands(page: str) -> Iterator[list[str]]:
