@@ -14,7 +14,12 @@ from tiny_model import padded
 
 from tmnmt.errors import DataError
 from tmnmt.models.base import Around
-from tmnmt.models.document_context import ContextForm, InDocument, surveyed
+from tmnmt.models.document_context import (
+    ContextForm,
+    InDocument,
+    context_network_of,
+    surveyed,
+)
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
 from tmnmt.training import context
@@ -153,6 +158,32 @@ def test_around_a_segment_is_what_the_base_says_of_its_stretch(
         expected = surveyed(backbone, pairs, torch.device("cpu"))
         torch.testing.assert_close(one.place.document.sources, expected.sources)
         torch.testing.assert_close(one.place.document.targets, expected.targets)
+
+
+def test_the_control_of_what_is_around_swaps_that_alone(tmp_path: Path, vocab: Vocabulary) -> None:
+    """In documents that differ in the last sentence alone, it reads the same in each of them; also
+    where the network does read what asks, and what is around."""
+    shared = [Segment(src, f"le {tgt}") for src, tgt in PLACES[:2]]
+    last = ("It may refuse .", "The permit is void .", "It stands .", "The minister may be asked .")
+    made = [
+        [
+            replace(one, document=f"d{number}", position=at)
+            for at, one in enumerate([*shared, Segment(src, "Il refuse .")])
+        ]
+        for number, src in enumerate(last)
+    ]
+    backbone, config = knowing(vocab), replace(CONFIG, form="around")
+    network = context_network_of(config.kind(), backbone)
+    torch.manual_seed(3)
+    torch.nn.init.normal_(network.get_parameter("into.weight"))
+    found = surrounded(backbone, made, vocab, config, 1000, tmp_path / "said.jsonl.gz")
+    asking = [one for one in found if one.src in last]
+    part = context.ContextPart(network, backbone, vocab, asking, asking, config)
+    losses = part.validate()
+    assert losses["of another document"] == pytest.approx(losses["criterion"], abs=1e-5)
+    with torch.no_grad():
+        plain = -part.log_probs(asking, [None] * len(asking)).mean()
+    assert losses["criterion"] != pytest.approx(float(plain), abs=1e-2)
 
 
 def number_of(src: str, document: list[Segment]) -> int:

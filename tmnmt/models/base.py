@@ -48,6 +48,10 @@ class Surveyed:
     sources: Tensor  # (n, annotation_size) means of the encoder's states
     targets: Tensor  # (n, d) the decoder's last states
 
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor]:
+        return self.sources, self.targets
+
 
 @dataclass(frozen=True)
 class Around:
@@ -55,6 +59,13 @@ class Around:
 
     document: Surveyed
     own: int
+
+    def in_place_of(self, other: Around) -> Around:
+        """This sentence where `other` stands: all around it is that document's."""
+        document = Surveyed(*(tensor.clone() for tensor in other.document.tensors))
+        for there, here in zip(document.tensors, self.document.tensors, strict=True):
+            there[other.own] = here[self.own]
+        return Around(document, other.own)
 
 
 Place = Before | Around | None  # what a row is read with; None: nothing

@@ -144,6 +144,14 @@ def surrounded(
     return made[:most]
 
 
+def transplanted(place: Place, other: Place) -> Place:
+    """What a sentence is read with in the place of another one: only what stands around is the
+    other document's, the sentence that asks for it stays."""
+    if isinstance(place, Around) and isinstance(other, Around):
+        return place.in_place_of(other)
+    return other
+
+
 class ContextPart(InjectedPart[Example]):
     """The network on sentences of everywhere, and the decoder where it learns too."""
 
@@ -171,7 +179,7 @@ class ContextPart(InjectedPart[Example]):
             log_p = self.log_probs(batch, [one.place for one in batch])
             own, tokens = own - float(log_p.sum()), tokens + len(log_p)
             if others is not None:
-                places = [self.dev[others[i]].place for i in unit]
+                places = [transplanted(self.dev[i].place, self.dev[others[i]].place) for i in unit]
                 other -= float(self.log_probs(batch, places).sum())
         controls = {"of another document": other / tokens} if others is not None else {}
         return controls | {"criterion": own / tokens}
