@@ -5,8 +5,8 @@ the argument.
 
 DATA holds jrc-acquis/ and canadian-law/ as described in memories/README.md. Which documents are dev
 and test is read from eval/splits/. A memory has whole documents, less every pair whose source (as
-`tmnmt.text.normalise` sees it) also stands in a dev or test document of either corpus. The same
-data give the same files, byte for byte."""
+`tmnmt.text.normalise` sees it) also stands in a dev or test document of either corpus, and less
+those that mispaired.py finds. The same data give the same files, byte for byte."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from mispaired import RULES, mispaired
 
 from tmnmt.formats import Columns, read_memory, write_tmx, write_tsv
 from tmnmt.formats.atomic import writing
@@ -94,19 +96,25 @@ def without(segments: Iterable[Segment], sources: set[str]) -> list[Segment]:
     return [segment for segment in segments if normalise(segment.src) not in sources]
 
 
-def row(file: str, segments: list[Segment], dropped: int | None = None) -> str:
+def row(file: str, segments: list[Segment], dropped: list[int] | None = None) -> str:
     documents = len({segment.document for segment in segments})
     words = sum(len(segment.tgt.split()) for segment in segments)
-    return (
-        f"| `{file}` | {documents} | {len(segments):,} | {words:,} | "
-        f"{'' if dropped is None else f'{dropped:,}'} |"
-    )
+    cells = [f"`{file}`", str(documents), f"{len(segments):,}", f"{words:,}"]
+    cells += [f"{count:,}" for count in dropped] if dropped else [""] * (1 + len(RULES))
+    return f"| {' | '.join(cells)} |"
 
 
 def write_memory(file: str, segments: list[Segment], sources: set[str]) -> str:
-    kept = without(segments, sources)
-    write_tmx(HERE / file, kept, "en", "fr")
-    return row(file, kept, len(segments) - len(kept))
+    others = without(segments, sources)
+    found = mispaired(segments)
+    wrong = set().union(*found.values())
+    paired = [segment for segment in others if (segment.document, segment.position) not in wrong]
+    write_tmx(HERE / file, paired, "en", "fr")
+    by_rule = [
+        sum((segment.document, segment.position) in places for segment in others)
+        for places in found.values()
+    ]
+    return row(file, paired, [len(segments) - len(others), *by_rule])
 
 
 def write_held_out(file: str, corpus: Corpus, documents: frozenset[str]) -> str:
@@ -130,8 +138,8 @@ def write_demo(document: str, corpus: Corpus) -> str:
 
 def write_counts(rows: list[str]) -> None:
     table = [
-        "| file | documents | segments | French words | pairs dropped |",
-        "|---|---|---|---|---|",
+        f"| file | documents | segments | French words | pairs dropped | {' | '.join(RULES)} |",
+        "|---|---|---|---|---|" + "---|" * len(RULES),
         *rows,
     ]
     readme = HERE / "README.md"
