@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import shlex
@@ -20,6 +21,9 @@ FOLDERS = ("benchmarks", "eval", "index", "memories", "models", "tests")
 # `name.py`, and `folder/name.py` of the package, as pages name modules.
 MODULE = re.compile(r"`((?:tmnmt/)?(?:[a-z_]+/)*[a-z_]+\.(?:py|js|css))`")
 SHORT = ("", "tmnmt/", "tests/", "benchmarks/", "eval/", "models/", "memories/", "index/", "docs/")
+# `tmnmt.package.name`, called or not, and what examples import
+NAMED = re.compile(r"`(tmnmt(?:\.[A-Za-z_]\w*)+)")
+IMPORTED = re.compile(r"^ +from (tmnmt[\w.]*) import ([\w, ]+)", re.M)
 FIRST_WORDS = re.compile(r"^    (?:\S+=\S+ |id=\$\()*tmnmt (?P<rest>(?:[^#\n\\]|\\\n)*)", re.M)
 
 
@@ -100,6 +104,44 @@ def test_files_that_pages_name_are_there() -> None:
         for page, name in named
         if not any((folder / name).exists() for folder in [page.parent, *folders])
     ] == []
+
+
+def is_there(name: str) -> bool:
+    """Whether a dotted name is a module of the package, or leads from one to something in it."""
+    module, rest = name, list[str]()
+    while True:
+        try:
+            found: object = importlib.import_module(module)
+            break
+        except ModuleNotFoundError:
+            if "." not in module:
+                return False
+            module, _, last = module.rpartition(".")
+            rest.insert(0, last)
+    try:
+        for part in rest:
+            found = getattr(found, part)
+    except AttributeError:
+        return False
+    return True
+
+
+def test_names_of_python_that_pages_name_are_there() -> None:
+    named = [
+        (page, name)
+        for page in pages()
+        for text in [page.read_text(encoding="utf-8")]
+        for name in (
+            *NAMED.findall(text),
+            *(
+                f"{module}.{one}"
+                for module, ones in IMPORTED.findall(text)
+                for one in re.findall(r"\w+", ones)
+            ),
+        )
+    ]
+    assert len(named) > 15 and not is_there("tmnmt.eval.data.leaks.leaks")
+    assert [f"{page.name}: {name}" for page, name in named if not is_there(name)] == []
 
 
 def test_the_reference_has_every_option_and_every_name(reference: ModuleType) -> None:

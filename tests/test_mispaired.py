@@ -61,12 +61,12 @@ def test_the_same_text_far_away_or_in_another_document_says_nothing(rules: Modul
 
 def test_lengths_and_numbers_that_differ_are_found_once(rules: ModuleType) -> None:
     made = document(
-        ("Any corporation", "Toute personne morale qui, selon le cas, est propriété exclusive de 2 :"),
+        ("Any corporation", "Toute personne morale qui, selon le cas, est propriété exclusive :"),
         ("[Repealed, 2003, c. 26, s. 5]", "[Abrogé, 2003, ch. 26, art. 4]"),
         ("It shall apply from 3 March 1997.", "Il est applicable à partir du 3 mars 1997."),
         ("in the year 2000", "en l’an deux mille"),
         ("In this section,", "Les définitions qui suivent s’appliquent au présent article."),
-    )  # fmt: skip
+    )
     found = rules.mispaired(made)
     assert (found["lengths"], found["numbers"]) == ({("d", 0)}, {("d", 1)})
 
