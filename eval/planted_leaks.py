@@ -1,4 +1,5 @@
-"""Whether `tmnmt evaluate prepare` finds every copy of a test segment, however it is written.
+"""Whether `tmnmt evaluate prepare` finds every copy of a test segment, however it is written, and
+`tmnmt evaluate run` every near leak.
 
     python eval/planted_leaks.py MEMORY... [--columns src=5,tgt=6,doc=1,idx=2] [--planted 1000]
     [--output FILE.json]
@@ -6,7 +7,9 @@
 The memory is prepared; then once more, with the same split, after sources of its dev and test were
 planted as documents to be trained on: as they are, with other white space, in both Unicode forms.
 Every planted one must be counted as dropped, and none may stand in the training data (nor, for
-research, in the memory): else it ends with 1."""
+research, in the memory): else it ends with 1. Then references of the test are planted in the
+memory as the targets of other sources. Those of 8 words or more must be counted as near leaks, and
+no others that were not there before."""
 
 from __future__ import annotations
 
@@ -22,10 +25,11 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, Literal
 
+from tmnmt.eval.data.near_leaks import FEWEST_WORDS, long_targets, near_leaks
 from tmnmt.eval.data.prepare import SAME_SOURCE, Settings, prepare
 from tmnmt.formats import parse_columns, read_memories, read_memory, write_tsv
 from tmnmt.segments import Segment
-from tmnmt.text import normalise
+from tmnmt.text import normalise, words
 
 PARTS = "train", "memory"
 DISGUISES: dict[str, Callable[[str], str]] = {
@@ -57,6 +61,7 @@ def main() -> None:
             experiment(folder, languages, options.planted, regime)
             for regime in ("research", "translator")
         ]
+        result.append(near(folder / "research-1", languages, options.planted))
     for one in result:
         print(json.dumps(one))
     if options.output:
@@ -97,6 +102,28 @@ def experiment(
         "dropped": dropped,
         "missed": sum(found.values()) + abs(short),
         "prepared_in_cpu_seconds": round(seconds, 1),
+    }
+
+
+def near(prepared: Path, languages: tuple[str, str], count: int) -> dict[str, Any]:
+    """References of the test planted in the memory: how many, and how many of these are missed, or
+    counted without being there."""
+    references = [pair.tgt for pair in read_memory(prepared / "test.tsv.gz", *languages)]
+    memory = [pair.tgt for pair in read_memory(prepared / "memory.tsv.gz", *languages)]
+    before = near_leaks([references], {"memory": long_targets(memory)}).segments
+    chosen = random.Random(2).sample(references, min(count, len(references)))
+    targets = [
+        DISGUISES[disguise](text) for text, disguise in zip(chosen, cycle(DISGUISES), strict=False)
+    ]
+    after = near_leaks([references], {"memory": long_targets([*memory, *targets])}).segments
+    known = {normalise(text) for text in chosen if words(text) >= FEWEST_WORDS}
+    expected = {number for number, text in enumerate(references) if normalise(text) in known}
+    return {
+        "references": len(references),
+        "near leaks before": len(before),
+        "planted": len(chosen),
+        "found": len(after),
+        "missed": len({*before, *expected} ^ {*after}),
     }
 
 

@@ -148,6 +148,7 @@ def _looked_up(
     from dataclasses import replace
 
     from tmnmt.eval.data.memory import Memory, leak_warnings
+    from tmnmt.eval.data.near_leaks import near_leaks
     from tmnmt.eval.score import best_matches
     from tmnmt.progress import Progress
 
@@ -167,6 +168,7 @@ def _looked_up(
             best=best_matches(index, test.sources),
             pairs=read.pairs,
             warnings=warnings,
+            near=near_leaks(test.references, {f"memory {memory}": read.targets}),
         )
 
 

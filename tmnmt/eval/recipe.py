@@ -48,10 +48,19 @@ class TestConfig:
 
 @dataclass(frozen=True)
 class NamedPath:
-    """A model folder; or a memory: an index, its address, or a memory file."""
+    """A memory: an index, its address, or a memory file."""
 
     name: Name
     path: Name
+
+
+@dataclass(frozen=True)
+class ModelConfig(NamedPath):
+    """A model folder, and the files that it has learned from, where they are known: targets that
+    stand there are told in the report."""
+
+    training: tuple[Name, ...] = ()
+    columns: str = ""  # of TSV files without a header
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,7 @@ class Recipe:
     description: str = ""
     src_lang: Name = "en"
     tgt_lang: Name = "fr"
-    model: tuple[NamedPath, ...] = ()
+    model: tuple[ModelConfig, ...] = ()
     memory: tuple[NamedPath, ...] = ()
     weights: dict[str, Share] = field(default_factory=lambda: dict(WEIGHTS))
     allow_leaks: bool = False
@@ -110,7 +119,7 @@ class Recipe:
 
     def path_of(self, kind: Literal["model", "memory"], name: str) -> str:
         """The path or address of a model or memory."""
-        named: tuple[NamedPath, ...] = getattr(self, kind)
+        named: Sequence[NamedPath] = getattr(self, kind)
         return next(entry.path for entry in named if entry.name == name)
 
 
@@ -321,7 +330,9 @@ def _from(folder: Path, recipe: Recipe) -> Recipe:
             )
             for t in recipe.test
         ),
-        model=tuple(replace(m, path=led(m.path)) for m in recipe.model),
+        model=tuple(
+            replace(m, path=led(m.path), training=tuple(map(led, m.training))) for m in recipe.model
+        ),
         memory=tuple(replace(m, path=led(m.path)) for m in recipe.memory),
         system=tuple(
             replace(s, hypothesis=led(s.hypothesis), neighbours=_led(s.neighbours, led))
@@ -344,6 +355,8 @@ def _plain(path: str) -> str:
 def _files(recipe: Recipe) -> Iterator[str]:
     for test in recipe.test:
         yield from (*test.files, *([test.src] if test.src else []), *test.references)
+    for model in recipe.model:
+        yield from model.training
     yield from (
         named.path for named in (*recipe.model, *recipe.memory) if not is_address(named.path)
     )

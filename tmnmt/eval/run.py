@@ -23,6 +23,7 @@ from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, FormatError, UsageError
 from tmnmt.eval.data.confirmed import WRITES, Pair, confirmed_by
 from tmnmt.eval.data.memory import Memory, leak_warnings
+from tmnmt.eval.data.near_leaks import long_targets, near_leaks
 from tmnmt.eval.measures.measure import Measured, Output, TestSet
 from tmnmt.eval.measures.metrics import metrics
 from tmnmt.eval.model_cost import parameters_read, training_read
@@ -113,6 +114,8 @@ class Run:
     kept: dict[Path, Kept] = field(default_factory=dict)
     # by model: what its training log says of every part
     trained: dict[str, dict[str | None, TrainingCost]] = field(default_factory=dict)
+    # by model: the long targets of what it has learned from, where the recipe names that
+    taught: dict[str, set[int]] = field(default_factory=dict)
 
     def __call__(self, sha256: str) -> dict[str, Any]:
         """Translates what is not translated yet, measures all, writes the report and gives it."""
@@ -121,6 +124,7 @@ class Run:
             reads = [self._read(config) for config in self.recipe.test]
             self._load_models()
             self._open_memories(stack)
+            self._read_training()
             tests = [self._look_up(*pair) for pair in zip(self.recipe.test, reads, strict=True)]
             self._keep_others_out(stack)
             jobs = [self._jobs(*pair) for pair in zip(self.recipe.test, tests, strict=True)]
@@ -201,6 +205,22 @@ class Run:
             with Progress(f"reading {name}", "segments", len(index)) as progress:
                 self.memories[name] = Memory(index, progress)
 
+    def _read_training(self) -> None:
+        recipe = self.recipe
+        for model in recipe.model:
+            if model.name not in self.models or not model.training:
+                continue
+            columns = parse_columns(model.columns) if model.columns else None
+            files = map(Path, model.training)
+            with Progress(f"reading what {model.name} has learned from", "segments") as progress:
+                targets = set()
+                for segment in read_memories(
+                    files, recipe.src_lang, recipe.tgt_lang, columns=columns
+                ):
+                    targets |= long_targets([segment.tgt])
+                    progress.advance()
+            self.taught[model.name] = targets
+
     def _look_up(self, config: TestConfig, read: Read) -> Read:
         """The test set with its best matches. Raises DataError where references are in a memory and
         may not be."""
@@ -215,9 +235,18 @@ class Run:
         ]
         own = self.memories.get(config.memory)
         best = best_matches(own.index, test.sources) if own else None
-        return replace(
-            read, test=replace(test, best=best, pairs=own.pairs if own else (), warnings=warnings)
+        known = {f"memory {name}": memory.targets for name, memory in self.memories.items()}
+        known |= {f"training of {name}": targets for name, targets in self.taught.items()}
+        test = replace(
+            test,
+            best=best,
+            pairs=own.pairs if own else (),
+            warnings=warnings,
+            near=near_leaks(
+                test.references, known, [name for name in self.models if name not in self.taught]
+            ),
         )
+        return replace(read, test=test)
 
     def _bare(self, config: TestConfig) -> list[str]:
         """The systems that a test set is meant for and has no memory for."""

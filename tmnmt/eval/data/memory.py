@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tmnmt.errors import DataError
+from tmnmt.eval.data.near_leaks import long_targets
 from tmnmt.eval.measures.measure import TestSet
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
@@ -22,12 +23,13 @@ TEACHING = 30_000  # pairs of a memory that the aligner is given
 
 
 class Memory:
-    """An open memory, read through once: a digest of its content, the aligner's pairs and its pairs
-    as hashes."""
+    """An open memory, read through once: a digest of its content, the aligner's pairs, and its
+    pairs and `long_targets` as hashes."""
 
     def __init__(self, index: OpenIndex, progress: Progress) -> None:
         self.index = index
         self.pairs: list[tuple[str, str]] = []
+        self.targets: set[int] = set()
         self._known: set[int] = set()
         content = hashlib.sha256()
         for segment in index.segments():
@@ -36,6 +38,7 @@ class Memory:
             if len(self.pairs) < TEACHING:
                 self.pairs.append((segment.src, segment.tgt))
             self._known.add(_pair(segment.src, segment.tgt))
+            self.targets |= long_targets([segment.tgt])
             progress.advance()
         self.digest = content.hexdigest()
 

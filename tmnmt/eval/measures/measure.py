@@ -12,6 +12,7 @@ import numpy as np
 
 from tmnmt.counted import counted
 from tmnmt.eval.data.distinct import once, together, units_of
+from tmnmt.eval.data.near_leaks import FEWEST_WORDS, NearLeaks
 from tmnmt.eval.measures.align import Aligner, tokens
 from tmnmt.eval.measures.consistency import Terms, function_words
 from tmnmt.eval.measures.effort import edits_to, weighted_words, words_by_band
@@ -22,6 +23,7 @@ from tmnmt.eval.measures.slices import (
     BANDS,
     HALVES,
     LENGTHS,
+    NEAR_LEAKS,
     NONE,
     POSITIONS,
     band_of,
@@ -40,7 +42,8 @@ class TestSet:
     documents as segments.
 
     best: for every segment the best match of its memory at any score, None where it has no memory.
-    pairs: sources and targets of that memory, for the aligner."""
+    pairs: sources and targets of that memory, for the aligner. near: the references that stand in
+    what the systems know, None where that is not known at all."""
 
     __test__ = False  # no test of pytest's
 
@@ -53,6 +56,7 @@ class TestSet:
     best: Sequence[Match | None] | None = None
     pairs: Iterable[tuple[str, str]] = ()
     warnings: Sequence[str] = ()
+    near: NearLeaks | None = None
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -133,6 +137,8 @@ class Measured:
         bands = self._grouped(test.bands, (*BANDS, NONE))
         halves = self._halves()
         by_band, by_half = self._compared(bands), self._compared(halves)
+        near = self._near()
+        by_near_leak = self._compared(near)
         by_position = self._parts(places(test.documents), POSITIONS)
         by_length = self._parts([len(match_tokens(text)) for text in test.texts], LENGTHS)
         return {
@@ -147,6 +153,8 @@ class Measured:
             "warnings": [*test.warnings, *self._few()],
             "bands": self._sizes(bands),
             "halves": self._sizes(halves),
+            "near_leaks": self._near_leaks(),
+            "near": self._sizes(near),
             "reference": consistency(test.references[0]) if consistency else None,
             "systems": [
                 {
@@ -158,6 +166,7 @@ class Measured:
                     "versus": versus[number],
                     "by_band": by_band[number],
                     "by_half": by_half[number],
+                    "by_near_leak": by_near_leak[number],
                     "by_position": by_position[number],
                     "by_length": by_length[number],
                     "origin": self._origin(output),
@@ -258,6 +267,39 @@ class Measured:
         """The segments below and above what is looked up by default; none where there
         is no memory."""
         return self._grouped([half_of(band) for band in self.test.bands], HALVES)
+
+    def _near(self) -> dict[str, list[int]]:
+        """The near leaks and all other segments; none where there is no near leak."""
+        near = set(self.test.near.segments) if self.test.near is not None else set()
+        if not near:
+            return {}
+        names = [NEAR_LEAKS[number not in near] for number in range(len(self.test))]
+        return self._grouped(names, NEAR_LEAKS)
+
+    def _near_leaks(self) -> dict[str, Any] | None:
+        """How many references of FEWEST_WORDS words or more stand in what the systems know, and
+        where; every segment counts. None where there is nothing that is known."""
+        near = self.test.near
+        if near is None:
+            return None
+        lengths = [words(text) for text in self.test.references[0]]
+        total = max(sum(lengths), 1)
+
+        def size(segments: Sequence[int]) -> dict[str, Any]:
+            counted = sum(lengths[segment] for segment in segments)
+            return {
+                "segments": len(segments),
+                "share": len(segments) / len(self.test),
+                "words": counted,
+                "word_share": counted / total,
+            }
+
+        return {
+            "fewest_words": FEWEST_WORDS,
+            **size(near.segments),
+            "places": [{"name": name, **size(segments)} for name, segments in near.places.items()],
+            "unknown": list(near.unknown),
+        }
 
     def _grouped(self, values: Sequence[str], order: Sequence[str]) -> dict[str, list[int]]:
         """Of every value that there is, in this order, the segments that have it."""

@@ -1,5 +1,5 @@
-"""The parts of a test set that are told apart: by best match, by position in the document, by
-length."""
+"""The parts of a test set that are told apart: by best match, by near leaks, by position in the
+document, by length."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ EDGES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 BANDS = (*(f"{low:g}-{high:g}" for low, high in pairwise(EDGES)), EXACT)
 MIDDLE = 0.5  # from here on a match is read, where nothing else is set
 HALVES = (f"below {MIDDLE:g}", f"{MIDDLE:g} or better")
+NEAR_LEAKS = ("near leaks", "all others")
 POSITIONS = (1, 11, 21, 51, 101)  # the first segments of each part of a document
 LENGTHS = (1, 11, 21, 31, 41, 61)  # source tokens
 

@@ -181,6 +181,7 @@ def tables(test: Node) -> Iterator[tuple[str, Element]]:
         ("Gain by match band", _gains),
         ("Significance", _significance),
         ("Match bands", _bands),
+        ("Near leaks", _near_leaks),
         ("Where the words come from", _origins),
         ("Lexical consistency", _consistency),
         ("Post-editing effort", _effort),
@@ -193,6 +194,7 @@ def tables(test: Node) -> Iterator[tuple[str, Element]]:
             yield title, made
     for key, title in (
         ("by_band", "match band"),
+        ("by_near_leak", "near leak"),
         ("by_position", "position"),
         ("by_length", "length"),
     ):
@@ -241,6 +243,34 @@ def _bands(test: Node) -> Element | None:
         if rows
         else None
     )
+
+
+def _near_leaks(test: Node) -> Element | None:
+    """Where references stand that a system may know."""
+    near = test.node("near_leaks")
+    if not near:
+        return None
+    places: list[list[Child | Cell]] = [
+        [
+            name,
+            figure(size.number("segments"), 0),
+            share(size.number("share")),
+            figure(size.number("words"), 0),
+            share(size.number("word_share")),
+        ]
+        for name, size in (
+            *((place.text("name"), place) for place in near.nodes("places")),
+            ("any of them", near),
+        )
+    ]
+    caption = (
+        f"References of {figure(near.number('fewest_words'), 0)} words or more that stand as they "
+        "are in what systems know"
+    )
+    unknown = near.texts("unknown")
+    note = f"What is not named: what {', '.join(unknown)} learned from." if unknown else ""
+    columns = ["Where", "Segments", "Share", "Reference words", "Share of them"]
+    return table(f"{caption}. {note}".strip(), columns, places)
 
 
 def _gains(test: Node) -> Element | None:
@@ -407,7 +437,7 @@ def _by_place(test: Node, key: str, title: str, metric: str) -> Element:
     systems = [system.name("name") for system in test.nodes("systems")]
     for system in test.nodes("systems"):
         for row in system.nodes(key):
-            place = row.text("band") if key == "by_band" else span(row)
+            place = row.text("band") or span(row)
             places.setdefault(place, row.number("segments"))
             around = row.node("intervals").node(metric)
             interval = _interval(around.number("low"), around.number("high"))

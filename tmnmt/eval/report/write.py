@@ -120,7 +120,7 @@ def _test(test: Mapping[str, Any]) -> Iterable[str]:
         shares = [_share(test["reference"][name]) for name in ("LTCR", "LTCR-1")]
         blank = [""] * (1 + len(models))
         yield _row(["the reference", *([""] * (len(metrics) + 1)), *shares, *blank])
-    yield from ("", *_bands(test), *_gains(test), "", *_notes(test))
+    yield from ("", *_bands(test), *_gains(test), *_near(test), "", *_notes(test))
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -195,6 +195,38 @@ def _gains(test: Mapping[str, Any]) -> Iterable[str]:
                 )
 
 
+def _near(test: Mapping[str, Any]) -> Iterable[str]:
+    """BLEU of the near leaks and of all other segments, with intervals; the sizes of reports from
+    before near leaks are not there."""
+    if not test.get("near"):
+        return
+    names = (system["name"] for system in test["systems"])
+    yield from ("", *_head(["references", *_counted(test), *names]))
+    for number, part in enumerate(test["near"]):
+        scores = (_in_band(system["by_near_leak"][number]) for system in test["systems"])
+        yield _row([part["band"], f"{part['segments']:,}", f"{part['words']:,}", *scores])
+
+
+def near_leaks(test: Mapping[str, Any]) -> str | None:
+    """What is said of the references that stand in what the systems know; None where a report says
+    nothing of them."""
+    near = test.get("near_leaks")
+    if near is None:
+        return None
+    said = [f"{_near_size(near)} in all"] if len(near["places"]) > 1 else []
+    said += [f"{_near_size(place)} in {place['name']}" for place in near["places"]]
+    said += [f"what {name} has learned from is not named" for name in near["unknown"]]
+    return (
+        f"near leaks, references of {near['fewest_words']} words or more that stand as they are "
+        f"in what systems know: {'; '.join(said)}"
+    )
+
+
+def _near_size(size: Mapping[str, Any]) -> str:
+    share = f"{100 * size['word_share']:.1f} % of the words"
+    return f"{counted(size['segments'], 'segment')} ({share})"
+
+
 def _head(columns: Sequence[str]) -> Iterable[str]:
     yield _row(columns)
     yield "|" + "---|" * len(columns)
@@ -235,6 +267,8 @@ def _notes(test: Mapping[str, Any]) -> Iterable[str]:
         "intervals and tests, and "
         "count once by best match"
     )
+    if said := near_leaks(test):
+        yield f"- {said}"
     if len(test["systems"]) > 1:
         yield f"- \\*: differs from {baseline['name']}, {RULE}"
     of_models = _of_models(test["systems"])
