@@ -31,6 +31,7 @@ from tmnmt.cli import (
     build_index,
     cache_report,
     evaluate,
+    get_model,
     import_model,
     keys,
     memory,
@@ -70,6 +71,7 @@ app.command("adapt")(with_options(adapt.adapt))
 app.command("adapt-knn")(with_options(adapt_knn.adapt_knn))
 app.command("adapt-context")(with_options(adapt_networks.adapt_context))
 app.command("adapt-reference")(with_options(adapt_networks.adapt_reference))
+app.command("get-model")(with_options(get_model.get_model))
 app.command("import-model")(with_options(import_model.import_model))
 app.command("shortlist")(with_options(shortlist.shortlist))
 app.command("serve")(with_options(serve.serve))
