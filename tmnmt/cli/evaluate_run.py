@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -14,6 +14,7 @@ from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
     from tmnmt.eval.measures.measure import Output, TestSet
+    from tmnmt.eval.run import Run
     from tmnmt.index.cached import OpenIndex
 
 OUT = Annotated[
@@ -27,10 +28,32 @@ OUT = Annotated[
 
 
 def run(
-    recipe: Annotated[
-        Path, typer.Argument(help="TOML that names test sets, models, memories and systems.")
-    ],
     out: OUT,
+    recipe: Annotated[
+        Path | None,
+        typer.Argument(help="TOML that names test sets, models, memories and systems."),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Without a recipe: the model folder that is measured.")
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Without a recipe: the memory, an index, its address or a memory file."),
+    ] = None,
+    test: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Without a recipe: memory file whose targets are the references; may be repeated."
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Columns of --test in TSV without a header, as src=5,tgt=6,doc=1."),
+    ] = None,
+    allow_leaks: Annotated[
+        bool,
+        typer.Option("--allow-leaks", help="Warn where --memory has references, and measure."),
+    ] = False,
     only: Annotated[
         list[str] | None, typer.Option(help="Only this system and the baseline; may be repeated.")
     ] = None,
@@ -40,33 +63,113 @@ def run(
     ] = None,
     threads: Threads = None,
 ) -> None:
-    """Translate with every system of a recipe and measure them. Translations are kept in OUT: a run
-    that was stopped goes on where it was, and a changed setting translates again only what it
-    touches."""
+    """Translate with every system of a recipe and measure them. Without a recipe, give --model,
+    --test and mostly --memory: the model alone, the memory alone, both, and both beside a person
+    who confirms. Translations are kept in OUT: a run that was stopped goes on where it was, and a
+    changed setting translates again only what it touches."""
+    parts = {
+        "--model": model,
+        "--memory": memory,
+        "--test": test,
+        "--columns": columns,
+        "--allow-leaks": allow_leaks,
+    }
+    given = [name for name, value in parts.items() if value]
+    if recipe is not None and given:
+        raise UsageError(f"{given[0]} and a recipe exclude each other: the recipe says it")
+    if recipe is None and (model is None or not test):
+        raise UsageError("give a recipe, or --model and --test, and --memory where there is one")
+    if recipe is not None:
+        _run_recipe(recipe, out, only or [], baseline, threads)
+    elif model is not None and test:
+        made = _Standard(model, memory, test, columns or "", allow_leaks)
+        _run_standard(made, out, only or [], baseline, threads)
+    tell(out)
+
+
+def _run_recipe(
+    recipe: Path, out: Path, only: list[str], baseline: str | None, threads: int | None
+) -> None:
     import hashlib
 
     from tmnmt.eval.recipe import load_recipe
 
     # what is wrong in it is told before torch is imported
-    loaded = load_recipe(recipe, only or [], baseline)
+    loaded = load_recipe(recipe, only, baseline)
 
-    from tmnmt.allocator import keep_freed
     from tmnmt.eval.run import Run
-    from tmnmt.eval.translated import GOES_ON
+
+    _prepare(threads)
+    try:
+        _go(Run(loaded, out), hashlib.sha256(recipe.read_bytes()).hexdigest())
+    except UsageError as error:
+        raise UsageError(f"{recipe}: {error}") from error
+
+
+class _Standard(NamedTuple):
+    """What is measured where there is no recipe."""
+
+    model: Path
+    memory: str | None
+    test: list[Path]
+    columns: str
+    allow_leaks: bool
+
+
+def _run_standard(
+    made: _Standard, out: Path, only: list[str], baseline: str | None, threads: int | None
+) -> None:
+    from tmnmt.index.elastic.address import is_address
+
+    _check_there(
+        [
+            made.model,
+            *made.test,
+            *([Path(made.memory)] if made.memory and not is_address(made.memory) else []),
+        ]
+    )
+
+    from tmnmt.engine.opened import load_layers
+    from tmnmt.eval.recipe import narrowed
+    from tmnmt.eval.run import Run
+    from tmnmt.eval.standard_recipe import standard_recipe
+    from tmnmt.models.folder import load_model
+
+    _prepare(threads)
+    loaded = load_model(made.model)
+    layers = load_layers(loaded, "cpu")
+    recipe = standard_recipe(
+        made.model,
+        made.memory,
+        made.test,
+        (loaded.config["src_lang"], loaded.config["tgt_lang"]),
+        layers.modes if layers is not None else (),
+        layers is not None and layers.cache is not None,
+        made.columns,
+        made.allow_leaks,
+    )
+    recipe = narrowed(recipe, only, baseline)
+    _go(Run(recipe, out, models={"model": (loaded, layers)}, allowing="give --allow-leaks"), None)
+
+
+def _prepare(threads: int | None) -> None:
+    from tmnmt.allocator import keep_freed
 
     if threads is not None:
         import torch
 
         torch.set_num_threads(threads)
     keep_freed()
+
+
+def _go(run: Run, recipe_sha256: str | None) -> None:
+    from tmnmt.eval.translated import GOES_ON
+
     try:
-        Run(loaded, out)(hashlib.sha256(recipe.read_bytes()).hexdigest())
-    except UsageError as error:
-        raise UsageError(f"{recipe}: {error}") from error
+        run(recipe_sha256)
     except KeyboardInterrupt as stop:
         stop.add_note(GOES_ON)
         raise
-    tell(out)
 
 
 def score(

@@ -139,15 +139,7 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
     try:
         for system in recipe.system:
             _check_kind(system)
-        recipe = _complete(recipe)
-        if baseline is not None:
-            _known([baseline], [system.name for system in recipe.system], "--baseline")
-            recipe = replace(recipe, baseline=baseline)
-        _check(recipe)
-        if only:
-            _known(only, [system.name for system in recipe.system], "--only")
-            names = {*only, recipe.baseline}
-            recipe = _with_systems(recipe, [s for s in recipe.system if s.name in names])
+        recipe = narrowed(_complete(recipe), only, baseline)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     recipe = _from(path.parent, recipe)
@@ -156,6 +148,21 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
         raise DataError(
             f"{path}: {len(absent)} of the files it names are not there: {', '.join(absent)}"
         )
+    return recipe
+
+
+def narrowed(recipe: Recipe, only: Sequence[str], baseline: str | None) -> Recipe:
+    """Of the systems `only` these and the baseline, where any are named; with another baseline,
+    where one is. Raises UsageError for a name that no system has."""
+    names = [system.name for system in recipe.system]
+    if baseline is not None:
+        _known([baseline], names, "--baseline")
+        recipe = replace(recipe, baseline=baseline)
+    _check(recipe)
+    if only:
+        _known(only, names, "--only")
+        wanted = {*only, recipe.baseline}
+        recipe = _with_systems(recipe, [s for s in recipe.system if s.name in wanted])
     return recipe
 
 

@@ -116,8 +116,10 @@ class Run:
     trained: dict[str, dict[str | None, TrainingCost]] = field(default_factory=dict)
     # by model: the long targets of what it has learned from, where the recipe names that
     taught: dict[str, set[int]] = field(default_factory=dict)
+    # how references that stand in a memory are allowed
+    allowing: str = "say allow_leaks = true in the recipe"
 
-    def __call__(self, sha256: str) -> dict[str, Any]:
+    def __call__(self, sha256: str | None) -> dict[str, Any]:
         """Translates what is not translated yet, measures all, writes the report and gives it."""
         start = time.monotonic()
         with ExitStack() as stack:
@@ -141,7 +143,9 @@ class Run:
             raise DataError(f"{self.out}: cannot be written: {error.strerror or error}") from error
         stack.enter_context(writing(self.out, 0))
 
-    def _written(self, measured: Sequence[Measured], start: float, sha256: str) -> dict[str, Any]:
+    def _written(
+        self, measured: Sequence[Measured], start: float, sha256: str | None
+    ) -> dict[str, Any]:
         try:
             return write_report(
                 self.out, self.recipe.name, self.recipe.description, measured, start, sha256
@@ -185,7 +189,9 @@ class Run:
             if system.model not in self.models:
                 model = load_model(Path(self.recipe.path_of("model", system.model)))
                 self.models[system.model] = model, load_layers(model, "cpu")
-                self.trained[system.model] = training_costs(model.folder)
+            if system.model not in self.trained:
+                folder = self.models[system.model][0].folder
+                self.trained[system.model] = training_costs(folder)
             model, memories = self.models[system.model]
             try:
                 check(settings_of(system, memories), memories, model)
@@ -226,9 +232,7 @@ class Run:
         may not be."""
         test, warnings = read.test, list(read.test.warnings)
         for name, memory in self.memories.items():
-            warnings += leak_warnings(
-                test, name, memory, self.recipe.allow_leaks, "say allow_leaks = true in the recipe"
-            )
+            warnings += leak_warnings(test, name, memory, self.recipe.allow_leaks, self.allowing)
         warnings += [
             f"{name} left out: it reads the test set's memory, and there is none"
             for name in self._bare(config)

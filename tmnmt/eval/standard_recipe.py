@@ -1,0 +1,84 @@
+"""The recipe that a model, a memory and test files ask for, where nobody writes one: the model
+alone, the memory alone, both, and both beside a person who confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tmnmt.config.options import Mode, Remembering
+from tmnmt.eval.recipe import OWN, ModelConfig, NamedPath, Recipe, SystemConfig, TestConfig
+
+BASE, PASTED, TM, CONFIRMED = "base", "pasted TM", "with the TM", "with the TM, confirmed"
+CONFIRMED_ALONE = "confirmed"
+FULL_MATCH = 100  # from here on matches are taken, as `tmnmt translate` takes them
+MODES: tuple[Mode, ...] = ("copy", "fusion")  # of reading a memory, the preferred one first
+
+
+def standard_recipe(
+    model: Path,
+    memory: str | None,
+    files: Sequence[Path],
+    languages: tuple[str, str],
+    modes: Sequence[Mode],
+    has_cache: bool,
+    columns: str = "",
+    allow_leaks: bool = False,
+) -> Recipe:
+    """The recipe of a model that serves these modes, with a session cache or without; without a
+    memory of what needs none. Paths lead from the working folder. Each system differs from the one
+    before in one thing."""
+    base = SystemConfig(BASE, model="model")
+    systems = [base]
+    mode = next((mode for mode in MODES if mode in modes), None)
+    if memory is not None:
+        systems.append(SystemConfig(PASTED, paste=True, memories=(OWN,)))
+    reading = base
+    if memory is not None and mode is not None:
+        decoding = replace(base.decoding, mode=mode, verbatim=FULL_MATCH)
+        reading = replace(base, name=TM, memories=(OWN,), decoding=decoding)
+        systems.append(reading)
+    confirm_to = _confirmed_to(reading is not base, has_cache)
+    if confirm_to is not None:
+        name = CONFIRMED if reading is not base else CONFIRMED_ALONE
+        systems.append(replace(reading, name=name, remembering=confirm_to))
+    return Recipe(
+        name=model.resolve().name,
+        description=_described(model, memory, files, mode),
+        test=(
+            TestConfig(
+                name=files[0].name,
+                files=tuple(map(str, files)),
+                columns=columns,
+                memory="memory" if memory is not None else "",
+            ),
+        ),
+        system=tuple(systems),
+        baseline=BASE,
+        src_lang=languages[0],
+        tgt_lang=languages[1],
+        model=(ModelConfig("model", str(model)),),
+        memory=(NamedPath("memory", memory),) if memory is not None else (),
+        allow_leaks=allow_leaks,
+    )
+
+
+def _described(model: Path, memory: str | None, files: Sequence[Path], mode: Mode | None) -> str:
+    listed = ", ".join(map(str, files))
+    if memory is None:
+        return f"The model {model} on {listed}, without a memory."
+    said = f"The model {model} on {listed}, with the memory {memory}."
+    if mode is None:
+        said += " The model has no layers that read a memory; `tmnmt adapt` makes them."
+    return said
+
+
+def _confirmed_to(reads: bool, has_cache: bool) -> Remembering | None:
+    """Where what is confirmed goes: wherever this model reads it from; None where that is
+    nowhere."""
+    if not reads and not has_cache:
+        return None
+    if not has_cache:
+        return Remembering(remember="confirmed", confirm_to="memory")
+    return Remembering(remember="confirmed", confirm_to="both" if reads else "cache")
