@@ -67,23 +67,23 @@ def run(
     --test and mostly --memory: the model alone, the memory alone, both, and both beside a person
     who confirms. Translations are kept in OUT: a run that was stopped goes on where it was, and a
     changed setting translates again only what it touches."""
-    parts = {
+    options = {
         "--model": model,
         "--memory": memory,
         "--test": test,
         "--columns": columns,
         "--allow-leaks": allow_leaks,
     }
-    given = [name for name, value in parts.items() if value]
-    if recipe is not None and given:
-        raise UsageError(f"{given[0]} and a recipe exclude each other: the recipe says it")
+    excluded = [name for name, value in options.items() if value]
+    if recipe is not None and excluded:
+        raise UsageError(f"{excluded[0]} and a recipe exclude each other: the recipe says it")
     if recipe is None and (model is None or not test):
         raise UsageError("give a recipe, or --model and --test, and --memory where there is one")
     if recipe is not None:
         _run_recipe(recipe, out, only or [], baseline, threads)
     elif model is not None and test:
-        made = _Standard(model, memory, test, columns or "", allow_leaks)
-        _run_standard(made, out, only or [], baseline, threads)
+        subject = _Standard(model, memory, test, columns or "", allow_leaks)
+        _run_standard(subject, out, only or [], baseline, threads)
     tell(out)
 
 
@@ -117,15 +117,15 @@ class _Standard(NamedTuple):
 
 
 def _run_standard(
-    made: _Standard, out: Path, only: list[str], baseline: str | None, threads: int | None
+    subject: _Standard, out: Path, only: list[str], baseline: str | None, threads: int | None
 ) -> None:
     from tmnmt.index.elastic.address import is_address
 
     _check_there(
         [
-            made.model,
-            *made.test,
-            *([Path(made.memory)] if made.memory and not is_address(made.memory) else []),
+            subject.model,
+            *subject.test,
+            *([Path(subject.memory)] if subject.memory and not is_address(subject.memory) else []),
         ]
     )
 
@@ -136,17 +136,17 @@ def _run_standard(
     from tmnmt.models.folder import load_model
 
     _prepare(threads)
-    loaded = load_model(made.model)
+    loaded = load_model(subject.model)
     layers = load_layers(loaded, "cpu")
     recipe = standard_recipe(
-        made.model,
-        made.memory,
-        made.test,
+        subject.model,
+        subject.memory,
+        subject.test,
         (loaded.config["src_lang"], loaded.config["tgt_lang"]),
         layers.modes if layers is not None else (),
         layers is not None and layers.cache is not None,
-        made.columns,
-        made.allow_leaks,
+        subject.columns,
+        subject.allow_leaks,
     )
     recipe = narrowed(recipe, only, baseline)
     _go(Run(recipe, out, models={"model": (loaded, layers)}, allowing="give --allow-leaks"), None)

@@ -161,8 +161,8 @@ def narrowed(recipe: Recipe, only: Sequence[str], baseline: str | None) -> Recip
     _check(recipe)
     if only:
         _known(only, names, "--only")
-        wanted = {*only, recipe.baseline}
-        recipe = _with_systems(recipe, [s for s in recipe.system if s.name in wanted])
+        chosen = {*only, recipe.baseline}
+        recipe = _with_systems(recipe, [s for s in recipe.system if s.name in chosen])
     return recipe
 
 
