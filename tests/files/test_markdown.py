@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,90 @@ def test_whatever_the_text_it_comes_back(
     file = MarkdownFile(path)
     assert untouched(file) == text.encode()
     echoed(file)
+
+
+MODULES = """import T from "@theme/T";
+import * as U from 'u'
+import {
+  A,
+} from "x";
+export const meta = {
+  a: 1,
+
+  title: "Keep me",
+};
+
+# Notice
+
+import "style.css";
+The permit is valid.
+
+export default function Page({a}) {
+  return <T>{a}</T>;
+}
+
+export default Layout;
+"""
+
+
+def test_statements_of_a_module_stay_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text(MODULES)
+    file = MarkdownFile(path)
+    assert [(u.line, u.source.plain) for u in units(file)] == [
+        (12, "Notice"),
+        (15, "The permit is valid."),
+    ]
+    wanted = MODULES.replace("Notice", "Avis").replace("The permit is valid.", "Il vaut.")
+    assert filled(file, "Avis", "Il vaut.").decode() == wanted
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "import and export of goods are free.",
+        "export the file to your computer (or not).",
+        "Export const values.",
+        "import {count} files",
+        "- import x from 'y';",
+    ],
+)
+def test_words_that_begin_as_a_statement_does_are_words(tmp_path: Path, prose: str) -> None:
+    (tmp_path / "a.md").write_text(f"{prose}\n")
+    assert len(units(MarkdownFile(tmp_path / "a.md"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "new"),
+    [
+        ("<http://a\x00.b>", r"\<http://a.b>"),
+        ("[a]\x01(b)", r"\[a\](b)"),
+        ("\x1c[a]: http://x.org", r"\[a]: http://x.org"),
+        ("[a]: http://x.org", r"\[a]: http://x.org"),
+        ("a\r- b", "a - b"),
+        ("\u2028_x__", r"\_x\_\_"),
+    ],
+)
+def test_what_a_reader_drops_parts_no_signs_that_would_be_markup(
+    tmp_path: Path, target: str, new: str
+) -> None:
+    (tmp_path / "a.md").write_text("One.\n")
+    data = filled(MarkdownFile(tmp_path / "a.md"), target)
+    assert data.decode() == f"{new}\n"
+    (tmp_path / "b.md").write_bytes(data)
+    (unit,) = units(MarkdownFile(tmp_path / "b.md"))
+    assert [code for code in unit.source.codes if code.form == MARKDOWN] == []
+
+
+SECONDS = 4  # of processor time; the quadratic way took 8 to 14
+
+
+@pytest.mark.parametrize("line", ["a b\n", "word\n", "A b. \n"])
+def test_a_long_paragraph_is_read_in_linear_time(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "a.md"
+    path.write_text(line * (80_000 // len(line)))
+    file = MarkdownFile(path, "en")
+    file.sentences = line.startswith("A")
+    started = time.process_time()
+    assert len(units(file)) == (13_333 if file.sentences else 1)
+    assert time.process_time() - started < SECONDS * (5 if file.sentences else 1)

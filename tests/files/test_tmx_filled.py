@@ -151,6 +151,45 @@ def test_a_unit_that_is_no_xml_stays_and_is_told(
     assert "1 unit stays as it is; the first in line 5: " in caplog.text
 
 
+@pytest.mark.parametrize("at", ["header", "unit", "between", "end"])
+@pytest.mark.parametrize("order", ["le", "be"])
+def test_half_of_a_surrogate_pair_is_told_with_its_line_before_all_work(
+    tmp_path: Path, at: str, order: str
+) -> None:
+    marks = {place: "@" if place == at else "" for place in ("header", "unit", "between", "end")}
+    head = HEAD.replace("<header", "{header}\n<header", 1) + tu("a{unit}") + "\n{between}\n"
+    text = "\ufeff" + (head + tu("b") + TAIL + "\n{end}").format(**marks)
+    lone = b"\x00\xd8" if order == "le" else b"\xd8\x00"
+    data = lone.join(part.encode(f"utf-16-{order}") for part in text.split("@"))
+    path = tmp_path / "a.tmx"
+    path.write_bytes(data)
+    line = text.partition("@")[0].count("\n") + 1
+    with pytest.raises(FormatError) as told:
+        units(TmxFile(path, "en", "fr"))
+    why = f"bytes that are not UTF-16-{order.upper()}, as the file should be"
+    assert str(told.value) == f"{path}, line {line}: {why}"
+
+
+def test_elements_inside_one_another_are_bounded(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    deep = [f'<hi x="{n}">' for n in range(500)]
+    nested = {n: "".join(deep[:n]) + "a" + "</hi>" * n for n in (100, 101, 500)}
+    file = tmx(tmp_path, "".join(map(tu, nested.values())) + tu("b"))
+    found = [(unit.state, unit.problem) for unit in units(file)]
+    why = "more than 100 elements inside one another"
+    assert found == [("new", ""), ("locked", why), ("new", "")]
+    assert "1 unit stays as it is" in caplog.text and "more than 256 elements" in caplog.text
+    with pytest.raises(FormatError, match=r"line \d+: no unit can be read: more than 256 elements"):
+        units(tmx(tmp_path, tu(nested[500])))
+    both = "".join(map(tu, nested.values())).replace(
+        "</tu>", "<tuv xml:lang='fr'><seg>b</seg></tuv></tu>"
+    )
+    (tmp_path / "a.tmx").write_text(HEAD + both + TAIL)
+    reader = read_memory(tmp_path / "a.tmx", "en", "fr")
+    assert len(list(reader)) == 1 and reader.report.total_skipped == 2
+
+
 def test_what_is_too_long_is_locked(tmp_path: Path) -> None:
     body = tu("a " * 1001) + tu("<ph/>" * 1001) + tu("b")
     found = [(unit.state, unit.problem) for unit in units(tmx(tmp_path, body))]

@@ -37,10 +37,13 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "cut": (f"{HEAD}\n{FILE}\n{UNIT}", "line 3: broken XML: no element found"),
     "crossing": (f"{HEAD}{FILE}\n<trans-unit><source><g>a</source></g>", "line 2: broken XML"),
     "entity": (f"{HEAD}{FILE}\n<trans-unit><source>&nbsp;", "line 2: broken XML: undefined entity"),
-    "DTD": (f'<!DOCTYPE xliff SYSTEM "x.dtd">{HEAD}', "line 1: a DOCTYPE; files with a DTD or"),
+    "entity of a DTD": (
+        f'<!DOCTYPE xliff SYSTEM "x.dtd">{HEAD}{FILE}\n<trans-unit><source>&nbsp;',
+        "line 2: broken XML: undefined entity &nbsp;",
+    ),
     "bomb": (
         '<?xml version="1.0"?>\n<!DOCTYPE x [<!ENTITY a "b">]>' + HEAD,
-        "line 2: a DOCTYPE; files with a DTD or entities are not read",
+        "line 2: a DOCTYPE with declarations in it, which are not read",
     ),
     "BOM between": (
         f"{HEAD}{FILE}{END}\n\ufeff{HEAD}{FILE}{END}",
@@ -124,6 +127,19 @@ LOCKED = {
         "<mrk mtype='seg' mid='1'>b</mrk></seg-source></trans-unit>",
         "several segments have the mid '1'",
     ),
+    "nested": (
+        "<trans-unit id='0'><source>" + "<g id='1'>" * 500 + "a" + "</g>" * 500 + "</source>"
+        "</trans-unit>",
+        "more than 100 elements inside one another in its text",
+    ),
+    "nested mrk in a target": (
+        "<trans-unit id='0'><source>a</source><target>"
+        + "<mrk mtype='x'>" * 101
+        + "a"
+        + "</mrk>" * 101
+        + "</target></trans-unit>",
+        "more than 100 elements inside one another in its text",
+    ),
     "10 MB": (
         f"<trans-unit id='0'><source>{'a<x/>' + 'a ' * 5_100_000}</source></trans-unit>",
         "<trans-unit> is longer than 10 MB",
@@ -150,6 +166,52 @@ def test_a_unit_that_cannot_be_translated_does_not_lose_the_others(
     again = io.BytesIO()
     opened(path).write(again, [None] * len(units))
     assert again.getvalue() == path.read_bytes()
+
+
+def test_a_hundred_elements_inside_one_another_are_codes(tmp_path: Path) -> None:
+    source = "".join(f'<g id="{n}">' for n in range(100)) + "a" + "</g>" * 100
+    path = saved(tmp_path, f"{HEAD}{FILE}{UNIT.replace('One', source)}{END}")
+    (unit,) = units_of(path)
+    assert unit.state == "new" and len(unit.source.codes) == 200
+    out = io.BytesIO()
+    opened(path).write(out, [Filling(unit.source, "model")])
+    assert out.getvalue().decode().count(source) == 2
+
+
+def test_nested_elements_of_version_2_are_locked_too(tmp_path: Path) -> None:
+    source = "".join(f'<pc id="{n}">' for n in range(500)) + "a" + "</pc>" * 500
+    head = '<xliff version="2.0" xmlns="urn:oasis:names:tc:xliff:document:2.0" srcLang="en">'
+    unit = f"<unit id='1'><segment><source>{source}</source></segment></unit>"
+    path = saved(tmp_path, f"{head}<file id='f'>\n{unit}</file></xliff>")
+    (only,) = units_of(path)
+    assert (only.state, only.line) == ("locked", 2) and "more than 100 elements" in only.problem
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_doctype_that_names_the_dtd_of_the_standard_is_passed_over(
+    tmp_path: Path, version: str
+) -> None:
+    doctype = (
+        '<!DOCTYPE xliff PUBLIC "-//XLIFF//DTD XLIFF//EN"\n "http://www.oasis-open.org/'
+        'committees/xliff/documents/xliff.dtd" >'
+    )
+    path = saved(
+        tmp_path, f'<?xml version="1.0"?>\n{doctype}\n<xliff version="{version}">{FILE}{UNIT}{END}'
+    )
+    assert [unit.source.plain for unit in units_of(path)] == ["One"]
+    out = io.BytesIO()
+    opened(path).write(out, [Filling(Text("Un"), "model")])
+    assert doctype.encode() in out.getvalue() and b">Un</target>" in out.getvalue()
+
+
+def test_an_encoding_that_python_writes_with_a_mark_comes_back_without_one(
+    tmp_path: Path,
+) -> None:
+    for name in ("utf_8_sig", "utf-8-sig"):
+        path = saved(tmp_path, f"<?xml version='1.0' encoding='{name}'?>{HEAD}{FILE}{UNIT}{END}")
+        out = io.BytesIO()
+        opened(path).write(out, [None])
+        assert out.getvalue() == path.read_bytes()
 
 
 def test_units_of_another_language_are_locked(tmp_path: Path) -> None:

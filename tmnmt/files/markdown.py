@@ -24,6 +24,7 @@ from tmnmt.files.markdown_syntax import BY_WORDS, Block, Reader, words
 from tmnmt.files.pieces import Piece, spans, texts
 from tmnmt.files.texts import string_of
 from tmnmt.files.whole import Edit, WholeFile
+from tmnmt.formats.clean_codes import between_words
 from tmnmt.formats.encoding import byte_order_mark
 
 MARKDOWN = "markdown"  # the form of codes whose markup is Markdown
@@ -34,7 +35,7 @@ _FINDERS = (*ALL, by_pattern(_OWN))
 _SIGNS = r"[\\`*_\[\]<&~|]|!\Z"  # that may be markup among words
 _HASHES = re.compile(r"(?<=\s)#+\s*\Z")
 _NUMBER = re.compile(r"\d{1,9}(?=[.)](?:\s|$))")
-_BLOCK = re.compile(r"(?:#{1,6}|[-+*])(?:\s|$)|>|=+\s*$|-+\s*$|```|~~~")
+_BLOCK = re.compile(r"(?:#{1,6}|[-+*])(?:\s|$)|>|=+\s*$|-+\s*$|```|~~~|\[[^\]]*\]:")
 _NAMED = re.compile(r"\]\[[^\]]")  # not by its words
 _BY_LABEL = re.compile(r"\](?:\[.*\])?", re.DOTALL)
 _TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
@@ -89,10 +90,11 @@ class MarkdownFile(HtmlFile):
                 alt = Attribute("alt", start, stop, "")
                 yield MarkdownSlot(start, stop, attribute=alt, form=MARKDOWN)
         language = self.src_lang if self.sentences else None
+        first_tag = next((one.start for one in pieces if one.kind == "start"), len(self.text))
         for inner in texts(pieces, self.text, partial(words, self.text), language):
             start = inner[0].start
             begins = block.is_paragraph and start == block.place(0)
-            inside = any(one.kind == "start" and one.start < start for one in pieces)
+            inside = first_tag < start
             yield MarkdownSlot(
                 start, inner[-1].stop, inner, None, MARKDOWN, begins, block.is_cell, inside
             )
@@ -113,10 +115,12 @@ class MarkdownFile(HtmlFile):
     def _written(self, slot: Slot, parts: Sequence[Part]) -> str:
         if not isinstance(slot, MarkdownSlot):
             return super()._written(slot, parts)
+        # What a reader drops must not have kept signs apart that are markup without it.
+        parts = [between_words(part) if isinstance(part, str) else part for part in parts]
         shape = _shape(joined(parts))
         for signs in (_SIGNS if slot.inside else r"\|" if slot.is_cell else "", _SIGNS):
             new = self._as_markdown(slot, parts, signs)
-            if self._read(new) == shape:
+            if self._read(new) == shape == self._read(new.strip()):
                 return new
         return self._as_markdown(slot, [_as_tag(part) for part in parts], _SIGNS)
 
@@ -134,8 +138,7 @@ class MarkdownFile(HtmlFile):
                 opened[part[0].pair] = len(new)
                 begins = markup.endswith("\n")
                 continue
-            said = re.sub(r"\s*\n\s*", " ", part)
-            said = re.sub(signs, r"\\\g<0>", said) if signs else said
+            said = re.sub(signs, r"\\\g<0>", part) if signs else part
             new += _not_a_block(said.lstrip()) if begins else said
             begins = False
         return _HASHES.sub(r"\\\g<0>", new)  # which would end a heading

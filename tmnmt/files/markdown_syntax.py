@@ -5,6 +5,7 @@ what; its rules are watched to learn where it stands."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
@@ -31,6 +32,18 @@ _MARK = re.compile(r"\[(?:[ xX]|![A-Za-z]+)\](?=\s)|\[\^[^\]\s]{1,100}\]:(?=\s)"
 _SIGN = re.compile(
     r"\\([!-/:-@\[-`{-~])|(&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)"
 )
+# statements of a module of JavaScript between blocks, as MDX has them
+_FROM = r"""["'][^"'\n]+["']\s*;?"""
+_MODULE = re.compile(
+    rf"""import\s+(?:{_FROM}\s*$|(?:type\s+)?(?:[\w$]+\s*,\s*)?\{{[^}}\n]*(?:\}}\s*from\b|$)|
+    (?:type\s+)?[\w$*]+(?:\s*,\s*\*)?(?:\s+as\s+[\w$]+)?\s+from\s+{_FROM})
+    |export\s+(?:(?:async\s+)?function\b\s*\*?\s*[\w$]*\s*\(|(?:const|let|var)\s+[\w$\[{{][^=\n]*=
+    |class\s+[\w$]+[^{{\n]*\{{|(?:type|interface)\s+[\w$]+[^={{\n]*[={{]|\{{[^}}\n]*(?:\}}\s*(?:from\b|;|$)|$)|\*\s*(?:as\s+[\w$]+\s+)?from\b
+    |default\s+(?:(?:async\s+)?function\b|class\b|\(|\{{|\[|[\w$.]+\s*(?:\(.*)?;?\s*$))""",
+    re.VERBOSE | re.MULTILINE,
+)
+_LONGEST_STATEMENT = 200  # lines
+_BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 BY_WORDS = ("]", "][]")  # ends of links that are found by their words
 
 
@@ -45,8 +58,12 @@ class Block:
 
     def place(self, at: int) -> int:
         """The place in the file of one in the content."""
-        begin, there = next(one for one in reversed(self.lines) if one[0] <= at)
+        begin, there = self.lines[bisect_right(self.lines, at, key=_begin) - 1]
         return there + at - begin
+
+
+def _begin(line: tuple[int, int]) -> int:
+    return line[0]
 
 
 @dataclass(slots=True)
@@ -103,22 +120,32 @@ class Reader:
         ]
         tokens = self._parser.parse(shown, self._env)
         cell = 0  # where the cells of a table that were found end
+        module = 0  # the line behind a statement that goes on
         for before, token in zip([None, *tokens], tokens, strict=False):
             if token.map is None or not token.content.strip():
                 continue
             first, last = token.map
+            if first < module:
+                continue
+            content = token.content
+            if token.type == "inline" and token.level == 1:
+                module = _module_end(text, lines, first, last)
+                if module >= last:
+                    continue
+                content = content.split("\n", module - first)[-1]
+                first = module
             if token.type == "html_block":
                 if token.level:
                     continue  # its lines may begin with marks of what it is in
                 yield HtmlBlock(lines[first][0], lines[last - 1][1])
             elif token.type == "inline" and before is not None:
                 if before.type in ("th_open", "td_open"):
-                    content = token.content.replace("|", r"\|")
+                    content = content.replace("|", r"\|")
                     there = text.find(content, max(cell, lines[first][0]), lines[first][1])
                     cell = there + len(content)
                     newline = Block(content, [(0, there)], is_cell=True) if there >= 0 else None
                 else:
-                    newline = _block(text, lines[first:last], token.content, before)
+                    newline = _block(text, lines[first:last], content, before)
                 if newline is not None:
                     yield newline
 
@@ -226,6 +253,24 @@ def _block(
         places.append((at, begin + there - indent))
         at += len(line) + 1
     return Block(content, places, is_paragraph=not is_atx)
+
+
+def _module_end(text: str, lines: Sequence[tuple[int, int]], first: int, last: int) -> int:
+    """The number of the line behind the statements of a module with which a paragraph begins;
+    `first` where it begins with none. `first`, `last`: of the paragraph. A statement ends with a
+    line where its brackets are closed, or else with the paragraph: no statement is longer than 200
+    lines."""
+    number = first
+    while number < last and _MODULE.match(text, lines[number][0]):
+        depth = 0
+        for end in range(number, min(number + _LONGEST_STATEMENT, len(lines))):
+            depth += sum(_BRACKETS.get(sign, 0) for sign in text[slice(*lines[end])])
+            if depth <= 0:
+                number = end + 1
+                break
+        else:
+            return last
+    return number
 
 
 def _before_blanks(content: str, at: int) -> int:

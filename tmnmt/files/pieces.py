@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from bisect import bisect_left, bisect_right
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -74,10 +75,11 @@ def by_sentence(
 
 def _cut(pieces: Sequence[Piece], text: str, words: Words, ends: set[int]) -> Iterator[Piece]:
     """The pieces, with words cut where a sentence ends."""
-    at = 0
+    at, in_order = 0, sorted(ends)
     for piece in pieces:
         said = words(piece)
-        inside = [end - at for end in sorted(ends) if at < end < at + len(said)]
+        first, last = bisect_right(in_order, at), bisect_left(in_order, at + len(said))
+        inside = [end - at for end in in_order[first:last]]
         begin = piece.start
         if piece.kind == "text" and not piece.name and inside:
             for place in _places(text[piece.start : piece.stop], words, piece, inside):
@@ -91,10 +93,10 @@ def _cut(pieces: Sequence[Piece], text: str, words: Words, ends: set[int]) -> It
 
 def _places(raw: str, words: Words, piece: Piece, inside: Sequence[int]) -> Iterator[int]:
     """Where the words end in the file that are so many characters long."""
-    at, left = 0, list(inside)
+    at, left = 0, deque(inside)
     for sign in _SIGN.finditer(raw):
         if left and at == left[0]:
-            left.pop(0)
+            left.popleft()
             yield piece.start + sign.start()
         start = piece.start + sign.start()
         at += len(words(Piece("text", start, piece.start + sign.end())))

@@ -24,13 +24,19 @@ from tmnmt.files.states import STATES
 from tmnmt.files.texts import TOO_MANY, limited
 from tmnmt.files.unit import Document, Filling, State, TranslatableFile, Unit
 from tmnmt.files.xliff import Edit
-from tmnmt.files.xliff_parts import Output, check_comes_back, encoding_of, reading
+from tmnmt.files.xliff_parts import (
+    Decodable,
+    Output,
+    check_comes_back,
+    encoding_of,
+    reading,
+)
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.elements import START_TAG, Element, Malformed, elements, parsed
 from tmnmt.formats.encoding import BLOCK, Bytes, byte_order_mark, root_element, utf8
 from tmnmt.formats.languages import NO_RANK, PairRanks, check_pair, listed
 from tmnmt.formats.tmx import NAMESPACE, declarations
-from tmnmt.formats.tmx_codes import MAX_CODES, seg_of, text_of, too_many
+from tmnmt.formats.tmx_codes import MAX_CODES, excess, seg_of, text_of
 from tmnmt.formats.tmx_writer import ORIGIN_PROPERTY
 from tmnmt.formats.xml_text import escaped_attribute
 
@@ -212,7 +218,8 @@ class _Reader:
     def __iter__(self) -> Iterator[_Tu]:
         encoding = encoding_of(self._path)
         with reading(self._path) as file:
-            content = utf8(file, encoding.name, len(encoding.mark))
+            stream = utf8(file, encoding.name, len(encoding.mark))
+            content = Decodable(stream, self._path, encoding.name)
             for element in elements(content, (b"header", b"tu"), (b"tmx", b"/tmx")):
                 if element.name == b"tu":
                     self._tus += 1
@@ -228,6 +235,9 @@ class _Reader:
 
     def check(self) -> None:
         """Raises FormatError where no unit has the source language, once all is read."""
+        if not self._units and self._broken:
+            line, why = self._broken[0]
+            raise FormatError(f"{self._path}, line {line}: no unit can be read: {why}")
         if not self._units:
             raise FormatError(
                 f"{self._path}: none of its {counted(self._tus, 'unit')} has {self._ranks.src}; "
@@ -305,8 +315,8 @@ class _Reader:
     ) -> Unit:
         id, line = tu.get("tuid", ""), element.line
         notes = tuple(note.text for note in tu.iterfind("note") if note.text)
-        if too_many(src) or (tgt is not None and too_many(tgt)):
-            return Unit(Text(""), None, "locked", id, "", notes, line, TOO_MANY)
+        if what := excess(src) or (excess(tgt) if tgt is not None else ""):
+            return Unit(Text(""), None, "locked", id, "", notes, line, what)
         source = clean_codes(text_of(src))[0]
         target = None if tgt is None else clean_codes(text_of(tgt))[0]
         if target is None or not (target.plain or any(code.form == TMX for code in target.codes)):

@@ -17,6 +17,7 @@ from tmnmt.errors import FormatError, shown
 from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
 from tmnmt.files.xliff_codes import MAX_CODES, Attributes, Form, refusal
 from tmnmt.files.xliff_parts import (
+    MAX_NESTED,
     Bytes,
     End,
     Node,
@@ -198,11 +199,13 @@ class Xliff(TranslatableFile):
         return Around(translate, problem)
 
     def _units_of(self, whole: Whole, around: Around) -> UnitElement:
-        if whole.data is not None:
+        if whole.data is not None and whole.node.nested <= MAX_NESTED:
             return self._element(whole, whole.data, around)
         element = UnitElement()
         name = whole.node.attributes.get("id", "")
         problem = f"<{self.unit_name}> is longer than 10 MB"
+        if whole.data is not None:
+            problem = f"more than {MAX_NESTED} elements inside one another in its text"
         element.units = (
             Unit(Text(""), state="locked", id=name, line=whole.node.line, problem=problem),
         )

@@ -129,7 +129,7 @@ def tag(token: str) -> tuple[str, Attributes]:
 def _character(match: re.Match[str]) -> str:
     name = match[1]
     if name[0] != "#":
-        return _NAMED[name]
+        return _NAMED.get(name, match[0])  # an attribute may name an entity of a DTD
     return chr(int(name[2:], 16) if name[1] == "x" else int(name[1:]))
 
 

@@ -18,9 +18,11 @@ from xml.parsers import expat
 
 from tmnmt.errors import FormatError, shown
 from tmnmt.formats.encoding import BLOCK, MARK, utf8, xml_encoding
+from tmnmt.formats.encoding import Bytes as ByteStream
 
 MAX_BYTES = 10_000_000  # of a unit, or a tag
 MAX_DEPTH = 200  # elements inside one another
+MAX_NESTED = 100  # of these in a source or a target, as many as spans of codes may be
 
 CORE = "urn:oasis:names:tc:xliff:document:"  # the namespaces of XLIFF begin so
 _AROUND = frozenset({"xliff", "file", "group", "bin-unit"})  # what has units inside
@@ -46,6 +48,7 @@ class Node:
     inside_end: int = 0
     end: int = 0
     children: list[Node] = field(default_factory=list)
+    nested: int = 0  # elements inside one another in the sources and targets of a unit, at most
 
     @property
     def empty(self) -> bool:
@@ -135,6 +138,29 @@ def parts(path: Path, unit: str, block: int = BLOCK) -> Iterator[Part]:
         yield from cutter.ended()
 
 
+class Decodable:
+    """A file in UTF-8, of which every byte could be decoded. `read` raises FormatError with the
+    line where one could not: the file would not come back as it is. What is in UTF-8 itself goes
+    through as it is."""
+
+    def __init__(self, stream: ByteStream, path: Path, encoding: str) -> None:
+        self._stream, self._path, self._encoding = stream, path, encoding
+        self._line = 1
+
+    def read(self, size: int, /) -> bytes:
+        data = self._stream.read(size)
+        if self._encoding != "utf-8":
+            at = data.find(_UNDECODABLE)
+            self._line += data.count(b"\n", 0, at if at >= 0 else len(data))
+            if at >= 0:
+                name = self._encoding.upper()
+                raise FormatError(
+                    f"{self._path}, line {self._line}: bytes that are not {name}, as the file "
+                    "should be"
+                )
+        return data
+
+
 class Output:
     """UTF-8 bytes written in a file's own encoding; a character that it lacks as a reference."""
 
@@ -198,6 +224,7 @@ class _Cutter:
         self._parser.StartElementHandler = self._started
         self._parser.EndElementHandler = self._closed
         self._parser.StartDoctypeDeclHandler = self._doctype
+        self._parser.SkippedEntityHandler = self._skipped
 
     def fed(self, data: bytes) -> Iterator[Part]:
         self._data += data
@@ -245,11 +272,19 @@ class _Cutter:
 
     # --- what expat calls
 
-    def _doctype(self, *_: object) -> None:
-        raise self._error("a DOCTYPE; files with a DTD or entities are not read")
+    def _doctype(self, name: str, system: str | None, public: str | None, own: bool) -> None:
+        """A DOCTYPE that only names a DTD says nothing that is needed: the DTD is never read."""
+        if own:
+            raise self._error("a DOCTYPE with declarations in it, which are not read")
+
+    def _skipped(self, name: str, is_parameter: bool) -> None:
+        raise self._error(f"broken XML: undefined entity &{shown(name)[1:-1]};")
 
     def _started(self, full_name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
+        if self._content and self._open:
+            unit = self._open[0]
+            unit.nested = max(unit.nested, self._depth - self._content)
         if self._content or self._too_long:
             return
         if self._depth > MAX_DEPTH:

@@ -43,10 +43,11 @@ def _pieces(text: Text) -> Iterator[Part]:
         elif _WORDLESS.fullmatch(part[1]):
             yield part
         else:
-            yield part[0], _between_words(part[1])
+            yield part[0], between_words(part[1])
 
 
-def _between_words(text: str) -> str:
+def between_words(text: str) -> str:
+    """`text` as `clean` has it where it stands between others: blanks at its ends stay."""
     return clean(f"x{text}x")[0][1:-1]
 
 
@@ -54,7 +55,7 @@ def _run(run: list[Part], inside: bool) -> Iterator[Part]:
     """White space and codes between words, or at an end. What the plain text has there stands for
     the first of them that had white space."""
     raw = "".join(part if isinstance(part, str) else part[1] for part in run)
-    left = _between_words(raw) if inside else ""
+    left = between_words(raw) if inside else ""
     for part in run:
         before = part if isinstance(part, str) else part[1]
         after, left = (left, "") if before else ("", left)

@@ -31,6 +31,7 @@ _ILLEGAL = re.compile(
     re.IGNORECASE,
 )
 _PLACE = re.compile(r",? line \d+, column \d+.*", re.DOTALL)
+_TOO_DEEP = "Excessive depth"  # which libxml2 allows no more of
 _PARSER = etree.XMLParser(
     resolve_entities=False,
     no_network=True,
@@ -70,6 +71,8 @@ def parsed(data: bytes, namespaces: bytes = b"") -> tuple[etree._Element, bool]:
         return _parse(data, namespaces), False
     except etree.XMLSyntaxError as error:
         why = excerpt(_PLACE.sub("", error.msg or "no XML"), 200)
+        if why.startswith(_TOO_DEEP):
+            why = "more than 256 elements inside one another"
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as undecodable:

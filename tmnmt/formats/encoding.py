@@ -93,7 +93,8 @@ def xml_encoding(head: bytes, shown: str) -> tuple[str, int]:
 
 def charset(name: str) -> str:
     """Python's name of the character set; "" where `name` is none: unknown, or a codec of another
-    kind, as zlib."""
+    kind, as zlib. What Python calls UTF-8 with a signature is UTF-8: its encoder would write a mark
+    that no one asked for."""
     try:
         known = codecs.lookup(name).name
         b"<".decode(known)
@@ -101,6 +102,8 @@ def charset(name: str) -> str:
         pass  # of more than one byte
     except (LookupError, ValueError):
         return ""
+    if known == "utf-8-sig":
+        return "utf-8"
     return "" if known.replace("_", "-") in _NO_CHARSETS else known
 
 

@@ -28,7 +28,7 @@ from tmnmt.formats.encoding import is_misread, utf8, xml_encoding
 from tmnmt.formats.languages import NO_RANK, PairRanks, listed
 from tmnmt.formats.report import MALFORMED, TOO_LONG, WRONG_LANGUAGE, Report
 from tmnmt.formats.stream import Source
-from tmnmt.formats.tmx_codes import MAX_CODES, text_of, too_many
+from tmnmt.formats.tmx_codes import excess, text_of
 from tmnmt.formats.tmx_writer import DOCUMENT_PROPERTY, ORIGIN_PROPERTY, POSITION_PROPERTY
 from tmnmt.segments import Segment
 
@@ -143,8 +143,8 @@ class _TmxReader:
         if src_seg is None or tgt_seg is None:
             self._report.skip(MALFORMED, line, "a language without <seg>")
             return None
-        if too_many(src_seg) or too_many(tgt_seg):
-            self._report.skip(TOO_LONG, line, f"more than {MAX_CODES:,} inline elements")
+        if what := excess(src_seg) or excess(tgt_seg):
+            self._report.skip(TOO_LONG, line, what)
             return None
         pair = self._text(src_seg), self._text(tgt_seg)
         if named or properties or len(tu.attrib) or len(tgt.attrib) > 1 or len(tgt) > 1:

@@ -23,14 +23,20 @@ from tmnmt.formats.elements import Malformed, parsed
 from tmnmt.formats.xml_text import escaped, escaped_attribute
 
 MAX_CODES = 1000  # of a text; more than its tokens may be
+MAX_NESTED = 100  # elements inside one another in a text
 
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
 _SPACED = frozenset({"ph", "ut"})  # the others may stand inside a word: un<b>believ</b>able
 
 
-def too_many(seg: etree._Element) -> bool:
-    """Whether a segment has more inline elements than a text may have codes."""
-    return sum(1 for _ in zip(seg.iter(), range(MAX_CODES + 2), strict=False)) > MAX_CODES + 1
+def excess(seg: etree._Element) -> str:
+    """What a segment has too much of to be a text with codes, in words; "" where it has not."""
+    if sum(1 for _ in zip(seg.iter(), range(MAX_CODES + 2), strict=False)) > MAX_CODES + 1:
+        return f"more than {MAX_CODES:,} codes"
+    inside = [seg]
+    for _ in range(MAX_NESTED + 1):
+        inside = [child for element in inside for child in element]
+    return f"more than {MAX_NESTED} elements inside one another" if inside else ""
 
 
 def text_of(seg: etree._Element) -> Text:
