@@ -24,6 +24,7 @@ from tmnmt.errors import LockedError, MemoryIndexError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded import lock
 from tmnmt.index.embedded.lock import writing
+from tmnmt.keys.files import OFFSETS_FILE
 from tmnmt.layers.knn import AdaptiveKNN
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
@@ -376,3 +377,23 @@ def test_an_adapted_model_that_is_interrupted_while_it_is_put_out_is_not_trained
         "train.jsonl",
     ]
     assert not (tmp_path / "out.partial").exists()
+
+
+def test_no_record_of_keys_is_on_disk_before_its_rows(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tmp_path / "index", segments(), "en", "fr")
+    disk = Disk(tmp_path, monkeypatch)
+    unsynced, fsync = list[list[str]](), os.fsync
+
+    def before_it_is_done(handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").resolve()
+        if path.name == OFFSETS_FILE:
+            rows = (one for one in path.parent.iterdir() if one.name not in (OFFSETS_FILE, ".lock"))
+            unsynced.append([one.name for one in rows if disk._unsynced(one)])
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", before_it_is_done)
+    keys(tmp_path, model)
+    monkeypatch.undo()
+    assert unsynced and not any(unsynced)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from power_cut import Disk
 from serving import Server, tiny_server
 
 from tmnmt.cli import run
@@ -74,8 +76,16 @@ def test_tenants_do_not_share_what_is_written_to() -> None:
     other = Caller("other", "b", "read", frozenset({"law", "own"}))
     check_tenants([one, other], {"law", "own"}, set())
     check_tenants([one, Caller("again", "a", "read", frozenset({"own"}))], {"law", "own"}, {"own"})
-    with pytest.raises(UsageError, match=r"own is written to, and tenants a and b"):
+    with pytest.raises(UsageError, match=r"tenants a \(key one\) and b \(key other\) share it"):
         check_tenants([one, other], {"law", "own"}, {"own"})
+    admin = Caller("boss", "boss", "admin", frozenset({"own"}))
+    for callers in ([one, admin], [admin, one]):
+        with pytest.raises(UsageError) as error:
+            check_tenants(callers, {"law", "own"}, {"own"})
+        assert "take own out of the memories of key boss" in str(error.value)
+        assert 'or give that key tenant = "a"' in str(error.value)
+    check_tenants([one, replace(admin, tenant="a")], {"law", "own"}, {"own"})
+    check_tenants([one, replace(admin, memories=frozenset())], {"law", "own"}, {"own"})
     with pytest.raises(UsageError, match=r"memory own is not served; served: law"):
         check_tenants([one], {"law"}, set())
 
@@ -209,3 +219,15 @@ def test_a_key_is_found_where_each_tool_has_it(folder: Path, tmp_path: Path) -> 
         assert server.ask("GET", "/v1/models", headers={"Authorization": "Basic !"}).status == 401
         refused = server.ask("GET", "/libretranslate/languages")
         assert (refused.status, list(refused.json)) == (403, ["error"])
+
+
+def test_a_key_is_on_disk_when_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, syncs in (("kept.toml", True), ("lost.toml", False)):
+        path = tmp_path / name
+        for key in ("one", "two"):  # a new file, and one that is there
+            with monkeypatch.context() as patch:
+                disk = Disk(tmp_path, patch, sync=syncs)
+                new_key(path, key, "read", None, [])
+                assert bool(disk.lost(path)) != syncs

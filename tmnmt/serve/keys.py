@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tmnmt.durable import create
+from tmnmt.durable import create, sync_folder
 from tmnmt.errors import DataError, UsageError, shown
 from tmnmt.serve.refused import Refused
 from tmnmt.serve.roles import RIGHTS, ROLES, Need, Right, Role, is_allowed
@@ -155,7 +155,7 @@ def check_tenants(
 ) -> None:
     """Raises UsageError for a key of a memory, or of terms, that are not served, and where two
     tenants share a memory that is written to: what one confirms the other would read."""
-    tenants: dict[str, str] = {}
+    owners: dict[str, Caller] = {}  # of memories that are written to
     for caller in callers:
         for name in sorted((caller.terms or set()) - {*terms}):
             served = ", ".join(sorted(terms)) or "none"
@@ -166,11 +166,26 @@ def check_tenants(
                 raise UsageError(
                     f"key {caller.name}: memory {name} is not served; served: {served}"
                 )
-            if name in written and tenants.setdefault(name, caller.tenant) != caller.tenant:
+            first = owners.setdefault(name, caller) if name in written else caller
+            if first.tenant != caller.tenant:
                 raise UsageError(
-                    f"memory {name} is written to, and tenants {tenants[name]} and "
-                    f"{caller.tenant} share it; give each its own, or serve it by --memory"
+                    f"memory {name} is written to, and tenants {first.tenant} (key {first.name}) "
+                    f"and {caller.tenant} (key {caller.name}) share it; "
+                    f"{_mend(name, first, caller)}"
                 )
+
+
+def _mend(memory: str, *callers: Caller) -> str:
+    """What to do where keys of two tenants share a memory that is written to. A key of the role
+    admin is rarely a tenant of its own."""
+    admin = next((one for one in callers if one.role == "admin"), None)
+    other = next((one for one in callers if one is not admin), callers[0])
+    if admin is None:
+        return "give each its own, give both keys one tenant, or serve it by --memory"
+    return (
+        f"take {memory} out of the memories of key {admin.name}, which /metrics does not need, or "
+        f'give that key tenant = "{other.tenant}"'
+    )
 
 
 def new_key(
@@ -199,4 +214,5 @@ def new_key(
         file.write("\n".join(["[[key]]", *lines, "", ""]))
         file.flush()
         os.fsync(file.fileno())
+    sync_folder(path.parent)
     return key

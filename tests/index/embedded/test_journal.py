@@ -61,6 +61,19 @@ def test_ids_that_leave_others_out_are_damage_and_stay_unread(path: Path) -> Non
     assert reader.offset == 0 and Journal(path).read(2**31 - 1)[-1] == (2**31, None)
 
 
+@pytest.mark.parametrize(("ids", "last"), [([7], 5), ([5, 6, 8], 4), ([5, 7, 6], 4)])
+def test_a_single_id_that_is_left_out_is_damage(
+    path: Path, tmp_path: Path, ids: list[int], last: int
+) -> None:
+    for number, name in enumerate(("whole.log", "gap.log")):
+        (tmp_path / name).touch()
+        numbers = range(last + 1, last + 1 + len(ids)) if number == 0 else ids
+        _append(tmp_path / name, [(one, None) for one in numbers])
+    assert len(Journal(tmp_path / "whole.log").read(last)) == len(ids)
+    with pytest.raises(MemoryIndexError, match=r"damaged \(segment \d follows segment \d\)"):
+        Journal(tmp_path / "gap.log").read(last)
+
+
 def test_a_file_that_is_missing_is_damage(path: Path) -> None:
     reader = Journal(path)
     assert reader.read() == FIRST

@@ -20,6 +20,7 @@ from tiny_model import PAIRS
 
 from tmnmt.formats.reader import read_memories
 from tmnmt.serve.keys import Keys, new_key
+from tmnmt.serve.service import WRITERS
 
 API = "/deepl"
 
@@ -198,3 +199,19 @@ def test_the_real_client_fills_and_reads_memories(
     assert not client.wait_until_translation_memory_job_done(started.job_id, 60).ok
     with pytest.raises(deepl.DeepLException):
         client.upload_translation_memory_file(started, b"<x")
+
+
+def test_a_file_for_a_memory_that_is_served_no_more_is_refused_at_once(
+    folder: Path, tmp_path: Path
+) -> None:
+    states = tmp_path / "sessions.db"
+    path = "/deepl/v3/translation_memories"
+    file = {"source_file": {"file_name": "a.tmx", "content_length": 1}}
+    with tiny_server(folder, (), (f"gone={tmp_path.name}",), sessions=states) as server:
+        job = server.ask("POST", f"{path}/import", file).json
+    upload = job["upload_url"].partition("/deepl")[2]
+    with tiny_server(folder, ("law=law",), sessions=states) as server:
+        for _ in range(WRITERS + 1):  # none keeps a thread
+            reply = server.ask("PUT", f"/deepl{upload}", b"<tmx/>")
+            assert reply.status == 409 and b"not written to now" in reply.body
+        assert server.ask("POST", "/v1/sessions", {}).status == 200

@@ -314,9 +314,12 @@ async def upload(service: Service, asked: Asked) -> Any:
 
     def begun() -> None:
         job = service.jobs.get(id, None)
-        memory = next(one for one in service.memories if one.name == job.given["memory"])
-        index, name = memory.writable, str(job.given["file"])
-        if index is None or not service.jobs.take(id):
+        to, name = job.given.get("memory"), str(job.given["file"])
+        memory = next((one for one in service.memories if one.name == to), None)
+        index = memory.writable if memory is not None else None
+        if index is None:
+            raise Refused(409, "not_served", "the memory of this import is not written to now")
+        if not service.jobs.take(id):
             raise _taken()
         document = name.partition(".")[0]
 
