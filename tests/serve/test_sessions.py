@@ -6,16 +6,25 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import Server, tiny_server
+from serving import Server, serving, tiny_server
 
 from tmnmt.cli import run
+from tmnmt.codes.record import Text
+from tmnmt.engine.confirmed import confirmed_now
+from tmnmt.engine.session import written_to
 from tmnmt.errors import DataError
+from tmnmt.index import MemoryIndex
 from tmnmt.serve import sessions
-from tmnmt.serve.keys import Keys, new_key
+from tmnmt.serve.keys import ANYBODY, Keys, new_key
+from tmnmt.serve.running import service_of
+from tmnmt.serve.storage import sqlite
+from tmnmt.serve.storage.records import StoredSession
 from tmnmt.serve.storage.sqlite import SqliteStorage
 
 PAIR = {"src": "All of it is void.", "tgt": "Tout est nul."}
@@ -113,6 +122,68 @@ def test_confirming_waits_for_no_translation(
     assert found and said(server, path) == PAIR["tgt"]
 
 
+def test_a_pair_that_the_session_cannot_take_is_in_no_memory(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program holds the file of sessions."""
+    monkeypatch.setattr(sqlite, "BUSY", 0.1)
+    states, name = tmp_path / "sessions.db", tmp_path.name
+    with tiny_server(folder, (), (f"own={name}",), sessions=states) as server:
+        path = f"/v1/sessions/{done(server, '/v1/sessions')['id']}"
+        with closing(sqlite3.connect(states, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            for request, body in (("confirm", PAIR), ("undo", {})):
+                reply = server.ask("POST", f"{path}/{request}", body)
+                assert reply.status == 503 and reply.headers["retry-after"]
+            other.execute("ROLLBACK")
+        with MemoryIndex.open(folder / name) as index:
+            assert list(index.segments()) == []
+        assert done(server, f"{path}/confirm", **PAIR)["confirmed"] == 1
+        assert done(server, f"{path}/undo")["confirmed"] == 0
+        with MemoryIndex.open(folder / name) as index:
+            assert list(index.segments()) == []
+
+
+def test_a_server_mends_at_its_start_what_one_that_was_killed_has_left(
+    folder: Path, tmp_path: Path, states: str
+) -> None:
+    written = (f"own={tmp_path.name}",)
+    with tiny_server(folder, (), written, sessions=states) as server:
+        path = f"/v1/sessions/{done(server, '/v1/sessions')['id']}"
+        done(server, f"{path}/confirm", **PAIR)
+        done(server, f"{path}/confirm", src="The permit is void.", tgt="Le permis est nul.")
+        memory = server.service.memories.get("own", ANYBODY).writable
+        storage, id = server.service.storage.sessions, path.rpartition("/")[2]
+        assert memory is not None
+        storage.withdraw("", id, "undo")  # killed before the memory was changed
+        pair = confirmed_now(Text("It is not."), Text("Il ne l'est pas."))
+        storage.intend("", id, "confirm", replace(pair, memory=memory.place), {})
+        written_to(memory, pair)  # killed before the session was told
+        assert len(list(memory.segments())) == 3
+    with tiny_server(folder, (), written, sessions=states) as server:
+        assert server.get(path)["confirmed"] == 1
+        with MemoryIndex.open(folder / tmp_path.name) as index:
+            assert [segment.src for segment in index.segments()] == [PAIR["src"]]
+
+
+def test_a_session_takes_no_more_than_so_many_pairs(
+    folder: Path, tmp_path: Path, states: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sessions.MOST_CONFIRMED == 20_000
+    monkeypatch.setattr(sessions, "MOST_CONFIRMED", 2)
+    with tiny_server(folder, (), (f"own={tmp_path.name}",), sessions=states) as server:
+        path = f"/v1/sessions/{done(server, '/v1/sessions')['id']}"
+        for number in range(2):
+            done(server, f"{path}/confirm", src=f"Number {number}.", tgt=f"Numéro {number}.")
+        reply = server.ask("POST", f"{path}/confirm", PAIR)
+        assert reply.status == 409 and reply.json["error"]["code"] == "full"
+        assert "2 confirmed pairs" in reply.json["error"]["message"]
+        with MemoryIndex.open(folder / tmp_path.name) as index:
+            assert len(list(index.segments())) == 2
+        done(server, f"{path}/undo")
+        assert done(server, f"{path}/confirm", **PAIR)["confirmed"] == 2
+
+
 def test_sessions_that_nobody_used_are_forgotten(
     two: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,3 +259,60 @@ def test_another_file_is_not_taken_for_one_of_sessions(
         assert run([*model, "--sessions", str(path)]) == 1
         told = capsys.readouterr().err
         assert str(path) in told and told.count("\n") == 1
+
+
+def test_a_session_with_terms_is_of_keys_that_have_them(
+    folder: Path, tmp_path: Path, states: str
+) -> None:
+    file, terms = tmp_path / "keys.toml", tmp_path / "house.csv"
+    terms.write_text("source,target\nnotice,avis\n", encoding="utf-8")
+    keys = {
+        name: new_key(file, name, "translate", "a", ["law"], lists)
+        for name, lists in (("one", ["house"]), ("same", ["house"]), ("without", []))
+    }
+    service = service_of(
+        [folder / "model"],
+        [f"law={folder / 'law'}"],
+        [],
+        Keys.load(file),
+        threads=1,
+        terms=[f"house={terms}"],
+        sessions=states,
+    )
+    with serving(service) as server:
+        begun = done(server, "/v1/sessions", keys["one"])
+        path = f"/v1/sessions/{begun['id']}"
+        assert begun["terms"] == ["house"]
+        for name, status in (("one", 200), ("same", 200), ("without", 404)):
+            assert server.ask("GET", path, key=keys[name]).status == status
+            assert server.ask("POST", f"{path}/confirm", PAIR, key=keys[name]).status == status
+            listed = server.ask("GET", "/v1/sessions", key=keys[name]).json["sessions"]
+            assert len(listed) == (status == 200)
+        pair = {"src": "The notice is void.", "tgt": "Le message est nul."}
+        checks = done(server, f"{path}/confirm", keys["one"], **pair)["checks"]
+        assert checks == [{"name": "terms", "what": "avis for notice"}]
+
+
+def test_what_is_confirmed_is_synced_to_the_disk_at_every_commit(tmp_path: Path) -> None:
+    """Which no test without a power cut can see but so."""
+    with closing(SqliteStorage(tmp_path / "sessions.db")) as storage:
+        connections = storage._file._write, storage._file._read
+        for connection in connections:
+            assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
+
+
+def test_sessions_of_the_format_before_are_read_and_mended(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    with closing(SqliteStorage(path)) as storage:
+        storage.sessions.make(StoredSession("one", "a", "model", {}, 100.0), 0.0, 9)
+        pair = confirmed_now(Text("One."), Text("Un."))
+        storage.sessions.append("a", "one", pair, {})
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE intention")
+        connection.execute("PRAGMA user_version = 2")
+    for _ in range(2):
+        with closing(SqliteStorage(path)) as storage:
+            assert storage.sessions.pairs("a", "one") == [pair]
+            assert storage.sessions.intentions() == []

@@ -150,7 +150,9 @@ class Service:
         self.room = Room(limits.bodies, SHARES if keys is not None else 1)
         self.readers = Readers()
         self.storage = storage
-        self.sessions = Sessions(storage.sessions, limits.sessions)
+        written = [one.writable for one in memories if one.writable is not None]
+        self.sessions = Sessions(storage.sessions, limits.sessions, written)
+        self.sessions.mend()
         self.terms = TermLists(terms, storage.glossaries)
         self.jobs = Jobs(storage.jobs)
         self._views: dict[_View, tuple[Translator, Session]] = {}
@@ -465,6 +467,15 @@ class Service:
             self._views.pop(next(iter(self._views)))
 
 
+def _answered(work: Callable[[], Result]) -> Result:
+    """What `work` gives. An end of an iterator that nobody has caught is a mistake like any other;
+    as it stands no future takes it, and whoever waits would wait for ever."""
+    try:
+        return work()
+    except StopIteration as error:
+        raise RuntimeError("an iterator has ended") from error
+
+
 class _Pool:
     """Threads beside the loop, for one kind of work; more than `most` of it is refused."""
 
@@ -477,7 +488,7 @@ class _Pool:
         if self._waiting >= self._most:
             raise Refused(429, "busy", "too much is waiting; try again later", 1)
         self._waiting += 1
-        done = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        done = asyncio.get_running_loop().run_in_executor(self._threads, _answered, work)
         done.add_done_callback(lambda _: self._done())
         return await asyncio.shield(done)
 

@@ -7,15 +7,16 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import Done, confirmed_now
-from tmnmt.engine.session import Session, deleted_from, written_to
-from tmnmt.index.cached import same_place
+from tmnmt.engine.session import Session
+from tmnmt.index.base import WritableIndex
+from tmnmt.serve.intentions import Intentions, of_session
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.refused import Refused, unknown
 from tmnmt.serve.reviewed import Reviewed
@@ -61,9 +62,12 @@ class Open:
 class Sessions:
     """For any thread; but a copy is used, and follows, in the thread of its model alone."""
 
-    def __init__(self, storage: SessionStorage, most: int) -> None:
-        """most: sessions of one tenant."""
+    def __init__(
+        self, storage: SessionStorage, most: int, memories: Sequence[WritableIndex]
+    ) -> None:
+        """most: sessions of one tenant. memories: all that are written to."""
         self._storage, self._most = storage, most
+        self._intentions = Intentions(storage, memories)
         self._open: dict[str, Open] = {}
         self._lock = threading.Lock()
 
@@ -153,18 +157,20 @@ class Sessions:
     ) -> None:
         """A pair of `confirmable` is confirmed: kept, in the memory that is written to, too.
         `feedback`: what the review is to know of it. No model is asked, and none waited for. Raises
-        Refused where the session takes no more, or is gone, and LockedError where another process
-        writes to the memory; then it is not."""
+        Refused where the session takes no more, or is gone, ServerError for the storage, and
+        LockedError where another process writes to the memory; then it is in neither."""
         if self.count(one) >= MOST_CONFIRMED:
             raise Refused(
                 409, "full", f"a session holds {MOST_CONFIRMED:,} confirmed pairs; begin another"
             )
-        translator, entry = one.session.translator, confirmed_now(source, target)
-        if translator.settings.memorises:
-            if translator.writable is not None:
-                entry = written_to(translator.writable, entry)
-            entry = entry if entry.id else _of_session(entry)
-        if not self._storage.append(one.tenant, one.id, entry, feedback or {}):
+        translator, about = one.session.translator, (one.tenant, one.id)
+        memory = translator.writable if translator.settings.memorises else None
+        if memory is not None:
+            self._intentions.confirm(*about, memory, (source, target), feedback or {})
+            return
+        pair = confirmed_now(source, target)
+        pair = of_session(pair) if translator.settings.memorises else pair
+        if not self._storage.append(*about, pair, feedback or {}):
             raise unknown("there is no such session")
 
     def saved(self, one: Open) -> bytes:
@@ -178,14 +184,14 @@ class Sessions:
     def undo(self, one: Open) -> Done:
         """Takes the pair that was confirmed last back, out of the memory, too. Raises Refused where
         nothing was confirmed."""
-        # of two who undo at once each takes one back
-        with self._storage.undoing(one.tenant, one.id) as entry:
-            if entry is None:
-                raise Refused(409, "nothing_confirmed", "nothing was confirmed in this session")
-            writable = one.session.translator.writable
-            if entry.id > 0 and writable is not None and same_place(writable.place, entry.memory):
-                deleted_from(writable, entry)  # killed now, the next undo takes it back once more
-        return entry
+        pair = self._intentions.undo(one.tenant, one.id)
+        if pair is None:
+            raise Refused(409, "nothing_confirmed", "nothing was confirmed in this session")
+        return pair
+
+    def mend(self) -> None:
+        """As `Intentions.mend` says, of what processes have left behind that were killed."""
+        self._intentions.mend()
 
 
 def _given(stored: StoredSession) -> Given:
@@ -195,8 +201,3 @@ def _given(stored: StoredSession) -> Given:
 
 def _is_for(given: Given, caller: Caller) -> bool:
     return all(map(caller.sees, given.memories)) and all(map(caller.has, given.terms))
-
-
-def _of_session(entry: Done) -> Done:
-    """A pair that no memory keeps: the session's own memory gives it a number there."""
-    return replace(entry, id=-1)

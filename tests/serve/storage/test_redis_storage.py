@@ -29,7 +29,6 @@ from tmnmt.errors import DataError, ServerError, TmnmtError, UsageError
 from tmnmt.serve.keys import ANYBODY
 from tmnmt.serve.service import WRITERS
 from tmnmt.serve.storage import opened as opening
-from tmnmt.serve.storage import redis_storage
 from tmnmt.serve.storage.address import CA, PASSWORD, USER, parse_address
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.storage.opened import opened, place_of
@@ -306,22 +305,6 @@ def test_what_a_redis_does_not_say_of_itself_is_a_risk() -> None:
     ]
     told = {"appendfsync": "always"}
     assert risks_of({"aof_enabled": 1}, lambda name: told.get(name, "")) == []
-
-
-def test_a_lock_that_its_process_left_ends_by_itself(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who took back and is too slow has taken nothing back."""
-    monkeypatch.setattr(redis_storage, "LEASE", 0.2)
-    redis.run("FLUSHALL")
-    with storage_at(redis.url) as storage:
-        sessions = storage.sessions
-        sessions.make(SESSION, 0.0, 9)
-        sessions.append("", "one", PAIR, {})
-        with pytest.raises(ServerError, match="too long"), sessions.undoing("", "one"):
-            time.sleep(0.3)
-            assert sessions.append("", "one", PAIR, {})
-        assert sessions.confirmed("", "one") == 2
 
 
 def test_numbers_of_pairs_never_come_again_where_a_redis_has_lost_some(redis: Redis) -> None:

@@ -3,6 +3,7 @@ same."""
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,7 +15,13 @@ from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import Done, confirmed_now
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.storage.opened import opened, place_of
-from tmnmt.serve.storage.records import Dictionary, Glossary, Job, StoredSession
+from tmnmt.serve.storage.records import (
+    Dictionary,
+    Glossary,
+    Intention,
+    Job,
+    StoredSession,
+)
 
 SESSION = StoredSession("one", "a", "model", {"memories": ["law"], "options": {"beam": 2}}, 100.25)
 JOB = Job("job-1", "import", {"file": "é.tmx"}, "awaiting", 0, None, {}, False, 100.0)
@@ -80,46 +87,74 @@ def test_pairs_are_seen_by_the_other_and_taken_back(two: Two) -> None:
         (pairs[1], {}),
     ]
     assert [(session.id, count) for session, count in other.of("a")] == [("one", 2)]
-    with other.undoing("b", "one") as nothing:
-        assert nothing is None
-    with other.undoing("a", "one") as last:
-        assert last == pairs[1]
+    assert other.withdraw("b", "one", "t") is None
+    assert other.withdraw("a", "one", "t") == pairs[1]
     assert one.append("a", "one", pairs[2], {}) and one.append("a", "one", pairs[3], {})
     second = other.since("a", "one", first.last)
     assert second is not None and (second.kept, list(second.new)) == (1, pairs[2:])
     assert second.last > first.last and one.confirmed("a", "one") == 3
     for expected in (pairs[3], pairs[2], pairs[0], None):
-        with one.undoing("a", "one") as last:
-            assert last == expected
+        assert one.withdraw("a", "one", secrets.token_hex(4)) == expected
     third = other.since("a", "one", second.last)
     assert third is not None and (third.kept, list(third.new), third.last) == (0, [], 0)
     assert one.confirmed("b", "one") == 0 == len(one.pairs("a", "one"))
 
 
-def test_a_pair_stays_where_it_could_not_be_taken_back(two: Two) -> None:
+def test_an_intention_to_confirm_is_no_pair_until_it_is_settled(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    one.make(SESSION, 0.0, 9)
+    before, after = pair(1), replace(pair(1), id=7)
+    assert not one.intend("b", "one", "t", before, {}) and not one.intend(
+        "a", "no", "t", before, {}
+    )
+    assert other.intentions() == []
+    assert one.intend("a", "one", "t", before, {"keys": 3})
+    assert other.pairs("a", "one") == [] and other.since("a", "one", 0) is None
+    assert other.intentions() == [Intention("t", before)]
+    assert other.settle("t", after) and not one.settle("t", after)
+    assert one.reviews("a", "one") == [(after, {"keys": 3})] and one.intentions() == []
+    assert not one.cancel("t", 1.0)
+
+
+def test_a_pair_that_is_withdrawn_can_be_put_back(two: Two) -> None:
     one, other = (storage.sessions for storage in two)
     one.make(SESSION, 0.0, 9)
     one.append("a", "one", pair(1), {})
-    with pytest.raises(KeyError), one.undoing("a", "one"):
-        raise KeyError
-    with other.undoing("a", "one") as last:
-        assert last is not None
-    assert one.confirmed("a", "one") == 0
+    last = pair(2)
+    one.append("a", "one", last, {"suggested": "é, ["})
+    before = other.since("a", "one", 0)
+    assert other.withdraw("a", "one", "t") == last and one.confirmed("a", "one") == 1
+    assert one.intentions() == [Intention("t", last)]
+    assert one.settle("t") and other.reviews("a", "one")[-1] == (last, {"suggested": "é, ["})
+    assert before is not None
+    after = other.since("a", "one", before.last)
+    assert after is not None and (after.kept, list(after.new)) == (1, [last])
 
 
-def test_who_confirms_or_takes_back_waits_for_who_takes_back(two: Two) -> None:
+def test_what_is_cancelled_is_never_settled(two: Two) -> None:
     one, other = (storage.sessions for storage in two)
     one.make(SESSION, 0.0, 9)
     first, second = pair(1), pair(2)
     one.append("a", "one", first, {})
-    confirms = threading.Thread(target=lambda: other.append("a", "one", second, {}))
-    with one.undoing("a", "one") as last:
-        assert last == first
-        confirms.start()
-        confirms.join(0.3)
-        assert confirms.is_alive() and one.confirmed("a", "one") == 1
-    confirms.join(30)
-    assert other.pairs("a", "one") == [second]
+    one.intend("a", "one", "t", second, {})
+    one.withdraw("a", "one", "u")
+    for token in ("t", "u"):
+        assert other.cancel(token, 12.5) and other.cancel(token, 99.0)
+        assert not one.settle(token) and not one.settle(token, second)
+    tokens = sorted(one.intentions(), key=lambda intention: intention.token)
+    assert tokens == [Intention("t", second, 12.5), Intention("u", first, 12.5)]
+    other.drop("t")
+    other.drop("none")
+    assert one.intentions() == [Intention("u", first, 12.5)] and one.confirmed("a", "one") == 0
+
+
+def test_nothing_is_settled_in_a_session_that_is_gone(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    one.make(SESSION, 0.0, 9)
+    one.intend("a", "one", "t", pair(1), {})
+    other.delete("a", "one")
+    assert not one.settle("t", pair(1)) and len(one.intentions()) == 1
+    assert one.confirmed("a", "one") == 0 and one.cancel("t", 1.0)
 
 
 def test_many_who_take_back_and_confirm_at_once_lose_nothing(two: Two) -> None:
@@ -130,9 +165,9 @@ def test_many_who_take_back_and_confirm_at_once_lose_nothing(two: Two) -> None:
         for number in range(10):
             assert storage.sessions.append("a", "one", pair(10 * thread + number), {})
             if number % 2:
-                with storage.sessions.undoing("a", "one") as last:
-                    assert last is not None
-                    undone.append(last)
+                last = storage.sessions.withdraw("a", "one", f"{thread}-{number}")
+                assert last is not None
+                undone.append(last)
 
     threads = [threading.Thread(target=work, args=(two[n % 2], n)) for n in range(4)]
     for thread in threads:

@@ -7,11 +7,18 @@ All of it is for any thread, and raises ServerError where the storage cannot be 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from tmnmt.engine.confirmed import Done
-from tmnmt.serve.storage.records import Dictionary, Glossary, Job, Since, State, StoredSession
+from tmnmt.serve.storage.records import (
+    Dictionary,
+    Glossary,
+    Intention,
+    Job,
+    Since,
+    State,
+    StoredSession,
+)
 
 BUSY = 20.0  # seconds that a change waits for those of other processes
 
@@ -53,10 +60,33 @@ class SessionStorage(Protocol):
     def reviews(self, tenant: str, id: str) -> list[tuple[Done, Mapping[str, Any]]]:
         """All pairs in order, each with the feedback it came with."""
 
-    def undoing(self, tenant: str, id: str) -> AbstractContextManager[Done | None]:
-        """The pair that was confirmed last, None where there is none; it is taken out when the
-        block ends well. Meanwhile nobody confirms in this session or takes another pair back; who
-        wants to waits."""
+    # A pair that is on its way between a session and a memory is an intention, under a token of the
+    # caller's: it is in no session then, and whoever finds it left behind takes it out of the
+    # memory (`tmnmt.serve.intentions`).
+
+    def intend(
+        self, tenant: str, id: str, token: str, pair: Done, feedback: Mapping[str, Any]
+    ) -> bool:
+        """A pair is about to be written to a memory, and confirmed. False: there is no such
+        session."""
+
+    def withdraw(self, tenant: str, id: str, token: str) -> Done | None:
+        """The pair that was confirmed last is confirmed no more, and about to be taken out of a
+        memory. None: there is none."""
+
+    def settle(self, token: str, pair: Done | None = None) -> bool:
+        """The pair of an intention is confirmed, as the last one of its session; `pair`: as it is
+        now. False: there is no such intention, it was cancelled, or its session is gone."""
+
+    def cancel(self, token: str, now: float) -> bool:
+        """An intention is never to be settled from now on. False: there is none: it was settled or
+        dropped."""
+
+    def drop(self, token: str) -> None:
+        """Forgets an intention."""
+
+    def intentions(self) -> list[Intention]:
+        """Those of all tenants."""
 
 
 class JobStorage(Protocol):

@@ -36,6 +36,16 @@ class Since:
 
 
 @dataclass(frozen=True)
+class Intention:
+    """A pair on its way between a session and a memory. `cancelled`: when that was found to have
+    been left behind, in seconds since 1970; None: somebody may still be about it."""
+
+    token: str
+    pair: Done
+    cancelled: float | None = None
+
+
+@dataclass(frozen=True)
 class Job:
     """`given`: what it is about. `result`: what came of it; of a failed one "error". `done`,
     `total`: units, or bytes, that it is through with, and all."""

@@ -2,12 +2,13 @@
 
 What changes more than one key is a script or a transaction: whole, and seen whole. A key that
 belongs to a tenant has the tenant in its name; a job, which is found by its id alone, has it in a
-field. No key but the lock of `undoing` ends by itself: a Redis that is short of memory and throws
-away what is set to end (maxmemory-policy volatile-...) leaves them. What each holds:
+field. No key ends by itself: a Redis that is short of memory and throws away what is set to end
+(maxmemory-policy volatile-...) leaves them. What each holds:
 
     session:TENANT:ID      a hash: model, given; last: the number of the last pair there ever was
     pairs:TENANT:ID        a sorted set by number, each "[number, pair, feedback]"
-    undo:TENANT:ID         who takes a pair back just now
+    intention:TOKEN        a hash: tenant, id, of a session; pair and feedback; cancelled, if it was
+    intentions             a set of tokens
     sessions:TENANT        a set of ids
     used                   a sorted set of TENANT:ID by the time when it was used last
     job:ID, file:ID        a hash, and what the job has made
@@ -21,21 +22,23 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmnmt.engine.confirmed import Done
-from tmnmt.errors import ServerError
 from tmnmt.serve.storage.address import RedisAddress
-from tmnmt.serve.storage.base import BUSY
-from tmnmt.serve.storage.records import Dictionary, Glossary, Job, Since, State, StoredSession
+from tmnmt.serve.storage.records import (
+    Dictionary,
+    Glossary,
+    Intention,
+    Job,
+    Since,
+    State,
+    StoredSession,
+)
 from tmnmt.serve.storage.redis_server import PREFIX, RedisServer
 
-LEASE = 60.0  # seconds after which a pair that a killed process was taking back is free again
-PAUSE = 0.02  # seconds between two looks whether it is
 _PART = re.compile(r"[A-Za-z0-9._-]{0,64}")  # of a key: a tenant, or an id
 _MAKE_SESSION = """
 local prefix, before = ARGV[1], '(' .. ARGV[2]
@@ -55,7 +58,6 @@ return 1
 # has lost never come again.
 _APPEND = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-if redis.call('EXISTS', KEYS[3]) == 1 then return -1 end
 local last = tonumber(redis.call('HGET', KEYS[1], 'last'))
 local number = string.format('%.0f', math.max(last + 1, tonumber(ARGV[1])))
 redis.call('HSET', KEYS[1], 'last', number)
@@ -68,18 +70,43 @@ if tonumber(last) == tonumber(ARGV[1]) then return false end
 local kept = redis.call('ZCOUNT', KEYS[1], '-inf', ARGV[1])
 return {kept, last, redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf')}
 """
-_BEGIN_UNDO = """
-if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return -1 end
-local last = redis.call('ZREVRANGE', KEYS[1], 0, 0)[1]
-if last then return last end
-redis.call('DEL', KEYS[2])
-return 0
+_INTEND = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[2], unpack(ARGV, 2))
+redis.call('SADD', KEYS[3], ARGV[1])
+return 1
 """
-# ARGV[2]: the number of the pair that is taken out; '': none is.
-_END_UNDO = """
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[2])
-if ARGV[2] ~= '' then redis.call('ZREMRANGEBYSCORE', KEYS[1], ARGV[2], ARGV[2]) end
+# What stands in the member of a pair behind its number is kept as it is.
+_WITHDRAW = """
+local last = redis.call('ZREVRANGE', KEYS[1], 0, 0)[1]
+if not last then return false end
+redis.call('ZREM', KEYS[1], last)
+local pair = string.match(last, '^%[%d+,%s*(.*)%]$')
+redis.call('HSET', KEYS[2], 'pair', pair, unpack(ARGV, 2))
+redis.call('SADD', KEYS[3], ARGV[1])
+return pair
+"""
+# ARGV: a prefix of keys, the token, the time, the pair; '': as it is.
+_SETTLE = """
+local prefix = ARGV[1]
+local tenant, id, pair, feedback, cancelled = unpack(
+  redis.call('HMGET', KEYS[1], 'tenant', 'id', 'pair', 'feedback', 'cancelled'))
+if not pair or cancelled then return 0 end
+local name = tenant .. ':' .. id
+local session, pairs = prefix .. 'session:' .. name, prefix .. 'pairs:' .. name
+if redis.call('EXISTS', session) == 0 then return 0 end
+if ARGV[4] ~= '' then pair = ARGV[4] .. ',' .. feedback end
+local last = tonumber(redis.call('HGET', session, 'last'))
+local number = string.format('%.0f', math.max(last + 1, tonumber(ARGV[3])))
+redis.call('HSET', session, 'last', number)
+redis.call('ZADD', pairs, number, '[' .. number .. ',' .. pair .. ']')
+redis.call('DEL', KEYS[1])
+redis.call('SREM', KEYS[2], ARGV[2])
+return 1
+"""
+_CANCEL = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSETNX', KEYS[1], 'cancelled', ARGV[1])
 return 1
 """
 _MAKE_JOB = """
@@ -134,8 +161,9 @@ class Sessions:
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
-        self._make, self._append, self._since, self._begin_undo, self._end_undo = map(
-            server.script, (_MAKE_SESSION, _APPEND, _SINCE, _BEGIN_UNDO, _END_UNDO)
+        self._make, self._append, self._since = map(server.script, (_MAKE_SESSION, _APPEND, _SINCE))
+        self._intend, self._withdraw, self._settle, self._cancel = map(
+            server.script, (_INTEND, _WITHDRAW, _SETTLE, _CANCEL)
         )
 
     def make(self, session: StoredSession, unused_since: float, most: int) -> bool:
@@ -183,9 +211,9 @@ class Sessions:
         return bool(removed)
 
     def append(self, tenant: str, id: str, pair: Done, feedback: Mapping[str, Any]) -> bool:
-        keys = [_key(kind, tenant, id) for kind in ("session", "pairs", "undo")]
+        keys = [_key(kind, tenant, id) for kind in ("session", "pairs")]
         arguments = int(time.time() * 1e6), _json(pair.record()), _json(feedback)
-        return bool(_waited_for(lambda: self._append(keys, arguments)))
+        return bool(self._append(keys, arguments))
 
     def confirmed(self, tenant: str, id: str) -> int:
         return int(self._server.run("ZCARD", _key("pairs", tenant, id)))
@@ -204,23 +232,40 @@ class Sessions:
         members = self._server.run("ZRANGE", _key("pairs", tenant, id), 0, -1)
         return [_pair(member)[1:] for member in members]
 
-    @contextmanager
-    def undoing(self, tenant: str, id: str) -> Iterator[Done | None]:
-        """As `SessionStorage.undoing`; who is slower than LEASE has taken nothing back."""
-        keys, token = [_key(kind, tenant, id) for kind in ("pairs", "undo")], secrets.token_hex(16)
-        last = _waited_for(lambda: self._begin_undo(keys, (token, int(1000 * LEASE))))
-        if last == 0:
-            yield None
-            return
-        number, pair, _ = _pair(last)
-        try:
-            yield pair
-        except BaseException:
-            with suppress(ServerError):
-                self._end_undo(keys, (token, ""))
-            raise
-        if not self._end_undo(keys, (token, number)):
-            raise ServerError("sessions cannot be written: to take a pair back took too long")
+    def intend(
+        self, tenant: str, id: str, token: str, pair: Done, feedback: Mapping[str, Any]
+    ) -> bool:
+        keys = _key("session", tenant, id), _key("intention", token), _key("intentions")
+        texts = _json(pair.record()), _json(feedback)
+        fields = {"tenant": tenant, "id": id, "pair": ",".join(texts), "feedback": texts[1]}
+        return bool(self._intend(keys, (token, *_listed(fields))))
+
+    def withdraw(self, tenant: str, id: str, token: str) -> Done | None:
+        keys = _key("pairs", tenant, id), _key("intention", token), _key("intentions")
+        pair = self._withdraw(keys, (token, *_listed({"tenant": tenant, "id": id})))
+        return None if pair is None else _first(pair)
+
+    def settle(self, token: str, pair: Done | None = None) -> bool:
+        keys = _key("intention", token), _key("intentions")
+        record = "" if pair is None else _json(pair.record())
+        return bool(self._settle(keys, (PREFIX, token, int(time.time() * 1e6), record)))
+
+    def cancel(self, token: str, now: float) -> bool:
+        return bool(self._cancel([_key("intention", token)], [repr(now)]))
+
+    def drop(self, token: str) -> None:
+        self._server.together(
+            ("UNLINK", _key("intention", token)), ("SREM", _key("intentions"), token)
+        )
+
+    def intentions(self) -> list[Intention]:
+        tokens = [token.decode() for token in self._server.run("SMEMBERS", _key("intentions"))]
+        reads = (("HMGET", _key("intention", token), "pair", "cancelled") for token in tokens)
+        return [
+            Intention(token, _first(pair), None if cancelled is None else float(cancelled))
+            for token, (pair, cancelled) in zip(tokens, self._server.together(*reads), strict=True)
+            if pair is not None
+        ]
 
 
 class Jobs:
@@ -356,16 +401,6 @@ def _is_id(id: str) -> bool:
     return bool(id) and _PART.fullmatch(id) is not None
 
 
-def _waited_for(work: Callable[[], Any]) -> Any:
-    """What `work` gives, once it gives no -1: as long as somebody takes back a pair there."""
-    deadline = time.monotonic() + BUSY
-    while (answer := work()) == -1:
-        if time.monotonic() > deadline:
-            raise ServerError("sessions cannot be written: a pair is being taken back")
-        time.sleep(PAUSE)
-    return answer
-
-
 def _reads(tenant: str, id: str) -> tuple[Sequence[str], Sequence[str]]:
     """The commands that read a session."""
     about = "HMGET", _key("session", tenant, id), "model", "given"
@@ -384,6 +419,12 @@ def _session(
 def _pair(member: bytes) -> tuple[int, Done, Mapping[str, Any]]:
     number, record, feedback = json.loads(member)
     return number, Done.of(record), feedback
+
+
+def _first(pair: bytes) -> Done:
+    """The pair of a member, of what stands behind its number."""
+    record, _ = json.loads(b"[" + pair + b"]")
+    return Done.of(record)
 
 
 def _json(record: object) -> str:

@@ -18,11 +18,29 @@ from tmnmt.durable import make_folder
 from tmnmt.engine.confirmed import Done
 from tmnmt.errors import DataError, ServerError
 from tmnmt.serve.storage.base import BUSY
-from tmnmt.serve.storage.records import Dictionary, Glossary, Job, Since, State, StoredSession
+from tmnmt.serve.storage.records import (
+    Dictionary,
+    Glossary,
+    Intention,
+    Job,
+    Since,
+    State,
+    StoredSession,
+)
 
-FORMAT = 2  # 2: reviews
+FORMAT = 3  # 2: reviews; 3: intentions
 NAME = b"tmns"  # application_id: a file of another program is not taken
-_TABLES = """
+_INTENTIONS = """
+CREATE TABLE intention (
+    token TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    session TEXT NOT NULL,   -- which may be gone
+    record TEXT NOT NULL,    -- JSON: a pair as a saved session holds it
+    review TEXT NOT NULL,    -- JSON: as of `review`
+    cancelled REAL           -- seconds since 1970
+) WITHOUT ROWID
+"""
+_TABLES = f"""
 CREATE TABLE session (
     id TEXT PRIMARY KEY,
     tenant TEXT NOT NULL,
@@ -40,6 +58,7 @@ CREATE TABLE review (
     number INTEGER PRIMARY KEY REFERENCES done(number) ON DELETE CASCADE,
     record TEXT NOT NULL     -- JSON: what had been suggested, and keystrokes
 );
+{_INTENTIONS};
 CREATE TABLE job (
     id TEXT PRIMARY KEY,
     tenant TEXT NOT NULL,
@@ -109,6 +128,9 @@ class File:
                 self._write.execute(f"PRAGMA user_version = {FORMAT}")
             elif name != number:
                 raise DataError(f"{self._path}: is another database, and holds no sessions")
+            elif format_ == 2:
+                self._write.execute(_INTENTIONS)
+                self._write.execute(f"PRAGMA user_version = {FORMAT}")
             elif format_ != FORMAT:
                 raise DataError(
                     f"{self._path}: sessions of format {format_}, this version reads {FORMAT}"
@@ -241,13 +263,60 @@ class Sessions:
         rows = self._file.rows(query, id, tenant)
         return [(_done(record), json.loads(feedback)) for record, feedback in rows]
 
-    @contextmanager
-    def undoing(self, tenant: str, id: str) -> Iterator[Done | None]:
-        query = f"SELECT number, record FROM done WHERE {_OF_SESSION} ORDER BY number DESC LIMIT 1"
+    def intend(
+        self, tenant: str, id: str, token: str, pair: Done, feedback: Mapping[str, Any]
+    ) -> bool:
+        insert = (
+            "INSERT INTO intention SELECT ?, tenant, id, ?, ?, NULL FROM session "
+            "WHERE id = ? AND tenant = ?"
+        )
+        values = token, _text(pair.record()), _text(feedback), id, tenant
+        return self._file.write(insert, *values)
+
+    def withdraw(self, tenant: str, id: str, token: str) -> Done | None:
+        last = (
+            "SELECT number, done.record, review.record FROM done JOIN review USING (number) "
+            f"WHERE {_OF_SESSION} ORDER BY number DESC LIMIT 1"
+        )
         with self._file.writing() as to:
-            rows = to.execute(query, (id, tenant)).fetchall()
-            yield _done(rows[0][1]) if rows else None
-            to.executemany("DELETE FROM done WHERE number = ?", [(number,) for number, _ in rows])
+            row = to.execute(last, (id, tenant)).fetchone()
+            if row is None:
+                return None
+            number, record, review = row
+            values = token, tenant, id, record, review
+            to.execute("INSERT INTO intention VALUES (?, ?, ?, ?, ?, NULL)", values)
+            to.execute("DELETE FROM done WHERE number = ?", (number,))
+        return _done(record)
+
+    def settle(self, token: str, pair: Done | None = None) -> bool:
+        query = (
+            "SELECT session, record, review FROM intention "
+            "JOIN session ON session.id = session AND session.tenant = intention.tenant "
+            "WHERE token = ? AND cancelled IS NULL"
+        )
+        with self._file.writing() as to:
+            row = to.execute(query, (token,)).fetchone()
+            if row is None:
+                return False
+            session, record, review = row
+            record = record if pair is None else _text(pair.record())
+            added = to.execute(
+                "INSERT INTO done (session, record) VALUES (?, ?)", (session, record)
+            )
+            to.execute("INSERT INTO review VALUES (?, ?)", (added.lastrowid, review))
+            to.execute("DELETE FROM intention WHERE token = ?", (token,))
+        return True
+
+    def cancel(self, token: str, now: float) -> bool:
+        set_ = "UPDATE intention SET cancelled = ifnull(cancelled, ?) WHERE token = ?"
+        return self._file.write(set_, now, token)
+
+    def drop(self, token: str) -> None:
+        self._file.write("DELETE FROM intention WHERE token = ?", token)
+
+    def intentions(self) -> list[Intention]:
+        rows = self._file.rows("SELECT token, record, cancelled FROM intention")
+        return [Intention(token, _done(record), cancelled) for token, record, cancelled in rows]
 
 
 class Jobs:

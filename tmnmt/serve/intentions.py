@@ -1,0 +1,194 @@
+"""Pairs on their way between a session and the memory that it writes to: two places, each of which
+can fail by itself, and a process that can be killed between them.
+
+First the storage of sessions notes the intention, then the memory is changed, then the storage is
+told. A pair of an intention is in no session. So where one is left behind, the pair is taken out of
+the memory: what was to be confirmed is not confirmed, and what was to be taken back is."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from tmnmt.codes.record import Text
+from tmnmt.engine.confirmed import Done, confirmed_now
+from tmnmt.engine.session import deleted_from, written_to
+from tmnmt.errors import ServerError, TmnmtError
+from tmnmt.index.base import UnknownIdError, WritableIndex
+from tmnmt.index.cached import same_place
+from tmnmt.index.pairs import copies
+from tmnmt.serve.refused import Refused, unknown
+from tmnmt.serve.storage.base import SessionStorage
+from tmnmt.serve.storage.records import Intention
+
+# Seconds that an intention is kept after another process has cancelled it. Whoever was about it may
+# have been stopped meanwhile, write to the memory all the same, and be killed before it is told.
+STOPPED = 600.0
+TRIES = 3  # of a pair whose intention another process cancels, as each does when it starts
+
+log = logging.getLogger("tmnmt.serve")
+
+
+class Intentions:
+    """For any thread."""
+
+    def __init__(self, storage: SessionStorage, memories: Sequence[WritableIndex]) -> None:
+        """memories: all that are written to."""
+        self._storage, self._memories = storage, memories
+        self._left = dict[str, bool]()  # tokens that could not be mended; whether they began here
+
+    def confirm(
+        self,
+        tenant: str,
+        id: str,
+        memory: WritableIndex,
+        texts: tuple[Text, Text],
+        feedback: Mapping[str, Any],
+    ) -> None:
+        """The pair of a source and a target is in the session and in the memory. Raises Refused
+        where the session is gone, ServerError for the storage, and what the memory raises; then it
+        is in neither, or will be once both can be reached."""
+        self._mend_left()
+        for _ in range(TRIES):
+            # by its time it is known from that of another try, which somebody may be deleting
+            if self._is_confirmed(tenant, id, memory, confirmed_now(*texts), feedback):
+                return
+            if self._storage.get(tenant, id) is None:
+                raise unknown("there is no such session")
+        raise Refused(503, "busy", "other servers are being started; try again", 1)
+
+    def _is_confirmed(
+        self, tenant: str, id: str, memory: WritableIndex, pair: Done, feedback: Mapping[str, Any]
+    ) -> bool:
+        """False: the session is gone, or another process has cancelled the intention."""
+        intention = Intention(secrets.token_hex(16), replace(pair, memory=memory.place))
+        is_written = False
+        try:
+            if not self._storage.intend(tenant, id, intention.token, intention.pair, feedback):
+                return False
+            written = written_to(memory, pair)
+            is_written = True
+            if self._storage.settle(intention.token, of_session(written)):
+                return True
+        except BaseException:
+            if self._is_cancelled(intention) or not is_written:
+                raise
+            return True  # the answer of the storage was lost, and nothing else
+        self._is_cancelled(intention)
+        return False
+
+    def _is_cancelled(self, intention: Intention) -> bool:
+        """Whether an intention that began here could be cancelled, or will be; False: it was
+        settled. Its pair is in no memory then."""
+        try:
+            if not self._storage.cancel(intention.token, time.time()):
+                return False
+        except ServerError:
+            self._left[intention.token] = True
+            return True
+        self._mend(intention, begun_here=True)
+        return True
+
+    def undo(self, tenant: str, id: str) -> Done | None:
+        """The pair that was confirmed last, which is neither in the session nor in its memory any
+        more; None: there was none. Raises ServerError for the storage, and what the memory raises;
+        then it is in both, or will be in neither once both can be reached."""
+        self._mend_left()
+        token = secrets.token_hex(16)
+        try:
+            pair = self._storage.withdraw(tenant, id, token)
+        except ServerError:
+            self._put_back(token)
+            raise
+        if pair is None:
+            return None
+        memory = self._memory_of(pair)
+        try:
+            if memory is not None:
+                deleted_from(memory, pair)
+        except BaseException:
+            if memory is None or self._is_kept(token, pair, memory):
+                raise
+        self._mend(Intention(token, pair), begun_here=True)
+        return pair
+
+    def _is_kept(self, token: str, pair: Done, memory: WritableIndex) -> bool:
+        """Whether a memory that failed to delete a pair holds it still, which is put back then, or
+        cannot say so."""
+        try:
+            if not _ids(memory, pair):
+                return False
+        except TmnmtError:
+            self._left[token] = True
+            return True
+        self._put_back(token)
+        return True
+
+    def _put_back(self, token: str) -> None:
+        """A pair into its session, where it was withdrawn."""
+        try:
+            self._storage.settle(token)
+        except ServerError:
+            self._left[token] = True
+
+    def mend(self) -> None:
+        """Takes the pairs of all intentions that were left behind out of their memories, as far as
+        these are served here; a logged warning says what is left. Raises ServerError where the
+        storage cannot be read."""
+        for intention in self._storage.intentions():
+            self._mend(intention, begun_here=False)
+
+    def _mend_left(self) -> None:
+        """The same, of those that could not be mended before."""
+        left = dict(self._left)
+        if not left:
+            return
+        with suppress(ServerError):  # then they are left still
+            intentions = self._storage.intentions()
+            for intention in intentions:
+                if intention.token in left:
+                    self._mend(intention, left[intention.token])
+            for token in left.keys() - {one.token for one in intentions}:
+                self._left.pop(token, None)
+
+    def _mend(self, intention: Intention, begun_here: bool) -> None:
+        """begun_here: nobody else is about it."""
+        token, pair, now = intention.token, intention.pair, time.time()
+        memory = self._memory_of(pair)
+        if pair.memory and memory is None:
+            log.warning("a pair that is in no session may be left in %s", pair.memory)
+            return
+        try:
+            self._storage.cancel(token, now)
+            if memory is not None:
+                with suppress(UnknownIdError):  # somebody else has deleted it
+                    memory.delete(_ids(memory, pair))
+            if begun_here or memory is None or now > (intention.cancelled or now) + STOPPED:
+                self._storage.drop(token)
+            self._left.pop(token, None)
+        except TmnmtError as error:
+            self._left[token] = begun_here
+            log.warning("a pair that is in no session is left in %s: %s", pair.memory, error)
+
+    def _memory_of(self, pair: Done) -> WritableIndex | None:
+        """The memory that a pair was written to, where it is written to now."""
+        return next(
+            (one for one in self._memories if pair.memory and same_place(one.place, pair.memory)),
+            None,
+        )
+
+
+def _ids(memory: WritableIndex, pair: Done) -> list[int]:
+    """Those under which a memory holds this very pair."""
+    alike = copies(memory, [pair.src])[pair.src]
+    return [match.segment.id for match in alike if pair.is_in(match.segment)]
+
+
+def of_session(pair: Done) -> Done:
+    """A pair as a session has it: one that no memory keeps gets a number in the session's own."""
+    return pair if pair.id else replace(pair, id=-1)
