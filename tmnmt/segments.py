@@ -155,9 +155,10 @@ class Translation:
     explained.
 
     `origin`: "model"; "memory" for a full match, taken as it stands; "adapted" for one with
-    numbers or a full stop put into it, or with codes that it has not; "fuzzy" for a match worth
-    less than 100, whose translation is a draft; "confirmed" for what was confirmed before; "" for
-    what has no translation. `ORIGINS` has them in the order of what is left to do.
+    something put into it, as numbers or a mark at the end, or with codes that it has not; "fuzzy"
+    for a match worth less than 100, whose translation is a draft; "confirmed" for what was
+    confirmed before; "" for what has no translation. `ORIGINS` has them in the order of what is
+    left to do.
 
     `low`: the model, or for one of the pieces of a long segment, scored it lower, per subword, than
     nearly all dev text (`low_score` in config.toml); never where a text was taken as it stands, or

@@ -194,7 +194,7 @@ def test_an_index_that_keeps_no_skeletons_finds_nothing() -> None:
     ("query", "src", "tgt", "expected"),
     [
         ("Page 7 of 31", "Page 3 of 12", "Page 3 sur 12", "Page 7 sur 31"),
-        ("CLOSE FILE", "Close file", "Fermer le fichier", "FERMER LE FICHIER"),
+        ("Close file", "close file", "fermer le fichier", "Fermer le fichier"),
         ("Close file", "Close file", "Fermer", "Fermer"),
         ("Close file.", "Close file", "Fermer", "Fermer."),
         ("Article 2", "Article 1", "Article premier", None),
@@ -208,6 +208,13 @@ def test_a_target_is_given_where_it_is_sure(
     adapted = adapt(query, Segment(src, tgt), differing)
     assert all(adapted[1:]) == (expected is not None)
     assert adapted.tgt == (tgt if expected is None else expected)
+
+
+def test_capitals_throughout_are_put_in_and_not_sure() -> None:
+    differing = differences("CLOSE FILE", "Close file")
+    assert differing is not None
+    adapted = adapt("CLOSE FILE", Segment("Close file", "Fermer le fichier"), differing)
+    assert adapted == ("FERMER LE FICHIER", True, False, True)
 
 
 @given(st.text("ab1 2.,%Éß", max_size=12), st.text("ab1 2.,%Éß", max_size=12))

@@ -24,7 +24,7 @@ MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "term": ("<", ">"), "model":
 # what was taken without the model, by origin
 TAKEN = {
     "memory": "an exact match, as it stands",
-    "adapted": "a full match, adapted in numbers, punctuation or codes",
+    "adapted": "a full match, adapted in numbers, case, end mark or codes",
     "fuzzy": "a match worth less than 100, as it stands: a draft",
 }
 LEGEND = {

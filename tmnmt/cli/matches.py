@@ -118,8 +118,9 @@ def why(worth: Worth) -> str:
     """The reasons of a worth in words."""
     if not worth.reasons:
         return f"worth {worth.value}: {'the same text' if worth.value == 100 else 'as the score'}"
+    sure = "put in" if worth.tgt else "and the translation is right for it"
     reasons = [
-        f"{REASONS[what]} {points:+}" if points else f"{REASONS[what]}, put in"
+        f"{REASONS[what]} {points:+}" if points else f"{REASONS[what]}, {sure}"
         for what, points in worth.reasons
     ]
     return f"worth {worth.value}: {'; '.join(reasons)}"

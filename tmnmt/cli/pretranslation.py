@@ -121,7 +121,7 @@ def _summary(counts: Counter[str], empty: bool) -> str:
     left = "left empty" if empty else f"left as {'it is' if untranslated == 1 else 'they are'}"
     total = exact + adapted + fuzzy + untranslated
     have = "has" if 1 in (exact, total) else "have"
-    others = f", {adapted:,} one with other numbers, full stop or codes" if adapted else ""
+    others = f", {adapted:,} one with other numbers, case, end mark or codes" if adapted else ""
     others += f", {fuzzy:,} one worth less than 100" if fuzzy else ""
     return (
         f"{exact:,} of {counted(total, 'segment')} {have} an exact match{others}; "

@@ -3,7 +3,7 @@
     origin      kind      what the target is                                        left to do
     model       machine   the model's                                               review
     fuzzy       fuzzy     a match worth less than 100, as it stands                  review
-    adapted     adapted   a full match with numbers, a full stop or codes put in     review
+    adapted     adapted   a full match that something was put into                 review
     confirmed   human     what a person confirmed for this very segment              nothing
     memory      full      a full match, as it stands                                 nothing
 

@@ -1,12 +1,12 @@
 """A segment's translation as the translation of a text that differs from its source in numbers, in
-case or in a full stop at the end alone: the numbers put into it, the case restored, the full stop
-added or taken off, where that is sure."""
+case or in the mark at the end alone: the numbers put into it, the case restored, the mark added,
+taken off or changed, where that is sure."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import NamedTuple
 
 from tmnmt.codes.placeholders import with_placeholders
@@ -18,7 +18,13 @@ from tmnmt.text import match_tokens, nfc
 
 _DIGITS = re.compile(r"\d+")
 ONE = "1"
-STOP = "."
+MARKS = frozenset(".,;:!?…")  # that end a text
+_END = re.compile(r"(\s*)([.,;:!?…]*)\Z")
+_IDENTIFIER = re.compile(r"\w+")
+# What an end becomes where the target ends as its source does. Others are not sure: a colon or
+# semicolon that is added may want a space before it, where an English list has commas, a French one
+# has semicolons, and an item of a list is no heading.
+_ENDS = {"": ("", "."), ".": ("",), ";": (".",), ",": (".",), ":": ("", "::"), "::": ("", ":")}
 
 
 class Differences(NamedTuple):
@@ -35,7 +41,7 @@ class Adapted(NamedTuple):
 
     tgt: str
     numbers: bool  # whether its numbers are right
-    case: bool
+    case: bool  # also where it needs no change; never of capitals throughout, which go by language
     punctuation: bool
 
 
@@ -64,32 +70,49 @@ def adapt(query: str, segment: Segment, differing: Differences) -> Adapted:
     src, tgt = segment.src, segment.tgt
     with_numbers = _with_numbers(query, src, tgt) if differing.numbers else tgt
     tgt = tgt if with_numbers is None else with_numbers
-    with_case = _with_case(nfc(query), nfc(src), tgt) if differing.case else tgt
-    tgt = tgt if with_case is None else with_case
+    with_initial = _with_initial(nfc(query), nfc(src), tgt) if differing.case else tgt
+    if with_initial is not None:
+        tgt = with_initial
+    elif _is_in_capitals(nfc(query), nfc(src)):
+        tgt = _in_capitals(tgt)
     with_end = _with_end(query, src, tgt) if differing.punctuation else tgt
     tgt = tgt if with_end is None else with_end
-    return Adapted(tgt, with_numbers is not None, with_case is not None, with_end is not None)
+    return Adapted(tgt, with_numbers is not None, with_initial is not None, with_end is not None)
 
 
 def _with_end(query: str, src: str, tgt: str) -> str | None:
-    """`tgt` with the full stop at the end that `query` has and `src` has not, or without; None
-    where that is not all, or where the target does not end as the source does."""
-    one, other = ([bone(token) or token for token in match_tokens(t)] for t in (query, src))
-    end = tgt.rstrip()
-    ends = unicodedata.category(end[-1:] or " ").startswith("P")
-    if one == [*other, STOP] and not ends:
-        return end + STOP
-    if [*one, STOP] == other and end.endswith(STOP) and not end.endswith(STOP + STOP):
-        return end.removesuffix(STOP)
-    return None
+    """`tgt` with the mark at the end that `query` has, where it differs from `src` in nothing else
+    but numbers and case: as it is where it ends so already, else changed as _ENDS says. None where
+    neither is so."""
+    (asked, asked_end), (known, known_end) = map(_without_end, (query, src))
+    end = _END.search(tgt.rstrip())
+    if asked != known or end is None:
+        return None
+    if end[2] == asked_end:
+        return tgt
+    if end[2] != known_end or asked_end not in _ENDS.get(known_end, ()):
+        return None
+    blanks = end[1] if ":" in asked_end else ""
+    return tgt[: end.start()] + blanks + asked_end
+
+
+def _without_end(text: str) -> tuple[list[str], str]:
+    """The match tokens of a text as a skeleton has them, but with punctuation; and the marks at its
+    end."""
+    tokens = match_tokens(text)
+    count = len(tokens)
+    while count and tokens[count - 1] in MARKS:
+        count -= 1
+    return [bone(token) or token for token in tokens[:count]], "".join(tokens[count:])
 
 
 def _with_numbers(query: str, src: str, tgt: str) -> str | None:
     """`tgt` with the numbers of `query` for those of `src`. It is sure where every number that
     differs becomes one and the same everywhere, and stands in the target as often as in the
-    source, in no word, such as 1er; where it is known how the target writes it; where the target
-    has no number that the source has not; and where none becomes 1, by which words go: of numbers
-    that became 1 every other one was wrong, of others every sixth, mostly for other words."""
+    source, in no word that the source has not, such as 1er; where it is known how the target
+    writes it; where the target has no number that the source has not; and where none becomes 1, by
+    which words go, but for (1) and for one that begins a text: of other numbers that became 1 every
+    other one was wrong, of those that became none every sixth, mostly for other words."""
     asked, known = NUMBER.findall(query), NUMBER.findall(src)
     if len(asked) != len(known):
         return None
@@ -102,17 +125,20 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
     if not {_digits(number[0]) for number in places} <= becomes.keys():
         return None
     written: dict[str, str] = {}
+    known_words = set(_IDENTIFIER.findall(src))
     for new, old in forms:
         value = _digits(old)
         if becomes[value] == {old}:
             continue
-        if _digits(new) == ONE:
-            return None
         theirs = [number for number in places if _digits(number[0]) == value]
+        if _digits(new) == ONE and not all(_is_numbering(tgt, number) for number in theirs):
+            return None
         times = sum(_digits(other) == value for other in known)
         if len(becomes[value]) > 1 or len(theirs) != times:
             return None
-        if len({number[0] for number in theirs}) > 1 or any(_in_word(tgt, f) for f in theirs):
+        if len({number[0] for number in theirs}) > 1:
+            return None
+        if any(_in_other_word(tgt, number, known_words) for number in theirs):
             return None
         form = _form(new, old, theirs[0][0], _signs(known, places))
         if form is None:
@@ -130,9 +156,23 @@ def _replaced(text: str, places: list[re.Match[str]], form: Callable[[str], str]
     return "".join([*parts, text[end:]])
 
 
-def _in_word(text: str, number: re.Match[str]) -> bool:
-    """Whether a letter stands at a number."""
-    return text[: number.start()][-1:].isalpha() or text[number.end() :][:1].isalpha()
+def _is_numbering(text: str, number: re.Match[str]) -> bool:
+    """Whether a number stands in brackets, or counts an item at the beginning: no word goes by
+    such a one."""
+    before, behind = text[: number.start()].rstrip(), text[number.end() :][:1]
+    return (before[-1:] == "(" and behind == ")") or (not before and behind in (".", ")"))
+
+
+def _in_other_word(text: str, number: re.Match[str], known_words: Container[str]) -> bool:
+    """Whether a letter stands at a number, as in 1er: not where the source has the same word, as
+    snmp3_walk, and not the letter of a subdivision, as in 46c)."""
+    start, end = number.span()
+    if not (text[:start][-1:].isalpha() or text[end:][:1].isalpha()):
+        return False
+    if not text[:start][-1:].isalpha() and text[end + 1 :][:1] == ")":
+        return False
+    word = next(one for one in _IDENTIFIER.finditer(text) if one.start() <= start < one.end())
+    return word[0] not in known_words
 
 
 def _form(new: str, old: str, theirs: str, signs: dict[str, str]) -> str | None:
@@ -172,17 +212,21 @@ def _digits(number: str) -> str:
     return "".join(str(unicodedata.decimal(sign)) for sign in number if sign.isdecimal())
 
 
-def _with_case(query: str, src: str, tgt: str) -> str | None:
-    """`tgt` with the case of `query`: an initial capital, or capitals throughout, where the source
-    has not; None where the case differs in another way."""
+def _with_initial(query: str, src: str, tgt: str) -> str | None:
+    """`tgt` with an initial capital, where `query` differs from `src` in that alone; else None."""
     letters, known = _letters(query), _letters(src)
     if letters[1:] == known[1:] and letters[:1].isupper() and not known[:1].isupper():
         return _initial(tgt)
-    if letters.isupper() and not known.isupper():
-        return "".join(
-            part if covered else part.upper() for part, covered in _around_placeholders(tgt)
-        )
     return None
+
+
+def _is_in_capitals(query: str, src: str) -> bool:
+    """Whether `query` has capitals throughout, and `src` has not."""
+    return _letters(query).isupper() and not _letters(src).isupper()
+
+
+def _in_capitals(tgt: str) -> str:
+    return "".join(part if covered else part.upper() for part, covered in _around_placeholders(tgt))
 
 
 def _letters(text: str) -> str:

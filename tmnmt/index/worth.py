@@ -108,7 +108,7 @@ def _of_text(
     if differing.numbers:
         reasons.append(Reason("numbers", 0 if adapted.numbers else -penalties.penalty_numbers))
     if differing.case:
-        reasons.append(Reason("case", -penalties.penalty_case))
+        reasons.append(Reason("case", 0 if adapted.case else -penalties.penalty_case))
     if differing.punctuation:
         points = 0 if adapted.punctuation else -penalties.penalty_punctuation
         reasons.append(Reason("punctuation", points))
