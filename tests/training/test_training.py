@@ -530,6 +530,11 @@ def test_a_run_that_diverges_says_so_and_keeps_its_checkpoint(
     assert run.progress.update == 2 and all(bool(p.isfinite().all()) for p in run.parameters)
 
 
+def test_few_texts_give_a_smaller_vocabulary_than_was_asked_for() -> None:
+    texts = [f"La Commission informe le Conseil, numéro {number}." for number in range(200)]
+    assert 262 < len(Vocabulary.train(texts, 8000)) < 2000
+
+
 def test_characters_that_do_not_fit_a_vocabulary_are_one_clear_error() -> None:
     with pytest.raises(DataError, match="no vocabulary of 262 subwords"):
         Vocabulary.train(sentences(50), 262)
