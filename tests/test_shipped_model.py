@@ -76,6 +76,42 @@ def test_a_confirmed_pair_is_copied_in_the_very_next_sentence() -> None:
     assert session.translate(text).tgt == told
 
 
+@pytest.mark.parametrize(
+    ("model", "source", "finished"),
+    [
+        (
+            "law-transformer.en-fr",
+            "No attachment as for contempt shall issue for the non-payment of money alone.",
+            "Le défaut de paiement ne peut justifier seul la contrainte par corps.",
+        ),
+        (
+            "law-transformer.en-fr",
+            "in relation to which there are matters of national security;",
+            "le projet soulève des questions de sécurité nationale;",
+        ),
+        (
+            "law.en-fr",
+            "in the case of a revocation, any prescribed circumstance exists.",
+            "un autre cas prévu par règlement justifie la révocation.",
+        ),
+        (
+            "law.en-fr",
+            "After consultation of the Committee of the Regions,",
+            "après consultation du Comité des régions,",
+        ),
+    ],
+)
+def test_nothing_is_suggested_behind_a_sentence_that_a_person_has_finished(
+    model: str, source: str, finished: str
+) -> None:
+    translator = Translator.load(MODEL.with_name(model), threads=1)
+    for typed in (finished, f"{finished} "):
+        assert translator.session().complete(source, typed).tgt == typed
+        assert translator.session().next_words(source, typed) == ""
+    half = finished[: len(finished) // 2]
+    assert len(translator.session().complete(source, half).tgt) > len(half)
+
+
 def test_capitals_and_placeholders_come_through() -> None:
     texts = ["GENERAL PROVISIONS", "The Minister may revoke the permit of {name} at https://a.org."]
     heading, sentence = Translator.load(MODEL).translate(texts)

@@ -141,7 +141,7 @@ class Path:
         self._nodes.append(Node(number, step.state, step.ready))
 
     def begun(self) -> Begun:
-        """A search from here."""
+        """A search from here. What is decided is certain to it, as `Opening` says."""
         node, device = self._nodes[-1], self._encoded.mask.device
         # rows of their own: a state of as many rows as there are would be written over
         first = torch.zeros(2, dtype=torch.long, device=device)
@@ -151,15 +151,25 @@ class Path:
             state=self._backbone.reordered(state, first[:1]),
             encoded=self._encoded,
             memory=node.ready,
-            log_prob=sum(one.log_prob for one in self.written),
             length=len(self.written),
         )
 
-    def whole(self, following: Hypothesis) -> Hypothesis:
-        """A hypothesis of what follows with what stands before it."""
+    def whole(
+        self, following: Hypothesis, settings: SearchSettings, opened: float = 0.0
+    ) -> Hypothesis:
+        """A hypothesis of what follows with what stands before it, and with the log probability
+        that the model gives to all of it; `opened` is that of what was open."""
+        certain = opened + sum(one.log_prob for one in self.written)
+        if not certain:
+            return following
+        ids = (*(one.id for one in self.written), *following.ids)
+        log_prob = certain + following.log_prob
+        length = max(len(ids) + following.finished, 1)
         return replace(
             following,
-            ids=(*(one.id for one in self.written), *following.ids),
+            ids=ids,
+            log_prob=log_prob,
+            score=log_prob / length**settings.length_penalty,
             probabilities=(
                 *(math.exp(one.log_prob) for one in self.written),
                 *following.probabilities,
@@ -297,7 +307,7 @@ class Part:
         lead = Opening(typed.open, typed.spellings) if typed.open else None
         layers, backbone = self._translator.layers, self._translator.backbone
         (following,) = search_on(backbone, layers, begun, [longest], settings, lead)
-        return self._path.whole(following)
+        return self._path.whole(following, settings, lead.log_prob if lead is not None else 0.0)
 
     @torch.inference_mode()
     def alternatives(self, typed: Typed, count: int) -> list[Alternative]:
@@ -329,7 +339,8 @@ class Part:
     def closed(self, text: str) -> Hypothesis:
         """What was typed, as a whole translation."""
         self._path.go(self._translator.vocab.encode(text))
-        return self._path.whole(Hypothesis((), 0.0, self._path.begun().log_prob, finished=True))
+        settings = SearchSettings(length_penalty=self._translator.settings.length_penalty)
+        return self._path.whole(Hypothesis((), 0.0, 0.0, finished=True), settings)
 
     @torch.inference_mode()
     def ends_within(self, typed: Typed) -> int | None:
@@ -395,6 +406,9 @@ class Sentence:
         suggestion = self._known(prefix) or self._ended(prefix, self._known) or self._taken
         if suggestion is not None and suggestion.tgt.startswith(prefix):
             return suggestion.tgt[len(prefix) :]
+        text = prefix.rstrip()
+        if text and text != prefix and not self.next_words(text):
+            return ""  # nothing is behind the text, so nothing is behind its blanks
         at_work = self._at_work(prefix)
         return self._shown(at_work[0].next_words(at_work[1])) if at_work is not None else ""
 

@@ -124,7 +124,12 @@ class Typed:
 
 
 class Opening:
-    """What is open of one text: leads a search through all ways to spell it."""
+    """What is open of one text: leads a search through all ways to spell it.
+
+    What was typed is certain, whatever the model thinks of it. So it takes the log probability of
+    its likeliest spelling out of the scores of the search: else a search that divides by the length
+    would gain by every subword behind a text that the model finds unlikely, and would go on behind
+    the end of a sentence."""
 
     def __init__(self, text: bytes, spellings: Spellings) -> None:
         self._text, self._spellings = text, spellings
@@ -135,20 +140,35 @@ class Opening:
             self._can_end[at] = spellings.begin(left) or any(ends)
         self._allowed = dict[int, Tensor]()
         self._at: list[int] = []  # bytes that every row has spelled; [] before the first step
+        self._spelled: float | None = None  # log probability of what is open, once it is spelled
 
     @property
     def is_possible(self) -> bool:
         """Whether any subwords spell it."""
         return self._can_end[0]
 
+    @property
+    def log_prob(self) -> float:
+        """What was taken out of the scores."""
+        return self._spelled or 0.0
+
     def bar(self, live: Live, step: Stepped, at: int) -> None:
         self._at = self._at or [0] * len(live.prev)
+        self._make_certain(live)
         for row, done in enumerate(self._at):
             if done < len(self._text):
                 allowed = self.allowed(done).to(step.log_probs.device)
                 left = step.log_probs[row, allowed]
                 step.log_probs[row] = -torch.inf
                 step.log_probs[row, allowed] = left
+
+    def _make_certain(self, live: Live) -> None:
+        """Takes the log probability of what is open out of the scores, as soon as a row has spelled
+        it."""
+        spelled = [row for row, size in enumerate(self._at) if size == len(self._text)]
+        if spelled and self._spelled is None:
+            self._spelled = float(live.scores.flatten()[spelled].max())
+            live.scores -= self._spelled
 
     def moved(self, rows: Tensor, tokens: Tensor) -> None:
         pairs = zip(rows.tolist(), tokens.tolist(), strict=True)
