@@ -206,6 +206,26 @@ def test_there_are_as_many_forms_as_the_header_says(
     assert entry.msgstr_plural == dict(enumerate(numbers))
 
 
+@pytest.mark.parametrize(
+    ("plurals", "told"),
+    [
+        ("nplurals=2; plural=(n > 1);", ["1 of 2, for 0, 1", "2 of 2, for 2, 3, 4, 5, 6, …"]),
+        (
+            "nplurals=3; plural=(n==1) ? 0 : (n>=2 && n<=4) ? 1 : 2;",
+            ["1 of 3, for 1", "2 of 3, for 2, 3, 4", "3 of 3, for 0, 5, 6, 7, 8, …"],
+        ),
+        ("nplurals=2; plural=100/n > 50;", ["1 of 2, for 2, 3, 4, 5, 6, …", "2 of 2, for 1"]),
+    ],
+)
+def test_a_plural_form_says_of_which_numbers_it_is(
+    tmp_path: Path, plurals: str, told: list[str]
+) -> None:
+    header = HEADER.replace("nplurals=2; plural=(n > 1);", plurals)
+    body = 'msgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n\nmsgid "x"\nmsgstr ""\n'
+    found = [unit.plural for unit in units(po(tmp_path, body, header))]
+    assert found == [*(f"plural form {one}" for one in told), ""]
+
+
 def test_a_template_gets_what_its_header_lacks_and_only_when_something_is_filled_in(
     tmp_path: Path,
 ) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from gettext import c2py
 
 from tmnmt.formats.clean import excerpt
 
 MOST = 10  # Arabic has six
+_TRIED = 201  # numbers, from 0: no language has a form that begins later, but for round ones
+_NAMED = 5  # numbers of a form that are told
 _WRITTEN = re.compile(r"\s*nplurals\s*=\s*(\d{1,9})\s*;\s*plural\s*=\s*([^;\n]{1,1000});?\s*")
 
 # From the manual of gettext (*Additional functions for plural forms*) and its table plural-table.c.
@@ -47,6 +52,27 @@ class Plurals:
     count: int
     singular: int
     written: str
+
+    def describe(self, form: int) -> str:
+        """Which form that is, and of which numbers, in words: "plural form 2 of 3, for 2, 3, 4, 22,
+        23, …"."""
+        numbers = _numbers(self.written)[form]
+        more = [*map(str, numbers[:_NAMED]), *(["…"] if len(numbers) > _NAMED else [])]
+        which = f"plural form {form + 1} of {self.count}"
+        return f"{which}, for {', '.join(more)}" if more else which
+
+
+@cache
+def _numbers(written: str) -> dict[int, list[int]]:
+    """The first numbers of each form, in order. A number that the header's expression fails at has
+    none."""
+    numbers = defaultdict[int, list[int]](list)
+    if match := _WRITTEN.fullmatch(written):
+        form_of = c2py(match[2])
+        for number in range(_TRIED):
+            with suppress(ZeroDivisionError):
+                numbers[form_of(number)].append(number)
+    return numbers
 
 
 def plurals_of(written: str) -> Plurals:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -137,7 +138,7 @@ class PoFile(WholeFile[_Slot]):
         finders = finders_of(flags)
         written = entry.msgstr[form].value if form < len(entry.msgstr) else ""
         state: State = "new" if not written else "draft" if "fuzzy" in flags else "translated"
-        return unit_of(
+        unit = unit_of(
             self._source(entry, form).value,
             written,
             finders,
@@ -145,6 +146,15 @@ class PoFile(WholeFile[_Slot]):
             context=entry.msgctxt.value if entry.msgctxt else "",
             notes=tuple(self._notes(entry)),
             line=self.line(entry.start),
+        )
+        return replace(unit, plural=self._plural(entry, form))
+
+    def _plural(self, entry: Entry, form: int) -> str:
+        if entry.msgid_plural is None:
+            return ""
+        count = self._forms(entry)
+        return (
+            self._plurals.describe(form) if self._plurals else f"plural form {form + 1} of {count}"
         )
 
     def _source(self, entry: Entry, form: int) -> Field:

@@ -29,8 +29,9 @@ class Unit:
     `state`: "new" has no translation; "draft" has one that somebody has to look at, as a fuzzy one
     of a PO file; "translated"; "locked" must not be touched. `id`: its name in the file, "" where
     it has none; `context`: what tells it from another unit of the same source, such as msgctxt.
-    `line`: where it begins in the file, from 1. `problem`: why it cannot be translated, in words;
-    such a unit is "locked", and the others are not."""
+    `plural`: which plural form of a message it is and of which numbers, in words; "" where it is
+    none. `line`: where it begins in the file, from 1. `problem`: why it cannot be translated, in
+    words; such a unit is "locked", and the others are not."""
 
     source: Text
     target: Text | None = None
@@ -40,6 +41,7 @@ class Unit:
     notes: tuple[str, ...] = ()
     line: int = 0
     problem: str = ""
+    plural: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,8 @@ class Document(ABC):
 
 def segments(sent: Sent) -> dict[str, Any]:
     """{"kind", "sentences", "segments": [{"source", "target", "state", "document", "id", "context",
-    "notes", "problem"}]}: texts as XML with short tags (`tmnmt.serve.tagged`). Raises Refused
-    for what is no such file, or is of other languages."""
+    "plural", "notes", "problem"}]}: texts as XML with short tags (`tmnmt.serve.tagged`). Raises
+    Refused for what is no such file, or is of other languages."""
     with _opened(sent) as document:
         units = document.units()
         if len(units) > DOCUMENT:
@@ -116,6 +116,7 @@ def _record(name: str, unit: Unit) -> dict[str, Any]:
         "document": name,
         "id": unit.id,
         "context": unit.context,
+        "plural": unit.plural,
         "notes": list(unit.notes),
         "problem": unit.problem,
     }
