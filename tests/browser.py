@@ -16,9 +16,10 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-_UNTIL_QUIET = """new Promise((done) => {
+UNTIL_QUIET = """new Promise((done) => {
   let timer;
   const finish = () => (document.querySelector("[aria-busy=true]") ? wait() : done());
   const wait = () => { clearTimeout(timer); timer = setTimeout(finish, 400); };
@@ -46,15 +47,11 @@ class Browser:
         self._to, self._answers, self._rest = to, answers, b""
         self._ids = itertools.count(1)
         self._session: str | None = None
+        self._sessions = dict[str, str]()
         self.problems: list[str] = []
         self._loaded = False
         self._home = "a file"  # how the addresses begin that it may ask for
-        target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
-            "sessionId"
-        ]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.send(f"{domain}.enable")
+        self.tab = self.new_tab()
 
     def send(self, method: str, **parameters: Any) -> Any:
         """A command of the DevTools protocol and its result."""
@@ -86,9 +83,35 @@ class Browser:
         self._wait_for_load()
         self.settle()
 
+    def new_tab(self) -> str:
+        """Another tab, which is looked at from now on."""
+        self._session = None
+        target: str = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self._attach(target)
+        return target
+
+    def switch(self, tab: str) -> None:
+        """To a tab by its name."""
+        self.tab, self._session = tab, self._sessions[tab]
+        self.send("Page.bringToFront")
+
+    def close_tab(self, tab: str) -> None:
+        self.send("Target.closeTarget", targetId=tab)
+
+    def save_to(self, folder: Path) -> None:
+        """Downloads go into this folder, and nobody is asked."""
+        self.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
+    def _attach(self, target: str) -> None:
+        attached = self.send("Target.attachToTarget", targetId=target, flatten=True)
+        self._sessions[target] = attached["sessionId"]
+        self.switch(target)
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.send(f"{domain}.enable")
+
     def settle(self) -> None:
         """Waits until nothing has been drawn for longer than typing is waited for."""
-        self.run(_UNTIL_QUIET)
+        self.run(UNTIL_QUIET)
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
@@ -100,11 +123,16 @@ class Browser:
 
     def press(self, key: str, *held: str) -> None:
         """A key by its name, down and up, while these are held: Alt, Control, Shift."""
+        self.hold(key, *held, times=1)
+
+    def hold(self, key: str, *held: str, times: int) -> None:
+        """A key that is held until it has come so many times: all but the first are repeats."""
         text = {"text": "\r"} if key == "Enter" and not held else {}
         command = {"commands": ["undo"]} if (key, *held) == ("z", "Control") else {}
-        code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
+        code = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35}.get(key, 0)
         modifiers = sum({"Alt": 1, "Control": 2, "Shift": 8}[name] for name in held)
-        for kind, more in (("keyDown", text | command), ("keyUp", {})):
+        down = [("keyDown", text | command | {"autoRepeat": again > 0}) for again in range(times)]
+        for kind, more in (*down, ("keyUp", {})):
             self.send(
                 "Input.dispatchKeyEvent",
                 type=kind,

@@ -21,6 +21,7 @@ from required import absent, required
 if TYPE_CHECKING:
     from browser import Browser
     from elastic_server import Running
+    from firefox import Firefox
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -73,5 +74,16 @@ def browser() -> Iterator[Browser]:
 
     if chromium() is None:
         absent("browser", f"no Chromium is installed: {INSTALL}")
+    with browsing() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def firefox() -> Iterator[Firefox]:
+    """One Firefox for all tests that need it (see `required.py`)."""
+    from firefox import INSTALL, browsing, firefox
+
+    if firefox() is None:
+        absent("firefox", f"no Firefox is installed: {INSTALL}")
     with browsing() as opened:
         yield opened

@@ -10,7 +10,10 @@ import pytest
 
 KINDS = (
     "elasticsearch",
-    "browser",
+    "browser",  # Chromium
+    "firefox",
+    "node",
+    "proxies",  # nginx and Caddy
     "disk",
     "openssl",
     "gettext",

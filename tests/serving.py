@@ -19,6 +19,8 @@ from tmnmt.serve.running import listening, server_of, service_of
 from tmnmt.serve.service import Limits, Service
 from tmnmt.serve.site import Site
 
+Between = Callable[[Any], Any]
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -76,10 +78,12 @@ class Server:
 
 
 @contextmanager
-def serving(service: Service) -> Iterator[Server]:
+def serving(service: Service, between: Between = lambda app: app) -> Iterator[Server]:
+    """between: wraps the application, as a slow network does."""
     socket = listening("127.0.0.1", 0)
     service.start()
     server = server_of(service)
+    server.config.app = between(server.config.app)
     thread = threading.Thread(target=server.run, args=([socket],))
     thread.start()
     while not server.started:
@@ -103,6 +107,7 @@ def tiny_server(
     terms: tuple[str, ...] = (),
     sessions: str | Path | None = None,
     site: Site = Site(),
+    between: Between = lambda app: app,
 ) -> Iterator[Server]:
     """Of the model in `folder`, which its memories and terms are named from. `sessions`: a file
     or Redis; not given, a file of its own."""
@@ -122,5 +127,5 @@ def tiny_server(
         sessions=str(sessions or folder / f"{secrets.token_hex(8)}.db"),
         site=site,
     )
-    with serving(service) as server:
+    with serving(service, between) as server:
         yield server

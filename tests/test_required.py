@@ -34,7 +34,7 @@ def test_the_check_of_all_lets_no_test_of_what_it_installs_be_skipped() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     (wanted,) = re.findall(r"TMNMT_REQUIRE-([\w,]+)}", script)
     assert (
-        {"elasticsearch", "browser", "gettext", "okapi", "axe", "redis"}
+        {"elasticsearch", "browser", "firefox", "node", "gettext", "okapi", "axe", "redis"}
         <= set(wanted.split(","))
         <= {*KINDS}
     )
@@ -44,7 +44,7 @@ def test_what_no_test_needs_cannot_be_required(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv(NAME, "elasticsearch,chrome")
     with pytest.raises(
         pytest.UsageError,
-        match="no test needs chrome; allowed: elasticsearch, browser, disk, openssl",
+        match="no test needs chrome; allowed: elasticsearch, browser, firefox, node, proxies, disk",
     ):
         required()
 

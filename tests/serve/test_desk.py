@@ -4,6 +4,7 @@ alone, for everybody, and whatever stands in its texts."""
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +14,12 @@ import pytest
 from axe import axe, serious
 from browser import Browser
 from places import ROOT
-from serving import Server, tiny_server
+from serving import Server, serving, tiny_server
 from tiny_model import PAIRS
 
 from tmnmt.serve.keys import Keys, new_key
 from tmnmt.serve.page import PAGE
+from tmnmt.serve.running import service_of
 
 HOSTILE = "</script><img src=x onerror='alert(1)'><b>It</b> & \"${1}\" shall &lt;apply."
 FRAME = 0.05  # seconds of work that a step of scrolling, or to another segment, may need
@@ -34,8 +36,21 @@ class Desk:
         browser.send("Emulation.setEmulatedMedia", features=[])
         kept = {"origin": server.url, "storageTypes": "indexeddb"}
         browser.send("Storage.clearDataForOrigin", **kept)
-        browser.open(server.url + "/")
+        self.open()
+
+    def open(self) -> None:
+        """The page anew: every line is a segment, and no memory learns what one test confirms."""
+        self.browser.open(self.server.url + "/")
         self.until("document.getElementById('pair').options.length")
+        self.run("document.getElementById('sentences').checked = false")
+        self.run("document.getElementById('write').value = ''")
+
+    def confirm(self, despite: bool = False) -> None:
+        """despite: once more, where the checks find something in it."""
+        self.press("Enter", "Control")
+        if despite:
+            self.until("!document.getElementById('found-wrong').hidden")
+            self.press("Enter", "Control")
 
     def paste(self, text: str) -> None:
         self.run(f"document.getElementById('pasted').value = {json.dumps(text)}")
@@ -80,7 +95,8 @@ class Desk:
 def desk(browser: Browser, served: Server) -> Iterator[Desk]:
     made = Desk(browser, served)
     yield made
-    assert browser.problems == []
+    expected = ("status of 404", "status of 409")  # of what the page asks about, or is told of
+    assert [one for one in browser.problems if not any(map(one.count, expected))] == []
 
 
 def test_a_document_is_translated_and_each_segment_knows_what_was_confirmed(desk: Desk) -> None:
@@ -127,7 +143,7 @@ def test_what_was_confirmed_is_taken_back_and_what_was_typed_undone(desk: Desk) 
     desk.until_suggested(1)
     assert desk.field == "Nul." and desk.text("#offer") == suggested
     assert desk.server.get(f"/v1/sessions/{desk.session}")["confirmed"] == 0
-    assert desk.text("#count") == "0 of 2" and desk.texts(".row .target") == ["", ""]
+    assert desk.text("#count") == "0 of 2" and desk.texts(".row .target") == ["Nul.", ""]
     desk.press("Enter", "Alt")
     assert desk.field == suggested
     desk.press("z", "Control")
@@ -175,7 +191,7 @@ def test_keys_alone_are_enough(desk: Desk) -> None:
     assert set(desk.texts("#found mark")) == {"enter into force"}  # in one memory, or in both
     desk.press("Escape")
     assert desk.focused() == "target"
-    desk.press("Enter", "Control")
+    desk.confirm(despite=True)
     desk.until_suggested(2)
 
 
@@ -246,7 +262,7 @@ def test_texts_and_names_stay_texts(desk: Desk, tmp_path: Path) -> None:
 def test_a_review_shows_no_more_than_all_words_changed(desk: Desk) -> None:
     desk.paste("It shall apply from 3 May 1997.")
     desk.type("X")
-    desk.press("Enter", "Control")
+    desk.confirm(despite=True)
     desk.until("document.querySelector('#count').textContent === '1 of 1'")
     (one,) = desk.server.get(f"/v1/sessions/{desk.session}/review")["segments"]
     assert one["edits"] > one["tokens"]
@@ -277,6 +293,20 @@ def test_a_file_comes_back_with_what_was_confirmed(desk: Desk, tmp_path: Path) -
     desk.run("document.getElementById('tmx').click()")
     memory = downloaded(tmp_path / "out" / "a.po.en-fr.tmx")
     assert "<tmx" in memory and "Tout est" in memory and "a.po" in memory
+
+
+def test_context_plural_form_and_notes_of_a_message_are_shown(desk: Desk, tmp_path: Path) -> None:
+    po = (
+        'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals=2; plural=(n > 1);\\n"\n\n'
+        '#. for programmers\nmsgctxt "menu"\nmsgid "void"\nmsgid_plural "voids"\n'
+        'msgstr[0] ""\nmsgstr[1] ""\n'
+    )
+    (tmp_path / "a.po").write_text(po, encoding="utf-8")
+    desk.choose(tmp_path / "a.po")
+    assert desk.text("#notes") == "menu · plural form 1 of 2, for 0, 1 · for programmers"
+    desk.press("ArrowDown", "Alt")
+    desk.until_suggested(2)
+    assert "plural form 2 of 2, for 2, 3, 4, 5, 6, …" in desk.text("#notes")
 
 
 def test_a_file_is_plain_text_only_where_a_person_says_so(desk: Desk, tmp_path: Path) -> None:
@@ -314,7 +344,7 @@ def test_the_model_goes_on_from_what_is_written(desk: Desk) -> None:
     desk.press("Tab")
     assert desk.field == " ".join(offered.split()[:2])
     desk.press("Escape")
-    desk.press("Enter", "Control")
+    desk.confirm(despite=True)
     desk.until("document.querySelector('#count').textContent === '1 of 1'")
     (one,) = desk.server.get(f"/v1/sessions/{desk.session}/review")["segments"]
     assert one["suggested"] == suggested and one["tgt"] == " ".join(offered.split()[:2])
@@ -362,7 +392,7 @@ def test_the_model_goes_on_in_a_segment_with_tags(desk: Desk, tmp_path: Path) ->
     assert desk.text("#ghost .rest") == offered.removeprefix("Les <g1>")
     assert offered.count("<g1>") == offered.count("</g1>") == 1
     desk.press("Enter", "Alt")
-    desk.press("Enter", "Control")
+    desk.confirm(despite=True)
     desk.until("document.querySelector('#count').textContent === '1 of 1'")
 
 
@@ -454,8 +484,7 @@ def test_five_thousand_segments_stay_fluid(desk: Desk) -> None:
 
 def kept(desk: Desk) -> list[str]:
     """The documents that the page offers to go on with."""
-    desk.browser.open(desk.server.url + "/")
-    desk.until("document.getElementById('pair').options.length")
+    desk.open()
     return desk.texts("#kept-list li > span")
 
 
@@ -494,14 +523,17 @@ def test_a_tab_that_is_closed_loses_nothing(desk: Desk, tmp_path: Path) -> None:
     desk.browser.send("Page.setDownloadBehavior", behavior="allow", downloadPath=to)
     desk.press("s", "Control")
     assert downloaded(tmp_path / "out" / "text.fr.txt").startswith("Nul.\n")
-    assert kept(desk) == []
+    assert kept(desk) == ["text.txt"]  # its draft is in no file
+    assert ", 1 draft, saved" in desk.text("#kept-list small")
 
 
 def test_a_kept_document_is_forgotten_when_a_person_says_so(desk: Desk) -> None:
     desk.paste("All is void.")
     desk.type("Nul.")
     assert kept(desk) == ["text.txt"]
-    desk.run("document.querySelectorAll('#kept-list button')[1].click()")
+    for said in ("Forget", "Forget it with 1 draft"):  # the first press asks
+        assert desk.texts("#kept-list button")[1] == said
+        desk.run("document.querySelectorAll('#kept-list button')[1].click()")
     desk.until("document.getElementById('kept').hidden")
     assert kept(desk) == []
 
@@ -552,6 +584,39 @@ def test_memories_and_terms_are_chosen(browser: Browser, folder: Path) -> None:
         given = server.get(f"/v1/sessions/{desk.session}")
         assert (given["memories"], given["terms"]) == (["mine"], ["desk"])
         assert given["write_to"] == "mine" and browser.problems == []
+
+
+def test_the_presets_write_to_the_memory_and_cut_running_text(
+    browser: Browser, folder: Path
+) -> None:
+    text = "This Decision is addressed to all. It shall apply today, and all of it is void.\n" * 3
+    with tiny_server(folder, ("law=law",), ("kept=kept",)) as server:
+        desk = Desk(browser, server)
+        browser.open(server.url + "/")  # as a person finds it
+        desk.until("document.getElementById('pair').options.length")
+        desk.paste(text)
+        assert len(desk.texts(".row")) == 6
+        assert server.get(f"/v1/sessions/{desk.session}")["write_to"] == "kept"
+        desk.open()
+        desk.paste(text)
+        assert len(desk.texts(".row")) == 3
+        assert server.get(f"/v1/sessions/{desk.session}")["write_to"] is None
+
+
+def test_the_model_is_chosen(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    second = tmp_path / "second"
+    shutil.copytree(folder / "model", second)
+    models = [folder / "model", second]
+    sessions = str(tmp_path / "sessions.db")
+    with serving(service_of(models, [], [], threads=1, sessions=sessions)) as server:
+        desk = Desk(browser, server)
+        assert desk.texts("#pair option") == [
+            "English to French (model)",
+            "English to French (second)",
+        ]
+        desk.run("document.getElementById('pair').value = 'second'")
+        desk.paste("All is void.")
+        assert server.get(f"/v1/sessions/{desk.session}")["model"] == "second"
 
 
 def test_the_key_is_asked_for_and_kept_for_the_tab_alone(
@@ -608,4 +673,9 @@ def test_every_part_of_the_page_is_served_and_ships() -> None:
 
     table: Any = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "serve/static/*" in table["tool"]["setuptools"]["package-data"]["tmnmt"]
-    assert {route.path for route in PAGE.routes} == {"/", "/review", "/page/{name}"}
+    assert {route.path for route in PAGE.routes} == {
+        "/",
+        "/review",
+        "/page/address",
+        "/page/{name}",
+    }

@@ -146,7 +146,8 @@ class _Endpoint:
 
     async def _answer(self, request: Request, who: list[str]) -> Response:
         if self._service.keys is None:
-            self._service.site.check_local(request.headers, self._route.is_page)
+            route = self._route
+            self._service.site.check_local(request.headers, route.is_page, route.is_shell)
         with Lease(self._service.room) as lease:
             given = await self._read(request, lease, who)
             self._check_fields(given)

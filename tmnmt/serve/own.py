@@ -258,17 +258,18 @@ async def languages(service: Service, asked: Asked) -> Any:
 
 
 async def memories(service: Service, asked: Asked) -> Any:
-    """The memories that this key sees."""
-    return {"memories": [_memory(memory) for memory in service.memories.of(asked.caller)]}
+    """The memories that this key sees, and whether it may write to them."""
+    caller = asked.caller
+    return {"memories": [_memory(memory, caller) for memory in service.memories.of(caller)]}
 
 
-def _memory(memory: Memory) -> dict[str, Any]:
+def _memory(memory: Memory, caller: Caller) -> dict[str, Any]:
     source, target = memory.languages
     return {
         "name": memory.name,
         "source": source.code,
         "target": target.code,
-        "writable": memory.writable is not None,
+        "writable": memory.writable is not None and caller.may("write"),
         "segments": count(memory),
     }
 

@@ -50,6 +50,12 @@ async def review(service: Service, asked: Asked) -> Any:
     return _file("review.html")
 
 
+async def address(service: Service, asked: Asked) -> Any:
+    """The address that the server is told this page has, `host`, and whether it must be right:
+    `local`, where there are no keys. A proxy may tell another than the browser has."""
+    return {"host": asked.headers.get("host", ""), "local": service.keys is None}
+
+
 async def part(service: Service, asked: Asked) -> Any:
     """A style, a script or a picture of these pages."""
     return _file(asked.path["name"])
@@ -66,9 +72,10 @@ PAGE = Dialect(
     "page",
     ("",),
     (
-        Route("GET", "/", desk, None, is_page=True),
-        Route("GET", "/review", review, None, is_page=True),
-        Route("GET", "/page/{name}", part, None),
+        Route("GET", "/", desk, None, is_page=True, is_shell=True),
+        Route("GET", "/review", review, None, is_page=True, is_shell=True),
+        Route("GET", "/page/address", address, None, is_shell=True),
+        Route("GET", "/page/{name}", part, None, is_shell=True),
     ),
     refusal,
 )

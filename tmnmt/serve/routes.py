@@ -24,7 +24,9 @@ class Route:
     `is_file`: the body is a file, and the fields are of the query. `room`: times as many bytes as
     the server's limit, another body may have. `is_stream`: it answers with server-sent events.
     `check`: raises Refused where the body of a route without a role is not to be read. `is_page`:
-    it answers with a page, to which any link may lead."""
+    it answers with a page, to which any link may lead. `is_shell`: with a part of the page that
+    holds nothing of anybody, which is given under every address, so that the page can say what is
+    wrong with its own."""
 
     method: Method
     path: str
@@ -36,6 +38,7 @@ class Route:
     is_stream: bool = False
     check: Handler | None = None
     is_page: bool = False
+    is_shell: bool = False
 
 
 @dataclass(frozen=True)

@@ -37,15 +37,17 @@ class Site:
     public_url: str = ""
     extensions: frozenset[str] = frozenset()
 
-    def check_local(self, headers: Mapping[str, str], is_page: bool) -> None:
+    def check_local(
+        self, headers: Mapping[str, str], is_page: bool = False, is_shell: bool = False
+    ) -> None:
         """Raises Refused for what does not come from a program of this machine or a page of this
-        server. `is_page`: what is asked for is a page, to which any link may lead."""
+        server. `is_page`, `is_shell`: as of the route that is asked for."""
         host, origin = headers.get("host", ""), headers.get("origin")
-        if not _is_loopback(host):
+        if not _is_loopback(host) and not is_shell:
             raise Refused(403, "forbidden", "without keys this server answers to localhost alone")
         if origin in self.extensions:
             return
-        is_own = origin is None or origin in (f"http://{host}", f"https://{host}")
+        is_own = is_shell or origin is None or origin in (f"http://{host}", f"https://{host}")
         is_link = is_page and headers.get("sec-fetch-mode") == "navigate"
         if not is_own or (headers.get("sec-fetch-site", "none") not in _OWN and not is_link):
             raise Refused(

@@ -1,19 +1,26 @@
 // The desk: a document segment by segment, from the suggestion to what is confirmed.
 
-import {bytes, post} from "./api.js";
+import {bytes, get, post} from "./api.js";
 import {Editor} from "./editor.js";
-import {el} from "./elements.js";
+import {el, text as paragraph} from "./elements.js";
 import {finder} from "./finder.js";
+import {keyOf} from "./keys.js";
 import {Offer, drawMatches, drawWords, pointOut} from "./offer.js";
+import {Problems} from "./problems.js";
+import {base, happen, isOpen, isSeen, restore, segment, stateOf, textOf} from "./segments.js";
 import {prepare} from "./start.js";
+import {Tabs} from "./tabs.js";
 import {continued, marked, plain, shown, tagsOf} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
-const STATES = {new: "not translated", draft: "a draft", translated: "translated before", locked: "locked", confirmed: "confirmed"};
-const SIGNS = {draft: "~", translated: "✓", locked: "–", confirmed: "✓"};
+const STATES = {
+  new: "not translated", draft: "a draft", translated: "translated before", locked: "locked", confirming: "being confirmed",
+  confirmed: "confirmed",
+};
+const SIGNS = {draft: "~", translated: "✓", locked: "–", confirming: "…", confirmed: "✓"};
 const CHECKED = {
-  codes: "tags", placeholders: "placeholders", length: "length", numbers: "numbers", untranslated: "as in the source", repeated: "said twice",
-  unreadable: "not readable",
+  codes: "tags", placeholders: "placeholders", length: "length", untranslated: "as in the source", repeated: "said twice",
+  unreadable: "not readable", numbers: "numbers",
   terms: "missing term", forbidden: "forbidden term",
 };
 const BLOCK = 40;  // segments
@@ -22,41 +29,50 @@ const LONG = 400;  // milliseconds after which it is said that the model works
 
 let open = null;  // the document: what start.js gives, with units, done and at
 let kept = null;  // what the browser has of it
+let tabs = null;  // others that have it, too
 let offer = null;
 let asking = null;  // the request for a suggestion
 let find = null;
 let typing = 0;  // the timer of the pause
 let hurried = false;  // whether the next words are asked for
-const editor = new Editor($("target"), $("ghost"), typed);
+let tickets = 0;  // of requests to confirm
+let undoing = false;
+const sending = new Set();  // requests to confirm that are under way
+const editor = new Editor($("target"), $("ghost"), $("room"), typed);
+const problems = new Problems($("problem"));
 
 // What is said
 
-function failed(error) {
-  if (error.name !== "AbortError") $("problem").textContent = error.message;
-}
-
 const said = (text) => { $("said").textContent = text; };
 
-/** A piece of work at whose failure the text stays as it is. */
-const trying = (work) => async (...given) => {
-  $("problem").textContent = "";
+function failed(name, error) {
+  if (error.name !== "AbortError") problems.show(name, error.message);
+}
+
+/** A piece of work at whose failure the text stays as it is; its reason stays until the same goes well, or it is
+    dismissed. */
+const trying = (name, work) => async (...given) => {
   try {
     await work(...given);
+    problems.clear(name);
   } catch (error) {
-    failed(error);
+    failed(name, error);
   }
 };
 
 // The list
 
-/** A document that start.js gives; `before`: where the browser kept it, `work`: what was done with it. */
+/** A document that start.js gives; `before`: where the browser keeps it, `work`: what was done with it, which is kept anew
+    where it `isNew` there. Whether it is kept. */
 function begin(document_, before, work) {
-  const units = document_.segments.map((one) => ({...one, tags: tagsOf(one.source).concat(tagsOf(one.target ?? ""))}));
-  for (const {at, ...did} of work.units) Object.assign(units[at], did);
-  open = {...document_, units, done: work.done, at: -1, saved: !work.done.length};
+  const units = document_.segments.map((one) => (
+    {...segment(one), tags: tagsOf(one.source).concat(tagsOf(one.target ?? ""))}));
+  for (const one of work.units) restore(units[one.at], one);
+  open = {...document_, units, done: work.done, at: -1, visit: 0, changed: !work.saved && work.units.length > 0, storing: 0};
   kept = before;
-  if (work.units.length) keep(kept.unit(work.units[0].at, open));
-  find = finder(open, (text) => editor.insert(text, 1), failed);
+  tabs = new Tabs(open.session.id, receive);
+  tabs.tell("hello");
+  find = finder(open, insert, failed.bind(null, "find"));
   $("start").hidden = $("kept").hidden = true;
   for (const id of ["about", "list", "find", "undo", "save", "tmx"]) $(id).hidden = false;
   $("name").textContent = open.name;
@@ -65,9 +81,10 @@ function begin(document_, before, work) {
   $("list").replaceChildren(...blocks(units.map(row)));
   $("source").lang = open.session.source;
   for (const id of ["offer", "target", "ghost"]) $(id).lang = open.session.target;
-  for (const id of ["source", "offer", "target", "ghost"]) $(id).dir = "auto";
+  for (const id of ["source", "offer", "target", "ghost", "room"]) $(id).dir = "auto";
   progress();
   go(next(-1));
+  return work.isNew ? keep(() => kept.about(open)) : true;
 }
 
 /** Rows together: what is out of view costs nothing but its block. */
@@ -81,10 +98,9 @@ function row(unit, at) {
   const number = el("button", "number", String(at + 1));
   number.type = "button";
   number.tabIndex = -1;
-  const [source, target] = [el("p", "source text", shown(unit.source)), el("p", "target text")];
-  source.lang = open.session.source;
-  target.lang = open.session.target;
-  source.dir = target.dir = "auto";
+  const [source, target] = [paragraph("p", open.session.source, shown(unit.source)), paragraph("p", open.session.target)];
+  source.classList.add("source");
+  target.classList.add("target");
   const made = el("div", "row", number, el("div", "texts", source, target), el("span", "state"));
   made.role = "listitem";
   made.lastElementChild.ariaHidden = "true";
@@ -94,15 +110,19 @@ function row(unit, at) {
 }
 
 function draw(unit, at) {
-  unit.row.dataset.state = unit.state;
-  unit.row.querySelector(".target").textContent = unit.target === null ? "" : shown(unit.target);
-  unit.row.querySelector(".state").textContent = SIGNS[unit.state] ?? "";
-  unit.row.firstElementChild.ariaLabel = `Segment ${at + 1}, ${STATES[unit.state]}`;
+  const state = stateOf(unit);
+  unit.row.dataset.state = state;
+  unit.row.toggleAttribute("data-checks", unit.checks.length > 0);
+  unit.row.querySelector(".target").textContent = textOf(unit);
+  const signs = [SIGNS[state], unit.checks.length ? "!" : "", Object.keys(unit.others).length ? "⇄" : ""];
+  unit.row.querySelector(".state").textContent = signs.filter(Boolean).join("");
+  const more = unit.checks.length ? ", the checks found something" : "";
+  unit.row.firstElementChild.ariaLabel = `Segment ${at + 1}, ${STATES[state]}${more}`;
 }
 
 function progress() {
   const wanted = open.units.filter((unit) => unit.state !== "locked").length;
-  const done = open.units.filter((unit) => ["confirmed", "translated"].includes(unit.state)).length;
+  const done = open.units.filter((unit) => ["confirmed", "translated"].includes(stateOf(unit))).length;
   $("progress").max = wanted || 1;
   $("progress").value = done;
   $("count").textContent = `${done.toLocaleString("en")} of ${wanted.toLocaleString("en")}`;
@@ -112,21 +132,77 @@ function progress() {
 
 /** The next segment without a translation, from the beginning again where there is none after it. */
 function next(after) {
-  const isOpen = (unit) => unit.state === "new" || unit.state === "draft";
   const found = open.units.findIndex((unit, at) => at > after && isOpen(unit));
   return found >= 0 ? found : open.units.findIndex(isOpen);
 }
 
 // What the browser keeps
 
-/** Where it cannot, the page asks before it is closed. */
-function keep(written) {
-  written.catch(() => { open.lost = true; });
+/** Whether it can. Where it cannot, the page says so, and asks before it is closed. */
+async function keep(written) {
+  open.storing++;
+  try {
+    await written();
+    return true;
+  } catch {
+    open.lost = true;
+    problems.show("kept", "This browser keeps nothing of the document: save the file before you close the tab.");
+    return false;
+  } finally {
+    open.storing--;
+  }
 }
+
+/** Keeps a segment, tells other tabs, and draws what they have kept meanwhile. */
+function keepUnit(at) {
+  open.changed = true;
+  const unit = open.units[at];
+  unit.storing = (unit.storing ?? 0) + 1;
+  keep(async () => {
+    const record = await kept.unit(at, open).finally(() => unit.storing--);
+    tabs.tell("unit", {at, record});
+    happen(unit, "settle", {record});
+    redraw(at);
+  });
+}
+
+function redraw(at) {
+  const unit = open.units[at];
+  draw(unit, at);
+  if (at === open.at) drawOthers(unit);
+}
+
+/** What another tab tells. */
+function receive({kind, ...told}) {
+  if (kind === "hello" || kind === "here") {
+    problems.show("tabs", "This document is open in another tab, too. Each keeps what it writes; where both write one segment, you see both texts.");
+  } else if (kind === "unit") adopt(told.at, told.record);
+  else if (kind === "done") trying("tabs", async () => { open.done = await kept.done(); progress(); })();
+}
+
+/** Another tab has kept a segment. The one at work keeps its text, and the other's stands below it. */
+function adopt(at, record) {
+  const unit = open.units[at], before = textOf(unit);
+  const busy = at === open.at || unit.state === "confirming" || unit.storing > 0;
+  happen(unit, "adopt", {record, busy});
+  if (at === open.at && editor.text === before && textOf(unit) !== before) editor.open(textOf(unit), shown(unit.source));
+  redraw(at);
+  progress();
+}
+
+/** A segment that was left without a text of its own gets what another tab has kept of it. */
+function takeOver(at) {
+  keep(async () => {
+    const record = await kept.read(at);
+    if (record) adopt(at, record);
+  });
+}
+
+const isUnsaved = () => open && (open.changed || open.storing > 0 || open.lost || sending.size > 0);
 
 // The segment at work
 
-function go(at, text) {
+function go(at) {
   const unit = open.units[at];
   leave();
   if (!unit) {
@@ -135,28 +211,30 @@ function go(at, text) {
     return;
   }
   open.at = at;
+  open.visit++;
   unit.row.classList.add("active");
   unit.row.firstElementChild.ariaCurrent = "true";
   unit.row.append($("work"));
   $("work").hidden = false;
   $("source").textContent = shown(unit.source);
-  $("notes").textContent = [unit.problem, ...unit.notes].filter(Boolean).join(" · ");
+  $("notes").textContent = [unit.problem, unit.context, unit.plural, ...unit.notes].filter(Boolean).join(" · ");
   $("notes").hidden = !$("notes").textContent;
-  editor.open(text ?? unit.draft ?? (unit.target === null ? "" : shown(unit.target)));
+  editor.open(textOf(unit), shown(unit.source));
   editor.field.readOnly = unit.state === "locked";
   clear();
+  drawOthers(unit);
   unit.row.scrollIntoView({block: "start"});
   editor.field.focus({preventScroll: true});
-  if (unit.state !== "locked") trying(suggest)(unit);
+  if (unit.state !== "locked") trying("suggest", suggest)(unit);
   else said(`Segment ${at + 1} is locked.`);
 }
 
 function leave() {
   asking?.abort();
   clearTimeout(typing);
-  const unit = open.units[open.at];
+  const {at} = open, unit = open.units[at];
   if (!unit) return;
-  takeDraft(unit);
+  if (unit.text === null && Object.keys(unit.others).length) takeOver(at);
   unit.row.classList.remove("active");
   unit.row.firstElementChild.ariaCurrent = null;
   $("work").hidden = true;
@@ -164,10 +242,15 @@ function leave() {
   open.at = -1;
 }
 
-function takeDraft(unit) {
-  const before = unit.draft;
-  unit.draft = editor.text === shown(unit.target ?? "") ? undefined : editor.text;
-  if (unit.draft !== before) keep(kept.unit(open.at, open));
+/** What stands in the field is the segment's text. */
+function write(unit) {
+  const before = textOf(unit), {state} = unit;
+  if (!happen(unit, "write", {text: editor.text})) return;
+  if (textOf(unit) === before && unit.state === state) return;
+  problems.clear(unit);
+  keepUnit(open.at);
+  draw(unit, open.at);
+  progress();
 }
 
 function clear() {
@@ -180,8 +263,37 @@ function clear() {
 }
 
 function buttons() {
-  $("confirm").disabled = !editor.whole.trim() || editor.field.readOnly;
-  $("all").disabled = !offer || editor.text === offer.text || editor.field.readOnly;
+  const unit = open?.units[open.at];
+  if (!unit) return;
+  const isLocked = editor.field.readOnly, isSending = unit.state === "confirming";
+  $("confirm").setAttribute("aria-disabled", String(isSending || isLocked || !editor.whole.trim()));
+  $("confirm").firstChild.textContent = isSeen(unit, editor.text) ? "Confirm all the same " : isSending ? "Confirming … " : "Confirm ";
+  $("target").parentElement.ariaBusy = String(isSending);
+  $("all").disabled = !offer || editor.text === offer.text || isLocked;
+  $("discard").hidden = unit.state !== "draft";
+  drawFound(unit);
+}
+
+/** What the checks found in what was to be confirmed. */
+function drawFound(unit) {
+  $("found-wrong").replaceChildren(...unit.checks.map((one) => el("li", "", check(one))));
+  $("found-wrong").hidden = !unit.checks.length;
+}
+
+/** What other tabs have written for the segment. */
+function drawOthers(unit) {
+  $("others").hidden = !Object.keys(unit.others).length;
+  $("others").replaceChildren(...Object.entries(unit.others).map(([tab, text]) => {
+    const use = el("button", "", "Use"), drop = el("button", "", "Drop");
+    use.type = drop.type = "button";
+    use.addEventListener("click", () => editor.replace(text));
+    drop.addEventListener("click", () => {
+      delete unit.others[tab];
+      drawOthers(unit);
+      keepUnit(open.at);
+    });
+    return el("li", "", el("span", "quiet", "In another tab:"), paragraph("span", open.session.target, text), use, drop);
+  }));
 }
 
 async function suggest(unit) {
@@ -195,21 +307,26 @@ async function suggest(unit) {
     offer = new Offer(answer.translations[0], isOwn);
     unit.suggested = offer.plain;
     drawOffer(unit);
-    if (unit.state === "new") typed();
+    if (isFresh(unit)) continueWriting(unit);
   } finally {
     clearTimeout(waiting);
   }
 }
 
 function typed() {
-  buttons();
-  clearTimeout(typing);
   const unit = open?.units[open.at];
-  if (unit) takeDraft(unit);
+  if (!unit) return;
+  write(unit);
+  buttons();
+  continueWriting(unit);
+}
+
+function continueWriting(unit) {
+  clearTimeout(typing);
   if (!offer || isInTag(editor.text, unit) || !(editor.wants || editor.isBegun)) return;
   asking?.abort();
-  if (!unit.tags.length) trying(nextWords)(unit);
-  typing = setTimeout(() => trying(goOn)(unit), PAUSE);
+  if (!unit.tags.length) trying("suggest", nextWords)(unit);
+  typing = setTimeout(() => trying("suggest", goOn)(unit), PAUSE);
 }
 
 /** The next words, at every letter with which the suggestion does not go on; one request at a time. */
@@ -227,6 +344,9 @@ async function nextWords(unit) {
     hurried = false;
   }
 }
+
+/** Whether the file has nothing for it, and nothing was confirmed. */
+const isFresh = (unit) => unit.file.state === "new" && unit.confirmed === null;
 
 const isInTag = (text, unit) => unit.tags.length > 0 && /<[^<>]*$/.test(text);
 
@@ -260,15 +380,17 @@ function drawOffer(unit, goesOn = false) {
   $("sure").classList.toggle("low", low);
   $("sure").hidden = !$("sure").textContent;
   drawChecks(offer.segment);
-  if (goesOn || unit.state === "new" || !editor.text) editor.offer(offer.text);
+  if (goesOn || isFresh(unit) || !editor.text) editor.offer(offer.text);
   buttons();
   const best = offer.matches[0];
   const match = best ? ` Best match ${best.worth ?? Math.round(100 * best.score)} %.` : " No match.";
   said(`Segment ${open.at + 1} of ${open.units.length}. Suggestion: ${offer.text}.${match}`);
 }
 
+const check = ({name, what}) => `${CHECKED[name] ?? name}: ${what}`;
+
 function drawChecks({missing_numbers: numbers, checks}) {
-  const found = checks.map(({name, what}) => `${CHECKED[name]}: ${what}`);
+  const found = checks.map(check);
   if (numbers.length) found.unshift(`missing number: ${numbers.join(", ")}`);
   $("checks").replaceChildren(...found.map((what) => el("li", "", what)));
   $("checks").hidden = !found.length;
@@ -276,73 +398,141 @@ function drawChecks({missing_numbers: numbers, checks}) {
 
 // What is done with it
 
-const confirm = trying(async () => {
-  const at = open.at, unit = open.units[at], text = editor.whole.trim();
-  if (!unit || !text || editor.field.readOnly) return;
-  const target = marked(text, unit.tags);
-  const pair = {src: plain(unit.source).trim(), tgt: plain(target).trim()};
-  $("confirm").disabled = true;
-  if (/[^\s]/.test(pair.src) && pair.tgt) {
-    await post(`v1/sessions/${open.session.id}/confirm`, {
-      src: unit.source, tgt: target, format: "xml", keys: editor.keys,
-      ...(unit.suggested === undefined ? {} : {suggested: unit.suggested}),
-    });
-    open.done.push({at, before: {state: unit.state, target: unit.target}, ...pair, sent: {src: unit.source, tgt: target}});
-    keep(kept.done(open));
+/** Confirms what stands in the field, in an empty one the suggestion. The page goes on when the server has it, and nothing
+    else was written meanwhile. */
+async function confirm() {
+  const {at, visit} = open, unit = open.units[at];
+  if (!unit || editor.field.readOnly || unit.state === "confirming" || undoing) return;
+  if (!editor.text.trim()) {
+    if (editor.text || !editor.rest) return;
+    editor.takeRest(0);
   }
-  [unit.state, unit.target, unit.draft, open.saved] = ["confirmed", target, undefined, false];
-  keep(kept.unit(at, open));
-  editor.open(text);
-  draw(unit, at);
-  progress();
-  go(next(at));
-});
+  const text = editor.text, despite = isSeen(unit, text);
+  if (unit.state === "confirmed") return go(next(at));  // as it stands
+  const ticket = ++tickets;
+  if (!happen(unit, "press", {text, ticket})) return;
+  clearTimeout(typing);
+  asking?.abort();
+  keepUnit(at);
+  redraw(at);
+  buttons();
+  const work = send(unit, at, text.trim(), ticket, despite).finally(() => sending.delete(work));
+  sending.add(work);
+  await work;
+  if (visit !== open.visit) return;
+  buttons();
+  if (unit.state === "confirmed" && !modal()) go(next(at));
+  else if (!offer) trying("suggest", suggest)(unit);
+}
 
-const undo = trying(async () => {
-  const last = open.done.at(-1);
-  if (!last) return;
-  await post(`v1/sessions/${open.session.id}/undo`, {});
-  open.done.pop();
-  keep(kept.done(open));
-  const unit = open.units[last.at], text = shown(unit.target);
-  Object.assign(unit, last.before, {draft: undefined});
-  leave();
-  keep(kept.unit(last.at, open));
-  draw(unit, last.at);
+/** One request; what comes of it. */
+async function send(unit, at, text, ticket, despite) {
+  const target = marked(text, unit.tags), before = unit.confirmed;
+  const pair = {src: plain(unit.source).trim(), tgt: plain(target).trim()};
+  const isPair = Boolean(pair.src && pair.tgt);
+  const more = unit.suggested === undefined ? {} : {suggested: unit.suggested};
+  const on_checks = despite ? "tell" : "refuse";
+  const body = {src: unit.source, tgt: target, format: "xml", keys: editor.keys, on_checks, ...more};
+  try {
+    const {checks} = isPair ? await post(`v1/sessions/${open.session.id}/confirm`, body) : {};
+    happen(unit, "accept", {ticket, target, checks, at: Date.now()});
+    problems.clear(unit);
+    if (isPair) notePair({at, before, ...pair, sent: {src: unit.source, tgt: target}});
+  } catch (error) {
+    const reason = error.checks ? `${error.checks.map(check).join("; ")}. Confirm once more to take it all the same.` : error.message;
+    happen(unit, "refuse", {ticket, reason, checks: error.checks});
+    problems.show(unit, `Segment ${at + 1} is not confirmed: ${reason}`);
+  }
+  keepUnit(at);
+  redraw(at);
   progress();
-  go(last.at, text);
-  said(`Segment ${last.at + 1} is taken back.`);
-});
+}
 
-const save = trying(async () => {
-  const targets = open.units.map((unit) => (unit.state === "confirmed" ? unit.target : ""));
+/** Notes a pair that the server has taken. */
+function notePair(entry) {
+  const pair = {...entry, n: Math.max(Date.now(), (open.done.at(-1)?.n ?? 0) + 1)};
+  open.done.push(pair);
+  keep(async () => {
+    await kept.add(pair, open);
+    tabs.tell("done");
+  });
+}
+
+async function undo() {
+  if (undoing || sending.size || !open.done.length) return;
+  undoing = true;
+  const {at} = open, {text} = editor;
+  try {
+    const {undone} = await post(`v1/sessions/${open.session.id}/undo`, {});
+    const isIt = (one) => one.src === undone.src && one.tgt === undone.tgt;
+    const entry = open.done.findLast(isIt) ?? (await kept.done().catch(() => [])).findLast(isIt) ?? open.done.at(-1);
+    takeBack(entry);
+    if (open.at === at && editor.text === text && !modal()) go(entry.at);  // else somebody writes elsewhere
+    said(`Segment ${entry.at + 1} is taken back.`);
+  } finally {
+    undoing = false;
+  }
+}
+
+function takeBack(entry) {
+  open.done = open.done.filter((one) => one.n !== entry.n);
+  keep(async () => {
+    await kept.remove(entry, open);
+    tabs.tell("done");
+  });
+  happen(open.units[entry.at], "revert", {confirmed: entry.before ?? null, at: Date.now()});
+  keepUnit(entry.at);
+  redraw(entry.at);
+  progress();
+}
+
+function discard() {
+  const unit = open.units[open.at];
+  if (unit?.state === "draft") editor.replace(base(unit));
+}
+
+async function save() {
+  await Promise.allSettled(sending);
+  const targets = open.units.map((unit) => unit.confirmed ?? "");
   const {name, content, sentences, format, session} = open;
   const {source, target} = session;
-  const file = await bytes("v1/documents/fill", {name, content, source, target, sentences, format, targets});
-  const isText = open.kind === "text" || open.kind === "paragraphs";
-  download(file, isText ? name.replace(/(\.[^.]*)?$/, `.${session.target}$1`) : name);
-  open.saved = true;
-  keep(kept.forget());
-});
+  open.changed = false;
+  try {
+    const file = await bytes("v1/documents/fill", {name, content, source, target, sentences, format, targets});
+    const isText = open.kind === "text" || open.kind === "paragraphs";
+    download(file, isText ? name.replace(/(\.[^.]*)?$/, `.${session.target}$1`) : name);
+  } catch (error) {
+    open.changed = true;
+    throw error;
+  }
+  const drafts = open.units.filter((unit) => unit.text !== null).length;
+  if (drafts) problems.show("drafts", `The saved file has what you confirmed. ${drafts === 1 ? "One draft is" : `${drafts} drafts are`} not in it, and kept here.`);
+  else problems.clear("drafts");
+  await keep(() => kept.about(open));
+}
 
-const saveTmx = trying(async () => {
+async function saveTmx() {
   const {source, target, id} = open.session;
   download(await bytes(`v1/sessions/${id}/tmx`), `${open.name}.${source}-${target}.tmx`);
-});
+}
 
 function download(file, name) {
   const link = el("a");
   link.href = URL.createObjectURL(file);
   link.download = name;
   link.click();
-  URL.revokeObjectURL(link.href);
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   said(`${name} is saved.`);
 }
 
 function takeAll() {
-  if (!offer || editor.field.readOnly) return;
+  if (!offer || open.at < 0 || editor.field.readOnly) return;
   if (editor.isBegun) editor.takeRest();
   else editor.replace(offer.text);
+}
+
+function insert(text) {
+  if (open.at >= 0 && !editor.field.readOnly) editor.insert(text, 1);
 }
 
 function step(way) {
@@ -358,32 +548,47 @@ function jump() {
 
 function take(number) {
   const match = offer?.matches[number - 1];
-  if (match && !editor.field.readOnly) editor.replace(match.tgt);
+  if (match && open.at >= 0 && !editor.field.readOnly) editor.replace(match.tgt);
+}
+
+function toWords() {
+  const word = $("offer").querySelector("[tabindex='0']");
+  (word ?? $("confirm")).focus();
 }
 
 // Keys
 
 const modal = () => document.querySelector("dialog[open]");
-
-const KEYS = {
-  "ctrl Enter": () => confirm(), "ctrl shift Enter": () => undo(), "alt Enter": takeAll,
-  "alt ArrowDown": () => step(1), "alt ArrowUp": () => step(-1),
-  "ctrl k": () => find(String(getSelection()).trim() || selected()), "ctrl s": () => save(), "ctrl g": jump,
-  ...Object.fromEntries([1, 2, 3, 4, 5].map((n) => [`ctrl ${n}`, () => take(n)])),
-};
-
 const selected = () => editor.text.slice(editor.field.selectionStart, editor.field.selectionEnd).trim();
 
+const WORK = {
+  confirm: trying("confirm", confirm), undo: trying("undo", undo), save: trying("save", save), tmx: trying("save", saveTmx),
+  all: takeAll, discard, find: () => find(selected()), jump, keys: () => $("help").showModal(),
+};
+const KEYS = {
+  "ctrl Enter": WORK.confirm, "ctrl shift Enter": WORK.undo, "alt Enter": takeAll,
+  "ctrl k": () => find(String(getSelection()).trim() || selected()), "ctrl s": WORK.save, "ctrl g": jump,
+  ...Object.fromEntries([1, 2, 3, 4, 5].map((n) => [`ctrl ${n}`, () => take(n)])),
+};
+const REPEATING = {"alt ArrowDown": () => step(1), "alt ArrowUp": () => step(-1)};  // as long as the key is held
+const IN_FIELD = {Tab: () => editor.takeWord(), "shift Tab": toWords, Escape: () => editor.release()};
+
+/** What a key does; undefined where it does what it does elsewhere. */
+function workOf(name, event) {
+  const {[name]: inField} = event.target === editor.field ? IN_FIELD : {};
+  const once = KEYS[name] ?? inField;
+  if (!once) return REPEATING[name];
+  return event.repeat ? () => {} : once;
+}
+
 document.addEventListener("keydown", (event) => {
+  if (event.repeat && event.target.closest("button, [role=button]") && ["Enter", " "].includes(event.key)) event.preventDefault();
   if (!open || modal() || event.isComposing) return;
-  const held = [["ctrl", event.ctrlKey || event.metaKey], ["shift", event.shiftKey], ["alt", event.altKey]];
-  const name = [...held.filter(([, is]) => is).map(([key]) => key), event.key].join(" ");
-  const inField = event.target === editor.field;
-  if (KEYS[name]) KEYS[name]();
-  else if (!(inField && name === "Tab" && editor.takeWord()) && !(inField && name === "Escape" && editor.hide())) return;
+  const work = workOf(keyOf(event), event);
+  if (!work || work(event) === false) return;
   event.preventDefault();
   buttons();
-});
+}, true);
 
 $("offer").addEventListener("keydown", (event) => {
   if (event.key === "Escape") editor.field.focus();
@@ -392,13 +597,18 @@ $("list").addEventListener("click", (event) => {
   const at = open.units.findIndex((unit) => unit.row === event.target.closest(".row"));
   if (at >= 0 && at !== open.at && !$("work").contains(event.target)) go(at);
 });
-for (const [id, work] of Object.entries({confirm, undo, save, tmx: saveTmx, all: takeAll, find: () => find(selected())})) {
-  $(id).addEventListener("click", () => work());
+for (const id of ["confirm", "undo", "save", "tmx", "all", "discard", "find", "keys"]) {
+  $(id).addEventListener("click", (event) => { if (event.detail < 2) WORK[id](); });  // not for the second of a double click
 }
 $("jump").addEventListener("close", () => { if ($("jump").returnValue && $("which").value) go($("which").value - 1); });
-$("keys").addEventListener("click", () => $("help").showModal());
-addEventListener("beforeunload", (event) => {
-  if (open && !open.saved && open.lost) event.preventDefault();
-});
+addEventListener("beforeunload", (event) => { if (isUnsaved()) event.preventDefault(); });
 
-prepare(begin, failed).catch(failed);
+/** Says where a proxy tells the server another address than the browser has: then it refuses what the page sends. */
+async function checkAddress() {
+  const {host, local} = await get("page/address");
+  if (!local || host === location.host) return;
+  problems.show("address", `Your browser has this page at ${location.host}, but the server is told ${host || "no address"}. Without keys it then refuses what the page sends. If a proxy stands between, let it pass the address on, with its port: “proxy_set_header Host $http_host;” in nginx.`);
+}
+
+checkAddress().catch(failed.bind(null, "address"));
+prepare(begin, failed.bind(null, "begin")).catch(failed.bind(null, "begin"));

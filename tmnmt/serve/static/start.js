@@ -19,17 +19,15 @@ export function named(code) {
 /** Fills the form; `opened`: called with {name, content, source, target, sentences, format, segments, kind, session}, where the
     browser keeps it, and what was done with it. */
 export async function prepare(opened, failed) {
-  showKept(await documents(), opened, failed);
-  const {models} = await get("v1/models");
-  const {memories} = await get("v1/memories");
-  const {terms} = await get("v1/terms");
-  const pairs = new Map(models.map((model) => [`${model.source} ${model.target}`, model]));
-  for (const [pair, model] of pairs) {
-    const told = `${named(model.source)} to ${named(model.target)} (${model.name})`;
-    $("pair").append(new Option(told, pair));
+  await showKept(await documents(), opened, failed);
+  const asked = ["models", "memories", "terms"].map((what) => get(`v1/${what}`));
+  const [{models}, {memories}, {terms}] = await Promise.all(asked);
+  for (const model of models) {
+    $("pair").append(new Option(`${named(model.source)} to ${named(model.target)} (${model.name})`, model.name));
   }
+  const chosen = () => models.find((model) => model.name === $("pair").value);
   const choose = () => {
-    const model = pairs.get($("pair").value);
+    const model = chosen();
     showMemories(memories.filter((one) => fits(one, model)));
     const lists = terms.filter((one) => fits(one, model));
     $("terms").replaceChildren(...lists.map((one) => tick(one.name, counted(one.terms, "term"))));
@@ -39,14 +37,15 @@ export async function prepare(opened, failed) {
   choose();
   $("start").addEventListener("submit", async (event) => {
     event.preventDefault();
-    $("go").disabled = true;
+    if ($("go").ariaDisabled === "true") return;  // one request, however often it is pressed
+    $("go").ariaDisabled = "true";
     try {
-      const document_ = await begun(pairs.get($("pair").value));
+      const document_ = await begun(chosen());
       opened(document_, new Kept(document_.session.id), {units: [], done: []});
     } catch (error) {
       failed(error);
     } finally {
-      $("go").disabled = false;
+      $("go").ariaDisabled = "false";
     }
   });
   takeDrops();
@@ -54,41 +53,58 @@ export async function prepare(opened, failed) {
 
 // Documents of before
 
-function showKept(found, opened, failed) {
+async function showKept(found, opened, failed) {
   $("kept").hidden = !found.length;
-  $("kept-list").replaceChildren(...found.map((one) => {
-    const line = el("li", "");
-    const go = el("button", "main", "Go on"), forget = el("button", "", "Forget");
-    go.type = forget.type = "button";
-    go.setAttribute("aria-label", `Go on with ${one.name}`);
-    forget.setAttribute("aria-label", `Forget ${one.name}`);
-    go.addEventListener("click", () => goOn(one, opened).catch(failed));
-    forget.addEventListener("click", () => new Kept(one.session.id).forget().then(() => {
+  $("kept-list").replaceChildren(...await Promise.all(found.map((one) => documentLine(one, opened, failed))));
+}
+
+async function documentLine(document_, opened, failed) {
+  const {name, session, segments} = document_, kept = new Kept(session.id), line = el("li", "");
+  const {confirmed, drafts, saved, at = document_.at} = await kept.standing();
+  const go = el("button", "main", "Go on"), forget = el("button", "", "Forget");
+  go.type = forget.type = "button";
+  go.setAttribute("aria-label", `Go on with ${name}`);
+  forget.setAttribute("aria-label", `Forget ${name}`);
+  go.addEventListener("click", () => {
+    go.disabled = true;
+    goOn(document_, opened).catch(failed).finally(() => { go.disabled = false; });
+  });
+  forget.addEventListener("click", () => {
+    if (forget.textContent === "Forget") {  // the first press asks
+      forget.textContent = drafts ? `Forget it with ${counted(drafts, "draft")}` : "Forget it for good";
+      forget.setAttribute("aria-label", `${forget.textContent}: ${name}`);
+      return;
+    }
+    kept.forget().then(() => {
       line.remove();
       $("kept").hidden = !$("kept-list").children.length;
-    }).catch(failed));
-    const day = new Date(one.at).toLocaleString("en", {dateStyle: "medium", timeStyle: "short"});
-    line.append(el("span", "", one.name), el("small", "quiet", counted(one.segments.length, "segment") + `, ${day}`), go, forget);
-    return line;
-  }));
+    }).catch(failed);
+  });
+  const day = new Date(at).toLocaleString("en", {dateStyle: "medium", timeStyle: "short"});
+  const done = `${confirmed.toLocaleString("en")} of ${counted(segments.length, "segment")} confirmed`;
+  const about = [done, ...(drafts ? [counted(drafts, "draft")] : []), saved ? "saved" : "not saved yet", day].join(", ");
+  line.append(el("span", "", name), el("small", "quiet", about), go, forget);
+  return line;
 }
 
 /** A document that is kept, in its session, or in a new one where the server has forgotten that. */
 async function goOn(document_, opened) {
-  const before = new Kept(document_.session.id), work = await before.work();
+  const before = new Kept(document_.session.id), {saved} = await before.standing();
+  const work = {...await before.work(), saved};
   const session = await get(`v1/sessions/${before.id}`).catch((error) => {
     if (error.status !== 404) throw error;
     return null;
   });
   if (session) return opened({...document_, session}, before, work);
   const again = await begunAgain(document_, work);
-  opened({...document_, session: again}, new Kept(again.id), work);
-  return before.forget();
+  const isKept = await opened({...document_, session: again}, new Kept(again.id), {...work, isNew: true});
+  return isKept ? before.forget() : undefined;
 }
 
 async function begunAgain({name, session}, work) {
-  const {source, target, memories, terms, write_to} = session;
-  const again = await post("v1/sessions", {source, target, memories, terms, name, ...(write_to ? {write_to} : {})});
+  const {source, target, memories, terms, write_to, model} = session;
+  const begin = {source, target, model, memories, terms, name, write_to: write_to ?? HERE};
+  const again = await post("v1/sessions", begin);
   if (write_to) work.done = [];  // that memory has them
   for (const {sent} of work.done) await post(`v1/sessions/${again.id}/confirm`, {...sent, format: "xml"});
   return again;
@@ -101,7 +117,7 @@ function showMemories(memories) {
   const ticks = memories.map((one) => tick(one.name, one.segments === null ? "" : counted(one.segments, "segment")));
   $("memories").replaceChildren(...(ticks.length ? ticks : [el("p", "quiet", "None is served for these languages.")]));
   const writable = memories.filter((memory) => memory.writable);
-  $("write").replaceChildren(new Option("this document alone", HERE), ...writable.map((memory) => new Option(memory.name)));
+  $("write").replaceChildren(...writable.map((memory) => new Option(memory.name)), new Option("this document alone", HERE));
 }
 
 function tick(name, about) {
@@ -137,16 +153,17 @@ async function begun(model) {
   const sent = {
     name: file ? file.name : "text.txt",
     content: await base64(file ?? new Blob([text])),
-    source: model.source, target: model.target, sentences: $("sentences").checked,
+    source: model.source, target: model.target,
+    ...($("sentences").checked ? {} : {sentences: false}),  // ticked: where it is running text
     ...($("plain").checked ? {format: "text"} : {}),
   };
-  const {kind, segments} = await post("v1/documents/segments", sent);
+  const {kind, sentences, segments} = await post("v1/documents/segments", {...sent, model: model.name});
   if (!segments.length) throw new Error("There is nothing to translate in it.");
   const session = await post("v1/sessions", {
     source: model.source, target: model.target, memories: ticked("memories"), terms: ticked("terms"), name: sent.name,
-    write_to: $("write").value,
+    model: model.name, write_to: $("write").value,
   });
-  return {...sent, kind, segments, session};
+  return {...sent, kind, sentences, segments, session};
 }
 
 async function base64(blob) {

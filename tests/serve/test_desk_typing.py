@@ -1,0 +1,273 @@
+"""What a person types on the page, in Chromium and in Firefox, on a fast and on a slow line: it is
+where it was typed, until somebody discards it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser
+from firefox import Firefox
+from serving import Server, tiny_server
+from slow_line import Line
+from tiny_model import PAIRS
+from typed_texts import LATENCIES, Course
+
+Page = Browser | Firefox
+NUMBERS = "It shall apply from 3 May 1997."
+AT = "document.querySelector('.active .number')?.textContent === '{}'"
+OFFERED = "document.querySelector('#offer .word')"
+FIELD = "document.getElementById('target')"
+READY = "document.getElementById('pair').options.length"
+
+
+@pytest.fixture(params=["browser", "firefox"])
+def page(request: pytest.FixtureRequest) -> Page:
+    found: Page = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture(scope="module")
+def line() -> Line:
+    return Line()
+
+
+@pytest.fixture(scope="module")
+def slow(folder: Path, line: Line) -> Iterator[Server]:
+    """A server at the end of the line, whose sessions write to no memory."""
+    with tiny_server(folder, ("law=law",), between=line.between) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _as_new(line: Line) -> None:
+    line.seconds, line.host = 0.0, ""
+    line.refusals.clear()
+    line.confirmations.clear()
+
+
+def begin(page: Page, server: Server, *texts: str) -> None:
+    """A document of these segments."""
+    page.open(server.url + "/")
+    page.until(READY)
+    page.run("document.getElementById('sentences').checked = false")
+    page.run(f"document.getElementById('pasted').value = {json.dumps(chr(10).join(texts))}")
+    page.run("document.getElementById('go').click()")
+    page.until(f"{AT.format(1)} && {OFFERED}")
+
+
+def text(page: Page, selector: str) -> str:
+    return str(page.run(f"document.querySelector({json.dumps(selector)})?.textContent ?? ''"))
+
+
+def field(page: Page) -> str:
+    return str(page.run(f"{FIELD}.value"))
+
+
+@pytest.mark.parametrize("seconds", LATENCIES)
+def test_nothing_that_is_typed_is_lost_or_moved(
+    page: Page, slow: Server, line: Line, tmp_path: Path, seconds: float
+) -> None:
+    found = Course(page, slow, line, tmp_path).run(seconds)
+    assert found.total == 0, vars(found)
+
+
+def test_what_the_checks_find_is_confirmed_by_a_new_press_alone(
+    page: Page, slow: Server, line: Line
+) -> None:
+    begin(page, slow, NUMBERS, "All is void.")
+    page.type("Rien.")
+    page.hold("Enter", "Control", times=20)
+    page.until("document.querySelector('.active[data-checks]')")
+    page.settle()
+    assert text(page, "#found-wrong li") == "numbers: 3, 1997"
+    assert "numbers: 3, 1997" in text(page, "#problem")
+    assert text(page, "#confirm").startswith("Confirm all the same")
+    assert [one["on_checks"] for one in line.confirmations] == ["refuse"]
+    assert field(page) == "Rien." and text(page, "#count") == "0 of 2"
+    page.type(" Non.")  # another text is checked anew
+    page.press("Enter", "Control")
+    page.until("document.getElementById('found-wrong').children.length")
+    assert [one["on_checks"] for one in line.confirmations] == ["refuse", "refuse"]
+    page.press("Enter", "Control")
+    page.until(AT.format(2))
+    assert [one["on_checks"] for one in line.confirmations] == ["refuse", "refuse", "tell"]
+    row = "document.querySelector('.row[data-state=confirmed]')"
+    assert page.run(f"{row}.hasAttribute('data-checks')") is True
+    assert "the checks found something" in page.run(f"{row}.firstElementChild.ariaLabel")
+    assert text(page, "#problem") == ""
+
+
+def test_a_button_that_is_held_is_pressed_once(page: Page, slow: Server, line: Line) -> None:
+    begin(page, slow, NUMBERS, "All is void.")
+    page.type("Rien.")
+    page.press("Escape")
+    page.press("Tab")
+    assert page.run("document.activeElement.id") == "confirm"
+    page.hold("Enter", times=20)
+    page.until("document.querySelector('.active[data-checks]')")
+    page.settle()
+    assert len(line.confirmations) == 1
+
+
+def test_a_reason_stays_until_it_is_dismissed_or_the_text_changes(
+    page: Page, slow: Server, line: Line
+) -> None:
+    refusal = (400, {"error": {"code": "bad", "message": "that is refused"}})
+    begin(page, slow, "All is void.", "All is void 2.")
+    for ends in ("typing", "dismissing"):
+        line.refusals.append(refusal)
+        page.type("Nul")
+        page.press("Enter", "Control")
+        page.until("document.getElementById('problem').textContent")
+        page.press("ArrowDown", "Alt")
+        page.until(f"{AT.format(2)} && {OFFERED}")
+        page.settle()
+        assert "Segment 1 is not confirmed: that is refused" in text(page, "#problem")
+        page.press("ArrowUp", "Alt")
+        page.until(f"{AT.format(1)} && {OFFERED}")
+        assert "that is refused" in text(page, "#problem")
+        if ends == "typing":
+            page.press("End")
+            page.type(".")
+        else:
+            page.run("document.querySelector('#problem button').click()")
+        assert text(page, "#problem") == ""
+
+
+def test_the_concordance_is_inserted_where_the_caret_is(page: Page, slow: Server) -> None:
+    begin(page, slow, "All is void.")
+    page.type("Avant après")
+    page.run(f"{FIELD}.setSelectionRange(6, 6)")
+    page.press("k", "Control")
+    page.type("enter into force")
+    page.press("Enter")
+    page.until("document.querySelector('#found button')")
+    page.run("document.querySelector('#found button').click()")
+    assert field(page) == f"Avant {PAIRS[1][1]}après"
+    assert page.run("document.activeElement.id") == "target"
+    page.press("z", "Control")
+    assert field(page) == "Avant après"
+
+
+def test_tab_leaves_the_field_after_escape_alone(page: Page, slow: Server) -> None:
+    begin(page, slow, PAIRS[0][0])
+    page.hold("Tab", times=30)  # a key that is held is one press
+    assert field(page) == PAIRS[0][1].split()[0]
+    for _ in range(20):
+        page.press("Tab")
+        assert page.run("document.activeElement.id") == "target"
+    assert field(page) == PAIRS[0][1]
+    page.press("Escape")
+    page.type(" ")  # writing goes on: Tab is at work again
+    page.press("Tab")
+    assert page.run("document.activeElement.id") == "target"
+    page.press("Escape")
+    page.press("Tab")
+    assert page.run("document.activeElement.id") == "confirm"
+
+
+def test_the_field_stays_where_it_is(page: Page, slow: Server, line: Line) -> None:
+    begin(page, slow, *[f"{source} " * 6 for source, _ in PAIRS])
+    line.seconds = 0.5
+    place = f"(box => [box.top, box.left, box.width])({FIELD}.getBoundingClientRect())"
+    for number in (2, 3, 4):
+        page.press("ArrowDown", "Alt")
+        page.until(AT.format(number))
+        before, empty = page.run(place), not page.run(OFFERED + " !== null")
+        page.until(f"{OFFERED} && document.querySelector('#matches li')")
+        page.settle()
+        assert empty and page.run(place) == before
+
+
+def test_drafts_are_in_the_list_and_a_closed_tab_asks(page: Page, slow: Server) -> None:
+    asks = (
+        "(event => (dispatchEvent(event), event.defaultPrevented))"
+        "(new Event('beforeunload', {cancelable: true}))"
+    )
+    begin(page, slow, "All is void.", "All is void 2.")
+    assert page.run(asks) is False
+    page.type("Un brouillon.")
+    assert page.run(asks) is True
+    page.press("ArrowDown", "Alt")
+    page.until(AT.format(2))
+    row = "document.querySelector('.row')"
+    assert page.run(f"[{row}.dataset.state, {row}.querySelector('.target').textContent]") == [
+        "draft",
+        "Un brouillon.",
+    ]
+    page.press("ArrowUp", "Alt")
+    page.until(AT.format(1))
+    assert field(page) == "Un brouillon."
+    page.run("document.getElementById('discard').click()")
+    assert field(page) == "" and page.run(f"{row}.dataset.state") == "new"
+    page.press("z", "Control")
+    assert field(page) == "Un brouillon."
+
+
+def test_keys_work_on_a_french_keyboard_and_with_caps_lock(page: Page, slow: Server) -> None:
+    begin(page, slow, PAIRS[0][0])
+
+    def press(key: str, code: str) -> None:
+        given = json.dumps({"key": key, "code": code, "ctrlKey": True, "bubbles": True})
+        page.run(f"{FIELD}.dispatchEvent(new KeyboardEvent('keydown', {given}))")
+
+    press("&", "Digit1")
+    assert field(page) == text(page, ".match .read")
+    press("K", "KeyK")
+    assert page.run("document.getElementById('finder').open") is True
+
+
+def test_two_tabs_of_one_document_keep_both_texts(page: Page, slow: Server) -> None:
+    begin(page, slow, "All is void.", "All is void 2.", "All is void 3.")
+    first = page.tab
+    page.type("de A")
+    page.settle()
+    second = page.new_tab()
+    try:
+        page.open(slow.url + "/")
+        page.until(READY)
+        page.run("document.querySelector('#kept-list button').click()")
+        page.until(f"{AT.format(1)} && {OFFERED}")
+        assert field(page) == "de A" and "open in another tab" in text(page, "#problem")
+        page.press("End")
+        page.type(" et B")
+        page.settle()
+        page.switch(first)
+        assert "open in another tab" in text(page, "#problem")
+        assert field(page) == "de A"
+        page.until("document.querySelector('#others .text')?.textContent === 'de A et B'")
+        page.press("End")
+        page.type(", encore")
+        page.press("ArrowDown", "Alt")
+        page.type("A2")
+        page.settle()
+        page.switch(second)
+        page.until("document.querySelector('#others .text')?.textContent === 'de A, encore'")
+        assert field(page) == "de A et B"
+        page.until("document.querySelectorAll('.row .target')[1].textContent === 'A2'")
+    finally:
+        page.close_tab(second)
+        page.switch(first)
+    page.open(slow.url + "/")
+    page.until(READY)
+    page.run("document.querySelector('#kept-list button').click()")
+    page.until(f"{AT.format(1)} && {OFFERED}")
+    both = [field(page), text(page, "#others .text")]
+    assert sorted(both) == ["de A et B", "de A, encore"]
+    assert "A2" in text(page, "#list")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "example.org"])
+def test_the_page_says_what_is_wrong_behind_a_proxy(
+    page: Page, slow: Server, line: Line, host: str
+) -> None:
+    line.host = host  # as nginx tells it by `Host $host`: without the port
+    page.open(slow.url + "/")
+    page.until("document.getElementById('problem').textContent")
+    told = text(page, "#problem")
+    address = slow.url.removeprefix("http://")
+    assert f"Your browser has this page at {address}, but the server is told {host}." in told
+    assert "proxy_set_header Host $http_host;" in told
