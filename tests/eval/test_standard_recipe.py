@@ -27,12 +27,12 @@ baseline = "base"
 [[test]]
 name = "test.tsv"
 files = ["test.tsv"]
-memory = "memory"
+memory = "memory.tsv"
 [[model]]
 name = "model"
 path = "model"
 [[memory]]
-name = "memory"
+name = "memory.tsv"
 path = "memory.tsv"
 [[system]]
 name = "base"
@@ -135,6 +135,7 @@ def test_systems_are_those_that_the_model_can_serve(
         assert last.remembering.confirm_to == confirm_to
         assert last.decoding.mode == modes[0]
     assert narrowed(recipe, [], None) == recipe  # nothing in it is refused
+    assert recipe.memory[0].name == "i" and recipe.model[0].name == "m"
     assert ("tmnmt adapt" in recipe.description) == (modes[0] == "off")
 
 
@@ -147,7 +148,7 @@ def test_references_in_the_memory_are_refused_unless_they_are_allowed(
     assert evaluate(folder, "leaky", *arguments) == 1
     assert "to measure all the same, give --allow-leaks" in capsys.readouterr().err
     assert evaluate(folder, "leaky", *arguments, "--allow-leaks") == 0
-    assert "in the memory memory with its reference" in capsys.readouterr().out
+    assert "in the memory leaky.tsv with its reference" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -177,3 +178,12 @@ def test_what_is_wrong_is_said_in_one_line(
     assert evaluate(folder, "wrong", *arguments) != 0
     message = capsys.readouterr().err
     assert said in message and message.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("memory", "name"), [("own", "memory"), ("elasticsearch+http://h:9200/i", "memory")]
+)
+def test_a_memory_without_a_name_of_its_own_is_the_memory(memory: str, name: str) -> None:
+    recipe = standard_recipe(Path("m"), memory, [Path("t.tmx")], ("en", "fr"), ("copy",), False)
+    assert recipe.memory[0].name == recipe.test[0].memory == name
+    assert narrowed(recipe, [], None) == recipe

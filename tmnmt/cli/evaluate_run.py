@@ -149,7 +149,10 @@ def _run_standard(
         subject.allow_leaks,
     )
     recipe = narrowed(recipe, only, baseline)
-    _go(Run(recipe, out, models={"model": (loaded, layers)}, allowing="give --allow-leaks"), None)
+    _go(
+        Run(recipe, out, models={recipe.name: (loaded, layers)}, allowing="give --allow-leaks"),
+        None,
+    )
 
 
 def _prepare(threads: int | None) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tmnmt.config.options import Mode, Remembering
 from tmnmt.eval.recipe import OWN, ModelConfig, NamedPath, Recipe, SystemConfig, TestConfig
+from tmnmt.index.elastic.address import is_address
 
 BASE, PASTED, TM, CONFIRMED = "base", "pasted TM", "with the TM", "with the TM, confirmed"
 CONFIRMED_ALONE = "confirmed"
@@ -29,7 +30,9 @@ def standard_recipe(
     """The recipe of a model that serves these modes, with a session cache or without; without a
     memory of what needs none. Paths lead from the working folder. Each system differs from the one
     before in one thing."""
-    base = SystemConfig(BASE, model="model")
+    folder = model.resolve().name
+    source = _named(memory) if memory is not None else ""
+    base = SystemConfig(BASE, model=folder)
     systems = [base]
     mode = next((mode for mode in MODES if mode in modes), None)
     if memory is not None:
@@ -44,24 +47,30 @@ def standard_recipe(
         name = CONFIRMED if reading is not base else CONFIRMED_ALONE
         systems.append(replace(reading, name=name, remembering=confirm_to))
     return Recipe(
-        name=model.resolve().name,
+        name=folder,
         description=_described(model, memory, files, mode),
         test=(
             TestConfig(
                 name=files[0].name,
                 files=tuple(map(str, files)),
                 columns=columns,
-                memory="memory" if memory is not None else "",
+                memory=source,
             ),
         ),
         system=tuple(systems),
         baseline=BASE,
         src_lang=languages[0],
         tgt_lang=languages[1],
-        model=(ModelConfig("model", str(model)),),
-        memory=(NamedPath("memory", memory),) if memory is not None else (),
+        model=(ModelConfig(folder, str(model)),),
+        memory=(NamedPath(source, memory),) if memory is not None else (),
         allow_leaks=allow_leaks,
     )
+
+
+def _named(memory: str) -> str:
+    """What a memory is called in the report: a file or folder by its name."""
+    name = "" if is_address(memory) else Path(memory).resolve().name
+    return name if name not in ("", OWN) else "memory"
 
 
 def _described(model: Path, memory: str | None, files: Sequence[Path], mode: Mode | None) -> str:
