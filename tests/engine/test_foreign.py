@@ -13,6 +13,7 @@ from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text
 from tmnmt.config.options import Remembering
 from tmnmt.engine.foreign import Foreign
+from tmnmt.vocab import FIRST
 
 CASES = {
     "The word закон is Russian.": ["закон"],
@@ -88,6 +89,9 @@ def test_a_script_that_the_vocabulary_has_is_left_to_the_model() -> None:
 
         def source_pieces(self, text: str) -> list[str]:
             return [text if text in self.letters else "<0xD1>"]
+
+        def encode_source(self, text: str) -> list[int]:
+            return [FIRST]
 
     foreign = Foreign(Cyrillic(), "ru")  # type: ignore[arg-type]
     assert [*foreign("закон ю")] == []

@@ -32,6 +32,8 @@ from places import ROOT
 from torch import Tensor
 
 from tmnmt.cli import run
+from tmnmt.config.options import Decoding
+from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError
 from tmnmt.formats import read_memories
 from tmnmt.models.folder import load_model
@@ -356,3 +358,12 @@ def test_signs_that_its_vocabulary_lacks_are_read_as_plain_ones() -> None:
     assert UNK not in vocab.encode_source("l’Église — “here” – 3−2")
     assert UNK in vocab.encode_source("I ❤ pizza")
     assert len(vocab.source_pieces("the user’s")) == len(vocab.encode_source("the user’s"))
+
+
+def test_what_its_vocabulary_lacks_comes_through_and_is_counted(tmp_path: Path) -> None:
+    import_marian(real_folder(), tmp_path / "model", "en", "pt")
+    translator = Translator.load(tmp_path / "model", decoding=Decoding(beam=1))
+    texts = ["Press ⌘ to save the file.", "Press the key.", "The word закон is Russian."]
+    said = translator.translate(texts)
+    assert "⌘" in said[0].tgt and "закон" in said[2].tgt
+    assert [one.unknown for one in said] == [1, 0, 5]

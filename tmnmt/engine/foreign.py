@@ -1,5 +1,5 @@
-"""Words with letters that a vocabulary spells byte by byte: the model has hardly met them, and
-makes nonsense of them. They come through as placeholders do, and so do signs such as 😀.
+"""Words with letters that a vocabulary lacks, or spells byte by byte: the model has hardly met
+them, and makes nonsense of them. They come through as placeholders do, and so do signs such as 😀.
 
     The word закон is Russian.    the source
     The word 901 is Russian.      what the model reads
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from tmnmt.codes.placeholders import Placeholder
-from tmnmt.vocab import Vocabulary
+from tmnmt.vocab import UNK, Vocabulary
 
 LETTERS = 20  # single letters of a script that a vocabulary has which knows the script
 # Latin letters that a language has, if seldom, in words that are no names. Of a language that is
@@ -93,7 +93,7 @@ class Foreign:
         if self._own is None or letter.isascii() or _script(letter) != "LATIN":
             return False
         cases = {one for one in (letter, letter.lower(), letter.upper()) if not one.isascii()}
-        return self._own.isdisjoint(cases) and all(map(self._is_in_bytes, cases))
+        return self._own.isdisjoint(cases) and all(map(self._is_lacking, cases))
 
     @cached_property
     def _scripts(self) -> set[str]:
@@ -117,10 +117,18 @@ class Foreign:
         is_letter = sign.isalpha() and _script(sign) not in self._scripts
         if not (is_letter or unicodedata.category(sign) == "So"):
             return False
-        return self._is_in_bytes(sign)
+        return self._is_lacking(sign)
 
-    def _is_in_bytes(self, sign: str) -> bool:
-        return any(map(_BYTE.fullmatch, self._vocab.source_pieces(sign)))
+    def _is_lacking(self, sign: str) -> bool:
+        """Whether the vocabulary has no piece for it, but for bytes where it has those. One that
+        lacks digits, too, has nothing that could stand for it."""
+        if any(map(_BYTE.fullmatch, self._vocab.source_pieces(sign))):
+            return True
+        return self._has_digits and UNK in self._vocab.encode_source(sign)
+
+    @cached_property
+    def _has_digits(self) -> bool:
+        return UNK not in self._vocab.encode_source("1234567890")
 
 
 def _script(letter: str) -> str:

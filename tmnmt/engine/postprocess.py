@@ -53,7 +53,8 @@ class Postprocessor:
         if not piece.matches and is_wordless(piece.read):
             text, written = kept(piece.read, text), text
             tokens = tokens if text == written else ()
-        unknown = lacking(piece.read, self.vocab) if self._lacks(piece) else 0
+        of_pair = isinstance(self.vocab, PairVocabulary)
+        unknown = lacking(piece.text, self.vocab) if of_pair else 0
         low = decoded.best.per_subword < self.low_score
         matches += near.matches(decoded.row)
         others = {text: Other(text, best.score, 0)}  # one may be spelled by other subwords, too
