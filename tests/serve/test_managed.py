@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -263,6 +264,18 @@ def test_a_document_in_a_session_has_what_was_confirmed(served: Server) -> None:
         assert (job["state"], job["translated"]) == ("done", 1)
         made = served.ask("GET", f"/v1/jobs/{job['id']}/file").body.decode()
         assert made == content.replace(text, "Tout est dit.")
+    # the segment that was confirmed is somebody's work, its repetition is a full match
+    unit = f"<trans-unit id='1'><source>{text}</source></trans-unit>"
+    xliff = (
+        "<xliff version='1.2'><file original='a' source-language='en' target-language='fr' "
+        f"datatype='plaintext'><body>{unit}{unit}</body></file></xliff>"
+    )
+    job = sent(served, f"{path}/documents?name=a.xlf", xliff.encode())
+    made = served.ask("GET", f"/v1/jobs/{job['id']}/file").body.decode()
+    assert re.findall("<target state[^>]*>", made) == [
+        '<target state="translated">',
+        '<target state="translated" state-qualifier="exact-match">',
+    ]
     without = sent(served, "/v1/documents?name=a.html", f"<p>{text}</p>".encode())
     assert "Tout est dit." not in served.ask("GET", f"/v1/jobs/{without['id']}/file").body.decode()
     assert served.ask("POST", "/v1/sessions/none/documents?name=a.html", b"x").status == 404

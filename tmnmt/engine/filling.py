@@ -4,9 +4,10 @@ file.documents() ─► sources of open units ─► Translator.stream ─► fi
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tmnmt.codes.record import Placed, Text, beside
 from tmnmt.config.options import Overwrite
@@ -14,6 +15,10 @@ from tmnmt.errors import UsageError
 from tmnmt.files.unit import Filling, State, TranslatableFile, Unit
 from tmnmt.formats.languages import normal_code
 from tmnmt.segments import Match, Translation
+from tmnmt.text import normalise
+
+if TYPE_CHECKING:
+    from tmnmt.engine.confirmed import Done
 
 OPEN: dict[Overwrite, tuple[State, ...]] = {
     "nothing": ("new",),
@@ -116,6 +121,22 @@ def _with_match(translation: Translation, match: Match | None) -> Translation:
         return translation
     others = (other for other in translation.matches if other.segment != match.segment)
     return replace(translation, matches=(match, *others))
+
+
+def with_confirmed(units: Iterable[Finished], confirmed: Iterable[Done]) -> Iterator[Finished]:
+    """The units, where a full match that a session has confirmed for this very unit is the work of
+    a person: of every pair the first unit with its source and translation. Further ones are
+    repetitions, and stay full matches."""
+    pairs = Counter((normalise(entry.src), entry.tgt) for entry in confirmed if entry.tgt)
+    for one in units:
+        made = one.translation
+        if made is None or made.origin != "memory":
+            yield one
+            continue
+        pair = normalise(made.src), made.tgt
+        is_work = pairs[pair] > 0
+        pairs[pair] -= is_work
+        yield replace(one, translation=replace(made, origin="confirmed")) if is_work else one
 
 
 def agree_on_languages(file: TranslatableFile, src_lang: str, tgt_lang: str) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 from tmnmt.codes.record import Text
 from tmnmt.config.options import Overwrite
-from tmnmt.engine.filling import agree_on_languages, finished, is_open
+from tmnmt.engine.confirmed import Done
+from tmnmt.engine.filling import agree_on_languages, finished, is_open, with_confirmed
 from tmnmt.files.opening import opened
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.reader import read_memories
@@ -69,9 +70,11 @@ def document_through(
     overwrite: Overwrite,
     translated: Translated,
     advance: Advance,
+    confirmed: Callable[[], Sequence[Done]] = tuple,
 ) -> tuple[Mapping[str, Any], bytes]:
-    """A translator's file with what has no translation translated; all else stays. Raises
-    FormatError for what is no such file, and UsageError for one of other languages."""
+    """A translator's file with what has no translation translated; all else stays. `confirmed`:
+    gives what the session has confirmed, once all is translated. Raises FormatError for what is no
+    such file, and UsageError for one of other languages."""
     file = opened(path)
     agree_on_languages(file, *languages)
     total = sum(is_open(u, overwrite) for each in file.documents() for u in each.units)
@@ -86,6 +89,7 @@ def document_through(
                 advance(done, total)
 
     every = list(finished(file, overwrite, through))
+    every = list(with_confirmed(every, confirmed()))
     to = io.BytesIO()
     fillings = [one.filling for one in every]
     file.write(to, fillings)

@@ -3,14 +3,14 @@ into and out of them, documents, jobs, and terms."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from tmnmt.engine.confirmed import confirmable
+from tmnmt.engine.confirmed import Done, confirmable
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
 from tmnmt.segments import Segment
@@ -178,16 +178,25 @@ async def document_in_session(service: Service, asked: Asked) -> Any:
     its segments have their turn. It reads and keeps to what the session does."""
     fields = read(asked.query, IN_SESSION)
     one = await service.session(asked.path["session"], asked.caller)
-    return await _through(service, asked, fields, one.model, service.in_turn_of(one))
+    in_turn = service.in_turn_of(one)
+    return await _through(
+        service, asked, fields, one.model, in_turn, lambda: service.sessions.done(one)
+    )
 
 
 async def _through(
-    service: Service, asked: Asked, fields: Mapping[str, Any], model: Model, translated: InTurn
+    service: Service,
+    asked: Asked,
+    fields: Mapping[str, Any],
+    model: Model,
+    translated: InTurn,
+    confirmed: Callable[[], Sequence[Done]] = tuple,
 ) -> Any:
     languages = model.translator.src_lang, model.translator.tgt_lang
 
     def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], bytes]:
-        return files.document_through(path, languages, fields["overwrite"], translated, advance)
+        overwrite = fields["overwrite"]
+        return files.document_through(path, languages, overwrite, translated, advance, confirmed)
 
     return await _job(service, asked, "document", {"model": model.name}, fields["name"], work)
 
