@@ -257,3 +257,23 @@ def escaped_and_back(text: str) -> str:
     from tmnmt.formats.clean import clean
 
     return clean(etree.fromstring(f"<a>{escaped(text)}</a>").text or "")[0]
+
+
+def test_a_file_in_ascii_gets_other_characters_by_their_numbers(tmp_path: Path) -> None:
+    head = HEAD.replace("?>", ' encoding="us-ascii"?>', 1)
+    unit = '<tu><tuv xml:lang="en"><seg>summer</seg></tuv></tu>'
+    data = filled(tmx(tmp_path, unit, head), "été")
+    assert b"<seg>&#233;t&#233;</seg>" in data
+    assert etree.fromstring(data).findtext(".//tuv[2]/seg") == "été"
+
+
+def test_a_target_that_is_written_over_says_where_the_new_one_is_from(tmp_path: Path) -> None:
+    unit = '<tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="fr">\n  <seg></seg></tuv></tu>'
+    by_model = body_of(filled(tmx(tmp_path, unit), "b", origin="model"))
+    said = '<tuv xml:lang="fr">\n  <prop type="x-origin">model</prop>\n  <seg>b</seg></tuv>'
+    assert said in by_model
+    file = tmx(tmp_path, by_model)
+    assert [one.state for one in units(file)] == ["draft"]
+    new = body_of(filled(file, "c", origin="confirmed"))
+    assert '<tuv xml:lang="fr">\n  <seg>c</seg></tuv>' in new
+    assert [one.state for one in units(tmx(tmp_path, new))] == ["translated"]

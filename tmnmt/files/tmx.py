@@ -96,7 +96,7 @@ class TmxFile(TranslatableFile):
         output = Output(to, encoding)
         with reading(self.path) as file:
             stream = utf8(file, encoding.name, len(encoding.mark))
-            _splice(stream, output, self._edits(fillings))
+            _splice(stream, output, self._edits(fillings, encoding.ascii))
         output.end()
 
     def refused(self, unit: Unit, target: Text) -> str:
@@ -119,14 +119,16 @@ class TmxFile(TranslatableFile):
             reader.tell()
         self._warned = True
 
-    def _edits(self, fillings: Iterable[Filling | None]) -> Iterator[Edit]:
-        """What is replaced: from and to which byte of the file in UTF-8, and by what."""
+    def _edits(self, fillings: Iterable[Filling | None], is_ascii: bool) -> Iterator[Edit]:
+        """What is replaced: from and to which byte of the file in UTF-8, and by what; with
+        `is_ascii`, other characters by their numbers."""
         for tu, filling in zip(_Reader(self), fillings, strict=True):
             if filling is None:
                 continue
             if why := self.refused(tu.unit(), filling.target):
                 raise ValueError(f"{self.path}, line {tu.element.line}: {why}")
-            seg = seg_of(filling.target).encode()
+            content = seg_of(filling.target)
+            seg = content.encode("ascii", "xmlcharrefreplace") if is_ascii else content.encode()
             origin = STATES[filling.origin].tmx_origin
             edit = (
                 _in_new_tuv(tu, seg, origin, self.tgt_lang)
