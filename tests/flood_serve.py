@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from health_watch import HealthWatch
+from health_watch import HealthWatch, idle_server
 from tiny_model import segments, write_tiny_model
 
 from tmnmt.index import build
@@ -83,6 +83,7 @@ class Outcome:
     """What came of a kind. `memory`: MB that the server took beside what it had."""
 
     longest: float
+    idle: float  # seconds of the slowest answer of a server that had nothing else to do
     memory: float
     statuses: list[int] = field(default_factory=list)
 
@@ -171,12 +172,12 @@ KINDS: dict[str, Callable[[Target], list[int]]] = {
 def flood(to: Target, kind: Callable[[Target], list[int]]) -> Outcome:
     before = to.memory()
     memory.clear()
-    with HealthWatch(to.port) as watch:
+    with idle_server() as port, HealthWatch(port) as idle, HealthWatch(to.port) as watch:
         time.sleep(0.2)
         statuses = kind(to)
         time.sleep(0.2)
     top = max([to.memory("VmHWM"), *memory]) if not memory else max(memory)
-    return Outcome(watch.longest, top - before, statuses)
+    return Outcome(watch.longest, idle.longest, top - before, statuses)
 
 
 def main(wanted: list[str]) -> None:
@@ -191,6 +192,7 @@ def main(wanted: list[str]) -> None:
                 time.sleep(1)
                 outcome = flood(to, work)
             record: dict[str, Any] = {"kind": kind, "health": round(outcome.longest, 3)}
+            record |= {"idle": round(outcome.idle, 3)}
             record |= {"MB": round(outcome.memory), "statuses": outcome.statuses}
             print(json.dumps(record), flush=True)
 

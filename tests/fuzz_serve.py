@@ -11,8 +11,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
+from health_watch import HealthWatch, idle_server
 from serving import Server, tiny_server
 from tiny_model import segments, write_tiny_model
 
@@ -22,6 +23,8 @@ from tmnmt.serve.own import OWN
 from tmnmt.serve.refused import Refused
 from tmnmt.serve.routes import Route
 
+LONGEST = 5_000  # characters of a value in an address: a longer address is no request
+SLOWEST = 0.2  # seconds that `/health` may take
 ROUTES = [
     (dialect, prefix, route)
     for dialect in (OWN, *DIALECTS)
@@ -83,6 +86,9 @@ WORDS: list[Any] = [
     ["No."],
     ["en", 1],
     ["a"] * 50,
+    ["law"] * 30_000,
+    "1," * 100_000,
+    [{"source": "a", "target": "b"}] * 20_000,
     {"beam": 0},
     {"beam": 2},
     {"mode": "x"},
@@ -92,7 +98,7 @@ WORDS: list[Any] = [
     [{"src": 1}],
 ]
 NAMES = sorted(
-    {field.name for _, _, route in ROUTES for field in route.fields}
+    {field.name for _, _, route in ROUTES for field in route.fields if field.name}
     | {"q", "source", "target", "format", "langpair", "min_similarity", "max_candidates", "text"}
     | {"api_key", "key", "alternatives", "markUnknown", "jsoncallback", "source_lang"}
     | {"target_lang", "tag_handling", "ignore_tags", "input", "srcLangCode", "trgLangCode"}
@@ -108,7 +114,7 @@ def path_of(draw: random.Random, prefix: str, route: Route) -> str:
 
 def fields_of(draw: random.Random, route: Route) -> dict[str, Any]:
     """Mostly what the route reads."""
-    own = [field.name for field in route.fields] or NAMES
+    own = [field.name for field in route.fields if field.name] or NAMES
     names = [draw.choice(own if draw.random() < 0.8 else NAMES) for _ in range(draw.randint(0, 6))]
     fields = {name: draw.choice(WORDS) for name in names}
     usual = {"texts": ["No."], "q": "No.", "source": "en", "target": "fr", "langpair": "en|fr"}
@@ -168,7 +174,7 @@ def fuzz(server: Server, draw: random.Random, count: int, first: int = 0) -> Cou
         others = ["GET", "POST", "PUT", "PATCH", "DELETE"]
         method = route.method if draw.random() < 0.95 else draw.choice(others)
         if method == "GET" or route.is_file or draw.random() < 0.2:
-            pairs = {name: str(value) for name, value in fields.items()}
+            pairs = {name: str(value)[:LONGEST] for name, value in fields.items()}
             path += "?" + urlencode(pairs, errors="replace", quote_via=quote)
         if method == "GET" and draw.random() < 0.8:
             body, kind = b"", ""
@@ -182,7 +188,8 @@ def fuzz(server: Server, draw: random.Random, count: int, first: int = 0) -> Cou
 
 
 def main(count: int, seed: int) -> None:
-    """A tiny server, and so many requests."""
+    """A tiny server, and so many requests. What is printed of `/health` is how long it took at
+    most meanwhile, and how many of its answers took longer than `SLOWEST` seconds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_tiny_model(folder / "model")
@@ -191,8 +198,16 @@ def main(count: int, seed: int) -> None:
             every = Counter[int]()
             for number in range(0, count, 1000):
                 draw = random.Random(f"{seed} {number}")
-                every += fuzz(server, draw, min(1000, count - number), number)
-                print(f"{every.total():,} requests, {dict(sorted(every.items()))}", flush=True)
+                watch = HealthWatch(urlsplit(server.url).port or 0)
+                with idle_server() as port, HealthWatch(port) as idle, watch:
+                    every += fuzz(server, draw, min(1000, count - number), number)
+                print(
+                    f"{every.total():,} requests, {dict(sorted(every.items()))}; /health: "
+                    f"{watch.longest:.3f} s, {watch.slow(SLOWEST)} of {len(watch.seconds)} slow; "
+                    f"of an idle server {idle.longest:.3f} s, {idle.slow(SLOWEST)} of "
+                    f"{len(idle.seconds)}",
+                    flush=True,
+                )
             assert server.get("/health") == {"status": "ok"}
 
 

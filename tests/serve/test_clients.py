@@ -156,7 +156,7 @@ def started(
     def serve(
         service: Service, sockets: Sequence[socket.socket], said: Callable[[], None], *tls: Any
     ) -> None:
-        server = running.server_of(service, *tls)
+        server = running.server_of(service, *tls[:2])
         service.start()
         said()
         thread = threading.Thread(target=server.run, args=([*sockets],))

@@ -22,6 +22,7 @@ from redis_server import Redis
 
 from tmnmt.cli import run
 from tmnmt.index import MemoryIndex
+from tmnmt.serve.keys import new_key
 from tmnmt.serve.running import Server, listening
 from tmnmt.serve.storage.opened import opened as storage_opened
 from tmnmt.serve.storage.opened import place_of
@@ -87,6 +88,42 @@ def test_a_signal_stops_it_once_it_has_finished(folder: Path, number: signal.Sig
         assert server.wait(30) == 0
         assert server.stderr is not None
         assert server.stderr.read().splitlines()[-1] == "stopped: what was taken is finished"
+
+
+def status_of(port: int, key: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", "/v1/models", headers={"X-API-Key": key})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_sighup_has_the_keys_read_again(folder: Path, tmp_path: Path) -> None:
+    """A key that is added is answered, one that is taken out is not; a file that is wrong changes
+    nothing. Without a file the server goes on."""
+    keys = tmp_path / "keys.toml"
+    first = new_key(keys, "first", "read", None, [])
+    with process(folder, "--keys", str(keys)) as (server, port):
+        assert server.stderr is not None
+
+        def hang_up() -> str:
+            assert server.stderr is not None
+            server.send_signal(signal.SIGHUP)
+            return next(line for line in server.stderr if "SIGHUP" in line)
+
+        keys.rename(tmp_path / "old")
+        second = new_key(keys, "second", "read", None, [])
+        assert "1 keys are read" in hang_up()
+        assert (status_of(port, first), status_of(port, second)) == (401, 200)
+        keys.write_text("[[", encoding="utf-8")
+        assert "the keys stay as they were" in hang_up()
+        assert status_of(port, second) == 200
+    with process(folder) as (server, port):
+        server.send_signal(signal.SIGHUP)
+        assert server.stderr is not None
+        assert "no file of keys" in next(line for line in server.stderr if "SIGHUP" in line)
+        assert status_of(port, "") == 200
 
 
 @pytest.mark.parametrize(

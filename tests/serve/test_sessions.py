@@ -21,6 +21,7 @@ from tmnmt.engine.session import written_to
 from tmnmt.errors import DataError
 from tmnmt.index import MemoryIndex
 from tmnmt.serve import sessions
+from tmnmt.serve.clock import STEP
 from tmnmt.serve.keys import ANYBODY, Keys, new_key
 from tmnmt.serve.running import service_of
 from tmnmt.serve.storage import sqlite
@@ -190,12 +191,20 @@ def test_sessions_that_nobody_used_are_forgotten(
     server, _ = two
     path = f"/v1/sessions/{done(server, '/v1/sessions', write_to='')['id']}"
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + sessions.IDLE - 60)
+
+    def wait_until(begin: float, end: float) -> None:
+        """The time is so many seconds from now, and was seen to pass."""
+        while begin < end:
+            begin = min(begin + STEP, end)
+            monkeypatch.setattr(time, "time", lambda at=now + begin: at)
+            server.service.clock.before(0)
+
+    wait_until(0, sessions.IDLE - 60)
     server.get(path)
-    monkeypatch.setattr(time, "time", lambda: now + sessions.IDLE + 60)
+    wait_until(sessions.IDLE - 60, sessions.IDLE + 60)
     done(server, "/v1/sessions", write_to="")
     server.get(path)  # it was used a minute ago
-    monkeypatch.setattr(time, "time", lambda: now + 2 * sessions.IDLE + 60)
+    wait_until(sessions.IDLE + 60, 2 * sessions.IDLE + 60)
     done(server, "/v1/sessions", write_to="")
     assert server.ask("GET", path).status == 404
 

@@ -97,6 +97,15 @@ def serve(
             title="Limits",
         ),
     ] = 200_000_000,
+    tenant_bytes: Annotated[
+        int,
+        at_least(1),
+        Help(
+            "Of all that is kept for a tenant: memories that it writes to, sessions, jobs with "
+            "their files, and glossaries.",
+            title="Limits",
+        ),
+    ] = 10_000_000_000,
     text_length: Annotated[
         int, at_least(1), Help("Characters of a text, at most.", title="Limits")
     ] = 50_000,
@@ -130,6 +139,7 @@ def serve(
         body=body_bytes,
         file=file_bytes,
         bodies=bodies_bytes,
+        tenant=tenant_bytes,
         text=text_length,
         waiting=waiting,
         seconds=seconds,
@@ -155,7 +165,7 @@ def serve(
         def said() -> None:
             print(f"serving at {address}", file=sys.stderr, flush=True)
 
-        run(service, [socket], said, certificate, private_key)
+        run(service, [socket], said, certificate, private_key, keys)
     print("stopped: what was taken is finished", file=sys.stderr)
 
 

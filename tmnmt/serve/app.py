@@ -151,6 +151,8 @@ class _Endpoint:
         with Lease(self._service.room) as lease:
             given = await self._read(request, lease, who)
             self._check_fields(given)
+            if self._route.is_kept and self._route.role is not None:
+                await self._service.keep(given.caller, given.size)
             return await self._handled(request, given)
 
     async def _read(self, request: Request, lease: Lease, who: list[str]) -> Asked:
@@ -185,6 +187,7 @@ class _Endpoint:
         size = limits.file if route.is_file else limits.body * route.room
         seconds = bodies.SECONDS_OF_FILE if route.is_file else bodies.SECONDS
         body = await read_body(request, min(size, most or size), seconds, lease)
+        given.size = len(body)
         if route.is_file:
             given.raw = body
             return

@@ -25,14 +25,14 @@ _HEADERS = ("x-api-key", "mmt-apikey")
 class Asked:
     """A request. `values`: the fields of the query and of the body, that of the body where both
     have one; a field of a form that comes several times is a list. `path`: the parts of the path by
-    name. `raw`: the body where it is a file."""
+    name. `raw`: the body where it is a file. `size`: its bytes, whatever it is."""
 
     def __init__(self, request: Request, query: Mapping[str, Any]) -> None:
         self.headers, self.scheme = request.headers, request.url.scheme
         self.server: tuple[str, int | None] | None = request.scope.get("server")
         self.path: dict[str, str] = request.path_params
         self.query, self.body = query, dict[str, Any]()
-        self.raw = b""
+        self.raw, self.size = b"", 0
         self.caller: Caller
 
     @property

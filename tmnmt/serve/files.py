@@ -27,10 +27,12 @@ NAMED = 5  # units of a document that are told as left
 Translated = Callable[[Sequence[Text]], Sequence[Translation]]
 
 
-def read_into(index: WritableIndex, path: Path, name: str, advance: Advance) -> Mapping[str, Any]:
+def read_into(
+    index: WritableIndex, path: Path, name: str, advance: Advance, longest: int
+) -> Mapping[str, Any]:
     """All segments of a memory file into an index, all or none. `name`: of documents that have none
-    in the file. Raises FormatError for what is no
-    memory, and LockedError where another process writes to the index."""
+    in the file. `longest`: characters of a text; a segment with a longer one is skipped. Raises
+    FormatError for what is no memory, and LockedError where another process writes to the index."""
     size = path.stat().st_size
     reader = read_memories(
         [path],
@@ -39,7 +41,11 @@ def read_into(index: WritableIndex, path: Path, name: str, advance: Advance) -> 
         progress=lambda _, share: advance(int(size * share), size),
     )
     own = path.name.partition(".")[0]  # what a document without a name is called by its reader
-    segments = [replace(one, document=name) if one.document == own else one for one in reader]
+    segments = [
+        replace(one, document=name) if one.document == own else one
+        for one in reader
+        if max(len(one.src), len(one.tgt)) <= longest
+    ]
     if segments:
         index.add(segments)
     report = reader.report

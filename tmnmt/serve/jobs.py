@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.errors import LockedError, ServerError, TmnmtError
+from tmnmt.serve.clock import Clock
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.refused import Refused, unknown
 from tmnmt.serve.storage.base import JobStorage
@@ -41,8 +42,9 @@ class _Stopped(Exception):
 class Jobs:
     """For any thread."""
 
-    def __init__(self, storage: JobStorage) -> None:
-        self._storage = storage
+    def __init__(self, storage: JobStorage, clock: Clock) -> None:
+        """clock: it says which have not changed for long."""
+        self._storage, self._clock = storage, clock
         self._threads = ThreadPoolExecutor(WORKERS, "job")
         self._stopping = threading.Event()
 
@@ -57,7 +59,7 @@ class Jobs:
         """The id of a new job. Raises Refused where there are too many."""
         id, now = secrets.token_urlsafe(24), time.time()
         job = Job(id, kind, given, state, 0, None, {}, False, now)
-        if not self._storage.make(job, caller.tenant, now - KEPT, MOST):
+        if not self._storage.make(job, caller.tenant, self._clock.before(KEPT), MOST):
             raise Refused(429, "busy", "there are too many jobs; delete some", 60)
         return id
 
@@ -94,19 +96,28 @@ class Jobs:
     def start(self, id: str, content: bytes, name: str, work: Work) -> None:
         """Does it in a thread. `content`: a file for it, under a name that has nothing but the end
         of `name`, which says of which kind it is. `work` is given its path, and how to tell how far
-        it is; what it gives is told, and its file kept. Raises Refused where the server ends."""
+        it is; what it gives is told, and its file kept. While it waits for a thread, its content is
+        on disk. Raises Refused where the server ends, and ServerError where the disk takes no file.
+        """
+        folder = tempfile.TemporaryDirectory(prefix="tmnmt-")
         try:
-            self._threads.submit(self._do, id, content, name, work)
+            path = Path(folder.name) / f"{id}{ending(name)}"
+            path.write_bytes(content)
+            self._threads.submit(self._do, id, folder, path, work)
         except RuntimeError as error:
+            folder.cleanup()
             raise Refused(503, "stopping", "the server is stopping", 5) from error
+        except OSError as error:
+            folder.cleanup()
+            raise ServerError(f"a file cannot be kept for a job: {error.strerror}") from error
 
-    def _do(self, id: str, content: bytes, name: str, work: Work) -> None:
+    def _do(
+        self, id: str, folder: tempfile.TemporaryDirectory[str], path: Path, work: Work
+    ) -> None:
         result, made = dict[str, Any](), None
         state: State = "failed"
         try:
-            with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
-                path = Path(folder) / f"{id}{ending(name)}"
-                path.write_bytes(content)
+            with folder:
                 try:
                     self._advance(id, 0, None)
                     counts, made = work(path, _Often(lambda *at: self._advance(id, *at)))

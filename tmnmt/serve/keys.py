@@ -82,6 +82,10 @@ class Keys:
     def callers(self) -> list[Caller]:
         return [caller for _, caller in self._callers]
 
+    def is_of(self, memory: str, tenant: str) -> bool:
+        """Whether a key of this tenant sees the memory."""
+        return any(one.tenant == tenant and one.sees(memory) for one in self.callers)
+
     def caller(self, key: str) -> Caller:
         """Raises Refused for a key that there is not. All are compared, each in constant time."""
         given = hashlib.sha256(key[:_LONGEST].encode("utf-8", "replace")).digest()

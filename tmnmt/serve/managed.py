@@ -106,6 +106,7 @@ async def segment(service: Service, asked: Asked) -> Any:
 async def edit(service: Service, asked: Asked) -> Any:
     """Corrects a segment of a memory; it is on disk when this is answered."""
     fields = read(asked.body, PAIR)
+    service.check_lengths((fields["src"], fields["tgt"]))
     memory, id = _segment_of(service, asked)
     new = pair_of(fields["src"], fields["tgt"], fields["document"])
 
@@ -143,7 +144,7 @@ async def import_(service: Service, asked: Asked) -> Any:
         raise Refused(403, "read_only", "this memory is not written to")
 
     def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], None]:
-        return files.read_into(index, path, document, advance), None
+        return files.read_into(index, path, document, advance, service.limits.text), None
 
     return await _job(service, asked, "import", {"memory": memory.name}, fields["name"], work)
 
@@ -308,6 +309,6 @@ MANAGED = (
     Route("GET", "/v1/jobs/{job}/events", job_events, "read", is_stream=True),
     Route("GET", "/v1/jobs/{job}/file", job_file, "read"),
     Route("GET", "/v1/terms", terms, "read"),
-    Route("POST", "/v1/terms", add_terms, "translate", GLOSSARY),
+    Route("POST", "/v1/terms", add_terms, "translate", GLOSSARY, keeps=True),
     Route("DELETE", "/v1/terms/{glossary}", delete_terms, "translate"),
 )

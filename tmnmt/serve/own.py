@@ -485,6 +485,7 @@ async def confirm(service: Service, asked: Asked) -> Any:
     at in the translation."""
     fields = read(asked.body, CONFIRM)
     one = await _open_to_write(service, asked)
+    service.check_lengths([fields[name] or "" for name in ("src", "tgt", "suggested")])
     source, target = (_text(fields[side], fields["format"]) for side in ("src", "tgt"))
     check_tags(source, target)
 
@@ -593,7 +594,7 @@ OWN = Dialect(
         Route("GET", "/v1/memories", memories, "read"),
         Route("POST", "/v1/memories/{memory}/search", search, "read", SEARCH),
         Route("POST", "/v1/memories/{memory}/segments", add, "write", ADD),
-        Route("POST", "/v1/sessions", begin, "translate", BEGIN),
+        Route("POST", "/v1/sessions", begin, "translate", BEGIN, keeps=True),
         Route("GET", "/v1/sessions/{session}", session, "translate"),
         Route("DELETE", "/v1/sessions/{session}", end, "translate"),
         Route("POST", "/v1/sessions/{session}/translate", in_session, "translate", IN_SESSION),
@@ -605,7 +606,7 @@ OWN = Dialect(
             STREAM_IN_SESSION,
             is_stream=True,
         ),
-        Route("POST", "/v1/sessions/{session}/confirm", confirm, "translate", CONFIRM),
+        Route("POST", "/v1/sessions/{session}/confirm", confirm, "translate", CONFIRM, keeps=True),
         Route("POST", "/v1/sessions/{session}/undo", undo, "translate"),
         Route("GET", "/v1/sessions/{session}/confirmed", confirmed, "translate"),
         Route("GET", "/v1/sessions/{session}/save", save, "translate"),

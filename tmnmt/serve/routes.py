@@ -26,7 +26,8 @@ class Route:
     `check`: raises Refused where the body of a route without a role is not to be read. `is_page`:
     it answers with a page, to which any link may lead. `is_shell`: with a part of the page that
     holds nothing of anybody, which is given under every address, so that the page can say what is
-    wrong with its own."""
+    wrong with its own. `keeps`: what is sent is kept on the server; None: where it needs the role
+    write, or is a file."""
 
     method: Method
     path: str
@@ -39,6 +40,14 @@ class Route:
     check: Handler | None = None
     is_page: bool = False
     is_shell: bool = False
+    keeps: bool | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what the request sends is kept for the caller's tenant."""
+        if self.keeps is not None:
+            return self.keeps
+        return self.method in ("POST", "PUT", "PATCH") and (self.role == "write" or self.is_file)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import uvicorn
@@ -18,7 +18,7 @@ import uvicorn
 from tmnmt.allocator import keep_freed
 from tmnmt.compiled.steps import prepare_decoding
 from tmnmt.engine.translator import Translator
-from tmnmt.errors import UsageError
+from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.index.cached import prepare_search
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
@@ -83,9 +83,7 @@ def service_of(
     memories = opened(read, written, pairs, progress)
     lists = terms_opened(terms, pairs)
     if keys is not None:
-        named = {memory.name for memory in memories}
-        written_to = {m.name for m in memories if m.writable is not None}
-        check_tenants(keys.callers, named, written_to, {one.name for one in lists})
+        check_keys(keys, memories, {one.name for one in lists})
     served = [_model(model, memories, limits, threads) for model in models]
     names = [model.name for model in served]
     for number, name in enumerate(names):
@@ -159,6 +157,41 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def reloading(service: Service, keys: Path | None) -> Iterator[None]:
+    """While the block runs, SIGHUP has the file of keys read again, and ends nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    old = signal.signal(signal.SIGHUP, lambda *_: reload_keys(service, keys))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, old)
+
+
+def reload_keys(service: Service, path: Path | None) -> None:
+    """Takes the keys of the file as they are now. Where they cannot be taken, the log says why and
+    those that there are stay. Without a file nothing changes."""
+    if path is None:
+        log.warning("SIGHUP: the server has no file of keys, and goes on as it is")
+        return
+    try:
+        keys = Keys.load(path)
+        check_keys(keys, list(service.memories), service.terms.served)
+    except (TmnmtError, OSError) as error:
+        log.error("SIGHUP: the keys stay as they were: %s", error)
+        return
+    service.keys = keys
+    log.warning("SIGHUP: %d keys are read from %s", len(keys.callers), path)
+
+
+def check_keys(keys: Keys, memories: Sequence[Memory], terms: Collection[str]) -> None:
+    """Raises UsageError for keys that do not go with what is served."""
+    written = {memory.name for memory in memories if memory.writable is not None}
+    check_tenants(keys.callers, {memory.name for memory in memories}, written, terms)
+
+
 def listening(host: str, port: int) -> socket.socket:
     """Raises UsageError where this cannot be listened at."""
     try:
@@ -176,7 +209,9 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def server_of(
-    service: Service, certificate: Path | None = None, private_key: Path | None = None
+    service: Service,
+    certificate: Path | None = None,
+    private_key: Path | None = None,
 ) -> Server:
     """A server that is not started yet."""
     config = uvicorn.Config(
@@ -200,14 +235,17 @@ def run(
     said: Callable[[], None],
     certificate: Path | None = None,
     private_key: Path | None = None,
+    keys: Path | None = None,
 ) -> None:
-    """Serves until it is told to stop. `said`: called when it is ready."""
+    """Serves until it is told to stop. `said`: called when it is ready. `keys`: the file of keys,
+    which SIGHUP has read again."""
     server = server_of(service, certificate, private_key)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     sys.setswitchinterval(SWITCH)
     service.start()
     try:
-        said()
-        server.run([*sockets])
+        with reloading(service, keys):
+            said()
+            server.run([*sockets])
     finally:
         service.stop()

@@ -8,9 +8,10 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tmnmt.codes.record import Source, Text
@@ -22,8 +23,10 @@ from tmnmt.engine.settings import Settings
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
+from tmnmt.index.elastic.address import is_address
 from tmnmt.segments import Match, Segment, Translation
 from tmnmt.serve.bodies import Readers, Room
+from tmnmt.serve.clock import Clock
 from tmnmt.serve.fields import TEXTS
 from tmnmt.serve.jobs import Jobs
 from tmnmt.serve.keys import ANYBODY, Caller, Keys
@@ -31,6 +34,7 @@ from tmnmt.serve.languages import Language, language, nearest
 from tmnmt.serve.markup import Form, Markup, markup
 from tmnmt.serve.memories import Memories, Memory, added, matches_of
 from tmnmt.serve.queue import Job, Queue
+from tmnmt.serve.quota import Quota, size_of_folder
 from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.sessions import Given, Open, Sessions
 from tmnmt.serve.site import Site
@@ -74,6 +78,7 @@ class Limits:
     seconds: float = 60.0
     sessions: int = 1_000
     bodies: int = 200_000_000  # bytes of all bodies that are held at a time
+    tenant: int = 10_000_000_000  # bytes of all that is kept for one
 
 
 @dataclass(frozen=True)
@@ -150,11 +155,13 @@ class Service:
         self.room = Room(limits.bodies, SHARES if keys is not None else 1)
         self.readers = Readers()
         self.storage = storage
+        self.clock = Clock(storage.clock)
+        self.quota = Quota(limits.tenant, self._size_of)
         written = [one.writable for one in memories if one.writable is not None]
-        self.sessions = Sessions(storage.sessions, limits.sessions, written)
+        self.sessions = Sessions(storage.sessions, limits.sessions, written, self.clock)
         self.sessions.mend()
         self.terms = TermLists(terms, storage.glossaries)
-        self.jobs = Jobs(storage.jobs)
+        self.jobs = Jobs(storage.jobs, self.clock)
         self._views: dict[_View, tuple[Translator, Session]] = {}
         self._lock = threading.Lock()
         self._search = _Pool("search", SEARCHERS, MOST_SEARCHES)
@@ -163,6 +170,7 @@ class Service:
     def start(self) -> None:
         """Starts the models, and has each translate and search once, so that the first request does
         not wait for what is compiled then."""
+        self.clock.start()
         for model in self.models:
             model.queue.start()
         for model in self.models:
@@ -181,6 +189,7 @@ class Service:
     def stop(self) -> None:
         """Finishes what was taken."""
         self.close()
+        self.clock.stop()
         self.jobs.stop()
         for model in self.models:
             model.queue.stop()
@@ -189,6 +198,22 @@ class Service:
         self.readers.stop()
         self.storage.close()
         gc.unfreeze()
+
+    def _size_of(self, tenant: str) -> int:
+        """Bytes of all that is kept for a tenant; a memory on Elasticsearch has no size here."""
+        keys = self.keys
+        folders = [
+            Path(memory.writable.place)
+            for memory in self.memories
+            if memory.writable is not None and not is_address(memory.writable.place)
+            if keys is None or keys.is_of(memory.name, tenant)
+        ]
+        return self.storage.size(tenant) + sum(map(size_of_folder, folders))
+
+    async def keep(self, caller: Caller, size: int) -> None:
+        """So many bytes more are kept for the caller's tenant. Raises Refused where it has no room
+        for them."""
+        await self.written(lambda: self.quota.take(caller.tenant, size))
 
     def caller(self, key: str) -> Caller:
         """Who a key is of. Raises Refused."""
@@ -335,6 +360,10 @@ class Service:
         """Raises Refused for more texts, or longer ones, than a request may have."""
         if len(texts) > self.limits.texts:
             raise Refused(413, "too_large", f"a request may have {self.limits.texts:,} texts")
+        self.check_lengths(texts)
+
+    def check_lengths(self, texts: Iterable[str]) -> None:
+        """Raises Refused for a text that is longer than one may be, translated or added."""
         if max(map(len, texts), default=0) > self.limits.text:
             raise Refused(413, "too_large", f"a text may have {self.limits.text:,} characters")
 
@@ -369,7 +398,9 @@ class Service:
         return await self.in_thread(lambda: matches_of(memories, texts, k, threshold))
 
     async def add(self, memory: Memory, segments: Sequence[Segment]) -> list[int]:
-        """Their ids; they are on disk then."""
+        """Their ids; they are on disk then. Raises Refused for a text that is too long."""
+        for one in segments:
+            self.check_lengths((one.src, one.tgt))
         ids = await self.written(lambda: added(memory, segments))
         self.counts["added",] += len(ids)
         return ids

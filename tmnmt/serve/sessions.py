@@ -16,6 +16,7 @@ from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import Done, confirmed_now
 from tmnmt.engine.session import Session
 from tmnmt.index.base import WritableIndex
+from tmnmt.serve.clock import Clock
 from tmnmt.serve.intentions import Intentions, of_session
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.refused import Refused, unknown
@@ -63,10 +64,15 @@ class Sessions:
     """For any thread; but a copy is used, and follows, in the thread of its model alone."""
 
     def __init__(
-        self, storage: SessionStorage, most: int, memories: Sequence[WritableIndex]
+        self,
+        storage: SessionStorage,
+        most: int,
+        memories: Sequence[WritableIndex],
+        clock: Clock,
     ) -> None:
-        """most: sessions of one tenant. memories: all that are written to."""
-        self._storage, self._most = storage, most
+        """most: sessions of one tenant. memories: all that are written to. clock: it says which
+        sessions nobody has used for long."""
+        self._storage, self._most, self._clock = storage, most, clock
         self._intentions = Intentions(storage, memories)
         self._open: dict[str, Open] = {}
         self._lock = threading.Lock()
@@ -78,7 +84,7 @@ class Sessions:
         """Raises Refused where there are too many."""
         now, id = time.time(), secrets.token_urlsafe(16)
         stored = StoredSession(id, caller.tenant, model.name, asdict(given), now)
-        if not self._storage.make(stored, now - IDLE, self._most):
+        if not self._storage.make(stored, self._clock.before(IDLE), self._most):
             raise Refused(429, "busy", "there are too many sessions; delete some", 60)
         return self._hold(Open(id, caller.tenant, model, given, session))
 

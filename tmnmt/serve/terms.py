@@ -88,6 +88,11 @@ class TermLists:
         self._size = 0  # terms of all of them
         self._lock = threading.Lock()
 
+    @property
+    def served(self) -> list[str]:
+        """The names of all lists of files."""
+        return list(self._served)
+
     def names(self, caller: Caller, pair: Pair | None = None) -> list[str]:
         """Of the lists that the caller sees, in their order; of these languages."""
         return [

@@ -324,7 +324,7 @@ async def upload(service: Service, asked: Asked) -> Any:
         document = name.partition(".")[0]
 
         def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], None]:
-            return files.read_into(index, path, document, advance), None
+            return files.read_into(index, path, document, advance, service.limits.text), None
 
         service.jobs.start(id, asked.raw, name, work)
 
@@ -398,17 +398,23 @@ _MEMORIES, _FILE = "/v3/translation_memories", "/v3/translation_memories/files/{
 ROUTES = (
     Route("GET", "/v2/glossary-language-pairs", pairs, "read"),
     Route("GET", "/v2/glossaries", every_of_one, "read"),
-    Route("POST", "/v2/glossaries", make_of_one, fields=(_NAMED, *_DICTIONARY)),
+    Route("POST", "/v2/glossaries", make_of_one, fields=(_NAMED, *_DICTIONARY), keeps=True),
     Route("GET", "/v2/glossaries/{id}", get_of_one, "read"),
     Route("GET", "/v2/glossaries/{id}/entries", entries_of_one, "read"),
     Route("DELETE", "/v2/glossaries/{id}", delete),
     Route("GET", "/v3/glossaries", every, "read"),
-    Route("POST", "/v3/glossaries", make, fields=(_NAMED, _DICTIONARIES)),
+    Route("POST", "/v3/glossaries", make, fields=(_NAMED, _DICTIONARIES), keeps=True),
     Route("GET", "/v3/glossaries/{id}", get, "read"),
-    Route("PATCH", "/v3/glossaries/{id}", change, fields=(_RENAMED, _DICTIONARIES)),
+    Route("PATCH", "/v3/glossaries/{id}", change, fields=(_RENAMED, _DICTIONARIES), keeps=True),
     Route("DELETE", "/v3/glossaries/{id}", delete),
     Route("GET", "/v3/glossaries/{id}/entries", entries, "read", _LANGUAGES),
-    Route("PUT", "/v3/glossaries/{id}/dictionaries", replace_dictionary, fields=_DICTIONARY),
+    Route(
+        "PUT",
+        "/v3/glossaries/{id}/dictionaries",
+        replace_dictionary,
+        fields=_DICTIONARY,
+        keeps=True,
+    ),
     Route("DELETE", "/v3/glossaries/{id}/dictionaries", delete_dictionary, fields=_LANGUAGES),
     Route("POST", f"{_MEMORIES}/import", import_, "write", _IMPORT),
     Route("PUT", _FILE, upload, None, is_file=True, check=awaited),

@@ -6,7 +6,7 @@ All of it is for any thread, and raises ServerError where the storage cannot be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from tmnmt.engine.confirmed import Done
@@ -135,6 +135,13 @@ class GlossaryStorage(Protocol):
         """False: there is no such dictionary."""
 
 
+class ClockStorage(Protocol):
+    """Where looks at the clock are noted, for all servers that share it (`tmnmt.serve.clock`)."""
+
+    def change(self, work: Callable[[str | None], str]) -> str:
+        """The note, after `work` has made it of the note that there was; None: there was none."""
+
+
 class Storage(Protocol):
     """All that is kept at one place."""
 
@@ -146,5 +153,11 @@ class Storage(Protocol):
 
     @property
     def glossaries(self) -> GlossaryStorage: ...
+
+    @property
+    def clock(self) -> ClockStorage: ...
+
+    def size(self, tenant: str) -> int:
+        """Bytes of all that is kept for a tenant, more or less."""
 
     def close(self) -> None: ...

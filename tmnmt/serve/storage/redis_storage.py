@@ -15,6 +15,7 @@ field. No key ends by itself: a Redis that is short of memory and throws away wh
     jobs:TENANT, jobs      a set of ids; a sorted set of ids by the time of the last change
     glossary:TENANT:ID     a hash: name, made; terms:SOURCE:TARGET: entries
     glossaries:TENANT      a set of ids
+    clock                  looks at the clock, as `tmnmt.serve.clock` has them
 
 Values are JSON where they are more than a text or a number."""
 
@@ -23,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tmnmt.engine.confirmed import Done
@@ -377,13 +378,44 @@ class Glossaries:
         return bool(self._server.run("HDEL", _key("glossary", tenant, id), field))
 
 
+class Clock:
+    """Looks at the clock as `ClockStorage` has them. Of two at once one may be lost, which says
+    nearly the same as the other."""
+
+    def __init__(self, server: RedisServer) -> None:
+        self._server = server
+
+    def change(self, work: Callable[[str | None], str]) -> str:
+        stored: bytes | None = self._server.run("GET", _key("clock"))
+        note = work(stored.decode() if stored is not None else None)
+        self._server.run("SET", _key("clock"), note)
+        return note
+
+
 class RedisStorage:
     """Raises as `RedisServer` does."""
 
     def __init__(self, address: RedisAddress) -> None:
         self._server = RedisServer(address)
         self.sessions, self.jobs = Sessions(self._server), Jobs(self._server)
-        self.glossaries = Glossaries(self._server)
+        self.glossaries, self.clock = Glossaries(self._server), Clock(self._server)
+
+    def size(self, tenant: str) -> int:
+        """Of what Redis says that it takes in memory."""
+        lists = ("sessions", ("session", "pairs")), ("glossaries", ("glossary",))
+        keys = [
+            _key(kind, tenant, id.decode())
+            for name, kinds in lists
+            for id in self._server.run("SMEMBERS", _key(name, tenant))
+            for kind in kinds
+        ]
+        keys += [
+            _key(kind, id.decode())
+            for id in self._server.run("SMEMBERS", _key("jobs", tenant))
+            for kind in ("job", "file")
+        ]
+        sizes = self._server.together(*(("MEMORY", "USAGE", key) for key in keys))
+        return sum(size or 0 for size in sizes)
 
     def close(self) -> None:
         self._server.close()

@@ -6,15 +6,14 @@ Readers never wait for a writer, and writers of several processes come one after
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tmnmt.durable import make_folder
+from tmnmt.durable import create, make_folder
 from tmnmt.engine.confirmed import Done
 from tmnmt.errors import DataError, ServerError
 from tmnmt.serve.storage.base import BUSY
@@ -85,6 +84,15 @@ CREATE TABLE dictionary (
     PRIMARY KEY (glossary, source, target)
 ) WITHOUT ROWID;
 """
+_CLOCK = "CREATE TABLE IF NOT EXISTS clock (record TEXT NOT NULL)"  # as of `tmnmt.serve.clock`
+_SIZES = (
+    "SELECT sum(length(given)) FROM session WHERE tenant = ?",
+    "SELECT sum(length(CAST(done.record AS BLOB)) + ifnull(length(CAST(review.record AS BLOB)), 0))"
+    " FROM session JOIN done ON done.session = session.id LEFT JOIN review USING (number)"
+    " WHERE tenant = ?",
+    "SELECT sum(length(given) + length(told) + ifnull(length(made), 0)) FROM job WHERE tenant = ?",
+    "SELECT sum(length(entries)) FROM glossary JOIN dictionary ON glossary = id WHERE tenant = ?",
+)
 _OF_SESSION = "session = (SELECT id FROM session WHERE id = ? AND tenant = ?)"
 
 
@@ -96,7 +104,7 @@ class File:
         self._path = path
         try:
             make_folder(path.parent)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            create(path)
             self._write, self._read = self._connection(), self._connection()
             self._prepare()
         except (OSError, sqlite3.Error) as error:
@@ -135,6 +143,7 @@ class File:
                 raise DataError(
                     f"{self._path}: sessions of format {format_}, this version reads {FORMAT}"
                 )
+            self._write.execute(_CLOCK)
             self._write.execute("COMMIT")
         finally:
             if self._write.in_transaction:
@@ -426,13 +435,31 @@ class Glossaries:
         return self._file.write(delete, id, tenant, source, target)
 
 
+class Clock:
+    """Looks at the clock as `ClockStorage` has them."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+
+    def change(self, work: Callable[[str | None], str]) -> str:
+        with self._file.writing() as to:
+            notes = [record for (record,) in to.execute("SELECT record FROM clock").fetchall()]
+            note = work(notes[0] if notes else None)
+            to.execute("DELETE FROM clock")
+            to.execute("INSERT INTO clock VALUES (?)", (note,))
+        return note
+
+
 class SqliteStorage:
     """Raises DataError where the file cannot be one of these."""
 
     def __init__(self, path: Path) -> None:
         self._file = File(path)
         self.sessions, self.jobs = Sessions(self._file), Jobs(self._file)
-        self.glossaries = Glossaries(self._file)
+        self.glossaries, self.clock = Glossaries(self._file), Clock(self._file)
+
+    def size(self, tenant: str) -> int:
+        return sum(self._file.rows(query, tenant)[0][0] or 0 for query in _SIZES)
 
     def close(self) -> None:
         self._file.close()

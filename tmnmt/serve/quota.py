@@ -1,0 +1,63 @@
+"""How many bytes each tenant keeps on the server: memories that it writes to, sessions, jobs with
+their files, and glossaries."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tmnmt.serve.refused import Refused
+
+FRESH = 30.0  # seconds for which a measure stands; what is taken in meanwhile is added to it
+COST = 50.0  # a measure stands for so many times as long as it took, too
+
+
+@dataclass
+class _Measure:
+    size: int
+    until: float
+
+
+class Quota:
+    """For any thread. What is taken in counts as large as its request, until it is measured."""
+
+    def __init__(self, most: int, measure: Callable[[str], int]) -> None:
+        """most: bytes of a tenant. measure: what one keeps."""
+        self._most, self._measure = most, measure
+        self._measures: dict[str, _Measure] = {}
+        self._lock = threading.Lock()
+
+    def take(self, tenant: str, size: int) -> None:
+        """So many bytes more are kept. Raises Refused where the tenant has no room for them."""
+        with self._lock:
+            measure = self._measures.get(tenant)
+            if measure is None or time.monotonic() > measure.until:
+                self._measures[tenant] = measure = self._measured(tenant)
+            if measure.size + size > self._most:
+                raise Refused(
+                    413,
+                    "quota",
+                    f"all that is kept for this tenant may have {self._most:,} bytes "
+                    "(--tenant-bytes); delete some of it",
+                )
+            measure.size += size
+
+    def _measured(self, tenant: str) -> _Measure:
+        start = time.monotonic()
+        size = self._measure(tenant)
+        end = time.monotonic()
+        return _Measure(size, end + max(FRESH, COST * (end - start)))
+
+
+def size_of_folder(folder: Path) -> int:
+    """Bytes of all files in it; of one that goes meanwhile, nothing."""
+    size = 0
+    for path in folder.rglob("*"):
+        try:
+            size += path.lstat().st_size
+        except FileNotFoundError:
+            continue
+    return size
