@@ -24,12 +24,14 @@ from tmnmt.checks import Check, ChecksError, OnChecks
 from tmnmt.codes.stored import codes_of
 from tmnmt.errors import DataError, LockedError, ServerError, TmnmtError, UsageError
 from tmnmt.segments import (
+    Agreement,
     Alternative,
     CacheSource,
     Match,
     MemorySource,
     Other,
     Reason,
+    Rival,
     Segment,
     Token,
     Translation,
@@ -462,7 +464,14 @@ def _match(record: Mapping[str, Any]) -> Match:
     if "worth" in record:
         reasons = tuple(Reason(what, points) for what, points in record["reasons"].items())
         worth = Worth(record["worth"], reasons, record.get("adapted", ""))
-    return Match(segment, record["score"], 0, worth)
+    return Match(segment, record["score"], 0, worth, _agreement(record.get("agreement")))
+
+
+def _agreement(record: Mapping[str, Any] | None) -> Agreement | None:
+    if record is None:
+        return None
+    rivals = tuple(Rival(**rival) for rival in record.get("rivals", ()))
+    return Agreement(record["copies"], record["total"], rivals)
 
 
 def _token(record: Mapping[str, Any]) -> Token:

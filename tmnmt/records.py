@@ -24,7 +24,9 @@ DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
 def match_record(match: Match) -> dict[str, Any]:
     """{"id", "src", "tgt", "score", "document"}; the score to 8 digits. Where it is known what the
     match is worth, also "worth" and "reasons" (points by what they are for), and "adapted", its
-    translation with the numbers or the case of the text, where that is another."""
+    translation with the numbers or the case of the text, where that is another. Of a match that is
+    taken as it stands, "agreement": {"copies", "total"}, and "rivals": [{"tgt", "copies"}] where
+    the memories contradict themselves."""
     segment = match.segment
     score = round(match.score, DIGITS)
     record: dict[str, Any] = {
@@ -37,6 +39,10 @@ def match_record(match: Match) -> dict[str, Any]:
     if match.worth is not None:
         record |= {"worth": match.worth.value, "reasons": dict(match.worth.reasons)}
         record |= {"adapted": match.worth.tgt} if match.worth.tgt else {}
+    if (agreement := match.agreement) is not None:
+        record["agreement"] = {"copies": agreement.copies, "total": agreement.total}
+        rivals = [rival._asdict() for rival in agreement.rivals]
+        record["agreement"] |= {"rivals": rivals} if rivals else {}
     return record
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tmnmt.checks import Check
@@ -51,15 +51,43 @@ class Worth:
     tgt: str = ""
 
 
+class Rival(NamedTuple):
+    """Another translation of the same source in the memories, and how many segments have it."""
+
+    tgt: str
+    copies: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far the memories agree on a translation that is taken as it stands: of `total` segments
+    that fit as well, `copies` have it. `rivals` are the other translations, at most 5, the
+    commonest first: with them the memories contradict themselves."""
+
+    copies: int
+    total: int
+    rivals: tuple[Rival, ...] = ()
+
+    def __str__(self) -> str:
+        rivals = "; ".join(f"{rival.tgt!r} ({rival.copies})" for rival in self.rivals)
+        return (
+            f"the memory contradicts itself: {self.copies} of {self.total} segments that fit as "
+            f"well have this translation; others: {rivals}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A segment of the memory similar to a query: `score` in [0, 1], fuzzy, or sentence BLEU where
-    that was asked for; `edits` in match tokens; `worth` where that was asked for."""
+    that was asked for; `edits` in match tokens; `worth` where that was asked for. `agreement`:
+    of a match that is taken as it stands, how far the memories agree on it; two matches are the
+    same without it."""
 
     segment: Segment
     score: float
     edits: int
     worth: Worth | None = None
+    agreement: Agreement | None = field(default=None, compare=False)
 
     @property
     def tgt(self) -> str:

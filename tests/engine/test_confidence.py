@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,22 @@ import pytest
 import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
-from tmnmt import Translator
+from tmnmt import Translator, client
+from tmnmt.cli.explained import lines_of
 from tmnmt.config.options import Decoding
-from tmnmt.engine.confidence import SEGMENT, WORD, Confidence, by_words, word_signs
+from tmnmt.engine.confidence import (
+    SEGMENT,
+    WORD,
+    Confidence,
+    by_words,
+    of_agreement,
+    word_signs,
+)
 from tmnmt.errors import ModelError
 from tmnmt.index import build
 from tmnmt.models.folder import load_model, stamp
 from tmnmt.records import translation_record
-from tmnmt.segments import Translation
+from tmnmt.segments import Agreement, Rival, Segment, Translation
 
 SOURCE = "The Commission shall inform the Council."
 
@@ -72,6 +81,67 @@ def test_a_text_that_a_memory_holds_is_rated_as_such(folder: Path) -> None:
     assert found.origin == "memory" and {one["taken"] for one in signs} == {1.0}
     assert {one["in_matches"] for one in signs} == {0.25} and signs[0]["best"] == 1
     assert found.confidence is not None and len(found.words) == len(found.tgt.split())
+
+
+def contradicted(folder: Path, targets: list[str]) -> Translation:
+    """The translation of a source that the memory has with these targets."""
+    pairs = [Segment(SOURCE, tgt, f"document {at}", at) for at, tgt in enumerate(targets)]
+    build(folder.parent / "contradicts", pairs, "en", "fr")
+    put(folder, segment={"bias": 5.0} | dict.fromkeys(SEGMENT, 0.0))
+    translator = Translator.load(folder, [folder.parent / "contradicts"], threads=1)
+    return translator.translate([SOURCE], explain=True)[0]
+
+
+def test_a_text_that_the_memory_contradicts_is_no_surer_than_the_memory(folder: Path) -> None:
+    taken, other = "La Commission informe le Conseil.", "La Commission avise le Conseil."
+    sure = contradicted(folder, [taken, taken, f" {taken}"])
+    assert sure.confidence == of_agreement(Agreement(3, 3)) > 0.85
+    assert sure.matches[0].agreement == Agreement(3, 3)
+    shutil.rmtree(folder.parent / "contradicts")
+    found = contradicted(folder, [taken, other, taken, "Claude Dupont", other, taken])
+    assert found.tgt == taken and found.origin == "memory"
+    agreement = Agreement(3, 6, (Rival(other, 2), Rival("Claude Dupont", 1)))
+    assert found.matches[0].agreement == agreement
+    assert found.confidence == of_agreement(agreement) < 0.8
+    rated = {word.text: word.confidence for word in found.words}
+    assert rated["informe"] <= found.confidence
+    assert "contradicts itself: 3 of 6" in str(agreement)
+    assert "'Claude Dupont' (1)" in str(agreement)
+
+
+def test_words_that_all_translations_have_are_as_sure_as_before(folder: Path) -> None:
+    put(folder, words={"bias": 5.0} | dict.fromkeys(WORD, 0.0))
+    taken, other = "La Commission informe le Conseil.", "La Commission avise le Conseil."
+    pairs = [Segment(SOURCE, tgt, tgt) for tgt in (taken, other)]
+    build(folder.parent / "two", pairs, "en", "fr")
+    translator = Translator.load(folder, [folder.parent / "two"], threads=1)
+    (found,) = translator.translate([SOURCE], explain=True)
+    differing = {word.text for word in found.words if word.confidence < 0.9}
+    assert differing == {found.tgt.split()[2]}
+
+
+def test_the_more_segments_agree_the_surer_it_is() -> None:
+    chances = [of_agreement(Agreement(n, 10)) for n in range(1, 10)]
+    assert chances == sorted(chances) and chances[0] < 0.4 and 0.8 < chances[-1] < 0.97
+
+
+def test_what_one_segment_alone_has_is_not_certain(folder: Path) -> None:
+    assert of_agreement(Agreement(1, 1)) < of_agreement(Agreement(2, 2)) < 0.95
+    found = contradicted(folder, ["Claude Dupont"])
+    assert found.confidence == of_agreement(Agreement(1, 1))
+    lines = [str(line) for line in lines_of(found, colour=False)]
+    assert not any("contradicts" in line for line in lines)
+
+
+def test_json_and_a_client_tell_of_a_contradiction(folder: Path) -> None:
+    found = contradicted(folder, ["Le Conseil est informé.", "Claude Dupont"])
+    record = translation_record(found)["matches"][0]
+    (rival,) = {"Le Conseil est informé.", "Claude Dupont"} - {found.tgt}
+    rivals = [{"tgt": rival, "copies": 1}]
+    assert record["agreement"] == {"copies": 1, "total": 2, "rivals": rivals}
+    assert client._match(record).agreement == found.matches[0].agreement
+    lines = [str(line) for line in lines_of(found, colour=False)]
+    assert any("the memory contradicts itself: 1 of 2 segments" in line for line in lines)
 
 
 def test_a_long_segment_is_as_sure_as_its_least_sure_piece(folder: Path) -> None:

@@ -95,6 +95,8 @@ def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
         yield Text(f"  match {number + 1}  {match.score:.2f}{per_cent(match)}{read}{document}")
         yield Text(f"    {match.segment.src}", style="dim" if colour else "")
         yield Text(f"    {match.segment.tgt}", style="green" if colour else "")
+        if match.agreement is not None and match.agreement.rivals:
+            yield Text(f"    {match.agreement}", style="yellow" if colour else "")
     yield Text("")
 
 

@@ -119,9 +119,11 @@ class Page:
         self.to.write(FOOT.format(totals=escape(totals)))
 
     def _article(self, translation: Translation) -> str:
-        about = _matches(translation.matches) + (
-            f" · {_numbers(translation)}" if translation.tokens else ""
-        )
+        parts = [_matches(translation.matches)]
+        parts += [_numbers(translation)] if translation.tokens else []
+        agreements = [match.agreement for match in translation.matches if match.agreement]
+        parts += [str(agreement) for agreement in agreements if agreement.rivals]
+        about = " · ".join(parts)
         written = as_written(translation)
         tgt_lang = escape(self.translator.tgt_lang)
         return ARTICLE.format(

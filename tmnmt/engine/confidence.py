@@ -5,7 +5,10 @@ what the decoder did, fitted on text that it has not learned (`eval/confidence.p
 
 A word is right where TER's alignment finds it in the reference, a segment where TER is 0.1 or less.
 What is looked at, x, are the `WORD` and `SEGMENT` signs below; their weights lie beside the model,
-in confidence.json."""
+in confidence.json.
+
+A translation that is taken from a memory is not surer than the memory: `of_agreement` says how
+likely it is right, by how many segments agree on it."""
 
 from __future__ import annotations
 
@@ -18,13 +21,16 @@ from typing import Any
 from tmnmt.errors import ModelError, shown
 from tmnmt.models.folder import CHECKSUMS, CONFIDENCE_FILE, Model, read_checked, reason_of
 from tmnmt.records import spelt
-from tmnmt.segments import Token, Translation, Word
+from tmnmt.segments import Agreement, Token, Translation, Word
 
 FORMAT = 1
 MOST_BYTES = 1 << 14
 LEAST = 1e-6  # of probabilities, before their logarithm is taken
 AROUND = 2  # words before and behind that are looked at
 Signs = dict[str, float]
+# of the logistic regression of whether what is taken from a memory is right on `agreement_signs`,
+# fitted on law by eval/agreement.py
+AGREEMENT = {"bias": 0.7, "share": 2.41, "few": -1.91}
 
 WORD = (
     "log_prob",  # mean of the subwords
@@ -95,7 +101,39 @@ class Confidence:
             text = "".join(texts[at : at + len(group)]).strip(" ")
             words.append(Word(text, probability(one)))
             at += len(group)
-        return replace(translation, words=tuple(words), confidence=probability(whole))
+        rated = replace(translation, words=tuple(words), confidence=probability(whole))
+        return _no_surer_than_the_memory(rated)
+
+
+def agreement_signs(agreement: Agreement) -> Signs:
+    """The share of segments that have what is taken, and whether there are few of them."""
+    return {"share": agreement.copies / agreement.total, "few": 1 / agreement.copies}
+
+
+def of_agreement(agreement: Agreement) -> float:
+    """How likely a translation is right that so many segments have, for another document."""
+    signs = agreement_signs(agreement)
+    return probability(
+        AGREEMENT["bias"] + sum(AGREEMENT[name] * value for name, value in signs.items())
+    )
+
+
+def _no_surer_than_the_memory(rated: Translation) -> Translation:
+    """The translation with at most the confidence that the agreement of the memories allows; so do
+    its words, but for those that all rivals have, too."""
+    agreements = (match.agreement for match in rated.matches)
+    agreement = next(filter(None, agreements), None)
+    if agreement is None or rated.confidence is None:
+        return rated
+    most = of_agreement(agreement)
+    others = [rival.tgt.split() for rival in agreement.rivals]
+    words = tuple(
+        word
+        if others and all(word.text in other for other in others)
+        else replace(word, confidence=min(word.confidence, most))
+        for word in rated.words
+    )
+    return replace(rated, words=words, confidence=min(rated.confidence, most))
 
 
 def _weights(weights: Any, names: Sequence[str]) -> dict[str, float]:

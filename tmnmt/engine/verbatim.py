@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tmnmt.codes.record import Code, alike, inline
 from tmnmt.index.fuzzy import SLACK, word_edits
 from tmnmt.index.worth import FULL
-from tmnmt.segments import Match, MemorySource, Token, Translation
+from tmnmt.segments import Agreement, Match, MemorySource, Rival, Token, Translation
+from tmnmt.text import normalise
 from tmnmt.vocab import Vocabulary
+
+RIVALS = 5  # other translations that are told
 
 
 def has_codes(match: Match, codes: Sequence[Code]) -> bool:
@@ -39,7 +43,8 @@ def commonest(matches: Sequence[Match]) -> Match | None:
 
 def worth_most(matches: Sequence[Match], least: int) -> Match | None:
     """Of matches that are worth `least` or more, the commonest target of the greatest worth; those
-    that need no change come first. None where there is none."""
+    that need no change come first. It says how far the others agree. None where there is
+    none."""
     values = [match.worth.value if match.worth is not None else 0 for match in matches]
     best = max(values, default=0)
     if best < least:
@@ -47,7 +52,19 @@ def worth_most(matches: Sequence[Match], least: int) -> Match | None:
     equals = [match for match, value in zip(matches, values, strict=True) if value == best]
     most_alike = max(match.score for match in equals)
     whole = [match for match in equals if match.score == most_alike]
-    return commonest(whole if most_alike == 1.0 or best < FULL else equals)
+    chosen_from = whole if most_alike == 1.0 or best < FULL else equals
+    match = commonest(chosen_from)
+    return match and replace(match, agreement=agreement_of(match, chosen_from))
+
+
+def agreement_of(match: Match, equals: Sequence[Match]) -> Agreement:
+    """How many of these matches, which are worth the same, translate as `match` does, blanks
+    aside."""
+    written = [normalise(one.tgt) for one in equals]
+    times, chosen = Counter(written), normalise(match.tgt)
+    texts = {text: one.tgt for text, one in reversed([*zip(written, equals, strict=True)])}
+    rivals = [Rival(texts[text], count) for text, count in times.most_common() if text != chosen]
+    return Agreement(times[chosen], len(equals), tuple(rivals[:RIVALS]))
 
 
 def value_of(match: Match) -> int:

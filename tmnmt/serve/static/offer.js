@@ -57,7 +57,14 @@ export class Offer {
   /** How likely all of it is right, in words; "" where that is not known. */
   get sure() {
     const {confidence} = this.segment;
-    return confidence === undefined ? "" : `likely right: ${confidence < 0.01 ? "under 1 %" : per(confidence)}`;
+    const likely = confidence === undefined ? "" : `likely right: ${confidence < 0.01 ? "under 1 %" : per(confidence)}`;
+    return [likely, this._contradiction()].filter(Boolean).join(" \u00b7 ");
+  }
+
+  /** That the memory has other translations of the same source, in words; "" where it has none. */
+  _contradiction() {
+    const found = this.matches.find((match) => match.agreement?.rivals)?.agreement;
+    return found ? `the memory contradicts itself: ${found.copies} of ${found.total} have this translation` : "";
   }
 
   get whole() { return WHOLE[this.segment.origin] ?? ""; }
