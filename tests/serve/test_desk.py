@@ -439,7 +439,7 @@ def test_it_fits_a_telephone_and_every_reader(desk: Desk) -> None:
         assert max(desk.run(f"{colour}.map(Number)")) < 60
 
     look("the beginning")
-    desk.paste(f"All is void.\n{PAIRS[0][0]} {'Donaudampfschiff' * 9}\n{PAIRS[3][0]}")
+    desk.paste(f"All is void.\n{PAIRS[0][0]} {'Donaudampfschiff' * 9}\n{PAIRS[3][0]}\nOn 3 May.")
     desk.type("Tout est nul.")
     desk.press("Enter", "Control")
     desk.until_suggested(2)
@@ -451,7 +451,13 @@ def test_it_fits_a_telephone_and_every_reader(desk: Desk) -> None:
         desk.run(f"document.getElementById('{dialog}').close()")
     desk.press("g", "Control")
     look("going to a segment")
-    desk.press("Escape")
+    desk.type("4")
+    desk.press("Enter")
+    desk.until_suggested(4)
+    desk.type("Rien.")
+    desk.press("Enter", "Control")
+    desk.until("document.querySelector('#problem button')")
+    look("what the checks have found")
     session = desk.session
     desk.browser.open(f"{desk.server.url}/review#{session}")
     desk.until("document.querySelector('svg')")
