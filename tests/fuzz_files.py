@@ -1,10 +1,12 @@
-"""Damaged files for every reader: real ones cut small, mutated by a seed, read in processes that
-are watched.
+"""Damaged files for every reader, of memories and of files that are translated: real ones cut
+small, mutated by a seed, read in processes that are watched.
 
     python tests/fuzz_files.py 50000 [--seed 1] [--first 0]    # so many cases; failures are told
 
 A case is right when its file is read with counts that add up, or refused by one TmnmtError of one
-line that names the file; anything else fails, and so do more than SECONDS of processor time or
+line that names the file. A file that is translated must come back to the byte where nothing is put
+in, and be read again where every source is put in as target; where that is refused, no output is
+there. Anything else fails, and so do more than SECONDS of processor time or
 MEMORY more than at the start. Cases run in batches, each in a process of its own: one that hangs or
 dies is told by its number, and the rest of its batch goes on.
 Case N of a seed is the same everywhere: `python tests/fuzz_files.py 1 --first N`.
@@ -37,7 +39,13 @@ from pathlib import Path
 from places import MEMORIES, TESTS
 
 from tmnmt.errors import TmnmtError
+from tmnmt.files.office import OfficeFile
+from tmnmt.files.opening import kind_of
+from tmnmt.files.paragraphs import ParagraphFile
+from tmnmt.files.sentences import sentences
+from tmnmt.files.unit import Filling, TranslatableFile, Unit
 from tmnmt.formats import read_memory
+from tmnmt.formats.atomic import writing_bytes
 from tmnmt.formats.text import read_document_lines
 
 SECONDS = 3.0  # of processor time for a case; its files have 40 KB or less
@@ -67,7 +75,9 @@ class Failure:
 def seeds() -> dict[str, Files]:
     """Small whole files of every kind, from real ones that ship with the project."""
     tmx = {path.stem: path.read_bytes() for path in sorted((DATA / "formats").glob("*.tmx"))}
-    law = _units(gzip.decompress((MEMORIES / "canadian-law.en-fr.tmx.gz").read_bytes()).decode(), 6)
+    law = _first_units(
+        gzip.decompress((MEMORIES / "canadian-law.en-fr.tmx.gz").read_bytes()).decode(), 6
+    )
     found: dict[str, Files] = {
         name: {f"{name}.tmx": _short_tmx(data)} for name, data in tmx.items()
     }
@@ -113,17 +123,55 @@ def seeds() -> dict[str, Files]:
     found["zip of packed"] = {
         "m.zip": _zip({"a.tmx.gz": gzip.compress(law.encode()), "p.en": english, "p.fr": french})
     }
-    return found
+    return found | translated_seeds()
 
 
-def _units(text: str, count: int) -> str:
+def translated_seeds() -> dict[str, Files]:
+    """Small whole files of every kind that is translated."""
+    files = {path.name: path.read_bytes() for path in sorted((DATA / "files").glob("okapi-*"))}
+    files |= {name: text.encode() for name, text in WRITTEN.items()}
+    files["notice utf-16.md"] = WRITTEN["notice.md"].encode("utf-16")
+    files["notice utf-16.xlf"] = files["okapi-segmented.xlf"].decode().encode("utf-16")
+    return {f"file {name}": {name: data} for name, data in files.items()}
+
+
+WRITTEN = {
+    "notice.html": '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><'
+    'title>A</title></head><body><p class="x">The <b>permit</b> i'
+    's <a href="#" title="Valid">valid</a>.<br>Two &amp; <code>x<'
+    '/code></p><pre>One\ntwo</pre><img alt="A picture"><textarea>R'
+    "aw</textarea></body></html>",
+    "notice.md": "---\ntitle: A\n---\nimport T from 'x';\n\n# A *notice*\n\nThe **per"
+    'mit** is [valid](a.md "t").\nTwo `x` &amp; \\* <b>three</b>.\n\n'
+    "- [x] Item\n\n| A | B |\n|---|---|\n| x | y |\n\n<p>Block</p>\n\n[r]"
+    ": http://x.org\n\n> See [r] and ![alt](b.png).\n",
+    "notice.json": '{"a": "The permit", "b": {"c": ["Two %s", "{n, plural, one {'
+    '# file} other {# files}}"]}, "d": 1, "e": "\\u00e9 <b>x</b>"}'
+    "\n",
+    "notice.arb": '{"@@locale": "en", "a": "The {x}", "@a": {"description": "d"}}',
+    "notice.properties": "# c\na = The permit\nb: Two \\\n  lines {0} it''s\nc=\\u00e9\n",
+    "notice.txt": "The permit is valid. It is two\nyears old.\n\n- One\n- Two\n",
+    "notice.po": 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\'
+    'n"\n"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n\n#, fuzzy\n'
+    'msgctxt "c"\nmsgid "A %s"\nmsgstr ""\n\nmsgid "one"\nmsgid_plural'
+    ' "%d many"\nmsgstr[0] ""\nmsgstr[1] ""\n',
+    "notice.xlf": '<?xml version="1.0"?>\n<!DOCTYPE xliff PUBLIC "-//XLIFF//DTD '
+    'XLIFF//EN" "http://x/y.dtd">\n<xliff version="1.1"><file orig'
+    'inal="a" source-language="en" target-language="fr" datatype='
+    '"x"><body><trans-unit id="1"><source>A <g id="1">b <x id="2"'
+    '/></g> <mrk mtype="protected">c</mrk></source></trans-unit><'
+    "/body></file></xliff>",
+}
+
+
+def _first_units(text: str, count: int) -> str:
     head, *units = re.split(r"(?=<tu[ >])", text)
     return head + "".join(units[:count]) + "</body></tmx>"
 
 
 def _short_tmx(data: bytes) -> bytes:
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
-    return _units(data.decode(encoding), 6).encode(encoding)
+    return _first_units(data.decode(encoding), 6).encode(encoding)
 
 
 def _pointing() -> Files:
@@ -213,6 +261,42 @@ TOKENS = (
     b"<a:b/>",
     b"&#10;",
     b"&#x1b;[31m",
+    b'<!DOCTYPE xliff PUBLIC "-//XLIFF//DTD XLIFF//EN" "http://x.org/xliff.dtd">',
+    b'<!DOCTYPE x SYSTEM "x.dtd" [<!ENTITY e "x">]>',
+    b"&nbsp;",
+    b"\x00\xd8",
+    b"\xd8\x00",
+    b"\\ud800",
+    b"\x1c[a]: b",
+    b"[a](b",
+    b"![",
+    b"```",
+    b"<a " * 300,
+    b"> " * 300,
+    b"*" * 300,
+    b"\n- " * 300,
+    b"| " * 300,
+    b"<!",
+    b"</",
+    b'msgid "',
+    b'msgstr[9] ""',
+    b"{n, plural, one {",
+    b"import {",
+    b"export const a = {",
+)
+NESTED = (
+    ("<g id='%d'>", "</g>"),
+    ("<mrk mtype='protected' mid='%d'>", "</mrk>"),
+    ("<pc id='%d'>", "</pc>"),
+    ("<hi x='%d'>", "</hi>"),
+    ("<ph x='%d'><sub>", "</sub></ph>"),
+    ("<b id='%d'>", "</b>"),
+    ("<div id='%d'>", "</div>"),
+    ('{"a%d": ', "}"),
+    ("[%d, ", "]"),
+    ("[a%d ![", "](b)](c)"),
+    ("*a%d **", "***"),
+    ("{n%d, select, other {", "}}"),
 )
 ENCODINGS = (
     "hex",
@@ -312,6 +396,39 @@ def _declared(data: bytes, draw: random.Random, others: list[bytes]) -> bytes:
     return declaration + re.sub(rb"^\s*<\?xml[^>]*\?>", b"", data)
 
 
+def _nested(data: bytes, draw: random.Random, others: list[bytes]) -> bytes:
+    """Elements inside one another around some bytes, to a depth at which a stack may end."""
+    start, end = _range(data, draw)
+    opening, closing = draw.choice(NESTED)
+    depth = draw.choice((60, 99, 101, 150, 300, 500))
+    before = "".join(opening % n for n in range(depth)).encode()
+    return data[:start] + before + data[start:end] + closing.encode() * depth + data[end:]
+
+
+def _long(data: bytes, draw: random.Random, others: list[bytes]) -> bytes:
+    """A long paragraph: many short lines, or one long line."""
+    at = draw.randrange(len(data) + 1)
+    line = draw.choice((b"a b\n", b"word\n", b"*a* [b](c)\n", b"A b. ", b"`a", b"a\\\n", b"<b>a"))
+    return data[:at] + line * draw.choice((300, 2000, 5000)) + data[at:]
+
+
+def _encoded(data: bytes, draw: random.Random, others: list[bytes]) -> bytes:
+    """The same text in another encoding, with or without a byte-order mark, at times with half of a
+    surrogate pair, or in bytes that are cut."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return data
+    name = draw.choice(
+        ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1", "cp1252")
+    )
+    at = draw.randrange(len(text) + 1)
+    if name.startswith("utf-16") and draw.random() < 0.5:
+        text = text[:at] + draw.choice(("\ud800", "\udc00", "\udfff")) + text[at:]
+    encoded = text.encode(name, "surrogatepass" if name.startswith("utf") else "replace")
+    return encoded[: -draw.choice((1, 2, 3))] if draw.random() < 0.2 else encoded
+
+
 def _range(data: bytes, draw: random.Random) -> tuple[int, int]:
     start = draw.randrange(len(data) + 1)
     return start, min(len(data), start + draw.choice((1, 4, 30, 300, 3000)))
@@ -328,6 +445,9 @@ MUTATIONS = (
     _token,
     _token,
     _declared,
+    _nested,
+    _long,
+    _encoded,
 )
 
 
@@ -418,6 +538,8 @@ def wrong(files: Files, folder: Path, place: str) -> str:
         if not problem and (place or path.exists()):
             with _feeding(path, fed):
                 problem = _wrong_text(path)
+        if not problem and not place and path.exists():
+            problem = _wrong_file(path)
     except Exception as error:
         trace = error.__traceback__
         while trace and trace.tb_next:
@@ -495,6 +617,66 @@ def _wrong_text(path: Path) -> str:
     return ""
 
 
+def _wrong_file(path: Path) -> str:
+    """The file as one that is translated, whole and, where it can be, by sentences."""
+    try:
+        kind = kind_of(path) or (ParagraphFile if path.suffix == ".txt" else None)
+    except TmnmtError as error:
+        return _wrong_error(error, path)
+    if kind is None or kind is OfficeFile:
+        return ""
+    ways = {kind.sentences, kind.has_running_text}
+    return next((what for by_sentence in ways if (what := _wrong_way(path, kind, by_sentence))), "")
+
+
+def _wrong_way(path: Path, kind: type[TranslatableFile], by_sentence: bool) -> str:
+    to = path.parent / f"out {path.name}"
+    try:
+        with writing_bytes(to) as out:
+            _opened(path, kind, by_sentence).write(
+                out, [None] * len(_units(path, kind, by_sentence))
+            )
+        if to.read_bytes() != path.read_bytes():
+            return "does not come back to the byte"
+        units_read = _units(path, kind, by_sentence)
+        file = _opened(path, kind, by_sentence)
+        with writing_bytes(to) as out:
+            file.write(out, [_filling(file, unit) for unit in units_read])
+        again = _units(to, kind, by_sentence)
+        if kind.kind in BILINGUAL and len(again) != len(units_read):
+            return f"{len(units_read)} units, and {len(again)} when it is filled in"
+    except TmnmtError as error:
+        return _wrong_error(error, path) or (f"an output, and {error}" if to.exists() else "")
+    finally:
+        to.unlink(missing_ok=True)
+    return ""
+
+
+BILINGUAL = ("xliff1", "xliff2", "po", "tmx")
+
+
+def _opened(path: Path, kind: type[TranslatableFile], by_sentence: bool) -> TranslatableFile:
+    file = kind(path)
+    file.src_lang, file.tgt_lang = file.src_lang or "en", file.tgt_lang or "fr"
+    file.sentences = by_sentence
+    if by_sentence:
+        file.src_lang = "en"
+    return file
+
+
+def _units(path: Path, kind: type[TranslatableFile], by_sentence: bool) -> list[Unit]:
+    documents = _opened(path, kind, by_sentence).documents()
+    return [unit for document in documents for unit in document.units]
+
+
+def _filling(file: TranslatableFile, unit: Unit) -> Filling | None:
+    """The source as its own translation, where there is something to translate."""
+    is_open = unit.state != "locked" and unit.source.plain.strip()
+    return (
+        Filling(unit.source, "model") if is_open and not file.refused(unit, unit.source) else None
+    )
+
+
 def _wrong_error(error: TmnmtError, path: Path) -> str:
     text = str(error)
     named = path.name in text or any(text.startswith(str(other)) for other in path.parent.iterdir())
@@ -513,6 +695,7 @@ def run_batch(seed: int, first: int, count: int) -> None:
     """What a process does: tells on standard output every case that it begins, and what is wrong
     with it."""
     warnings.simplefilter("error")
+    sentences("One. Two.", "en")  # its rules take seconds to load
     limited = False
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, first + count):

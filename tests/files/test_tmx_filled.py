@@ -170,6 +170,15 @@ def test_half_of_a_surrogate_pair_is_told_with_its_line_before_all_work(
     assert str(told.value) == f"{path}, line {line}: {why}"
 
 
+@pytest.mark.parametrize("tag", ["tuv", "seg"])
+def test_a_tag_with_a_control_character_stays_as_it_is(tmp_path: Path, tag: str) -> None:
+    target = "<tuv xml:lang='fr'><seg>b</seg></tuv>".replace(f"<{tag}", f"<{tag}\x01", 1)
+    body = tu("a", target) + tu("c")
+    file = tmx(tmp_path, body)
+    assert [unit.source.plain for unit in units(file)] == ["c"]
+    assert body_of(filled(file, "d")).startswith(tu("a", target))
+
+
 def test_elements_inside_one_another_are_bounded(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

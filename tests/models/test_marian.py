@@ -21,6 +21,7 @@ from tmnmt.cli import run
 from tmnmt.config.options import Decoding, Remembering
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError, UsageError
+from tmnmt.formats.iso639 import check_language
 from tmnmt.models.folder import load_model
 from tmnmt.models.marian import Imported, read_marian
 from tmnmt.segments import Translation
@@ -44,10 +45,16 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def made(folder: Path, languages: tuple[str, ...] = (), **changes: Any) -> Any:
-    """A Marian model of random weights in a folder of Hugging Face, and the object itself."""
+def made(
+    folder: Path, languages: tuple[str, ...] = (), capitals: bool = False, **changes: Any
+) -> Any:
+    """A Marian model of random weights in a folder of Hugging Face, and the object itself.
+    `capitals`: its target language is written in them, so that it shares no words."""
     folder.mkdir(exist_ok=True)
-    sides = [Vocabulary.train(sentences(400, seed), 340) for seed in (0, 1)]
+    texts = [sentences(400, seed) for seed in (0, 1)]
+    if capitals:
+        texts[1] = [line.upper() for line in texts[1]]
+    sides = [Vocabulary.train(text, 340) for text in texts]
     for side, name in zip(sides, ("source", "target"), strict=True):
         (folder / f"{name}.spm").write_bytes(side.model)
     both = [[side.piece(i) for i in range(len(side))] for side in sides]
@@ -200,6 +207,7 @@ def test_a_model_of_one_target_language_has_no_tags(
 WORDS = [
     f"{chr(1040 + n % 32)}{chr(1040 + n * 7 % 32)} " for n in range(300)
 ]  # none of the model's
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "another kind": (lambda f: _config(f, model_type="bart"), "model_type is 'bart'"),
     "activation": (
@@ -208,7 +216,46 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no vocabulary": (lambda f: (f / "vocab.json").unlink(), r"vocab.json: cannot be read"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "has neither model.safetensors"),
-    "half a download": (lambda f: _cut(f / "model.safetensors"), "cannot be read"),
+    "half a download": (
+        lambda f: _cut(f / "model.safetensors"),
+        r"model.safetensors: half of a download: [\d,]+ of its [\d,]+ bytes are there; download it",
+    ),
+    "hardly a download": (
+        lambda f: (f / "model.safetensors").write_bytes(b"\x10\0\0"),
+        "model.safetensors: half of a download: 3 of its",
+    ),
+    "half of an old model": (
+        lambda f: (
+            (f / "model.safetensors")
+            .rename(f / "pytorch_model.bin")
+            .write_bytes(b"PK\x03\x04" + bytes(5000))
+        ),
+        "pytorch_model.bin: half of a download: its end is missing after 5,004 bytes",
+    ),
+    "a pointer": (
+        lambda f: (f / "model.safetensors").write_text(POINTER),
+        "model.safetensors: a pointer of Git LFS and not the file itself; `git lfs pull`",
+    ),
+    "a pointer for an spm": (
+        lambda f: (f / "source.spm").write_text(POINTER),
+        "source.spm: a pointer of Git LFS",
+    ),
+    "a page": (
+        lambda f: (f / "vocab.json").write_text("\n<!DOCTYPE html><title>Not found</title>"),
+        "vocab.json: a web page and not the file itself; download it again",
+    ),
+    "no model_type": (
+        lambda f: (f / "config.json").write_text("{}"),
+        "config.json: names no model_type, so it is of no Marian model; wanted: the folder",
+    ),
+    "CTranslate2": (
+        lambda f: [(f / name).write_text("{}") for name in ("model.bin", "shared_vocabulary.json")],
+        "hf: is a CTranslate2 model, whose weights .*bring the Marian model that it was converted",
+    ),
+    "unfinished": (
+        lambda f: (f / "model.safetensors").rename(f / "model.safetensors.crdownload"),
+        "model.safetensors.crdownload: is half of a download",
+    ),
     "more pieces": (
         lambda f: _add(f / "vocab.json"),
         "pieces, the embeddings",
@@ -220,7 +267,7 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "nothing": (lambda f: (f / "config.json").unlink(), "no Marian model"),
     "no spm": (lambda f: (f / "source.spm").write_bytes(b"x"), "source.spm: no sentencepiece"),
-    "an empty spm": (lambda f: (f / "target.spm").write_bytes(b""), "target.spm: is empty"),
+    "an empty spm": (lambda f: (f / "target.spm").write_bytes(b""), "target.spm: an empty file"),
     "another model's spm": (
         lambda f: (f / "source.spm").write_bytes(Vocabulary.train(["".join(WORDS)], 300).model),
         "source.spm: .* pieces are in the vocabulary, so it is another model's",
@@ -305,6 +352,109 @@ def test_what_is_no_model_is_an_error_on_one_line_and_nothing_is_made(
     err = capsys.readouterr().err
     assert re.search(said, err) and err.count("\n") == 1, err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hf"]
+
+
+FILES: dict[str, tuple[bytes, str]] = {
+    "translate-en_de.argosmodel": (b"PK\x03\x04", "is a package of Argos Translate, which holds"),
+    "model.pt": (b"PK\x03\x04", "is a checkpoint of PyTorch, as OpenNMT-py"),
+    "opus.zip": (b"PK\x03\x04", "is a packed archive; unpack it, and name the folder"),
+    "model.npz": (b"PK\x03\x04", "is the weights of a Marian model alone; name the folder"),
+    "model.safetensors": (b"x" * 9, "is the weights of a model alone; name the folder"),
+    "model.zip": (POINTER.encode(), "is a pointer of Git LFS and not the file itself"),
+    "page.zip": (b"<html>", "is a web page and not the file itself"),
+    "opus.zip.part": (b"PK", "is half of a download"),
+    "unknown": (b"x", "is a file, and no folder; wanted: the folder of a Marian model"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_in_place_of_a_folder_is_told_what_it_is(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, said = FILES[name]
+    (tmp_path / name).write_bytes(content)
+    assert run(["import-model", str(tmp_path / name), "-o", str(tmp_path / "model")]) == 1
+    err = capsys.readouterr().err
+    assert f"{tmp_path / name}: {said}" in err and err.count("\n") == 1
+    assert run(["import-model", str(tmp_path / "none"), "-o", str(tmp_path / "model")]) == 1
+    assert "there is no such file or folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("english", "'english' is no code of a language in ISO 639: write en"),
+        ("xx", "'xx' is no code of a language in ISO 639, as en, pt-BR or ceb"),
+        ("qqq-FR", "'qqq-FR' is no code of a language"),
+    ],
+)
+def test_invented_languages_are_refused(
+    folder: Path, tmp_path: Path, code: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for languages in (["en", code], [code, "en"]):
+        named = ["--src-lang", languages[0], "--tgt-lang", languages[1]]
+        assert run(["import-model", str(folder), "-o", str(tmp_path / "model"), *named]) == 2
+        assert why in capsys.readouterr().err and not (tmp_path / "model").exists()
+
+
+def test_every_real_language_is_taken() -> None:
+    for code in ("en", "pt-BR", "zh_Hans", "ceb", "eng", "ger", "iw", "cmn", "nb"):
+        check_language(code)
+
+
+def _exchange(folder: Path) -> None:
+    source, target = (folder / f"{side}.spm" for side in ("source", "target"))
+    contents = source.read_bytes(), target.read_bytes()
+    target.write_bytes(contents[0])
+    source.write_bytes(contents[1])
+
+
+def test_sentencepiece_files_on_each_others_side_are_refused(tmp_path: Path) -> None:
+    """The two sides share a table of words, and the model has learned which it writes."""
+    model, numbers, _ = made(tmp_path / "hf", capitals=True)
+    sides = [
+        Vocabulary((tmp_path / "hf" / f"{side}.spm").read_bytes()) for side in ("source", "target")
+    ]
+    lines = [sentences(64), [line.upper() for line in sentences(64, 1)]]
+    src, tgt = (
+        torch.tensor(
+            [[*(numbers[side.piece(i)] for i in side.encode(line)), *[0] * 8][:8] for line in text]
+        )
+        for side, text in zip(sides, lines, strict=True)
+    )
+    optimiser = torch.optim.Adam(model.parameters(), 3e-3)
+    model.train()
+    for _ in range(60):
+        loss = model(input_ids=src, labels=tgt).loss
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    model.eval().save_pretrained(tmp_path / "hf")
+    read_marian(tmp_path / "hf", "de")
+    _exchange(tmp_path / "hf")
+    with pytest.raises(ModelError, match=r"source\.spm and target\.spm are on each other's side"):
+        read_marian(tmp_path / "hf", "de")
+
+
+def test_they_are_refused_by_their_tables_where_each_side_has_one(tmp_path: Path) -> None:
+    made(tmp_path / "hf", share_encoder_decoder_embeddings=False)
+    read_marian(tmp_path / "hf", "de")
+    _exchange(tmp_path / "hf")
+    with pytest.raises(ModelError, match=r"source\.spm and target\.spm are on each other's side"):
+        read_marian(tmp_path / "hf", "de")
+
+
+def test_arrays_of_python_objects_are_refused_in_our_words(tmp_path: Path) -> None:
+    (tmp_path / "decoder.yml").write_text("models: [a.npz]\nvocabs: [v.yml, v.yml]\n")
+    (tmp_path / "v.yml").write_text("a: 0\n")
+    np.savez(tmp_path / "a.npz", a=np.array([{}], object), allow_pickle=True)
+    with pytest.raises(ModelError) as told:
+        read_marian(tmp_path, "de")
+    assert str(told.value).startswith(f"{tmp_path / 'a.npz'}: holds objects of Python, which are")
+    assert "unsafe" not in str(told.value) and "allow_pickle" not in str(told.value)
+    np.savez(tmp_path / "a.npz", a=np.zeros(3))
+    with pytest.raises(ModelError, match=r"no weights of Marian: it has no special:model\.yml"):
+        read_marian(tmp_path, "de")
 
 
 def test_a_file_of_pickled_objects_is_refused(

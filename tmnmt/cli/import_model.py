@@ -48,15 +48,20 @@ def import_model(
     Nothing is fetched, and nothing is run that stands in its files. What cannot be represented is
     an error. Afterwards `tmnmt translate` translates with it, and `tmnmt adapt` teaches it to use
     a memory. Prints the model folder."""
+    from tmnmt.formats.iso639 import check_language
     from tmnmt.formats.languages import check_pair
+    from tmnmt.models.foreign import check_path
     from tmnmt.models.marian import import_marian
     from tmnmt.models.marian_files import languages_of
 
     if output.exists():
         raise UsageError(f"{output}: exists; name another folder")
+    check_path(source)
     if not (src_lang and tgt_lang):
         named = languages_of(source)
         src_lang, tgt_lang = src_lang or named[0], tgt_lang or named[1]
     check_pair(src_lang, tgt_lang)
+    for code in (src_lang, tgt_lang):
+        check_language(code)
     import_marian(source, output, src_lang, tgt_lang, tag)
     print(output)

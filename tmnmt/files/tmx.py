@@ -200,6 +200,10 @@ def _children(tu: bytes) -> Iterator[Element]:
     return elements(io.BytesIO(tu), (b"tuv",))
 
 
+def _seg(tuv: Element) -> Element | None:
+    return next(elements(io.BytesIO(tuv.data), (b"seg",)), None)
+
+
 def _blanks(data: bytes) -> bytes:
     blanks = _BLANKS.search(data, max(0, len(data) - _LONGEST_BLANKS))
     return blanks[0] if blanks else b""
@@ -267,13 +271,13 @@ class _Reader:
         try:
             if element.problem:
                 raise Malformed(element.problem)
-            tu, _ = parsed(element.data, declarations(element.data, self._prefixes))
+            tu, is_repaired = parsed(element.data, declarations(element.data, self._prefixes))
         except Malformed as error:
             self._broken.append((element.line, str(error)))
             return None
         tuvs = tu.findall("tuv")
         source, target = self._chosen(tuvs, tu.get("srclang", "") or self._srclang)
-        if source is None or target == source or self._differs(element, tuvs):
+        if source is None or target == source or self._differs(element, tuvs, is_repaired):
             return None
         src = tuvs[source].find("seg")
         tgt = None if target is None else tuvs[target].find("seg")
@@ -284,11 +288,15 @@ class _Reader:
         attribute = b"xml:lang" if tuvs[source].get(_XML_LANG) else b"lang"
         return _Tu(element, unit, target, attribute)
 
-    def _differs(self, element: Element, tuvs: list[etree._Element]) -> bool:
-        """Whether the element's bytes have other tuv than those: inside comments, or deeper."""
-        if element.data.count(b"<tuv") == len(tuvs):
+    def _differs(self, element: Element, tuvs: list[etree._Element], is_repaired: bool) -> bool:
+        """Whether the element's bytes have other tuv than those: inside comments, deeper, or with
+        characters in their tags that had to be taken out before they were tags."""
+        if not is_repaired and element.data.count(b"<tuv") == len(tuvs):
             return False
-        return len(list(_children(element.data))) != len(tuvs)
+        children = list(_children(element.data))
+        if is_repaired and any(_seg(child) is None for child in children):
+            return True
+        return len(children) != len(tuvs)
 
     def _chosen(self, tuvs: list[etree._Element], srclang: str) -> tuple[int | None, int | None]:
         """Which of the tuv are source and target."""

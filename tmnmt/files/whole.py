@@ -19,6 +19,7 @@ from tmnmt.formats.languages import normal_code
 from tmnmt.formats.stream import open_file
 
 MAX_FILE = 1 << 30  # bytes
+_BLOCK = 1 << 20  # bytes that are read at once
 BOM = "\ufeff"
 _NEWLINE = re.compile("\n")
 
@@ -87,11 +88,14 @@ class WholeFile(TranslatableFile, Generic[Slot]):
     @cached_property
     def _decoded(self) -> tuple[str, str]:
         with open_file(self.path) as file:
-            data = file.read(MAX_FILE + 1)
-        if len(data) > MAX_FILE:
-            raise FormatError(f"{self.path}: larger than {MAX_FILE >> 20:,} MB")
-        encoding = self._encoding(data)
-        return decoded(data, encoding, self.path), encoding
+            data = bytearray()  # a read of 1 GB at once would ask for so much memory
+            while block := file.read(_BLOCK):
+                data += block
+                if len(data) > MAX_FILE:
+                    raise FormatError(f"{self.path}: larger than {MAX_FILE >> 20:,} MB")
+        whole = bytes(data)
+        encoding = self._encoding(whole)
+        return decoded(whole, encoding, self.path), encoding
 
     @property
     def text(self) -> str:

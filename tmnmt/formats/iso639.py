@@ -3,6 +3,8 @@ letters, three, three of bibliographies where those differ, and the English name
 
 from __future__ import annotations
 
+from tmnmt.errors import UsageError
+
 _TABLE = """
 aa aar - Afar
 ab abk - Abkhazian
@@ -205,3 +207,16 @@ def short(code: str) -> str:
     """The code of two letters for a bare one of two or three, in lower case: en for eng, de for
     ger; what is not in the table stays."""
     return _SHORT.get(code, code)
+
+
+def check_language(code: str) -> None:
+    """Raises UsageError where the first part of a code, as pt of pt-BR, is no language of ISO 639;
+    for a name in English with the code that it has."""
+    from tmnmt.formats.iso639_3 import CODES
+
+    main = code.replace("_", "-").partition("-")[0].lower()
+    if main in _SHORT or main in CODES:
+        return
+    named = {name.lower(): short_code for short_code, name in NAMES.items()}
+    right = f": write {named[code.lower()]}" if code.lower() in named else ", as en, pt-BR or ceb"
+    raise UsageError(f"{code!r} is no code of a language in ISO 639{right}")

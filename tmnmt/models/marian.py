@@ -13,6 +13,8 @@ import json
 import re
 import shutil
 import warnings
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ from tmnmt.errors import ModelError
 from tmnmt.models.base import Trainable
 from tmnmt.models.encoder_decoder import ACTIVATIONS
 from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
+from tmnmt.models.foreign import WANTED, check_parts, check_path
 from tmnmt.models.kinds import make
 from tmnmt.models.marian_binary import (
     SETTINGS,
@@ -46,6 +49,7 @@ from tmnmt.models.marian_files import (
     yaml_of,
     yaml_table,
 )
+from tmnmt.models.marian_sides import fit_better_exchanged, writes_its_source
 from tmnmt.models.shortlist import Shortlist, shares_words
 from tmnmt.vocab import (
     BOS,
@@ -158,8 +162,8 @@ def read_marian(folder: Path, tgt_lang: str) -> Imported:
     sources ask for, as >>deu<<; others ignore it.
 
     Raises ModelError for what is missing, damaged, or cannot be represented."""
-    if not folder.is_dir():
-        raise ModelError(f"{folder}: no such folder")
+    check_path(folder)
+    check_parts(folder)
     try:
         if (folder / "config.json").exists():
             return _from_hugging_face(folder, tgt_lang)
@@ -176,6 +180,8 @@ def read_marian(folder: Path, tgt_lang: str) -> Imported:
 def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
     path = folder / "config.json"
     config = _json(path)
+    if "model_type" not in config:
+        raise ModelError(f"{path}: names no model_type, so it is of no Marian model; {WANTED}")
     _expect(path, config, "model_type", ("marian",))
     _expect(path, config, "activation_function", tuple(ACTIVATIONS), "relu")
     _expect(path, config, "static_position_embeddings", (True,), True)
@@ -294,6 +300,16 @@ def _made(
         backbone.load_state_dict(parameters)
     except RuntimeError as error:
         raise ModelError(f"{folder}: weights and sizes do not fit: {reason_of(error)}") from error
+    spms = source_spm, target_spm
+    if (
+        fit_better_exchanged(spms, (source, target))
+        if of_source is not None
+        else writes_its_source(backbone.eval(), vocab, spms)
+    ):
+        raise ModelError(
+            f"{folder}: {paths[0].name} and {paths[1].name} are on each other's side: the model "
+            "writes the words of the first; exchange the two files, or the languages"
+        )
     return Imported(backbone.eval(), vocab, sizes, prefix, order, source_order)
 
 
@@ -471,6 +487,8 @@ def _from_files(folder: Path, files: MarianFiles, tgt_lang: str) -> Imported:
 def _container_of_arrays(path: Path) -> Container:
     """A .npz of Marian."""
     arrays = _arrays(path)
+    if SETTINGS not in arrays:
+        raise ModelError(f"{path}: no weights of Marian: it has no {SETTINGS}")
     settings = bytes(arrays.pop(SETTINGS)).rstrip(b"\0").decode()
     return Container(arrays, {}, settings)
 
@@ -571,7 +589,12 @@ def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        if "pickle" in str(error):
+            raise ModelError(
+                f"{path}: holds objects of Python, which are never made; the weights of a Marian "
+                "model are arrays of numbers alone"
+            ) from error
         raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
 
 
