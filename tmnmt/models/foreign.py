@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tmnmt.errors import ModelError
 
-WANTED = (
+ALLOWED = (
     "wanted: the folder of a Marian model, of Hugging Face (config.json), of OPUS-MT (decoder.yml) "
     "or of Mozilla (model.*.bin)"
 )
@@ -25,10 +25,10 @@ _BY_SUFFIX = {
     ".argosmodel": "a package of Argos Translate, which holds a CTranslate2 model and no weights "
     "of Marian; bring a model of OPUS-MT for these languages",
     ".pt": "a checkpoint of PyTorch, as OpenNMT-py and fairseq write it, and not of Marian; "
-    f"{WANTED}",
-    ".pth": f"a checkpoint of PyTorch, and not of Marian; {WANTED}",
-    ".ckpt": f"a checkpoint of a training program, and not of Marian; {WANTED}",
-    ".onnx": f"an ONNX graph, which has no named weights; {WANTED}",
+    f"{ALLOWED}",
+    ".pth": f"a checkpoint of PyTorch, and not of Marian; {ALLOWED}",
+    ".ckpt": f"a checkpoint of a training program, and not of Marian; {ALLOWED}",
+    ".onnx": f"an ONNX graph, which has no named weights; {ALLOWED}",
     ".npz": "the weights of a Marian model alone; name the folder that has them with decoder.yml, "
     "vocabulary and source.spm, target.spm",
     ".safetensors": "the weights of a model alone; name the folder that has them with config.json, "
@@ -51,10 +51,10 @@ _OF_CTRANSLATE2 = frozenset(
     for kind in ("txt", "json")
 )
 _FOLDERS = {
-    "saved_model.pb": f"a model of TensorFlow; {WANTED}",
-    "dict.en.txt": f"a model of fairseq; {WANTED}",
-    "model.onnx": f"a model in ONNX, which has no named weights; {WANTED}",
-    "adapter_config.json": f"an adapter, which is no model by itself; {WANTED}",
+    "saved_model.pb": f"a model of TensorFlow; {ALLOWED}",
+    "dict.en.txt": f"a model of fairseq; {ALLOWED}",
+    "model.onnx": f"a model in ONNX, which has no named weights; {ALLOWED}",
+    "adapter_config.json": f"an adapter, which is no model by itself; {ALLOWED}",
     "base.safetensors": "a model folder of tmnmt already; translate with it as it is",
 }
 
@@ -62,7 +62,7 @@ _FOLDERS = {
 def check_path(path: Path) -> None:
     """Raises ModelError where `path` is no folder, or one of another program's models."""
     if not path.exists():
-        raise ModelError(f"{path}: there is no such file or folder; {WANTED}")
+        raise ModelError(f"{path}: there is no such file or folder; {ALLOWED}")
     if not path.is_dir():
         raise ModelError(f"{path}: is {_what_file(path)}")
     names = {one.name for one in path.iterdir()}
@@ -96,10 +96,10 @@ def check_parts(folder: Path) -> None:
 def _what_file(path: Path) -> str:
     what = _in_its_place(path) if path.is_file() else "no regular file"
     if what:
-        return f"{what}; {WANTED}"
+        return f"{what}; {ALLOWED}"
     if path.name.endswith(_UNFINISHED):
-        return f"half of a download; {_AGAIN}; {WANTED}"
-    return _BY_SUFFIX.get(path.suffix.lower(), f"a file, and no folder; {WANTED}")
+        return f"half of a download; {_AGAIN}; {ALLOWED}"
+    return _BY_SUFFIX.get(path.suffix.lower(), f"a file, and no folder; {ALLOWED}")
 
 
 def _in_its_place(path: Path) -> str:
@@ -124,9 +124,9 @@ def _what_is_missing(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(8)
     if path.suffix == ".safetensors":
-        wanted = _safetensors_size(path, head, size)
-        if wanted > size:
-            return f"half of a download: {size:,} of its {wanted:,} bytes are there; {_AGAIN}"
+        expected = _safetensors_size(path, head, size)
+        if expected > size:
+            return f"half of a download: {size:,} of its {expected:,} bytes are there; {_AGAIN}"
     elif head.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(path):
         return f"half of a download: its end is missing after {size:,} bytes; {_AGAIN}"
     return ""

@@ -33,7 +33,7 @@ from tmnmt.errors import ModelError
 from tmnmt.models.base import Trainable
 from tmnmt.models.encoder_decoder import ACTIVATIONS
 from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
-from tmnmt.models.foreign import WANTED, check_parts, check_path
+from tmnmt.models.foreign import ALLOWED, check_parts, check_path
 from tmnmt.models.kinds import make
 from tmnmt.models.marian_binary import (
     SETTINGS,
@@ -181,7 +181,7 @@ def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
     path = folder / "config.json"
     config = _json(path)
     if "model_type" not in config:
-        raise ModelError(f"{path}: names no model_type, so it is of no Marian model; {WANTED}")
+        raise ModelError(f"{path}: names no model_type, so it is of no Marian model; {ALLOWED}")
     _expect(path, config, "model_type", ("marian",))
     _expect(path, config, "activation_function", tuple(ACTIVATIONS), "relu")
     _expect(path, config, "static_position_embeddings", (True,), True)
