@@ -89,8 +89,8 @@ class Registry:
         if fitting:
             return fitting[0]
         there = ", ".join(f"{m.architecture} ({m.status})" for m in models)
-        wanted = f"released {architecture} model" if architecture else "released model"
-        raise UsageError(f"{src_lang} to {tgt_lang} has no {wanted}; published are: {there}")
+        kind = f"released {architecture} model" if architecture else "released model"
+        raise UsageError(f"{src_lang} to {tgt_lang} has no {kind}; published are: {there}")
 
     def _near(self) -> str:
         pairs = sorted({f"{m.src_lang}-{m.tgt_lang}" for m in self.models if m.is_released})
