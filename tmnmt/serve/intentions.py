@@ -40,7 +40,9 @@ class Intentions:
     def __init__(self, storage: SessionStorage, memories: Sequence[WritableIndex]) -> None:
         """memories: all that are written to."""
         self._storage, self._memories = storage, memories
-        self._left = dict[str, bool]()  # tokens that could not be mended; whether they began here
+        self._pending = dict[
+            str, bool
+        ]()  # tokens that could not be mended; whether they began here
 
     def confirm(
         self,
@@ -53,7 +55,7 @@ class Intentions:
         """The pair of a source and a target is in the session and in the memory. Raises Refused
         where the session is gone, ServerError for the storage, and what the memory raises; then it
         is in neither, or will be once both can be reached."""
-        self._mend_left()
+        self._mend_pending()
         for _ in range(TRIES):
             # by its time it is known from that of another try, which somebody may be deleting
             if self._is_confirmed(tenant, id, memory, confirmed_now(*texts), feedback):
@@ -89,7 +91,7 @@ class Intentions:
             if not self._storage.cancel(intention.token, time.time()):
                 return False
         except ServerError:
-            self._left[intention.token] = True
+            self._pending[intention.token] = True
             return True
         self._mend(intention, begun_here=True)
         return True
@@ -98,7 +100,7 @@ class Intentions:
         """The pair that was confirmed last, which is neither in the session nor in its memory any
         more; None: there was none. Raises ServerError for the storage, and what the memory raises;
         then it is in both, or will be in neither once both can be reached."""
-        self._mend_left()
+        self._mend_pending()
         token = secrets.token_hex(16)
         try:
             pair = self._storage.withdraw(tenant, id, token)
@@ -114,7 +116,7 @@ class Intentions:
         except BaseException:
             if memory is None or self._is_kept(token, pair, memory):
                 raise
-        self._mend(Intention(token, pair), begun_here=True)
+        self._drop(token)
         return pair
 
     def _is_kept(self, token: str, pair: Done, memory: WritableIndex) -> bool:
@@ -124,17 +126,24 @@ class Intentions:
             if not _ids(memory, pair):
                 return False
         except TmnmtError:
-            self._left[token] = True
+            self._pending[token] = True
             return True
         self._put_back(token)
         return True
+
+    def _drop(self, token: str) -> None:
+        """An intention that is carried out."""
+        try:
+            self._storage.drop(token)
+        except ServerError:
+            self._pending[token] = True
 
     def _put_back(self, token: str) -> None:
         """A pair into its session, where it was withdrawn."""
         try:
             self._storage.settle(token)
         except ServerError:
-            self._left[token] = True
+            self._pending[token] = True
 
     def mend(self) -> None:
         """Takes the pairs of all intentions that were left behind out of their memories, as far as
@@ -143,18 +152,18 @@ class Intentions:
         for intention in self._storage.intentions():
             self._mend(intention, begun_here=False)
 
-    def _mend_left(self) -> None:
+    def _mend_pending(self) -> None:
         """The same, of those that could not be mended before."""
-        left = dict(self._left)
-        if not left:
+        pending = dict(self._pending)
+        if not pending:
             return
         with suppress(ServerError):  # then they are left still
             intentions = self._storage.intentions()
             for intention in intentions:
-                if intention.token in left:
-                    self._mend(intention, left[intention.token])
-            for token in left.keys() - {one.token for one in intentions}:
-                self._left.pop(token, None)
+                if intention.token in pending:
+                    self._mend(intention, pending[intention.token])
+            for token in pending.keys() - {intention.token for intention in intentions}:
+                self._pending.pop(token, None)
 
     def _mend(self, intention: Intention, begun_here: bool) -> None:
         """begun_here: nobody else is about it."""
@@ -165,20 +174,24 @@ class Intentions:
             return
         try:
             self._storage.cancel(token, now)
-            if memory is not None:
+            if memory is not None and (ids := _ids(memory, pair)):
                 with suppress(UnknownIdError):  # somebody else has deleted it
-                    memory.delete(_ids(memory, pair))
+                    memory.delete(ids)
             if begun_here or memory is None or now > (intention.cancelled or now) + STOPPED:
                 self._storage.drop(token)
-            self._left.pop(token, None)
+            self._pending.pop(token, None)
         except TmnmtError as error:
-            self._left[token] = begun_here
+            self._pending[token] = begun_here
             log.warning("a pair that is in no session is left in %s: %s", pair.memory, error)
 
     def _memory_of(self, pair: Done) -> WritableIndex | None:
         """The memory that a pair was written to, where it is written to now."""
         return next(
-            (one for one in self._memories if pair.memory and same_place(one.place, pair.memory)),
+            (
+                memory
+                for memory in self._memories
+                if pair.memory and same_place(memory.place, pair.memory)
+            ),
             None,
         )
 

@@ -494,7 +494,9 @@ async def confirm(service: Service, asked: Asked) -> Any:
             pair = one.session.translator.confirmation(source, target)
             pair.check(fields["on_checks"])
         except ChecksError as error:
-            raise Refused(409, "checks", str(error), details=_checks(error.checks)) from error
+            names = ", ".join(check.name for check in error.checks)
+            why = f"not confirmed: these checks found something: {names}"
+            raise Refused(409, "checks", why, details=_checks(error.checks)) from error
         except UsageError as error:
             raise wrong(str(error)) from error
         feedback = {name: fields[name] for name in ("suggested", "keys")}

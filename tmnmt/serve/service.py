@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -328,7 +329,7 @@ class Service:
         if len(text) > MOST_COMPLETED or len(prefix) > MOST_COMPLETED:
             raise Refused(413, "too_large", f"here a text may have {MOST_COMPLETED:,} characters")
         self.counts["completions",] += 1
-        return await self._answered(model.queue.call(work))
+        return await self._answered(model.queue.call(partial(_outcome, work)))
 
     async def in_turn(self, model: Model, caller: Caller, given: Given) -> InTurn:
         """What translates the segments of a long document for a thread of its own, some at a time,
@@ -498,7 +499,7 @@ class Service:
             self._views.pop(next(iter(self._views)))
 
 
-def _answered(work: Callable[[], Result]) -> Result:
+def _outcome(work: Callable[[], Result]) -> Result:
     """What `work` gives. An end of an iterator that nobody has caught is a mistake like any other;
     as it stands no future takes it, and whoever waits would wait for ever."""
     try:
@@ -519,7 +520,7 @@ class _Pool:
         if self._waiting >= self._most:
             raise Refused(429, "busy", "too much is waiting; try again later", 1)
         self._waiting += 1
-        done = asyncio.get_running_loop().run_in_executor(self._threads, _answered, work)
+        done = asyncio.get_running_loop().run_in_executor(self._threads, _outcome, work)
         done.add_done_callback(lambda _: self._done())
         return await asyncio.shield(done)
 
