@@ -30,7 +30,10 @@ NEXT = ("next", "x-context-post", "x-next-segment")
 IDS = ("id", "tuid", "x-segment-id", "x-context", "x-idcontext", "resname", "msgctxt", "x-id")
 # and by which they say who made it
 ORIGINS = ("x-origin", "origin", "x-match-origin", "mt", "x-mt")
-MACHINE = ("mt", "mt!", "machine", "machinetranslation", "machine-translation", "nmt", "amt")
+MACHINE = (
+    *("mt", "mt!", "machine", "machinetranslation", "machine-translation", "nmt", "amt"),
+    *("model", "fuzzy"),  # what this project writes of drafts into a TMX that it fills in
+)
 ALIGNMENT = ("alignment", "aligned", "align", "align!", "auto-aligned", "alignedtm")
 
 
