@@ -252,8 +252,12 @@ def test_without_a_model_a_file_says_the_languages_of_its_memory_and_torch_is_no
         "assert 'torch' not in sys.modules; sys.exit(code)"
     )
     command = [sys.executable, "-c", program, "translate", str(path), "-o", str(out)]
-    told = subprocess.run([*command, "--memory", str(memory)], capture_output=True, text=True)
+    full = [*command, "--memory", str(memory), "--no-drafts"]
+    told = subprocess.run(full, capture_output=True, text=True)
     assert told.returncode == 0 and "0 of 1 segment translated" in told.stderr
+    assert "1 segment has a match that only a --model can put in" in told.stderr
+    told = subprocess.run([*command, "--memory", str(memory)], capture_output=True, text=True)
+    assert [(unit.state, unit.target) for unit in units(out)] == [("draft", Text("Un fichier."))]
     path.write_text(HEAD + NEW.format("1", "<g id='1'>One file.</g>") + TAIL)
     told = subprocess.run([*command, "--memory", str(memory)], capture_output=True, text=True)
     assert told.returncode == 0 and [unit.target is None for unit in units(out)] == [False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,15 +59,26 @@ def test_what_is_held_back_is_counted_and_its_match_is_there(index: MemoryIndex)
     assert pretranslator.counts["held"] == pretranslator.counts[""] == 2
 
 
-def test_a_draft_has_the_placeholders_of_its_match_and_no_tags_that_nobody_can_place(
+def test_a_draft_has_its_codes_where_their_places_are_sure_and_else_none(
     index: MemoryIndex,
 ) -> None:
     url = Text(PAIRS[3].src.replace("a.example/x", "b.example/y"))
-    (draft,) = pretranslated(index, url)
-    assert (draft.origin, draft.tgt) == ("fuzzy", PAIRS[3].tgt)
-    bold = Code(11, "open", "<b>", pair="1"), Code(17, "close", "</b>", pair="1")
-    pretranslator = Pretranslator(Retriever([index], 4, 0.5), drafts=75)
-    (tagged,) = pretranslator.stream([Text(USERS, bold)])
+    bold = Code(0, "open", "<b>", pair="1"), Code(len(USERS), "close", "</b>", pair="1")
+    word = replace(bold[0], at=22), replace(bold[1], at=27)
+    of_url, of_all, of_word = pretranslated(index, url, Text(USERS, bold), Text(USERS, word))
+    assert (of_url.origin, of_url.tgt) == ("fuzzy", PAIRS[3].tgt)
+    written = [Text(one.tgt, one.tgt_codes).written() for one in (of_all, of_word)]
+    assert written == [f"<b>{PAIRS[0].tgt}</b>", PAIRS[0].tgt]
+
+
+def test_a_full_match_whose_codes_nobody_can_place_is_a_draft_or_counted(
+    index: MemoryIndex,
+) -> None:
+    word = Code(22, "open", "<b>", pair="1"), Code(26, "close", "</b>", pair="1")
+    (draft,) = pretranslated(index, Text(ROWS, word))
+    assert (draft.origin, draft.tgt, draft.tgt_codes) == ("fuzzy", PAIRS[0].tgt, ())
+    pretranslator = Pretranslator(Retriever([index], 4, 0.5))
+    (tagged,) = pretranslator.stream([Text(ROWS, word)])
     assert (tagged.tgt, pretranslator.counts["unplaced"]) == ("", 1)
     assert [match.tgt for match in tagged.matches] == [PAIRS[0].tgt]
 

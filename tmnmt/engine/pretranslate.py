@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from tmnmt.codes.record import Beside, Source, Text, beside, inline, plain_of
+from tmnmt.codes.record import Beside, Source, Text, beside, plain_of
 from tmnmt.config.options import DRAFTS, Untranslated
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.retrieve import Retriever
@@ -108,14 +108,14 @@ class Pretranslator:
             return None
         if coded is None:
             return translation
-        if translation.origin == "fuzzy" and not inline(coded.source.codes):
-            # placeholders, which are text: a draft has those of its match
-            return replace(translation, src=coded.given.plain, src_codes=coded.given.codes)
         coded.take(match)
-        if coded.unlinked():
-            self.counts["unplaced"] += 1
-            return None
-        return coded.finished(translation)
+        if not coded.unlinked():
+            return coded.finished(translation)
+        if self.least <= value_of(match) < FULL:  # whoever edits the draft puts its codes in
+            plain, codes = coded.given.plain, coded.given.codes
+            return replace(translation, origin="fuzzy", src=plain, src_codes=codes)
+        self.counts["unplaced"] += 1
+        return None
 
     def _left(self, text: str, cleaned: str, matches: tuple[Match, ...]) -> Translation:
         kept = cleaned if self.untranslated == "source" else ""
