@@ -91,6 +91,25 @@ def write(cache: CacheContents, *ids: int) -> None:
     cache.write(steps.expand(-1, L), steps.expand(-1, D), torch.tensor(ids))
 
 
+@pytest.mark.parametrize("default", [torch.float64, torch.bfloat16])
+def test_what_is_kept_does_not_depend_on_the_default_type_of_torch(default: torch.dtype) -> None:
+    def kept() -> CacheContents:
+        cache = CacheContents(4, L, D)
+        write(cache, 5, 6, 5, 7)
+        write(cache, 6, 8, 9)
+        return cache.refilled(cache.record(), cache.keys, cache.values, 10)
+
+    expected, usual = kept(), torch.get_default_dtype()
+    torch.set_default_dtype(default)
+    try:
+        found, slots = kept(), collate_caches([kept()])
+    finally:
+        torch.set_default_dtype(usual)
+    assert slots is not None and slots.keys.dtype == slots.values.dtype == torch.float32
+    for name in ("keys", "values", "ids"):
+        assert torch.equal(getattr(found, name), getattr(expected, name))
+
+
 def test_without_overwriting_a_repeated_word_takes_its_own_slot() -> None:
     cache = CacheContents(3, L, D, overwrite=False)
     write(cache, 5, 6, 5, 7)

@@ -380,8 +380,8 @@ class CacheContents:
         device: torch.device | str = "cpu",
     ) -> None:
         self.size, self.overwrite = size, overwrite
-        self._keys = torch.zeros(size, key_size, device=device)
-        self._values = torch.zeros(size, value_size, device=device)
+        self._keys = torch.zeros(size, key_size, dtype=torch.float32, device=device)
+        self._values = torch.zeros(size, value_size, dtype=torch.float32, device=device)
         # slot -> subword id, least recently written first
         self._words: OrderedDict[int, int] = OrderedDict()
         self._slots: dict[int, int] = {}  # subword id -> slot
@@ -516,12 +516,12 @@ class CacheContents:
             else:
                 old_shares[slot] = 0.0
                 shares[slot] = {t: 1.0}
-        weights = torch.zeros(len(shares), len(keys))
+        weights = torch.zeros(len(shares), len(keys), dtype=torch.float32)
         for row, of_slot in enumerate(shares.values()):
-            weights[row, list(of_slot)] = torch.tensor([*of_slot.values()])
+            weights[row, list(of_slot)] = weights.new_tensor([*of_slot.values()])
         device = self._keys.device
         slots, weights = torch.tensor([*shares], device=device), weights.to(device)
-        old = torch.tensor([old_shares[slot] for slot in shares], device=device)[:, None]
+        old = weights.new_tensor([old_shares[slot] for slot in shares])[:, None]
         self._keys[slots] = old * self._keys[slots] + weights @ keys
         self._values[slots] = old * self._values[slots] + weights @ values
 
