@@ -125,8 +125,10 @@ def test_a_pair_is_added_corrected_and_deleted(memory: Memory) -> None:
         memory("add", "--src", " Three\n", "--tgt", "Trois", "--user", "me", "--property", "a=b=c")
         == "4\n"
     )
-    memory("edit", "4", "3", "--tgt", "corrected", "--document", "d")
+    shown = memory("edit", "4", "3", "--tgt", "corrected", "--document", "d")
+    assert shown.splitlines() == ["#4  - Trois", "#4  + corrected", "#3  - Deux", "#3  + corrected"]
     assert "2 segments corrected" in memory.err
+    assert memory("edit", "4", "--tgt", "corrected") == ""  # as it was
     assert memory("list", "--document", "d") == "3\tTwo\tcorrected\td\n4\tThree\tcorrected\td\n"
     memory("edit", "4", "--property", "x=y", "--property", "x=z")
     with open_index(memory.index) as index:

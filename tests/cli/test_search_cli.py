@@ -300,7 +300,8 @@ def test_by_bleu_the_score_is_bleu(index: str, capsys: pytest.CaptureFixture[str
 
 def test_no_match_is_no_error(index: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "--index", index, "xyz"]) == 0
-    assert "no match of 0.5 or more" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "no match of 0.5 or more; --concordance PHRASE shows where words stand" in said
 
 
 def test_the_diff_shows_what_either_side_has_alone() -> None:

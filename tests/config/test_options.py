@@ -96,6 +96,15 @@ def test_a_value_that_is_not_allowed_is_told_with_the_name_and_what_is(
         build(SystemConfig, {"name": "x", each.name: wrong}, "system 1")
 
 
+def test_a_path_may_be_given_as_text() -> None:
+    assert Terms(terms="terms.csv").terms == Path("terms.csv")  # type: ignore[arg-type]
+    assert Confirming(confirmed="done.tsv").confirmed == Path("done.tsv")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="terms is 5; it must be a file"):
+        Terms(terms=5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="it must be a file, not standard output"):
+        Terms(terms="-")  # type: ignore[arg-type]
+
+
 def test_the_everyday_options_fit_on_one_screen_and_the_others_stand_in_their_groups() -> None:
     code = "from tmnmt.cli import run; run(['translate', '--help'])"
     environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}

@@ -104,7 +104,9 @@ def printer(
                 for line in coverage_lines(match_tokens(query), part, colour):
                     console.print(Text("      ") + line)
         if not matches:
-            console.print(f"  no match of {threshold:g} or more")
+            console.print(
+                f"  no match of {threshold:g} or more; --concordance PHRASE shows where words stand"
+            )
 
     return show
 

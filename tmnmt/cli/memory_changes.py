@@ -94,9 +94,11 @@ def edit(
         ),
     ] = None,
 ) -> None:
-    """Correct fields of segments; the others stay. --property replaces all properties."""
+    """Correct fields of segments; the others stay. --property replaces all properties. A text that
+    is changed is shown as it was and as it is now."""
     from tmnmt.errors import UsageError
     from tmnmt.index.cached import open_index
+    from tmnmt.visible import visible
 
     values = _given(src=src, tgt=tgt, document=document, origin=origin, user=user)
     if property and no_property:
@@ -107,10 +109,19 @@ def edit(
     if not values and not property and not no_property:
         fields = "--src, --tgt, --document, --origin, --user, --property or --no-property"
         raise UsageError(f"nothing to correct; give {fields}")
+    former: dict[int, Segment] = {}
+
+    def changed(segment: Segment) -> Segment:
+        former[segment.id] = segment
+        return _changed(_without(segment, no_property or []), values, property)
+
     with open_index(index) as opened:
-        edited = opened.edit(
-            ids, lambda segment: _changed(_without(segment, no_property or []), values, property)
-        )
+        edited = opened.edit(ids, changed)
+    for segment in edited:
+        old = former[segment.id]
+        for before, now in ((old.src, segment.src), (old.tgt, segment.tgt)):
+            if before != now:
+                print(f"#{segment.id}  - {visible(before)}\n#{segment.id}  + {visible(now)}")
     print(f"{index}: {counted(len(edited), 'segment')} corrected", file=sys.stderr)
 
 

@@ -14,14 +14,19 @@ from tmnmt.errors import UsageError
 
 @dataclass(frozen=True)
 class Options:
-    """A group of options. Raises UsageError for a value that an option may not have."""
+    """A group of options; a path may be given as text. Raises UsageError for a value that an option
+    may not have."""
 
     title: ClassVar[str]  # of the group, where it is shown
 
     def __post_init__(self) -> None:
         groups = [kind for kind in type(self).__mro__ if Options in kind.__bases__]
         for each in (option for group in groups for option in options_of(group)):
-            each.check(getattr(self, each.name))
+            value = getattr(self, each.name)
+            if each.kind is Path and isinstance(value, str):
+                value = Path(value)
+                object.__setattr__(self, each.name, value)
+            each.check(value)
 
 
 class Option(NamedTuple):
