@@ -92,6 +92,34 @@ def test_on_a_terminal_a_document_is_confirmed_gone_back_in_ended_and_gone_on_wi
     assert (tmp_path / "out").read_text(encoding="utf-8") == f"{PAIRS[0][1]}\n{AVIS}\n\n\n{AVIS}\n"
 
 
+@pytest.mark.parametrize("end", ["ctrl-d", "interrupt"])
+def test_what_was_confirmed_stays_where_somebody_goes_back_and_ends(
+    folder: Path, tmp_path: Path, end: str
+) -> None:
+    places = ["--write-to", f"{tmp_path / 'own'}", "--session", f"{tmp_path / 'session'}"]
+    model = ["--model", f"{folder / 'model'}", "--beam", "1", "--threads", "1"]
+    command = ["translate", *model, "-i", "-o", f"{tmp_path / 'out'}", *places]
+    with Terminal([*command, f"{folder / 'text'}"], tmp_path / "err") as terminal:
+        for target in ("Premier", AVIS):
+            terminal.until("\n> ")
+            terminal.press(f"{CTRL_U}{target}\n")
+        for place in (4, 2):
+            assert f"{place} of 5" in terminal.until("\n> ")
+            terminal.press(PAGE_UP)
+        assert "1 of 5" in terminal.until("\n> ")
+        if end == "ctrl-d":
+            terminal.press(CTRL_D)
+            assert terminal.end() == 0
+        else:
+            assert terminal.stop(signal.SIGINT) == 130
+    with MemoryIndex.open(tmp_path / "own") as own:
+        assert [segment.tgt for segment in own.segments()] == ["Premier", AVIS]
+    name = "out" if end == "ctrl-d" else "out.partial"
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(f"Premier\n{AVIS}\n")
+    with Terminal([*command, f"{folder / 'text'}"], tmp_path / "err") as terminal:
+        assert "4 of 5" in terminal.until("\n> ")
+
+
 @pytest.mark.parametrize("keeps", [True, False])
 def test_stopped_it_says_how_to_go_on(folder: Path, tmp_path: Path, keeps: bool) -> None:
     session = ["--session", f"{tmp_path / 'session'}"] if keeps else []

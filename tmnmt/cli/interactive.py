@@ -84,7 +84,10 @@ class Desk:
                 else:
                     self.session.new_document()
         except Ended:
-            return
+            self._restore()
+        except KeyboardInterrupt:
+            self._restore()
+            raise
 
     def _next_line(self) -> bool:
         if len(self.session.done) == len(self.lines) and self.more is not None:
@@ -97,7 +100,7 @@ class Desk:
         at = len(self.session.done)
         translation = self.session.translate(line)
         self._show(translation, at)
-        draft = self._drafts.pop(at, "") or clean(translation.tgt)[0]
+        draft = self._drafts.get(at, "") or clean(translation.tgt)[0]
         checked = ""  # what the checks were told of last
         while True:
             answer = edited(ASK, draft)
@@ -116,6 +119,8 @@ class Desk:
                 draft = draft if answer == BACK else answer
             else:
                 break
+        if len(self.session.done) > at:
+            self._drafts.pop(at, None)
         if self.save is not None:
             self.session.save(self.save)
 
@@ -150,6 +155,22 @@ class Desk:
         while not last.src and self.session.done:  # a blank line
             last = self.session.undo()
         self._drafts[len(self.session.done)] = last.tgt
+
+    def _restore(self) -> None:
+        """Confirms again what was gone back over and has not been confirmed otherwise since."""
+        count = len(self.session.done)
+        while (at := len(self.session.done)) <= max(self._drafts, default=-1):
+            line = self.lines[at]
+            if not line.strip():
+                self.session.new_document()
+            elif at not in self._drafts:
+                break
+            elif target := self._drafts.pop(at):
+                self.session.confirm(line, target)
+            else:
+                self.session.pass_over(line)
+        if self.save is not None and len(self.session.done) > count:
+            self.session.save(self.save)
 
     def _show(self, translation: Translation, at: int) -> None:
         place = f"{at + 1}" if self.more is not None else f"{at + 1} of {len(self.lines)}"
