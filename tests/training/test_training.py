@@ -31,8 +31,8 @@ from tmnmt.training import averaging
 from tmnmt.training.config import CorpusConfig, DataConfig, Kind, TrainConfig, load_config
 from tmnmt.training.data import encode_pairs, load_corpora, split_of, token_batches
 from tmnmt.training.memory_config import MemoryConfig
-from tmnmt.training.precision import bf16_takes
-from tmnmt.training.run import train
+from tmnmt.training.precision import bf16_takes, precision_on
+from tmnmt.training.run import place_of, train
 from tmnmt.training.trainer import dev_loss
 from tmnmt.vocab import Vocabulary
 
@@ -178,10 +178,44 @@ def test_a_processor_that_is_slow_in_bf16_is_told_of(
     takes: float,
     warned: bool,
 ) -> None:
-    monkeypatch.setattr("tmnmt.training.run.bf16_takes", lambda: takes)
+    monkeypatch.setattr("tmnmt.training.precision.bf16_takes", lambda: takes)
     train(replace(run_of(tmp_path, MemoryConfig()), memory=None))
     assert ("bf16 take 1.7 times as long as in fp32" in caplog.text) == warned
     assert 0.01 < bf16_takes() < 100
+
+
+@pytest.mark.parametrize(
+    ("capability", "precision"), [((7, 5), "fp32"), ((8, 0), "bf16"), ((9, 0), "bf16")]
+)
+def test_a_gpu_that_emulates_bf16_trains_in_fp32_and_a_line_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capability: tuple[int, int],
+    precision: str,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "A card")
+    assert precision_on("cuda:0", "bf16") == precision
+    is_told = "cuda:0 (A card) computes no bf16" in caplog.text and "in fp32" in caplog.text
+    assert is_told == (precision == "fp32")
+    caplog.clear()
+    assert precision_on("cuda:0", "fp32") == "fp32" and not caplog.text
+
+
+def test_a_training_is_told_its_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = replace(run_of(tmp_path, MemoryConfig()), memory=None)
+    for device in ("tpu", "cuda:7"):
+        with pytest.raises(UsageError, match=f"device {device} is"):
+            train(config, device=device)
+    assert not Path(config.folder).exists()
+    with caplog.at_level("INFO"):
+        train(config, device="cpu")
+    assert "parameters on cpu" in caplog.text
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    assert (place_of("cpu"), place_of(None), place_of("auto")) == ("cpu", "cuda:2", "cuda:2")
 
 
 def test_batches_hold_every_pair_once_and_keep_to_the_budget(vocab: Vocabulary) -> None:

@@ -93,7 +93,7 @@ def adapt(
 
     if threads:
         torch.set_num_threads(threads)
-    loaded = load_on(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    loaded = load_on(model, device)
     config = MemoryConfig(
         parts.copy,
         parts.fusion,

@@ -82,7 +82,7 @@ def adapt_knn(
 
     if threads:
         torch.set_num_threads(threads)
-    loaded = load_on(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    loaded = load_on(model, device)
     languages = loaded.config["src_lang"], loaded.config["tgt_lang"]
     config = KNNConfig(
         k=learning.neighbours,

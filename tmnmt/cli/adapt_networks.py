@@ -156,7 +156,7 @@ def _adapt(
 
     if threads:
         torch.set_num_threads(threads)
-    loaded = load_on(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    loaded = load_on(model, device)
     reader = read_memories(pairs, loaded.config["src_lang"], loaded.config["tgt_lang"])
     try:
         before, after = adapt_injected(loaded, list(reader), output, config, dev_share, resume)

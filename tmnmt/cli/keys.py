@@ -83,7 +83,7 @@ def keys(
 
     import torch
 
-    from tmnmt.engine.opened import load_on
+    from tmnmt.engine.opened import device_named, load_on
     from tmnmt.index import MemoryIndex
     from tmnmt.index.base import check_languages
     from tmnmt.keys.compute import read_shard
@@ -93,7 +93,7 @@ def keys(
         raise UsageError(f"--shard {shard}: at most {MOST_SHARDS:,} parts")
     if threads:
         torch.set_num_threads(threads)
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = device_named(device)
     loaded = load_on(model, device)
     with MemoryIndex.open(Path(index)) as opened:
         own = opened.src_lang, opened.tgt_lang

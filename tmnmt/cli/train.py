@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tmnmt.config.options import Device
+
 
 def train(
     config: Annotated[
@@ -15,6 +17,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
     ] = False,
+    device: Device = None,
     threads: Annotated[
         int, typer.Option(min=0, help="CPU threads of this process; 0: one a core.")
     ] = 0,
@@ -40,7 +43,7 @@ def train(
     if threads:
         torch.set_num_threads(threads)
     try:
-        folder = run(loaded, resume)
+        folder = run(loaded, resume, device)
         if first:
             print(folder)
     except KeyboardInterrupt as stop:

@@ -48,7 +48,7 @@ LengthPenalty = Annotated[
 Device = Annotated[
     str | None,
     Help(
-        "cpu, cuda, cuda:1, ...; not given, a GPU where there is one.",
+        "auto, cpu, cuda, cuda:1, ...; auto: a GPU where there is one.",
         metavar="NAME",
         title=LANGUAGES,
     ),

@@ -16,12 +16,20 @@ from tmnmt.models.folder import CHECKSUMS, Model, load_model
 DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
 
 
-def load_on(model_dir: Path, device: str) -> Model:
-    """The model on `device`. Raises UsageError for a device that is not there, ModelError for what
-    is no model."""
+def load_on(model_dir: Path, device: str | None) -> Model:
+    """The model on the device of that name, or on that of `device_named`. Raises as that does, and
+    ModelError for what is no model."""
+    return load_model(model_dir, device_named(device))
+
+
+def device_named(device: str | None) -> str:
+    """The device of that name; None and auto: a GPU where there is one. Raises UsageError for a
+    device that is not there."""
+    if device in (None, "auto"):
+        return "cuda" if torch.cuda.is_available() else "cpu"
     if not DEVICES.fullmatch(str(device)):
         raise UsageError(
-            f"device {device} is unknown; allowed: cpu, cuda, cuda:0, cuda:1, ..., mps"
+            f"device {device} is unknown; allowed: auto, cpu, cuda, cuda:0, cuda:1, ..., mps"
         )
     there = devices()
     if str(device) not in there:
@@ -33,7 +41,7 @@ def load_on(model_dir: Path, device: str) -> Model:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise UsageError(f"device {device}: {str(error).splitlines()[0]}") from error
-    return load_model(model_dir, device)
+    return str(device)
 
 
 def devices() -> list[str]:

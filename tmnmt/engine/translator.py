@@ -46,7 +46,7 @@ from tmnmt.engine.named_memories import (
     open_memories,
     open_to_write,
 )
-from tmnmt.engine.opened import languages_of, load_layers, load_on
+from tmnmt.engine.opened import device_named, languages_of, load_layers, load_on
 from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.retrieve import Retriever
@@ -245,7 +245,7 @@ class Translator:
         meant: which segments of the memories are found, by document, user, date and so on.
         terms: a file of words whose translations must come; `tmnmt.terms` says how.
         src_lang, tgt_lang: of memory files; not given, the model's, whose regions may differ.
-        device: not given, a GPU where there is one. threads: not given, all cores.
+        device: not given or auto, a GPU where there is one. threads: not given, all cores.
         progress: called with units read and the share of all bytes read, when a memory file has to
         be indexed.
 
@@ -256,7 +256,7 @@ class Translator:
         option("threads", Threads).check(threads)
         if threads is not None:
             torch.set_num_threads(threads)
-        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        device = device_named(device)
         loaded = load_on(Path(model), device)
         parameters = load_layers(loaded, device)
         reads = (parameters is not None and "copy" in parameters.modes) or (

@@ -1,15 +1,50 @@
-"""How long products in bf16 take here. Processors that can multiply in bf16 are up to twice as fast
-by it; one that lacks the units for it may be slower than in fp32."""
+"""In which precision products are made here. Processors that can multiply in bf16 are up to twice
+as fast by it; one that lacks the units for it may be slower than in fp32. A GPU that lacks them
+emulates bf16, several times slower: there products are made in fp32."""
 
 from __future__ import annotations
 
+import logging
 import time
 
 import torch
 from torch import Tensor
 
+from tmnmt.config.options import Precision
+
 ROWS, IN, OUT = 256, 512, 1536  # of a product as training makes them
 TIMES = 5
+SLOW = 1.2  # times as long as in fp32: from here on bf16 is warned of
+NATIVE = (8, 0)  # compute capability of GPUs of NVIDIA, from which on they have units for bf16
+
+log = logging.getLogger(__name__)
+
+
+def precision_on(device: str, wanted: Precision) -> Precision:
+    """The precision in which products are made on a device; a line says where it is not the one
+    that is wanted, or where that is slow."""
+    if wanted != "bf16":
+        return wanted
+    if device.startswith("cuda") and not has_bf16(device):
+        log.warning(
+            "[training] precision: %s (%s) computes no bf16 but by emulation, which is slow; "
+            "products are made in fp32",
+            device,
+            torch.cuda.get_device_name(device),
+        )
+        return "fp32"
+    if device == "cpu" and (takes := bf16_takes()) > SLOW:
+        log.warning(
+            "[training] precision: products in bf16 take %.1f times as long as in fp32 on this "
+            'processor; precision = "fp32" trains faster here',
+            takes,
+        )
+    return wanted
+
+
+def has_bf16(device: str) -> bool:
+    """Whether a GPU computes bf16 itself: those of AMD that torch knows do."""
+    return torch.version.hip is not None or torch.cuda.get_device_capability(device) >= NATIVE
 
 
 def bf16_takes() -> float:

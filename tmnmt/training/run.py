@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from tmnmt.durable import make_folder, write
+from tmnmt.engine.opened import device_named
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.embedded.lock import writing
 from tmnmt.models.base import Backbone, Injectable
@@ -29,7 +30,7 @@ from tmnmt.training.config import TrainConfig
 from tmnmt.training.data import Corpora, Pairs, encode_pairs, load_corpora
 from tmnmt.training.low_score import low_score
 from tmnmt.training.memory import train_layers
-from tmnmt.training.precision import bf16_takes
+from tmnmt.training.precision import precision_on
 from tmnmt.training.reference import train_reference
 from tmnmt.training.retrieve import digest
 from tmnmt.training.trainer import Trainer
@@ -38,27 +39,35 @@ from tmnmt.vocab import Vocabulary
 log = logging.getLogger(__name__)
 
 RECORD = "run.json"  # what the run is made of, beside its checkpoints
-SLOW = 1.2  # times as long as in fp32: from here on bf16 is warned of
 
 
-def train(config: TrainConfig, resume: bool = False) -> Path:
+def train(config: TrainConfig, resume: bool = False, device: str | None = None) -> Path:
     """Trains what the configuration says; returns the model's folder. Under torchrun every process
-    calls this."""
-    folder = Path(config.folder)
+    calls this. device: as of `device_named`; of several processes each takes a GPU of its own.
+    Raises UsageError for a device that is not there."""
+    folder, place = Path(config.folder), place_of(device)
     begun = (folder / "last.safetensors").exists()
     if begun and not resume:
         raise UsageError(
             f"{folder}: holds a run already; go on with --resume, or name another folder"
         )
     if "RANK" in os.environ and not dist.is_initialized():
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        dist.init_process_group("nccl" if place.startswith("cuda") else "gloo")
     make_folder(folder)
     first = not dist.is_initialized() or dist.get_rank() == 0
     with writing(folder, 0) if first else nullcontext():
-        return _train(config, folder, begun, resume)
+        return _train(config, folder, begun, resume, place)
 
 
-def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path:
+def place_of(device: str | None) -> str:
+    """The device of this process, a GPU by its number."""
+    named = device_named(device)
+    if named.startswith("cuda:") and int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise UsageError(f"device {named}: each process takes a GPU of its own; name cuda alone")
+    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if named == "cuda" else named
+
+
+def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool, device: str) -> Path:
     corpora = load_corpora(config.data)
     if not corpora.train:
         raise DataError("nothing to train on: no segment is left by dev, test and `where`")
@@ -73,7 +82,7 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool) -> Path
     else:
         vocab = _vocabulary(config, corpora)
         _begin(folder, vocab, made_of)
-    trainer = _trainer(config, corpora, vocab, folder)
+    trainer = _trainer(config, corpora, vocab, folder, device)
     if begun:
         trainer.restore()
         log.info("going on at update %d", trainer.progress.update)
@@ -163,16 +172,16 @@ def _holds(path: Path, module: nn.Module) -> bool:
     )
 
 
-def _trainer(config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: Path) -> Trainer:
+def _trainer(
+    config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: Path, device: str
+) -> Trainer:
     """The trainer, its data encoded."""
     counts: Counter[str] = Counter()
     pairs = encode_pairs((s for d in corpora.train for s in d), vocab, config.data, counts)
     for what, count in [*corpora.counts.items(), *counts.items(), ("training pairs", len(pairs))]:
         log.info("%s: %s", what, f"{count:,}")
     log.info("training target tokens: %s", f"{sum(map(len, pairs.tgt)):,}")
-    device = f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
-    if device == "cpu" and config.training.precision == "bf16":
-        _warn_of_slow_bf16()
+    precision = precision_on(device, config.training.precision)
     torch.manual_seed(config.training.seed)
     model = make(len(vocab), dataclasses.asdict(config.model)).to(device)
     log.info("model: %s parameters on %s", f"{parameters(model):,}", device)
@@ -182,17 +191,8 @@ def _trainer(config: TrainConfig, corpora: Corpora, vocab: Vocabulary, folder: P
             raise DataError(
                 f"nothing to {name} on: max_subwords or max_ratio leaves every pair out"
             )
-    return Trainer(model, vocab, pairs, dev, config.training, folder)
-
-
-def _warn_of_slow_bf16() -> None:
-    takes = bf16_takes()
-    if takes > SLOW:
-        log.warning(
-            "[training] precision: products in bf16 take %.1f times as long as in fp32 on this "
-            'processor; precision = "fp32" trains faster here',
-            takes,
-        )
+    training = dataclasses.replace(config.training, precision=precision)
+    return Trainer(model, vocab, pairs, dev, training, folder)
 
 
 def model_config(config: TrainConfig) -> dict[str, Any]:
