@@ -100,7 +100,7 @@ def test_what_was_confirmed_stays_where_somebody_goes_back_and_ends(
     model = ["--model", f"{folder / 'model'}", "--beam", "1", "--threads", "1"]
     command = ["translate", *model, "-i", "-o", f"{tmp_path / 'out'}", *places]
     with Terminal([*command, f"{folder / 'text'}"], tmp_path / "err") as terminal:
-        for target in ("Premier", AVIS):
+        for target in (PAIRS[0][1], AVIS):
             terminal.until("\n> ")
             terminal.press(f"{CTRL_U}{target}\n")
         for place in (4, 2):
@@ -113,9 +113,9 @@ def test_what_was_confirmed_stays_where_somebody_goes_back_and_ends(
         else:
             assert terminal.stop(signal.SIGINT) == 130
     with MemoryIndex.open(tmp_path / "own") as own:
-        assert [segment.tgt for segment in own.segments()] == ["Premier", AVIS]
+        assert [segment.tgt for segment in own.segments()] == [PAIRS[0][1], AVIS]
     name = "out" if end == "ctrl-d" else "out.partial"
-    assert (tmp_path / name).read_text(encoding="utf-8").startswith(f"Premier\n{AVIS}\n")
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(f"{PAIRS[0][1]}\n{AVIS}\n")
     with Terminal([*command, f"{folder / 'text'}"], tmp_path / "err") as terminal:
         assert "4 of 5" in terminal.until("\n> ")
 
@@ -220,13 +220,10 @@ def test_what_is_gone_back_to_is_offered_as_it_was_confirmed_and_forgotten_until
     offered = sit(session, LINES[1:], [AVIS, None, "<", "<", "autre", ":q"])  # type: ignore[operator]
     assert offered[0] == offered[1] != AVIS or offered[1] != offered[0]
     assert offered[3] == offered[1] and offered[4] == AVIS
-    assert [(one.src, one.tgt) for one in session.done] == [(THIRD, "autre"), ("", "")]
-    exact = session.confirmed.exact(THIRD)
-    assert (
-        exact is not None
-        and exact.segment.tgt == "autre"
-        and session.confirmed.exact(FOURTH) is None
-    )
+    done = [(THIRD, "autre"), ("", ""), (FOURTH, offered[1])]  # the last one is confirmed again
+    assert [(one.src, one.tgt) for one in session.done] == done
+    exact = [session.confirmed.exact(text) for text in (THIRD, FOURTH)]
+    assert [one and one.segment.tgt for one in exact] == ["autre", offered[1]]
 
 
 def test_what_cannot_be_confirmed_is_said_and_asked_again(

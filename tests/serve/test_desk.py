@@ -625,6 +625,34 @@ def test_the_model_is_chosen(browser: Browser, folder: Path, tmp_path: Path) -> 
         assert server.get(f"/v1/sessions/{desk.session}")["model"] == "second"
 
 
+def test_without_a_model_matches_are_shown_and_what_is_typed_is_confirmed(
+    browser: Browser, folder: Path, tmp_path: Path
+) -> None:
+    places = [f"law={folder / 'law'}"], [f"own={tmp_path / 'own'}"]
+    with serving(service_of([], *places, sessions=str(tmp_path / "states.db"))) as server:
+        desk = Desk(browser, server)
+        assert "no model" in desk.text("#pair option")
+        desk.run("document.getElementById('write').value = 'own'")
+        new = "A text of nobody before."
+        pasted = json.dumps("\n".join([new, new, PAIRS[0][0]]))
+        desk.run(f"document.getElementById('pasted').value = {pasted}")
+        desk.run("document.getElementById('go').click()")
+        desk.until("document.querySelector('#matches li')")
+        assert "anything like it" in desk.text("#matches")
+        desk.type("Un texte.")
+        desk.press("Enter", "Control")
+        desk.until("document.querySelector('#offer .word')")
+        assert desk.text("#offer") == "Un texte." and desk.text("#count") == "1 of 3"
+        desk.press("Enter", "Control")
+        desk.until(f"document.getElementById('offer').textContent === {json.dumps(PAIRS[0][1])}")
+        assert "100 %" in desk.text("#matches .head b")
+        desk.press("Enter", "Control")
+        desk.until("document.getElementById('count').textContent === '3 of 3'")
+        assert desk.text("#problem") == "" and browser.problems == []
+        confirmed = server.get(f"/v1/sessions/{desk.session}/confirmed")["pairs"]
+        assert [pair["tgt"] for pair in confirmed] == ["Un texte.", "Un texte.", PAIRS[0][1]]
+
+
 def test_the_key_is_asked_for_and_kept_for_the_tab_alone(
     browser: Browser, folder: Path, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def translator(folder: Path) -> Translator:
 @pytest.fixture
 def queue(translator: Translator) -> Iterator[Queue]:
     """One that is not started: what is submitted waits."""
-    queue = Queue(translator, room=10_000)
+    queue = Queue(translator, room=100_000)
     yield queue
     if queue._thread.is_alive():
         queue.stop()
@@ -109,6 +110,118 @@ def test_what_somebody_waits_for_goes_first(
     assert batches[0] == ["Repealed."] and len(batches) == 6
 
 
+LONG = "The Commission shall inform the Council of the measures that it has taken. " * 40
+
+
+def test_long_texts_of_one_tenant_hold_up_no_short_one_of_another(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = seen(translator, monkeypatch)
+    loud = queue.submit(job(translator, [LONG] * 6, tenant="loud"))
+    quiet = queue.submit(job(translator, ["Repealed"], tenant="quiet"))
+    queue.start()
+    quiet.result(60)
+    assert batches[0] == ["Repealed"]
+    assert len(loud.result(60)) == 6
+
+
+@pytest.mark.parametrize("tenant", ["loud", "quiet"])
+def test_a_short_text_that_comes_during_a_flood_waits_for_a_batch(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch, tenant: str
+) -> None:
+    """Of the same tenant, too."""
+    batches = seen(translator, monkeypatch)
+    floods = [queue.submit(job(translator, [LONG] * 6, tenant="loud")) for _ in range(3)]
+    for _ in range(4):
+        queue._work()
+    quiet = queue.submit(job(translator, ["Repealed"], tenant=tenant))
+    queue._work()
+    assert batches[4] == ["Repealed"] and quiet.done()
+    queue.start()
+    assert all(len(flood.result(60)) == 6 for flood in floods)
+
+
+def test_tenants_have_the_model_in_turn_by_characters(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = seen(translator, monkeypatch)
+    for number in range(6):
+        queue.submit(job(translator, [f"List {number}." * 3] * 32, urgent=False, tenant="loud"))
+    queue.submit(job(translator, ["A text of 36 characters is this one."] * 96, tenant="quiet"))
+    given = {"L": 0, "A": 0}
+    for _ in range(12):
+        queue._work()
+        for text in batches[-1]:
+            given[text[0]] += len(text)
+    assert abs(given["L"] - given["A"]) <= 8 * 36 + 8 * 24
+
+
+def test_a_list_goes_on_while_somebody_asks_for_short_texts_all_the_time(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = seen(translator, monkeypatch)
+    queue.submit(job(translator, [f"List {n}." for n in range(40)], urgent=False))
+    for _ in range(40):
+        queue.submit(job(translator, ["Repealed."] * 8, urgent=True))
+        queue._work()
+    lists = sum(batch[0].startswith("List") for batch in batches)
+    assert 3 <= lists <= 10
+
+
+def test_who_queues_too_much_is_refused_and_others_are_not(translator: Translator) -> None:
+    queue = Queue(translator, room=10_000)
+    for _ in range(3):
+        queue.submit(job(translator, ["x" * 3_000], tenant="loud"))
+    with pytest.raises(Refused) as refused:
+        queue.submit(job(translator, ["x" * 3_000], tenant="loud"))
+    assert refused.value.status == 429 and refused.value.retry_after
+    assert queue.submit(job(translator, ["x" * 3_000], tenant="quiet"))
+
+
+def test_who_waits_for_little_is_not_refused_for_the_flood_of_another(
+    translator: Translator, queue: Queue
+) -> None:
+    for _ in range(20):
+        queue._note_pace(1.0)  # seconds a batch
+
+    def flood() -> None:
+        queue.submit(job(translator, [LONG], tenant="loud", seconds=12))
+
+    flood()
+    flood()
+    with pytest.raises(Refused) as refused:
+        flood()
+    assert refused.value.status == 429
+    assert queue.submit(job(translator, ["Repealed."], tenant="quiet", seconds=12))
+
+
+def test_a_batch_takes_about_a_second_at_most(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = seen(translator, monkeypatch)
+    queue.submit(job(translator, [f"The Council shall {n}." for n in range(32)]))
+    queue._work()
+    cost = 5.0 * sum(len(text) + 1 for text in batches[0])
+    for seconds, count in ((0.5, 8), (1.5, 5), (60.0, 4)):
+        for _ in range(40):
+            queue._note_pace(seconds, cost)
+        queue._work()
+        assert len(batches[-1]) == count
+
+
+def test_calls_of_one_tenant_hold_up_no_short_text_of_another(
+    translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = seen(translator, monkeypatch)
+    done = list[int]()
+    for number in range(20):
+        queue.call(partial(done.append, number), "loud", 500.0)
+    queue.submit(job(translator, ["Repealed."], tenant="quiet"))
+    while not batches:
+        queue._work()
+    assert len(done) <= 1
+
+
 def test_nothing_is_decoded_for_who_is_gone(
     translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,9 +294,9 @@ def test_the_more_batches_differ_the_sooner_is_refused(translator: Translator) -
         even._note_pace(1.0)
         uneven._note_pace(0.5)
         uneven._note_pace(1.5)
-    before = [job(translator, ["No."] * 8)]
-    assert even._seconds_of(before) == pytest.approx(2.0)
-    assert 2.6 < uneven._seconds_of(before) < 3.4
+    new, before = job(translator, ["No."]), [job(translator, ["No."] * 8)]
+    assert even._seconds_before(new, before) == pytest.approx(2.0)
+    assert 2.6 < uneven._seconds_before(new, before) < 3.4
 
 
 def test_what_was_taken_is_finished_and_no_more_is_taken(
@@ -229,7 +342,7 @@ def test_the_thread_goes_on_after_what_nobody_expected(
 ) -> None:
     batch = queue._batch
 
-    def broken() -> Any:
+    def broken(_: Any) -> Any:
         monkeypatch.setattr(queue, "_batch", batch)
         raise RuntimeError("unheard of")
 

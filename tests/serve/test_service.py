@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from serving import Server
 
+from tmnmt.serve.keys import ANYBODY
 from tmnmt.serve.service import _Pool
 
 
@@ -31,7 +32,8 @@ def test_an_iterator_that_ends_in_a_thread_holds_up_nobody() -> None:
 def test_nor_in_the_thread_of_a_model(served: Server) -> None:
     async def asked() -> None:
         with pytest.raises(RuntimeError, match="an iterator has ended"):
-            work = served.service.at_work(served.service.models[0], "a", "", nothing)
+            model = served.service.models[0]
+            work = served.service.at_work(model, ANYBODY, "a", "", nothing)
             await asyncio.wait_for(work, 30)
 
     asyncio.run(asked())

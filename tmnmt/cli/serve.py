@@ -15,8 +15,12 @@ from tmnmt.progress import Progress
 from tmnmt.serve.roles import Role
 
 MODELS = Annotated[
-    list[Path],
-    typer.Option("--model", metavar="FOLDER", help="A model; may be repeated."),
+    list[Path] | None,
+    typer.Option(
+        "--model",
+        metavar="FOLDER",
+        help="A model; may be repeated; not given: memories alone are looked up in.",
+    ),
 ]
 MEMORIES = Annotated[
     list[str] | None,
@@ -43,7 +47,7 @@ TERMS = Annotated[
 
 
 def serve(
-    model: MODELS,
+    model: MODELS = None,
     memory: MEMORIES = None,
     write_to: WRITTEN = None,
     terms: TERMS = None,
@@ -112,7 +116,10 @@ def serve(
     waiting: Annotated[
         int,
         at_least(1),
-        Help("Characters that may wait for a model; more is refused with 429.", title="Limits"),
+        Help(
+            "Characters of one tenant that may wait for a model; more is refused with 429.",
+            title="Limits",
+        ),
     ] = 200_000,
     seconds: Annotated[int, whole(1, 3600), Help("That a request may take.", title="Limits")] = 60,
     threads: Threads = None,
@@ -147,7 +154,7 @@ def serve(
     with listening(host, port) as socket:
         with Progress("indexing", "segments", lazy=True) as progress:
             service = service_of(
-                model,
+                model or [],
                 memory or [],
                 write_to or [],
                 allowed,

@@ -3,7 +3,8 @@ whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tmnmt.codes.record import Code, Text
@@ -42,25 +43,37 @@ def write_tmx(
     FormatError: a date that is not ISO 8601, a code that is no XML, or a file that cannot be
     written."""
     written = cleaned = 0
+    with tmx_writer(path, src_lang, tgt_lang) as write:
+        for segment in segments:
+            cleaned += write(segment)
+            written += 1
+            if progress and written % REPORT_EVERY == 0:
+                progress(REPORT_EVERY)
+    if progress and written % REPORT_EVERY:
+        progress(written % REPORT_EVERY)
+    return Written(written, cleaned)
+
+
+@contextmanager
+def tmx_writer(path: Path, src_lang: str, tgt_lang: str) -> Iterator[Callable[[Segment], int]]:
+    """What writes one segment after another into such a file, and says how many of its two texts
+    were cleaned; see `write_tmx`."""
+    src_start = f'<tuv xml:lang="{escaped_attribute(src_lang)}"><seg>'
+    tgt_start = f'<tuv xml:lang="{escaped_attribute(tgt_lang)}"><seg>'
     with writing(path) as file:
         file.write(_HEADER.format(src_lang=escaped_attribute(src_lang)))
-        src_start = f'<tuv xml:lang="{escaped_attribute(src_lang)}"><seg>'
-        tgt_start = f'<tuv xml:lang="{escaped_attribute(tgt_lang)}"><seg>'
-        for segment in segments:
+
+        def write(segment: Segment) -> int:
             src, src_changed = _seg(segment, segment.src, segment.src_codes)
             tgt, tgt_changed = _seg(segment, segment.tgt, segment.tgt_codes)
             file.write(
                 f"<tu{_dates(segment)}>\n{_properties(segment)}"
                 f"{src_start}{src}</seg></tuv>\n{tgt_start}{tgt}</seg></tuv>\n</tu>\n"
             )
-            written += 1
-            cleaned += src_changed + tgt_changed
-            if progress and written % REPORT_EVERY == 0:
-                progress(REPORT_EVERY)
+            return src_changed + tgt_changed
+
+        yield write
         file.write("</body>\n</tmx>\n")
-    if progress and written % REPORT_EVERY:
-        progress(written % REPORT_EVERY)
-    return Written(written, cleaned)
 
 
 def _seg(segment: Segment, plain: str, codes: tuple[Code, ...]) -> tuple[str, bool]:

@@ -1,35 +1,40 @@
-"""What jobs do: a file into a memory, a memory into a file, a document through a model."""
+"""What jobs do: a file into a memory, a memory into a file, a document through a model. Each goes
+in slices: it yields where something else may have its turn."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from tmnmt.codes.record import Text
 from tmnmt.config.options import Overwrite
 from tmnmt.engine.confirmed import Done
-from tmnmt.engine.filling import agree_on_languages, finished, is_open, with_confirmed
+from tmnmt.engine.filling import (
+    Finished,
+    agree_on_languages,
+    finished,
+    is_open,
+    with_confirmed,
+)
 from tmnmt.files.opening import opened
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.reader import read_memories
-from tmnmt.formats.tmx_writer import write_tmx
-from tmnmt.formats.tsv import write_tsv
+from tmnmt.formats.tmx_writer import tmx_writer
+from tmnmt.formats.tsv import tsv_writer
 from tmnmt.index.base import WritableIndex
 from tmnmt.segments import Segment, Translation
-from tmnmt.serve.jobs import Advance
+from tmnmt.serve.jobs import Advance, Steps
 
-AT_ONCE = 32  # segments of a document that are handed to the model together
+AT_ONCE = 32  # segments of a document that are handed to the model together, at most
+AT_ONCE_CHARACTERS = 4_000  # of these, but for a single longer one
+AT_ONCE_IN_MEMORY = 2_000  # segments of a memory that are read or written in a slice
 NAMED = 5  # units of a document that are told as left
 Translated = Callable[[Sequence[Text]], Sequence[Translation]]
 
 
-def read_into(
-    index: WritableIndex, path: Path, name: str, advance: Advance, longest: int
-) -> Mapping[str, Any]:
+def read_into(index: WritableIndex, path: Path, name: str, advance: Advance, longest: int) -> Steps:
     """All segments of a memory file into an index, all or none. `name`: of documents that have none
     in the file. `longest`: characters of a text; a segment with a longer one is skipped. Raises
     FormatError for what is no memory, and LockedError where another process writes to the index."""
@@ -41,33 +46,31 @@ def read_into(
         progress=lambda _, share: advance(int(size * share), size),
     )
     own = path.name.partition(".")[0]  # what a document without a name is called by its reader
-    segments = [
-        replace(one, document=name) if one.document == own else one
-        for one in reader
-        if max(len(one.src), len(one.tgt)) <= longest
-    ]
+    segments = list[Segment]()
+    for number, one in enumerate(reader, 1):
+        if max(len(one.src), len(one.tgt)) <= longest:
+            segments.append(replace(one, document=name) if one.document == own else one)
+        if number % AT_ONCE_IN_MEMORY == 0:
+            yield
     if segments:
         index.add(segments)
     report = reader.report
-    return {"added": len(segments), "skipped": report.read - len(segments)}
+    return {"added": len(segments), "skipped": report.read - len(segments)}, None
 
 
 def written_from(
     segments: Iterable[Segment], languages: tuple[str, str], path: Path, advance: Advance
-) -> bytes:
+) -> Steps:
     """A memory as a file, TMX or TSV by the end of its name."""
-
-    def given() -> Iterator[Segment]:
+    writer = tsv_writer(path) if path.suffix == ".tsv" else tmx_writer(path, *languages)
+    with writer as write:
         for number, one in enumerate(segments, 1):
             advance(number, None)
             created, changed = iso_utc(one.created) or "", iso_utc(one.changed) or ""
-            yield replace(one, created=created, changed=changed)
-
-    if path.suffix == ".tsv":
-        write_tsv(path, given())
-    else:
-        write_tmx(path, given(), *languages)
-    return path.read_bytes()
+            write(replace(one, created=created, changed=changed))
+            if number % AT_ONCE_IN_MEMORY == 0:
+                yield
+    return {}, path.read_bytes()
 
 
 def document_through(
@@ -77,7 +80,7 @@ def document_through(
     translated: Translated,
     advance: Advance,
     confirmed: Callable[[], Sequence[Done]] = tuple,
-) -> tuple[Mapping[str, Any], bytes]:
+) -> Steps:
     """A translator's file with what has no translation translated; all else stays. `confirmed`:
     gives what the session has confirmed, once all is translated. Raises FormatError for what is no
     such file, and UsageError for one of other languages."""
@@ -88,13 +91,15 @@ def document_through(
     def through(documents: Iterable[Sequence[Text]]) -> Iterator[Translation]:
         done = 0
         for texts in documents:
-            left = iter(texts)
-            while together := list(islice(left, AT_ONCE)):
+            for together in _slices(texts):
                 yield from translated(together)
                 done += len(together)
                 advance(done, total)
 
-    every = list(finished(file, overwrite, through))
+    every = list[Finished]()
+    for one in finished(file, overwrite, through):
+        every.append(one)
+        yield
     every = list(with_confirmed(every, confirmed()))
     to = io.BytesIO()
     fillings = [one.filling for one in every]
@@ -107,3 +112,16 @@ def document_through(
     filled = sum(one.is_filled for one in every)
     counts = {"segments": len(every), "translated": filled, "left": left[:NAMED]}
     return counts, to.getvalue()
+
+
+def _slices(texts: Iterable[Text]) -> Iterator[list[Text]]:
+    """The texts, as many together as are handed to the model at once."""
+    together, size = list[Text](), 0
+    for text in texts:
+        size += len(text.plain)
+        if together and (len(together) == AT_ONCE or size > AT_ONCE_CHARACTERS):
+            yield together
+            together, size = [], len(text.plain)
+        together.append(text)
+    if together:
+        yield together

@@ -1,6 +1,9 @@
 """What takes longer than a request: files read into memories, memories written to files, documents
 translated. How far a job is stands in the storage, where every process finds it; what one makes,
-too."""
+too.
+
+Work is cut into slices. After each one, what waits is looked at anew: tenants have the threads in
+turn, and so have the jobs of one tenant, by the time that each has taken."""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +25,11 @@ from tmnmt.serve.keys import Caller
 from tmnmt.serve.refused import Refused, unknown
 from tmnmt.serve.storage.base import JobStorage
 from tmnmt.serve.storage.records import Job, State
+from tmnmt.serve.turns import TurnPath, Turns
 
-WORKERS = 2
+WORKERS = 16  # threads; most of the time they wait for a model
+OF_TENANT = 4  # of them, at most, that do slices of one tenant
+_SLICE = 1.0  # seconds: what the next slice of a job is taken to last
 MOST = 100  # of one tenant that are kept
 KEPT = 24 * 3600.0  # seconds
 SILENT = 600.0  # seconds after which the process of a job is taken to have ended
@@ -30,7 +37,9 @@ NOTED = 0.5  # seconds between two notes of how far it is
 PATIENCE = 1.0, 10.0, 60.0  # seconds after which a job tries again to tell that it has ended
 
 Advance = Callable[[int, int | None], None]  # done, and of how many where that is known
-Work = Callable[[Path, Advance], tuple[Mapping[str, Any], bytes | None]]
+Result = tuple[Mapping[str, Any], bytes | None]
+Steps = Generator[None, None, Result]  # each step is a slice; then what is told, and a file
+Work = Callable[[Path, Advance], Steps]
 
 log = logging.getLogger("tmnmt.serve")
 
@@ -45,13 +54,25 @@ class Jobs:
     def __init__(self, storage: JobStorage, clock: Clock) -> None:
         """clock: it says which have not changed for long."""
         self._storage, self._clock = storage, clock
-        self._threads = ThreadPoolExecutor(WORKERS, "job")
         self._stopping = threading.Event()
+        self._changed = threading.Condition()
+        self._waiting: dict[TurnPath, Generator[None]] = {}
+        self._turns = Turns()
+        self._numbers = count()
+        self._active: Counter[str | int] = Counter()  # slices under way, by tenant
+        self._threads = [
+            threading.Thread(target=self._run, name="job", daemon=True) for _ in range(WORKERS)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """Jobs under way end where they are, and are told as failed."""
-        self._stopping.set()
-        self._threads.shutdown()
+        with self._changed:
+            self._stopping.set()
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
 
     def make(
         self, kind: str, given: Mapping[str, Any], caller: Caller, state: State = "waiting"
@@ -93,34 +114,76 @@ class Jobs:
         """Whether a job that waited for its file is the caller's to start now; it is once."""
         return self._storage.claim(id)
 
-    def start(self, id: str, content: bytes, name: str, work: Work) -> None:
-        """Does it in a thread. `content`: a file for it, under a name that has nothing but the end
-        of `name`, which says of which kind it is. `work` is given its path, and how to tell how far
-        it is; what it gives is told, and its file kept. While it waits for a thread, its content is
-        on disk. Raises Refused where the server ends, and ServerError where the disk takes no file.
-        """
+    def start(self, id: str, tenant: str, content: bytes, name: str, work: Work) -> None:
+        """Does it in threads, a slice at a time, when the tenant has its turn. `content`: a file
+        for it, under a name that has nothing but the end of `name`, which says of which kind it is.
+        `work` is given its path, and how to tell how far it is; what it gives is told, and its file
+        kept. While it waits for its turn, its content is on disk. Raises Refused where the server
+        ends, and ServerError where the disk takes no file."""
         folder = tempfile.TemporaryDirectory(prefix="tmnmt-")
         try:
             path = Path(folder.name) / f"{id}{ending(name)}"
             path.write_bytes(content)
-            self._threads.submit(self._do, id, folder, path, work)
-        except RuntimeError as error:
+            with self._changed:
+                if self._stopping.is_set():
+                    raise Refused(503, "stopping", "the server is stopping", 5)
+                self._waiting[tenant, next(self._numbers)] = self._slices(id, folder, path, work)
+                self._changed.notify()
+        except Refused:
             folder.cleanup()
-            raise Refused(503, "stopping", "the server is stopping", 5) from error
+            raise
         except OSError as error:
             folder.cleanup()
             raise ServerError(f"a file cannot be kept for a job: {error.strerror}") from error
 
-    def _do(
+    def _run(self) -> None:
+        """A thread: slices in turn, until the server ends and all jobs have told so."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._free() or self._is_over())
+                if not self._free():
+                    return
+                path = self._turns.order(dict.fromkeys(self._free(), _SLICE))[0]
+                slices = self._waiting.pop(path)
+                self._active[path[0]] += 1
+            began = time.monotonic()
+            goes_on = self._step(slices)
+            with self._changed:
+                self._turns.charge(path, time.monotonic() - began)
+                self._active[path[0]] -= 1
+                if goes_on:
+                    self._waiting[path] = slices
+                self._changed.notify_all()
+
+    def _free(self) -> list[TurnPath]:
+        """The jobs that may have a slice done now."""
+        return [path for path in self._waiting if self._active[path[0]] < OF_TENANT]
+
+    def _is_over(self) -> bool:
+        return self._stopping.is_set() and not self._waiting and not self._active.total()
+
+    def _step(self, slices: Generator[None]) -> bool:
+        """Does the next slice; False where there is none."""
+        try:
+            next(slices)
+        except StopIteration:
+            return False
+        except Exception as error:  # a thread goes on for the jobs to come
+            log.error("job: %s", type(error).__name__)
+            return False
+        return True
+
+    def _slices(
         self, id: str, folder: tempfile.TemporaryDirectory[str], path: Path, work: Work
-    ) -> None:
+    ) -> Generator[None]:
         result, made = dict[str, Any](), None
         state: State = "failed"
         try:
             with folder:
                 try:
                     self._advance(id, 0, None)
-                    counts, made = work(path, _Often(lambda *at: self._advance(id, *at)))
+                    advance = _Often(lambda *at: self._advance(id, *at))
+                    counts, made = yield from self._until_stopped(work(path, advance))
                     result, state = dict(counts), "done"
                 except TmnmtError as error:
                     result["error"] = _said(error, path)
@@ -132,6 +195,18 @@ class Jobs:
             log.error("job: %s", type(error).__name__)
             result["error"] = "the server failed; its log says where"
         self._finish(id, state, result, made)
+
+    def _until_stopped(self, steps: Steps) -> Steps:
+        """Raises _Stopped where the server ends between two slices."""
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                result: Result = end.value
+                return result
+            yield
+            if self._stopping.is_set():
+                raise _Stopped
 
     def _finish(self, id: str, state: State, result: Mapping[str, Any], made: bytes | None) -> None:
         """A storage that is away is waited for a while: what took hours is not thrown away."""

@@ -19,7 +19,7 @@ from tmnmt.serve import memories as memories_
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.events import of_job, sent
 from tmnmt.serve.fields import ENTRIES, NAMES, Field, read
-from tmnmt.serve.jobs import Advance, Work
+from tmnmt.serve.jobs import Advance, Steps, Work
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.refused import Refused, unknown, wrong
@@ -143,8 +143,8 @@ async def import_(service: Service, asked: Asked) -> Any:
     if index is None:
         raise Refused(403, "read_only", "this memory is not written to")
 
-    def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], None]:
-        return files.read_into(index, path, document, advance, service.limits.text), None
+    def work(path: Path, advance: Advance) -> Steps:
+        return files.read_into(index, path, document, advance, service.limits.text)
 
     return await _job(service, asked, "import", {"memory": memory.name}, fields["name"], work)
 
@@ -155,9 +155,9 @@ async def export(service: Service, asked: Asked) -> Any:
     memory = service.memories.get(asked.path["memory"], asked.caller)
     index = memory.index
 
-    def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], bytes]:
+    def work(path: Path, advance: Advance) -> Steps:
         languages = index.src_lang, index.tgt_lang
-        return {}, files.written_from(index.segments(), languages, path, advance)
+        return files.written_from(index.segments(), languages, path, advance)
 
     name = f"{memory.name}.{fields['format']}"
     return await _job(service, asked, "export", {"memory": memory.name}, name, work)
@@ -195,7 +195,7 @@ async def _through(
 ) -> Any:
     languages = model.translator.src_lang, model.translator.tgt_lang
 
-    def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], bytes]:
+    def work(path: Path, advance: Advance) -> Steps:
         overwrite = fields["overwrite"]
         return files.document_through(path, languages, overwrite, translated, advance, confirmed)
 
@@ -210,7 +210,7 @@ async def _job(
     def begun() -> dict[str, Any]:
         given = {**about, "file": clean_name(name)[:MOST_NAME]}
         id = service.jobs.make(kind, given, asked.caller)
-        service.jobs.start(id, asked.raw, name, work)
+        service.jobs.start(id, asked.caller.tenant, asked.raw, name, work)
         return service.jobs.get(id, asked.caller).record
 
     return JSONResponse(await service.written(begun), 202)

@@ -91,6 +91,17 @@ def opened(
     return memories
 
 
+def languages_of_indexes(named: Iterable[str]) -> list[tuple[str, str]]:
+    """The pairs of languages of those memories that are built indexes. Raises MemoryIndexError for
+    one that cannot be opened."""
+    pairs = list[tuple[str, str]]()
+    for place in (place_of(each).place for each in named):
+        if is_address(place) or (Path(place).is_dir() and not is_to_be_built(Path(place))):
+            with open_index(place) as index:
+                pairs.append((index.src_lang, index.tgt_lang))
+    return list(dict.fromkeys(pairs))
+
+
 def _read(
     place: Place, pairs: Sequence[tuple[str, str]], progress: ReadProgress | None
 ) -> WritableIndex:

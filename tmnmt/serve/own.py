@@ -39,6 +39,7 @@ from tmnmt.serve.managed import (
 from tmnmt.serve.markup import FORMS, Form, check_tags, markup
 from tmnmt.serve.memories import Memory, count
 from tmnmt.serve.metrics import exposed
+from tmnmt.serve.modelless import no_model
 from tmnmt.serve.openapi import document
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
@@ -244,11 +245,12 @@ def _model(model: Model) -> dict[str, Any]:
 
 async def languages(service: Service, asked: Asked) -> Any:
     """The pairs of languages that are served, each with the names of its models; a request that
-    names none gets the first."""
+    names none gets the first. Where no model is served, those of the memories, with none."""
     pairs: dict[tuple[str, str], list[str]] = {}
-    for model in service.models:
+    for model in service.pairs:
         source, target = model.languages
-        pairs.setdefault((source.code, target.code), []).append(model.name)
+        names = pairs.setdefault((source.code, target.code), [])
+        names += [model.name] if model.translates else []
     return {
         "pairs": [
             {"source": source, "target": target, "models": names}
@@ -384,7 +386,7 @@ def _session(one: Open, confirmed: int) -> dict[str, Any]:
     source, target = one.model.languages
     return {
         "id": one.id,
-        "model": one.model.name,
+        "model": one.model.name if one.model.translates else None,
         "source": source.code,
         "target": target.code,
         "memories": list(one.given.memories),
@@ -431,14 +433,14 @@ async def complete(service: Service, asked: Asked) -> Any:
             follow()
             return session.next_words(source, prefix)
 
-        behind = await service.at_work(model, text, prefix, next_words)
+        behind = await service.at_work(model, asked.caller, text, prefix, next_words)
         return {"model": model.name, "text": prefix + behind}
 
     def work() -> Translation:
         follow()
         return session.complete(source, prefix, explain=True)
 
-    done = await service.at_work(model, text, prefix, work)
+    done = await service.at_work(model, asked.caller, text, prefix, work)
     written = done.tgt
     if form != "text":
         read_as = markup(text, form)
@@ -458,7 +460,7 @@ async def alternatives(service: Service, asked: Asked) -> Any:
         follow()
         return session.alternatives(source, prefix, fields["count"])
 
-    words = await service.at_work(model, text, prefix, work)
+    words = await service.at_work(model, asked.caller, text, prefix, work)
     return {"model": model.name, "alternatives": [alternative_record(one) for one in words]}
 
 
@@ -548,6 +550,8 @@ async def confirmed(service: Service, asked: Asked) -> Any:
 async def save(service: Service, asked: Asked) -> Any:
     """The session as a file, with which Translator.session goes on."""
     one = await service.session(asked.path["session"], asked.caller)
+    if not one.model.translates:
+        raise no_model()
     made = await service.in_thread(lambda: service.sessions.saved(one))
     return Response(made, media_type="application/octet-stream", headers=SAVED)
 
@@ -565,8 +569,8 @@ async def openapi(service: Service, asked: Asked) -> Any:
 
 
 async def health(service: Service, asked: Asked) -> Any:
-    """Whether the server runs."""
-    return {"status": "ok"}
+    """Whether the server runs, and how many models it serves."""
+    return {"status": "ok", "models": len(service.models)}
 
 
 async def ready(service: Service, asked: Asked) -> Any:

@@ -1,19 +1,21 @@
-"""One queue a model: its thread alone uses the Translator. Texts of all requests that wait are
-decoded together by length; those that somebody waits for come before long lists.
+"""One queue a model: its thread alone uses the Translator. Tenants have it in turn, by characters
+times beam; of one tenant, what somebody waits for has more turns than long lists, and of those the
+shorter one is next. Texts of all requests that wait are decoded together by length.
 
 A request is a `Job`. It is opened a few texts at a time, so that a long one holds nothing up, and
-its pieces wait with those of others for a batch."""
+its pieces wait with those of others for a batch. Other work for the thread of the model is a
+`Call`, which has its turn as a job has."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import replace
-from itertools import groupby
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, count, groupby
 from math import ceil
 from typing import Any, TypeVar
 
@@ -26,14 +28,36 @@ from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.segments import Translation
 from tmnmt.serve.refused import Refused
+from tmnmt.serve.turns import TurnPath, Turns
 
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it
 URGENT = 32  # texts: a longer request is a list that nobody watches
-MOST_CALLS = 256  # that wait for the thread of a model
+MOST_CALLS = 256  # of one tenant that wait for the thread of a model
+INTERACTIVE, BULK = 0, 1  # lanes of a tenant
+_WEIGHTS = {INTERACTIVE: 8.0, BULK: 1.0}  # of its turns
+_PIECE = 300  # characters: about what is decoded at once of a longer text
+# A batch takes pieces of other requests up to this length: they do not make it slower by much.
+_LONGER, _MORE = 1.5, 4  # times as many subwords as the first piece has, and so many more
 _SHARE = 2  # long lists take at most one part of so many of the room
 _PATIENCE = 0.25  # part of a request's time that it may have to wait for those before it
 _NEW = 0.2  # weight of the last batch in the seconds that one takes
+# A batch is made no larger than takes about so many seconds: who comes now waits for it.
+_BATCH_SECONDS, _LEAST = 1.0, 4  # but for so many pieces, which pay for reading the weights
+_numbers = count()
 Result = TypeVar("Result")
+
+
+@dataclass
+class Call:
+    """Work for the thread of a model; `cost`: characters times beam."""
+
+    work: Callable[[], Any]
+    tenant: str = ""
+    cost: float = 0.0
+    future: Future[Any] = field(default_factory=Future)
+
+    def __post_init__(self) -> None:
+        self.path: TurnPath = (self.tenant, INTERACTIVE, next(_numbers))
 
 
 class Job:
@@ -47,14 +71,20 @@ class Job:
         urgent: bool | None = None,
         seconds: float = 60.0,
         follow: Callable[[], None] = lambda: None,
+        tenant: str = "",
     ) -> None:
         """session: whose translator has the memories and settings, and whose confirmed pairs are
         read. urgent: None: where it is short. seconds: after so many it is given up. follow: called
-        before texts of it are decoded: the session then has what was confirmed by now."""
+        before texts of it are decoded: the session then has what was confirmed by now. tenant: who
+        has turns."""
         self.session, self.explain, self.follow = session, explain, follow
         self.view: Translator = session.translator
-        self.size = sum(len(plain_of(source)) + 1 for source in sources)  # of what waits
+        sizes = [len(plain_of(source)) + 1 for source in sources]
+        self.size = sum(sizes)  # of what waits
         self.urgent = len(sources) <= URGENT if urgent is None else urgent
+        self.tenant = tenant
+        self.path: TurnPath = (tenant, INTERACTIVE if self.urgent else BULK, next(_numbers))
+        self._pieces = [ceil(size / _PIECE) for size in sizes]
         self.seconds, self.deadline = seconds, time.monotonic() + seconds
         self.future: Future[list[Translation]] = Future()
         self.waiting: list[Piece] = []
@@ -63,7 +93,6 @@ class Job:
         self._order = InOrder()
         self._open = dict[int, Coded]()  # by segment: those with codes whose places are not found
         self._done: list[Translation] = []
-        self._count = len(sources)
 
     @property
     def gone(self) -> bool:
@@ -72,8 +101,19 @@ class Job:
 
     @property
     def left(self) -> int:
-        """Texts whose translation is not there yet."""
-        return self._count - len(self._done)
+        """About how many pieces it has whose translation is not there yet."""
+        return sum(self._pieces[len(self._done) :])
+
+    def cost(self, pieces: Sequence[Piece]) -> float:
+        """What it costs to decode some of its pieces: characters times beam."""
+        return self.view.settings.beam * sum(len(piece.text) + 1 for piece in pieces)
+
+    @property
+    def next_cost(self) -> float:
+        """About what its part of the next batch costs."""
+        settings = self.view.settings
+        together = min(self.left, settings.batch)
+        return settings.beam * self.size * together / sum(self._pieces)
 
     def read_on(self, count: int) -> None:
         """Opens texts until `count` pieces wait, or none are left."""
@@ -100,7 +140,7 @@ class Job:
             return
         self.view.link([*self._open.values()])
         self._done += map(self.view.counted, self._order.ready())
-        if len(self._done) == self._count:
+        if len(self._done) == len(self._pieces):
             self.future.set_result(self._done)
 
     def fail(self, error: BaseException) -> None:
@@ -112,16 +152,19 @@ class Queue:
     """Requests for one model. Any thread may submit; `run` is the thread that decodes."""
 
     def __init__(self, translator: Translator, room: int) -> None:
-        """room: characters that may wait."""
+        """room: characters of one tenant that may wait."""
         self.translator = translator
         self.room = room
         self.counts: Counter[str] = Counter()
         self._pace = 0.0  # seconds that a batch takes, of late
         self._spread = 0.0  # by which they differ from it (Jacobson 1988, of round trips)
+        self._seconds, self._cost = 0.0, 0.0  # of the last batches, the older ones less and less
+        self._together = float(translator.settings.batch)  # pieces of a batch, where more wait
         self._given_back = time.monotonic()
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
-        self._calls: list[tuple[Callable[[], Any], Future[Any]]] = []
+        self._calls: list[Call] = []
+        self._turns = Turns(lambda path: _WEIGHTS[int(path[1])] if len(path) == 2 else 1.0)
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="decode", daemon=True)
 
@@ -152,37 +195,48 @@ class Queue:
         return job.future
 
     def _check_room(self, job: Job) -> None:
-        """Raises Refused where a request is larger than the room for all, where the room is taken,
-        or where it would wait so long for others that its time could be over: then all would wait
-        for what is given up in the end."""
+        """Raises Refused where a request is larger than the room of a tenant, where that is taken,
+        or where so much of the tenant waits that its time could be over: then all would wait for
+        what is given up in the end."""
         room = self.room if job.urgent else self.room // _SHARE
         if job.size > room:
             raise Refused(
                 413, "too_large", f"the texts of one request may have {room:,} characters"
             )
-        if sum(other.size for other in self._jobs if not other.gone) + job.size > room:
-            raise Refused(429, "busy", "too much is waiting; try again later", 2)
-        before = [one for one in self._jobs if not one.gone and (one.urgent or not job.urgent)]
-        if before and (wait := self._seconds_of(before)) > _PATIENCE * job.seconds:
+        others = [one for one in self._jobs if not one.gone]
+        own = sum(one.size for one in others if one.tenant == job.tenant)
+        if own + job.size > room:
+            raise Refused(429, "busy", "too much of yours is waiting; try again later", 2)
+        if own and (wait := self._seconds_before(job, others)) > _PATIENCE * job.seconds:
             raise Refused(429, "busy", "too much is waiting; try again later", ceil(wait / 2))
 
-    def _seconds_of(self, before: Sequence[Job]) -> float:
-        """Until those that go before a request are done, and its own first batch, as the slower
-        of the last batches went."""
-        batches = sum(one.left for one in before) / self.translator.settings.batch
-        return (batches + 1) * (self._pace + self._spread)
+    def _seconds_before(self, job: Job, others: Sequence[Job]) -> float:
+        """Until a request has had its first turn and is as far as it can be while `others` have
+        theirs, as the slower of the last batches went: of the same lane, what a turn of each takes,
+        or as much as its own; and as much again for every other tenant that waits."""
+        batch = self._together
+        turn = max(job.left, batch)
+        left = defaultdict[str, float](float)
+        for one in others:
+            if one.tenant != job.tenant or one.urgent or not job.urgent:
+                left[one.tenant] += min(one.left, turn)
+        own = left[job.tenant]
+        turns = [min(n, own + batch) for tenant, n in left.items() if tenant != job.tenant]
+        return ((own + sum(turns)) / batch + 1) * (self._pace + self._spread)
 
-    def call(self, work: Callable[[], Result]) -> Future[Result]:
-        """What `work` gives, done in the thread of the model before more is decoded. Raises Refused
-        where too many wait."""
-        future: Future[Result] = Future()
+    def call(
+        self, work: Callable[[], Result], tenant: str = "", cost: float = 0.0
+    ) -> Future[Result]:
+        """What `work` gives, done in the thread of the model. cost: characters times beam. Raises
+        Refused where too many of the tenant wait."""
+        call = Call(work, tenant, cost)
         with self._changed:
             self._check_open()
-            if len(self._calls) >= MOST_CALLS:
+            if sum(one.tenant == tenant for one in self._calls) >= MOST_CALLS:
                 raise Refused(429, "busy", "too much is waiting; try again later", 1)
-            self._calls.append((work, future))
+            self._calls.append(call)
             self._changed.notify()
-        return future
+        return call.future
 
     def _check_open(self) -> None:
         if self._stopping:
@@ -200,20 +254,26 @@ class Queue:
                 self._jobs = [job for job in self._jobs if not job.gone]
 
     def _work(self) -> None:
-        self._do_calls()
+        self._give_up()
+        waiting = self._in_turn()
+        if waiting and isinstance(waiting[0], Call):
+            return self._do(waiting[0])
         start = time.monotonic()
-        batch = self._batch()
+        batch = self._batch([one for one in waiting if isinstance(one, Job)])
         if batch:
             self._decode(batch)
             for job in {id(job): job for job, _ in batch}.values():
                 self._finish(job)
             if self.counts["batches"] > 1:  # in the first, much is compiled and read
-                self._note_pace(time.monotonic() - start)
+                cost = sum(job.cost([piece]) for job, piece in batch)
+                self._note_pace(time.monotonic() - start, cost)
         if time.monotonic() - self._given_back > EVERY:
             give_back()
             self._given_back = time.monotonic()
 
-    def _note_pace(self, taken: float) -> None:
+    def _note_pace(self, taken: float, cost: float = 0.0) -> None:
+        self._seconds += taken - self._seconds * _NEW
+        self._cost += cost - self._cost * _NEW
         if self._pace:
             self._spread += (abs(taken - self._pace) - self._spread) * _NEW
         self._pace += (taken - self._pace) * (_NEW if self._pace else 1)
@@ -227,33 +287,43 @@ class Queue:
                 self._changed.wait(GATHER)
             return bool(self._jobs or self._calls or not self._stopping)
 
-    def _do_calls(self) -> None:
+    def _in_turn(self) -> list[Job | Call]:
+        """All that waits, the next one first."""
         with self._changed:
-            calls, self._calls = self._calls, []
-        for work, future in calls:
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(work())
-                except Exception as error:  # told to who asked
-                    future.set_exception(error)
+            self._calls = [call for call in self._calls if not call.future.cancelled()]
+            calls = {call.path: call for call in self._calls}
+            jobs = {job.path: job for job in self._jobs if not job.gone}
+        costs = {path: job.next_cost for path, job in jobs.items()}
+        costs |= {path: call.cost for path, call in calls.items()}
+        every: dict[TurnPath, Job | Call] = {**jobs, **calls}
+        return [every[path] for path in self._turns.order(costs)]
 
-    def _batch(self) -> list[tuple[Job, Piece]]:
-        """What is decoded next: pieces that are as long as the first one of the oldest request,
-        taken from their requests."""
+    def _do(self, call: Call) -> None:
+        with self._changed:
+            self._calls.remove(call)
+        if call.future.set_running_or_notify_cancel():
+            self._turns.charge(call.path, call.cost)
+            try:
+                call.future.set_result(call.work())
+            except Exception as error:  # told to who asked
+                call.future.set_exception(error)
+
+    def _give_up(self) -> None:
+        """Fails the requests whose time is over."""
         now = time.monotonic()
         with self._changed:
-            jobs = [job for job in self._jobs if not job.gone]
-        for job in jobs:
-            if job.deadline <= now:
-                self.counts["given_up"] += 1
-                job.fail(Refused(503, "too_slow", "the time for a request is over", 2))
-        jobs = [job for job in jobs if not job.gone]
-        urgent = any(job.urgent for job in jobs)
-        jobs = [job for job in jobs if job.urgent == urgent]
+            late = [job for job in self._jobs if not job.gone and job.deadline <= now]
+        for job in late:
+            self.counts["given_up"] += 1
+            job.fail(Refused(503, "too_slow", "the time for a request is over", 2))
+
+    def _batch(self, jobs: Sequence[Job]) -> list[tuple[Job, Piece]]:
+        """What is decoded next, taken from their requests: pieces that are as long as the first one
+        of the first request. Of others none is much longer: it would wait for that."""
         size = self.translator.settings.batch
         pool = list[tuple[Job, Piece]]()
         for job in jobs:
-            if pool and not _go_together(job, pool[0][0]):
+            if pool and not (job.urgent == pool[0][0].urgent and _go_together(job, pool[0][0])):
                 continue
             try:
                 job.follow()
@@ -266,13 +336,22 @@ class Queue:
             pool += [(job, piece) for piece in job.waiting]
             if len(pool) >= 2 * size:
                 break
-        if pool:
-            length = len(pool[0][1].ids)
-            pool.sort(key=lambda each: abs(len(each[1].ids) - length))
-        batch = pool[:size]
-        for job, piece in batch:
-            job.waiting = [other for other in job.waiting if other is not piece]
+        fit = _alike(pool, size)
+        batch = fit[: self._count_in_time(fit)]
+        if len(batch) < len(pool):
+            self._together += (len(batch) - self._together) * _NEW
+        for job in dict.fromkeys(job for job, _ in batch):
+            pieces = [piece for other, piece in batch if other is job]
+            taken = {id(piece) for piece in pieces}
+            job.waiting = [other for other in job.waiting if id(other) not in taken]
+            self._turns.charge(job.path, job.cost(pieces))
         return batch
+
+    def _count_in_time(self, pieces: Sequence[tuple[Job, Piece]]) -> int:
+        """How many of the pieces make a batch that does not take too long."""
+        most = _BATCH_SECONDS * self._cost / self._seconds if self._cost else float("inf")
+        costs = accumulate(job.cost([piece]) for job, piece in pieces)
+        return max(_LEAST, sum(cost <= most for cost in costs))
 
     def _finish(self, job: Job) -> None:
         try:
@@ -310,6 +389,16 @@ class Queue:
                     job.fail(error)
                 continue
             yield from zip([job for job, _ in asked], pieces, strict=True)
+
+
+def _alike(pool: Sequence[tuple[Job, Piece]], size: int) -> list[tuple[Job, Piece]]:
+    """`size` pieces of the pool at most, those that are nearest to the first in length."""
+    if not pool:
+        return []
+    first, length = pool[0][0], len(pool[0][1].ids)
+    most = _LONGER * length + _MORE
+    fit = [each for each in pool if each[0] is first or len(each[1].ids) <= most]
+    return sorted(fit, key=lambda each: abs(len(each[1].ids) - length))[:size]
 
 
 def _go_together(job: Job, other: Job) -> bool:

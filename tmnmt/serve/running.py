@@ -24,7 +24,7 @@ from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
 from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
 from tmnmt.serve.languages import language
-from tmnmt.serve.memories import Memory, opened
+from tmnmt.serve.memories import Memory, languages_of_indexes, opened
 from tmnmt.serve.protocol import Protocol
 from tmnmt.serve.queue import Queue
 from tmnmt.serve.refused import Refused
@@ -72,14 +72,19 @@ def service_of(
 ) -> Service:
     """Everything loaded. `sessions`: the file or Redis of what outlives the process. Raises what
     `Translator.load`, `memories.opened`, `terms.opened`, `place_of` and `storage.opened` raise, and
-    UsageError for keys that do not go with the memories."""
+    UsageError for keys that do not go with the memories, and where nothing is to be served. Without
+    a model, memories alone are looked up in."""
     from tmnmt.models.folder import languages_in
 
+    if not models and not read and not written:
+        raise UsageError("there is nothing to serve; give --model, --memory or --write-to")
     place = place_of(sessions)
     keep_freed()
-    prepare_decoding()
+    if models:
+        prepare_decoding()
     prepare_search(concordance=True)
     pairs = list(dict.fromkeys(languages_in(model) for model in models))
+    pairs = pairs or languages_of_indexes([*read, *written])
     memories = opened(read, written, pairs, progress)
     lists = terms_opened(terms, pairs)
     if keys is not None:

@@ -34,6 +34,7 @@ from tmnmt.serve.keys import ANYBODY, Caller, Keys
 from tmnmt.serve.languages import Language, language, nearest
 from tmnmt.serve.markup import Form, Markup, markup
 from tmnmt.serve.memories import Memories, Memory, added, matches_of
+from tmnmt.serve.modelless import MemoryPair, NoQueue, memory_pairs, no_model
 from tmnmt.serve.queue import Job, Queue
 from tmnmt.serve.quota import Quota, size_of_folder
 from tmnmt.serve.refused import Refused, unknown, wrong
@@ -75,7 +76,7 @@ class Limits:
     file: int = 50_000_000  # bytes of a document, or a memory that is read in
     texts: int = TEXTS  # of one request
     text: int = 50_000  # characters
-    waiting: int = 200_000  # characters that wait for a model
+    waiting: int = 200_000  # characters of one tenant that wait for a model
     seconds: float = 60.0
     sessions: int = 1_000
     bodies: int = 200_000_000  # bytes of all bodies that are held at a time
@@ -84,7 +85,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Model:
-    """A model that is served, by the name of its folder."""
+    """A model that is served, by the name of its folder; or a pair of languages of memories, which
+    stands for one where none is served."""
 
     name: str
     queue: Queue
@@ -92,6 +94,11 @@ class Model:
     @property
     def translator(self) -> Translator:
         return self.queue.translator
+
+    @property
+    def translates(self) -> bool:
+        """False: memories have this pair of languages, and no model."""
+        return not isinstance(self.queue, NoQueue)
 
     @property
     def languages(self) -> tuple[Language, Language]:
@@ -150,6 +157,10 @@ class Service:
     ) -> None:
         self.models, self.memories = list(models), Memories(memories)
         self.keys, self.limits, self.site = keys, limits, site
+        self.pairs = self.models or [
+            Model(f"memories.{one.src_lang}-{one.tgt_lang}", NoQueue(one))
+            for one in memory_pairs(memories)
+        ]
         self.counts: Counter[tuple[str, ...]] = Counter()
         self.started = time.time()
         self.ready = False
@@ -231,10 +242,9 @@ class Service:
         served, or is of other languages."""
         if name:
             return self._named(name, source, target)
-        sources = {model.languages[0] for model in self.models}
-        targets = {model.languages[1] for model in self.models}
+        sources = {model.languages[0] for model in self.pairs}
         if _is_any(source):
-            aimed = [m for m in self.models if not target or self._serves(m, None, target)]
+            aimed = [m for m in self.pairs if not target or self._serves(m, None, target)]
             sources = {model.languages[0] for model in aimed} or sources
             if len(sources) > 1:
                 raise wrong("languages are not detected here: name the source language")
@@ -242,11 +252,11 @@ class Service:
         else:
             asked = language(source)
         if not target:
-            targets = {m.languages[1] for m in self.models if self._serves(m, asked, None)}
+            targets = {m.languages[1] for m in self.pairs if self._serves(m, asked, None)}
             if len(targets) != 1:
                 raise wrong("name the target language")
         pair = asked, language(target) if target else next(iter(targets))
-        served = nearest(pair, [(model.languages, model) for model in self.models])
+        served = nearest(pair, [(model.languages, model) for model in self.pairs])
         if not served:
             raise Refused(400, "wrong_language", f"{pair[0].code} to {pair[1].code} is not served")
         return served[0]
@@ -283,14 +293,13 @@ class Service:
             request.hard_terms,
             request.options,
         )
-        return Answer(
-            model, await self._translated(model, await self._idle(model, caller, given), request)
-        )
+        session = await self._idle(model, caller, given)
+        return Answer(model, await self._translated(model, session, request, caller.tenant))
 
     async def in_session(self, one: Open, request: Request) -> tuple[Translated, ...]:
         """The next texts of a session's document."""
         return await self._translated(
-            one.model, one.session, request, lambda: self.sessions.follow(one)
+            one.model, one.session, request, one.tenant, lambda: self.sessions.follow(one)
         )
 
     async def _translated(
@@ -298,12 +307,15 @@ class Service:
         model: Model,
         session: Session,
         request: Request,
+        tenant: str,
         follow: Callable[[], None] = lambda: None,
     ) -> tuple[Translated, ...]:
         self.check_size(request.texts)
         marked = await self._marked(request)
         sources = [source for one in marked for source in one.sources]
-        job = Job(session, sources, request.explain, request.urgent, self.limits.seconds, follow)
+        job = Job(
+            session, sources, request.explain, request.urgent, self.limits.seconds, follow, tenant
+        )
         translations = await self._answered(model.queue.submit(job)) if sources else []
         done = iter(translations)
         self.counts["texts",] += len(request.texts)
@@ -322,31 +334,46 @@ class Service:
         return model, self._view(model, caller, self.given(model, caller, memories))[1]
 
     async def at_work(
-        self, model: Model, text: str, prefix: str, work: Callable[[], Result]
+        self, model: Model, caller: Caller, text: str, prefix: str, work: Callable[[], Result]
     ) -> Result:
         """What is done, in the thread of a model, with a text whose translation somebody types;
         given up where nobody waits for it."""
         if len(text) > MOST_COMPLETED or len(prefix) > MOST_COMPLETED:
             raise Refused(413, "too_large", f"here a text may have {MOST_COMPLETED:,} characters")
         self.counts["completions",] += 1
-        return await self._answered(model.queue.call(partial(_outcome, work)))
+        cost = model.translator.settings.beam * (len(text) + len(prefix))
+        call = model.queue.call(partial(_outcome, work), caller.tenant, cost)
+        return await self._answered(call)
 
     async def in_turn(self, model: Model, caller: Caller, given: Given) -> InTurn:
         """What translates the segments of a long document for a thread of its own, some at a time,
         after all that somebody waits for."""
-        return self._in_turn(model, await self._idle(model, caller, given))
+        return self._in_turn(model, await self._idle(model, caller, given), caller.tenant)
 
     def in_turn_of(self, one: Open) -> InTurn:
         """The same in a session, with what is confirmed in it by then."""
-        return self._in_turn(one.model, one.session, lambda: self.sessions.follow(one))
+        follow = partial(self.sessions.follow, one)
+        return self._in_turn(one.model, one.session, one.tenant, follow)
 
     def _in_turn(
-        self, model: Model, session: Session, follow: Callable[[], None] = lambda: None
+        self,
+        model: Model,
+        session: Session,
+        tenant: str,
+        follow: Callable[[], None] = lambda: None,
     ) -> InTurn:
+        if not model.translates:
+            raise no_model()
+
         def translated(sources: Sequence[Source]) -> Sequence[Translation]:
             while True:
                 job = Job(
-                    session, sources, urgent=False, seconds=self.limits.seconds, follow=follow
+                    session,
+                    sources,
+                    urgent=False,
+                    seconds=self.limits.seconds,
+                    follow=follow,
+                    tenant=tenant,
                 )
                 try:
                     return model.queue.submit(job).result()
@@ -419,7 +446,7 @@ class Service:
         """Raises Refused for a session that is not there, or whose model is not served now."""
 
         def made(name: str, given: Given) -> tuple[Model, Session]:
-            model = next((one for one in self.models if one.name == name), None)
+            model = next((one for one in self.pairs if one.name == name), None)
             if model is None:
                 raise Refused(409, "not_served", "the model of this session is not served now")
             return model, Session(self._view(model, caller, given)[0])
@@ -468,6 +495,10 @@ class Service:
         """The model with what is given alone, and a session in which nothing is ever confirmed."""
         memories = self.memories.chosen(given.memories, model.languages, caller)
         to = next((memory for memory in memories if memory.name == given.write_to), None)
+        writable = to.writable if to is not None else None
+        if isinstance(model.translator, MemoryPair):
+            pair = model.translator.writing_to(writable)
+            return pair, Session(pair)
         settings = settings_of(model.translator, given.options)
         terms = self.terms.ready(
             model.translator, model.languages, given.terms, caller, given.terms_mode == "hard"
@@ -482,7 +513,7 @@ class Service:
                     [memory.index for memory in memories],
                     [memory.trust for memory in memories],
                     settings,
-                    to.writable if to is not None else None,
+                    writable,
                     terms,
                 )
                 idle = Session(view)

@@ -20,11 +20,11 @@ NATIVE = (8, 0)  # compute capability of GPUs of NVIDIA, from which on they have
 log = logging.getLogger(__name__)
 
 
-def precision_on(device: str, wanted: Precision) -> Precision:
-    """The precision in which products are made on a device; a line says where it is not the one
-    that is wanted, or where that is slow."""
-    if wanted != "bf16":
-        return wanted
+def precision_on(device: str, precision: Precision) -> Precision:
+    """The precision in which products are made on a device where this one is asked for; a line says
+    where it is another, or where it is slow."""
+    if precision != "bf16":
+        return precision
     if device.startswith("cuda") and not has_bf16(device):
         log.warning(
             "[training] precision: %s (%s) computes no bf16 but by emulation, which is slow; "
@@ -39,7 +39,7 @@ def precision_on(device: str, wanted: Precision) -> Precision:
             'processor; precision = "fp32" trains faster here',
             takes,
         )
-    return wanted
+    return precision
 
 
 def has_bf16(device: str) -> bool:

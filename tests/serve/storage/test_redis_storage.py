@@ -26,6 +26,7 @@ from tmnmt.cli import run
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import confirmed_now
 from tmnmt.errors import DataError, ServerError, TmnmtError, UsageError
+from tmnmt.serve.jobs import Steps
 from tmnmt.serve.keys import ANYBODY
 from tmnmt.serve.service import WRITERS
 from tmnmt.serve.storage import opened as opening
@@ -398,14 +399,15 @@ def test_a_job_ends_well_though_redis_was_away(
     jobs = server.service.jobs
     began, go_on = threading.Event(), threading.Event()
 
-    def work(path: Path, advance: Any) -> tuple[dict[str, Any], bytes]:
+    def work(path: Path, advance: Any) -> Steps:
         began.set()
         assert go_on.wait(60)
         advance(1, 2)
+        yield
         return {"added": 1}, path.read_bytes()
 
     id = jobs.make("import", {}, ANYBODY)
-    jobs.start(id, b"content", "a.txt", work)
+    jobs.start(id, ANYBODY.tenant, b"content", "a.txt", work)
     assert began.wait(30)
     redis.stop()
     go_on.set()

@@ -19,7 +19,8 @@ from tmnmt.segments import Segment
 from tmnmt.serve import files
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.fields import ENTRIES, NAMES, Field, read
-from tmnmt.serve.jobs import KEPT, Advance
+from tmnmt.serve.jobs import KEPT, Advance, Steps
+from tmnmt.serve.keys import ANYBODY
 from tmnmt.serve.languages import language
 from tmnmt.serve.managed import MOST_NAME, SAVED
 from tmnmt.serve.memories import Memory
@@ -323,10 +324,10 @@ async def upload(service: Service, asked: Asked) -> Any:
             raise _taken()
         document = name.partition(".")[0]
 
-        def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], None]:
-            return files.read_into(index, path, document, advance, service.limits.text), None
+        def work(path: Path, advance: Advance) -> Steps:
+            return files.read_into(index, path, document, advance, service.limits.text)
 
-        service.jobs.start(id, asked.raw, name, work)
+        service.jobs.start(id, ANYBODY.tenant, asked.raw, name, work)  # it has no key
 
     await service.written(begun)
     return Response(status_code=200)
@@ -336,13 +337,13 @@ async def export(service: Service, asked: Asked) -> Any:
     memory = service.memories.get(asked.path["id"], asked.caller)
     index, name = memory.index, f"{memory.name}.tmx"
 
-    def work(path: Path, advance: Advance) -> tuple[Mapping[str, Any], bytes]:
+    def work(path: Path, advance: Advance) -> Steps:
         languages = index.src_lang, index.tgt_lang
-        return {}, files.written_from(index.segments(), languages, path, advance)
+        return files.written_from(index.segments(), languages, path, advance)
 
     def begun() -> str:
         id = service.jobs.make("export", {"memory": memory.name, "file": name}, asked.caller)
-        service.jobs.start(id, b"", name, work)
+        service.jobs.start(id, asked.caller.tenant, b"", name, work)
         return id
 
     about = {"parameters": {"translation_memory_id": memory.name}}

@@ -12,6 +12,7 @@ from tmnmt.serve.asked import Asked
 from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import TEXTS, Field, read
 from tmnmt.serve.markup import Form
+from tmnmt.serve.modelless import no_model
 from tmnmt.serve.refused import Refused
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Request, Service
@@ -75,7 +76,10 @@ async def languages(service: Service, asked: Asked) -> Any:
 
 async def settings(service: Service, asked: Asked) -> Any:
     """What a page of LibreTranslate asks the server for."""
-    source, target = ({"code": one.code, "name": one.name} for one in service.models[0].languages)
+    languages = next((model.languages for model in service.models), None)
+    if languages is None:
+        raise no_model()
+    source, target = ({"code": one.code, "name": one.name} for one in languages)
     return {
         "apiKeys": service.keys is not None,
         "charLimit": service.limits.text,

@@ -96,7 +96,7 @@ async def get(service: Service, asked: Asked) -> Any:
     memories = service.memories.chosen(None, languages, asked.caller)
     (pairs,) = await service.search(memories, [text], fields["numres"], _LEAST)
     matches = [match(one) for one in pairs]
-    if fields["mt"]:
+    if fields["mt"] and service.models:
         done = await service.translate(Request((text,), source, target), asked.caller)
         matches.append(_match(0, text, done.texts[0].text, _OF_MODEL, "MT!", "", ""))
     return answered(matches)

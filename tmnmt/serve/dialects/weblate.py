@@ -21,7 +21,7 @@ async def answer_of(service: Service, asked: Asked, request: Request) -> Answer:
     try:
         service.model(request.source, request.target)
     except Refused:
-        if not _is_trial(asked, request):
+        if not service.models or not _is_trial(asked, request):
             raise
         source, target = service.models[0].languages
         request = replace(request, source=source.code, target=target.code)

@@ -24,6 +24,7 @@ const CHECKED = {
   terms: "missing term", forbidden: "forbidden term",
 };
 const BLOCK = 40;  // segments
+const MATCHES = 5;  // that are shown where no model is served
 const PAUSE = 120;  // milliseconds without typing after which the model says all that follows what is typed
 const LONG = 400;  // milliseconds after which it is said that the model works
 
@@ -299,10 +300,10 @@ function drawOthers(unit) {
 async function suggest(unit) {
   asking = new AbortController();
   const {signal} = asking;
-  const waiting = setTimeout(() => { $("origin").textContent = "The model works on it …"; }, LONG);
+  const waiting = setTimeout(() => { $("origin").textContent = isModelless() ? "The memories are searched …" : "The model works on it …"; }, LONG);
   const body = {texts: [unit.source], format: "xml", explain: true};
   try {
-    const answer = await post(`v1/sessions/${open.session.id}/translate`, body, signal);
+    const answer = isModelless() ? await lookedUp(unit, signal) : await post(`v1/sessions/${open.session.id}/translate`, body, signal);
     if (signal.aborted) return;
     offer = new Offer(answer.translations[0], isOwn);
     unit.suggested = offer.plain;
@@ -311,6 +312,21 @@ async function suggest(unit) {
   } finally {
     clearTimeout(waiting);
   }
+}
+
+const isModelless = () => open.session.model === null;
+
+/** What the memories have, where no model is served: the target of a full match, else nothing, and the matches. */
+async function lookedUp(unit, signal) {
+  const search = {texts: [plain(unit.source)], k: MATCHES};
+  const answers = await Promise.all(open.session.memories.map((name) => post(`v1/memories/${encodeURIComponent(name)}/search`, search, signal)));
+  const worth = (match) => match.worth ?? 100 * match.score;
+  const matches = answers.flatMap(({results}) => results[0].matches).sort((a, b) => worth(b) - worth(a)).slice(0, MATCHES);
+  const [best] = matches;
+  const full = best && !unit.tags.length && worth(best) >= 100 ? best.adapted || best.tgt : "";
+  const origin = full ? (best.adapted ? "adapted" : "memory") : "";
+  const segment = {matches, tokens: [], missing_numbers: [], checks: [], origin, low: false};
+  return {translations: [{text: marked(full, []), segments: [segment]}]};
 }
 
 function typed() {
@@ -323,7 +339,7 @@ function typed() {
 
 function continueWriting(unit) {
   clearTimeout(typing);
-  if (!offer || isInTag(editor.text, unit) || !(editor.wants || editor.isBegun)) return;
+  if (!offer || isModelless() || isInTag(editor.text, unit) || !(editor.wants || editor.isBegun)) return;
   asking?.abort();
   if (!unit.tags.length) trying("suggest", nextWords)(unit);
   typing = setTimeout(() => trying("suggest", goOn)(unit), PAUSE);

@@ -22,6 +22,7 @@ export async function prepare(opened, failed) {
   await showKept(await documents(), opened, failed);
   const asked = ["models", "memories", "terms"].map((what) => get(`v1/${what}`));
   const [{models}, {memories}, {terms}] = await Promise.all(asked);
+  if (!models.length) models.push(...withoutModel((await get("v1/languages")).pairs));
   for (const model of models) {
     $("pair").append(new Option(`${named(model.source)} to ${named(model.target)} (${model.name})`, model.name));
   }
@@ -103,12 +104,18 @@ async function goOn(document_, opened) {
 
 async function begunAgain({name, session}, work) {
   const {source, target, memories, terms, write_to, model} = session;
-  const begin = {source, target, model, memories, terms, name, write_to: write_to ?? HERE};
+  const begin = {source, target, model: model ?? "", memories, terms, name, write_to: write_to ?? HERE};
   const again = await post("v1/sessions", begin);
   if (write_to) work.done = [];  // that memory has them
   for (const {sent} of work.done) await post(`v1/sessions/${again.id}/confirm`, {...sent, format: "xml"});
   return again;
 }
+
+/** The pairs of languages of the memories, where no model is served. */
+const withoutModel = (pairs) => pairs.map(({source, target}) => ({source, target, name: `no model, ${source}-${target}`, isModelless: true}));
+
+/** The name of a model, for the server. */
+const requested = (model) => (model.isModelless ? "" : model.name);
 
 const main = (code) => code.split("-")[0];
 const fits = (one, model) => main(one.source) === main(model.source) && main(one.target) === main(model.target);
@@ -157,11 +164,11 @@ async function begun(model) {
     ...($("sentences").checked ? {} : {sentences: false}),  // ticked: where it is running text
     ...($("plain").checked ? {format: "text"} : {}),
   };
-  const {kind, sentences, segments} = await post("v1/documents/segments", {...sent, model: model.name});
+  const {kind, sentences, segments} = await post("v1/documents/segments", {...sent, model: requested(model)});
   if (!segments.length) throw new Error("There is nothing to translate in it.");
   const session = await post("v1/sessions", {
     source: model.source, target: model.target, memories: ticked("memories"), terms: ticked("terms"), name: sent.name,
-    model: model.name, write_to: $("write").value,
+    model: requested(model), write_to: $("write").value,
   });
   return {...sent, kind, sentences, segments, session};
 }

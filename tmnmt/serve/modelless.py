@@ -1,0 +1,100 @@
+"""Pairs of languages that memories have and no model: texts are looked up there, typed and
+confirmed, and whoever asks for a translation is told that there is no model."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Self
+
+from tmnmt.config.options import (
+    Decoding,
+    Neighbours,
+    Penalties,
+    Remembering,
+    Search,
+    Selection,
+)
+from tmnmt.engine.completion import AtWork
+from tmnmt.engine.settings import settled
+from tmnmt.engine.tally import Tally
+from tmnmt.engine.terms import TermList
+from tmnmt.engine.translator import Translator
+from tmnmt.index.base import WritableIndex
+from tmnmt.layers.cache import CacheContents
+from tmnmt.segments import Translation
+from tmnmt.serve.memories import Memory
+from tmnmt.serve.queue import Job, Queue, Result
+from tmnmt.serve.refused import Refused
+
+
+def no_model() -> Refused:
+    """What a request for a translation is told."""
+    return Refused(
+        501, "no_model", "no model is served for these languages: only memories can be looked up"
+    )
+
+
+class MemoryPair(Translator):
+    """What a session needs of a translator: languages, what is learnt from a confirmed pair, and
+    the memory that it goes to. It translates nothing."""
+
+    def __init__(self, src_lang: str, tgt_lang: str) -> None:
+        groups = (Search(), Selection(), Remembering(), Neighbours(), Decoding(), Penalties())
+        self.src_lang, self.tgt_lang = src_lang, tgt_lang
+        self.settings = settled(groups, None, "off")
+        self.layers, self.writable = None, None
+        self.lock, self.tally, self.at_work = threading.RLock(), Tally(), AtWork()
+        self.model_hash = self.cache_hash = ""
+
+    @property
+    def terms(self) -> TermList | None:
+        """None: terms are found in what a model writes."""
+        return None
+
+    def new_cache(self, slots: int | None = None) -> CacheContents:
+        """One that keeps nothing."""
+        return CacheContents(0, 0, 0)
+
+    def writing_to(self, writable: WritableIndex | None) -> Self:
+        """The same pair, whose confirmed pairs go to this memory."""
+        other = copy.copy(self)
+        other.writable = writable
+        return other
+
+
+class NoQueue(Queue):
+    """The queue of such a pair. Raises Refused for all work."""
+
+    translator: MemoryPair
+
+    def __init__(self, translator: MemoryPair) -> None:
+        self.translator = translator
+        self.counts = Counter()
+
+    def start(self) -> None:
+        """There is no thread."""
+
+    def stop(self) -> None:
+        """There is no thread."""
+
+    @property
+    def waiting(self) -> int:
+        return 0
+
+    def submit(self, job: Job) -> Future[list[Translation]]:
+        raise no_model()
+
+    def call(
+        self, work: Callable[[], Result], tenant: str = "", cost: float = 0.0
+    ) -> Future[Result]:
+        raise no_model()
+
+
+def memory_pairs(memories: Iterable[Memory]) -> list[MemoryPair]:
+    """One for each pair of languages that the memories have."""
+    pairs = dict.fromkeys((one.index.src_lang, one.index.tgt_lang) for one in memories)
+    return [MemoryPair(*pair) for pair in pairs]
