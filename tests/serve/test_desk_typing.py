@@ -207,6 +207,27 @@ def test_drafts_are_in_the_list_and_a_closed_tab_asks(page: Page, slow: Server) 
     assert field(page) == "Un brouillon."
 
 
+def test_what_is_written_while_a_segment_is_taken_back_stays(
+    page: Page, slow: Server, line: Line
+) -> None:
+    begin(page, slow, "All is void.", "All is void 2.")
+    page.type("Nul.")
+    page.press("Enter", "Control")
+    page.until(f"{AT.format(2)} && {OFFERED}")
+    line.seconds = 0.5
+    page.press("Enter", "Control", "Shift")
+    page.hold("Enter", "Control", "Shift", times=20)
+    page.type("Encore.")
+    page.until("document.querySelector('.row').dataset.state === 'draft'")
+    page.until("document.getElementById('count').textContent === '0 of 2'")
+    assert page.run(AT.format(2)) is True and field(page) == "Encore."
+    assert page.run("document.querySelector('.row .target').textContent") == "Nul."
+    line.seconds = 0
+    page.press("ArrowUp", "Alt")
+    page.until(f"{AT.format(1)} && {OFFERED}")
+    assert field(page) == "Nul."
+
+
 def test_keys_work_on_a_french_keyboard_and_with_caps_lock(page: Page, slow: Server) -> None:
     begin(page, slow, PAIRS[0][0])
 

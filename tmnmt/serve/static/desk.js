@@ -146,8 +146,8 @@ async function keep(written) {
     await written();
     return true;
   } catch {
+    if (!open.lost) problems.show("kept", "This browser keeps nothing of the document: save the file before you close the tab.");
     open.lost = true;
-    problems.show("kept", "This browser keeps nothing of the document: save the file before you close the tab.");
     return false;
   } finally {
     open.storing--;
