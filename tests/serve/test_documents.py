@@ -163,6 +163,22 @@ def test_a_format_that_is_not_read_is_no_text_unless_the_request_says_so(
     assert "a format that is not read" in said(served, "/v1/documents/segments", **odd)
 
 
+def test_a_segment_that_is_nested_too_deep_is_locked_with_the_reason(served: Server) -> None:
+    source = "<g id='1'>" * 500 + "One" + "</g>" * 500
+    xliff = (
+        "<xliff version='1.2' xmlns='urn:oasis:names:tc:xliff:document:1.2'><file original='a' "
+        "source-language='en' target-language='fr'><body><trans-unit id='1'><source>"
+        f"{source}</source></trans-unit><trans-unit id='2'><source>Two</source></trans-unit></body>"
+        "</file></xliff>"
+    )
+    found = post(served, "/v1/documents/segments", name="a.xlf", content=coded(xliff))
+    deep, plain = found["segments"]
+    assert (deep["state"], plain["state"]) == ("locked", "new")
+    assert deep["problem"] == "more than 100 elements inside one another in its text"
+    done = fill(served, xliff, ["", "Deux"], "a.xlf").decode()
+    assert f"<source>{source}</source></trans-unit>" in done and ">Deux</target>" in done
+
+
 def test_a_document_may_be_larger_than_another_request(folder: Path) -> None:
     with tiny_server(folder, limits=Limits(body=1000)) as server:
         text = coded("A line of text.\n" * 200)
