@@ -27,13 +27,13 @@ server.serve_forever()
 @contextmanager
 def idle_server() -> Iterator[int]:
     """The port of a process that answers at once and has nothing else to do."""
-    started = subprocess.Popen([sys.executable, "-c", _IDLE], stdout=subprocess.PIPE, text=True)
-    try:
-        assert started.stdout is not None
-        yield int(started.stdout.readline())
-    finally:
-        started.kill()
-        started.wait()
+    command = [sys.executable, "-c", _IDLE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
+        try:
+            assert started.stdout is not None
+            yield int(started.stdout.readline())
+        finally:
+            started.kill()
 
 
 class HealthWatch:

@@ -8,7 +8,7 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -32,6 +32,7 @@ from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Service
 from tmnmt.serve.site import HEADERS
 
+ENTRIES = 50  # of a list that are written at a time: some milliseconds, with all their tokens
 CLOSED = 499  # of a request whose client went away, in counts and logs
 
 log = logging.getLogger("tmnmt.serve")
@@ -217,7 +218,7 @@ class _Endpoint:
                 work.cancel()
                 await asyncio.wait((work,))
         answer = work.result()
-        return answer if isinstance(answer, Response) else Written(answer)
+        return answer if isinstance(answer, Response) else await written(answer)
 
     def _failed(self, error: Exception) -> Refused:
         """What the client hears of a failure; what it is about is in the log, without texts."""
@@ -238,7 +239,41 @@ class Written(JSONResponse):
     """JSON in which all but control characters stands as it is."""
 
     def render(self, content: Any) -> bytes:
-        return json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+        return _json_text(content).encode()
+
+
+async def written(content: Any) -> Response:
+    """An answer as JSON. A long list in it is written some entries at a time, and others have their
+    turn between."""
+    pieces = list[str]()
+    for piece in json_pieces(content):
+        pieces.append(piece)
+        await asyncio.sleep(0)
+    return Response("".join(pieces).encode(), media_type=Written.media_type)
+
+
+def json_pieces(content: Any) -> Iterator[str]:
+    """The JSON of `content`, of which the long lists of an object come `ENTRIES` at a time."""
+    if not isinstance(content, dict) or not any(map(_is_long, content.values())):
+        yield _json_text(content)
+        return
+    for number, (name, value) in enumerate(content.items()):
+        yield f"{', ' if number else '{'}{_json_text(name)}: "
+        if not _is_long(value):
+            yield _json_text(value)
+            continue
+        for at in range(0, len(value), ENTRIES):
+            yield f"{', ' if at else '['}{_json_text(value[at : at + ENTRIES])[1:-1]}"
+        yield "]"
+    yield "}"
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > ENTRIES
+
+
+def _json_text(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
 async def _gone(request: Request) -> None:
