@@ -199,6 +199,7 @@ def test_a_batch_takes_about_a_second_at_most(
     translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = seen(translator, monkeypatch)
+    monkeypatch.setattr("tmnmt.serve.queue._LEAST", 4)
     queue.submit(job(translator, [f"The Council shall {n}." for n in range(32)]))
     queue._work()
     cost = 5.0 * sum(len(text) + 1 for text in batches[0])

@@ -42,7 +42,7 @@ _SHARE = 2  # long lists take at most one part of so many of the room
 _PATIENCE = 0.25  # part of a request's time that it may have to wait for those before it
 _NEW = 0.2  # weight of the last batch in the seconds that one takes
 # A batch is made no larger than takes about so many seconds: who comes now waits for it.
-_BATCH_SECONDS, _LEAST = 1.0, 4  # but for so many pieces, which pay for reading the weights
+_BATCH_SECONDS, _LEAST = 1.0, 8  # but for so many pieces, which pay for reading the weights
 _numbers = count()
 Result = TypeVar("Result")
 
