@@ -14,6 +14,7 @@ from tmnmt.codes.record import Code, Text
 from tmnmt.errors import FormatError
 from tmnmt.files.html import HTML, HtmlFile
 from tmnmt.files.opening import opened
+from tmnmt.files.unit import Filling
 
 PAGE = """<!DOCTYPE html>
 <html lang="en-GB"><head><meta charset="utf-8"><title>A title &amp; more</title>
@@ -245,3 +246,15 @@ def test_the_page_says_the_language_it_is_filled_in(tmp_path: Path) -> None:
     text = filled(file, "Un")
     assert b'<html xml:lang="fr" lang=fr>' in text and b'<p lang="en">' in text
     assert b"fr" not in untouched(file)
+
+
+def test_a_charset_in_which_its_own_name_could_not_be_read_is_not_believed(tmp_path: Path) -> None:
+    path, output = tmp_path / "page.html", tmp_path / "out.html"
+    for name in ("cp037", "utf-16", "utf-32-be"):
+        path.write_text(f'<?xml version="1.0" encoding="{name}"?><p>Où est-il ?</p>', "utf-8")
+        file = HtmlFile(path)
+        (unit,) = [unit for document in file.documents() for unit in document.units]
+        assert unit.source.plain == "Où est-il ?"
+        with output.open("wb") as out:
+            file.write(out, [Filling(Text("Là-bas !"), "model")])
+        assert "<p>Là-bas !</p>" in output.read_text("utf-8")

@@ -106,7 +106,7 @@ class HtmlFile(WholeFile[Slot]):
                 f"{self.path}: unknown charset {excerpt(name)!r}; allowed: a character set, as "
                 "UTF-8"
             )
-        if known.startswith(("utf-16", "utf-32")):  # it has been read as single bytes
+        if b"<meta".decode(known, "replace") != "<meta":  # it could not have been read in that
             return "utf-8"
         # browsers take both for Windows-1252, which has five bytes that are nothing
         western = known in ("ascii", "iso8859-1")
