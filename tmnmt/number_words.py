@@ -1,9 +1,11 @@
-"""Numbers in words, as far as to see that a translation has written a number out: "dix" for 10."""
+"""Numbers in words, as far as to see that a translation has written a number out: "dix" for 10;
+and the months of dates."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 LARGEST = 999
@@ -69,6 +71,26 @@ WORDS: Mapping[str, NumberWords] = {
         "cien",
     ),
 }
+# The months of en, fr, de, es and pt, without accents.
+MONTHS: Sequence[frozenset[str]] = [
+    frozenset(names.split())
+    for names in (
+        "january janvier januar enero janeiro",
+        "february fevrier februar febrero fevereiro",
+        "march mars marz marzo marco",
+        "april avril abril",
+        "may mai mayo maio",
+        "june juin juni junio junho",
+        "july juillet juli julio julho",
+        "august aout agosto",
+        "september septembre septiembre setembro",
+        "october octobre oktober octubre outubro",
+        "november novembre noviembre novembro",
+        "december decembre dezember diciembre dezembro",
+    )
+]
+SHORTEST = 3  # letters of a month's name: "Jan."
+_WORD = re.compile(r"[^\W\d_]+")
 _SHARP = str.maketrans({"ß": "ss"})
 
 
@@ -80,6 +102,17 @@ def is_written_out(number: str, text: str, language: str) -> bool:
         return False
     folded = _folded(text)
     return all(any(form in folded for form in stem.split("|")) for stem in words.stems(int(number)))
+
+
+def named_months(text: str) -> frozenset[int]:
+    """The months, 1 to 12, whose names `text` has in one of the languages, or the beginning of
+    these."""
+    words = {word for word in _WORD.findall(_folded(text)) if len(word) >= SHORTEST}
+    return frozenset(
+        number
+        for number, names in enumerate(MONTHS, 1)
+        if any(name.startswith(word) for word in words for name in names)
+    )
 
 
 def _folded(text: str) -> str:

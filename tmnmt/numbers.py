@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tmnmt.number_words import named_months
 
 # Digits, with the signs that group them or stand before decimals; a blank only groups three.
 NUMBER = re.compile(
@@ -14,7 +18,16 @@ NUMBER = re.compile(
 _BLANK = re.compile(r"\s")
 _GROUP_BEFORE = re.compile(r"(?<!\d)(\d{1,3})[ \u00a0\u2009\u202f]\Z")
 _CLOCK = re.compile(r"\b[ap]\.?\s?m\b", re.IGNORECASE)  # 3 p.m. is 15 h
-_NO_CENTS = re.compile(r"[.,]00?\Z")  # 25.00 is 25, 1.000 may be a thousand
+_NO_CENTS = re.compile(r"\.00?\Z")  # 25.00 is 25, 1.000 may be a thousand
+_BEFORE = 16  # characters before a number where a minus may stand
+# A dash before a number is a minus where it is not a range, as in 5 -10, or a part of a word.
+_MINUS = re.compile(r"(?:\A|(?<!\d)[\s(\[])([-\u2212\u2013])\Z")
+_MAY_BE_MINUS = re.compile(
+    r"(?:[-\u2010-\u2015\u2212\ufe63\uff0d]|\b(?:minus|moins|menos|meno|below))\s?\Z",
+    re.IGNORECASE,
+)
+_ISO_DATE = re.compile(r"(?<![\d-])(\d{4})-(\d\d)-(\d\d)(?![\d-])")
+_FRACTION = re.compile(r"(?<![\w/.,-])(\d{1,2})/(\d{1,2})(?![\w/-])")
 # Behind a number, what says how many zeros are left out.
 _SCALE = re.compile(
     r"\s*-?(?:mil|mln|mio|mld|mrd|bil|bln|tril|thousand|tausend|[km]\b|тыс|мил|млн|млрд|[万億亿兆])",
@@ -22,28 +35,133 @@ _SCALE = re.compile(
 )
 
 
-def missing_numbers(src: str, tgt: str) -> list[str]:
-    """The numbers of `src`, as they stand there, whose digits `tgt` does not have, or not as often.
+class _Number(NamedTuple):
+    """A number as it stands in a text. `readings`: what it may mean, more than one only where a
+    sign may group digits or mark decimals. `is_negative`: with a minus; `may_be`: perhaps so."""
 
-    How digits are grouped and decimals are marked does not count: 12,345.67 is 12 345,67, and 25.00
-    is 25. Nor does it count whether parts stand together: 31.12.1996 is 31/12/1996. Numbers in
-    words are not read."""
-    theirs = NUMBER.findall(tgt)
-    left = Counter(map(_digits, theirs))
-    others = []
-    for number in NUMBER.findall(src):
-        forms = _digits(number), _digits(_NO_CENTS.sub("", number))
-        form = next((form for form in forms if left[form]), None)
-        if form is not None:
-            left[form] -= 1
-        else:
-            others.append(number)
+    text: str
+    readings: frozenset[str]
+    is_negative: bool
+    may_be: bool
+
+    def matches(self, other: _Number) -> bool:
+        if (self.is_negative and not other.may_be) or (other.is_negative and not self.may_be):
+            return False
+        return not self.readings.isdisjoint(other.readings)
+
+
+def missing_numbers(src: str, tgt: str) -> list[str]:
+    """The numbers of `src`, as they stand there, that `tgt` does not have, or not as often.
+
+    How digits are grouped and which sign marks decimals does not count: 12,345.67 is 12 345,67, and
+    25.00 is 25; but 2.5 is not 25, and -5 is not 5. Nor does it count whether parts stand together:
+    31.12.1996 is 31/12/1996, and the month of 2026-01-31 may be a name. Numbers in words are not
+    read."""
+    src = _without_named_months(src, tgt)
+    lacking, left = _unmatched(_numbers(src), _numbers(tgt))
+    parts = _separate_parts(lacking, left, named_months(src) if lacking and left else frozenset())
+    others = [
+        number.text
+        for number in lacking
+        if number.is_negative or not _taken(_date_parts(number.text), parts)
+    ]
+    return others + _turned_fractions(src, tgt)
+
+
+def _separate_parts(
+    lacking: Sequence[_Number], left: Sequence[_Number], months: frozenset[int]
+) -> Counter[str]:
+    """What those that are left have in parts: a date, an article and its paragraph. `lacking`: what
+    is looked for in them; `months`: those that stand there by their names."""
+    needed = Counter(part for number in lacking for part in _date_parts(number.text))
+    needed += Counter(map(str, months))
     parts = Counter[str]()
-    for number in theirs:
-        if left[_digits(number)]:
-            left[_digits(number)] -= 1
-            parts.update(_parts(number))
-    return [number for number in others if not _taken(_parts(number), parts)]
+    for number in left:
+        own = _date_parts(number.text)
+        # 5 is not in 2,5; but 7 and 5 are in 7.5
+        if not number.is_negative and (len(own) != 2 or Counter(own) <= needed):
+            parts.update(own)
+    return parts
+
+
+def _unmatched(
+    ours: Sequence[_Number], theirs: Sequence[_Number]
+) -> tuple[list[_Number], list[_Number]]:
+    """Those of both sides that have no partner, where those that are written in the same way are
+    partners first."""
+    lacking, left = list(ours), list(theirs)
+    for is_partner in (_are_alike, _Number.matches):
+        remaining = []
+        for number in lacking:
+            place = next((i for i, other in enumerate(left) if is_partner(number, other)), None)
+            if place is None:
+                remaining.append(number)
+            else:
+                del left[place]
+        lacking = remaining
+    return lacking, left
+
+
+def _are_alike(number: _Number, other: _Number) -> bool:
+    return number[1:] == other[1:]
+
+
+def _numbers(text: str) -> list[_Number]:
+    return [_number(text, match) for match in NUMBER.finditer(text)]
+
+
+def _number(text: str, match: re.Match[str]) -> _Number:
+    before = text[max(0, match.start() - _BEFORE) : match.start()]
+    minus = _MINUS.search(before)
+    sign = minus[1] if minus else ""
+    return _Number(
+        sign + match[0],
+        _readings(match[0]),
+        minus is not None,
+        _MAY_BE_MINUS.search(before) is not None,
+    )
+
+
+def _readings(number: str) -> frozenset[str]:
+    """What a number may mean, with a point before decimals and no groups."""
+    signs, parts = re.findall(r"\D", number), _parts(number)
+    whole = "".join(parts).lstrip("0") or "0"
+    if not signs or _BLANK.match(signs[-1]):
+        return frozenset({whole})
+    groups = parts[1:-1]
+    decimals = _NO_CENTS.sub("", f"{''.join(parts[:-1]).lstrip('0') or '0'}.{parts[-1]}")
+    if len(set(signs)) > 1:
+        return frozenset({decimals})
+    readings = {decimals} if len(signs) == 1 else {".".join(parts)}
+    if all(len(group) in (2, 3) for group in groups) and len(parts[0]) < 4:
+        if len(parts[-1]) == 3 and not parts[0].startswith("0"):
+            readings.add(whole)
+        else:
+            readings.add(decimals)
+    return frozenset(readings)
+
+
+def _without_named_months(src: str, tgt: str) -> str:
+    """`src` with no month in those of its dates, as 2026-01-31, whose month `tgt` has by name."""
+    months = named_months(tgt) if _ISO_DATE.search(src) else frozenset[int]()
+
+    def without(date: re.Match[str]) -> str:
+        return f"{date[1]}; {date[3]}" if int(date[2]) in months else date[0]
+
+    return _ISO_DATE.sub(without, src)
+
+
+def _turned_fractions(src: str, tgt: str) -> list[str]:
+    """The fractions of `src` that `tgt` has upside down: 1/2 as 2/1."""
+    ours, theirs = (Counter(_FRACTION.findall(text)) for text in (src, tgt))
+    lost, new = ours - theirs, theirs - ours
+    return [f"{top}/{bottom}" for top, bottom in lost if (bottom, top) in new]
+
+
+def _date_parts(number: str) -> list[str]:
+    """The parts of a number, in dates and alone without a zero in front; 1.05 is not 1.5."""
+    parts = _parts(number)
+    return parts if len(parts) == 2 else [part.lstrip("0") or "0" for part in parts]
 
 
 def mended(src: str, tgt: str) -> str:
