@@ -19,6 +19,7 @@ from typing import Self
 
 PAGE_UP, CTRL_D, CTRL_U, CTRL_C = "\x1b[5~", "\x04", "\x15", "\x03"
 SECONDS = 180.0  # a busy machine is no failure
+SECONDS_BETWEEN_SIGNALS = 10.0
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|[=>])|\r|\x07")
 
 
@@ -71,8 +72,11 @@ class Terminal:
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             self.process.send_signal(number)
-            if select.select([self.master], [], [], 10.0)[0]:  # it says that it ends
-                return self.end()
+            again = time.monotonic() + SECONDS_BETWEEN_SIGNALS
+            while time.monotonic() < again and self.process.poll() is None:
+                # what it shows of the key that it reads does not say that it ends
+                if select.select([self.master], [], [], 0.2)[0] and not self._bytes():
+                    break
         return self.end()
 
     def end(self) -> int:
