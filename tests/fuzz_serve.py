@@ -208,7 +208,7 @@ def main(count: int, seed: int) -> None:
                     f"{len(idle.seconds)}",
                     flush=True,
                 )
-            assert server.get("/health") == {"status": "ok"}
+            assert server.get("/health")["status"] == "ok"
 
 
 if __name__ == "__main__":

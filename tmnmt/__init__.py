@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from tmnmt.engine.translator import Translator
     from tmnmt.errors import TmnmtError
     from tmnmt.segments import (
+        Agreement,
         Alternative,
         CacheSource,
         Match,
         MemorySource,
         Other,
         Reason,
+        Rival,
         Segment,
         Token,
         Translation,
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Agreement",
     "Alternative",
     "CacheSource",
     "Check",
@@ -64,6 +67,7 @@ __all__ = [
     "Penalties",
     "Reason",
     "Remembering",
+    "Rival",
     "Search",
     "Segment",
     "Selection",
@@ -101,12 +105,14 @@ _HOMES = {
     "tmnmt.engine.translator": ("Translator",),
     "tmnmt.errors": ("TmnmtError",),
     "tmnmt.segments": (
+        "Agreement",
         "Alternative",
         "CacheSource",
         "Match",
         "MemorySource",
         "Other",
         "Reason",
+        "Rival",
         "Segment",
         "Token",
         "Translation",

@@ -215,7 +215,7 @@ def test_a_text_with_too_many_codes_is_too_long(tmp_path: Path) -> None:
     reader = read_memory(path, "en", "fr")
     assert [segment.tgt for segment in reader] == ["b"]
     assert reader.report.skipped["too long"] == 1
-    assert "more than 1,000 inline elements" in str(reader.report)
+    assert "more than 1,000 codes" in str(reader.report)
 
 
 def test_an_entity_in_a_code_is_never_expanded(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_nothing_more_is_decoded_for_a_client_that_is_gone(served: Server) -> No
         until(lambda: queue.counts["pieces"] > before)
     until(lambda: queue.waiting == 0)
     assert queue.counts["pieces"] < before + len(texts)
-    assert served.get("/health") == {"status": "ok"}
+    assert served.get("/health")["status"] == "ok"
 
 
 def test_what_was_begun_for_a_client_that_is_gone_is_done_whole(
@@ -192,7 +192,7 @@ def test_https(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def work(port: int) -> None:
         connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=20)
         connection.request("GET", "/health")
-        assert json.loads(connection.getresponse().read()) == {"status": "ok"}
+        assert json.loads(connection.getresponse().read())["status"] == "ok"
         connection.close()
 
     arguments = ["--model", str(folder / "model"), "--certificate", str(made)]
@@ -267,7 +267,7 @@ def test_elasticsearch_may_go_and_come_back(far: Server, server: Running) -> Non
         reply = far.ask("POST", "/v1/memories/read/search", ALIKE)
         assert reply.status == 503 and b"memory_away" in reply.body
         assert confirmed("meanwhile") == 503
-        assert far.get("/health") == {"status": "ok"}
+        assert far.get("/health")["status"] == "ok"
     finally:
         server.start()
     assert far.ask("POST", "/v1/memories/read/search", ALIKE).status == 200

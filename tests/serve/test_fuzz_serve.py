@@ -40,7 +40,7 @@ def test_nothing_makes_the_server_fail(fuzzed: Server, trap: socket.socket, part
     assert statuses[200] > 10
     with pytest.raises(BlockingIOError):  # no address that a client sent was asked
         trap.accept()
-    assert fuzzed.get("/health") == {"status": "ok"}
+    assert fuzzed.get("/health")["status"] == "ok"
 
 
 RAW = [
@@ -71,4 +71,4 @@ def test_bytes_that_are_no_request_are_refused(fuzzed: Server, request_: bytes) 
                 reply += part
     assert not reply or re.match(rb"HTTP/1\.1 (200|4\d\d) ", reply), reply[:200]
     assert b"Traceback" not in reply
-    assert fuzzed.get("/health") == {"status": "ok"}
+    assert fuzzed.get("/health")["status"] == "ok"

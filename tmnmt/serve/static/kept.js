@@ -28,6 +28,21 @@ async function within(mode, work) {
   });
 }
 
+// Writing to the store takes a moment, and a tab may be closed within it. So what is typed is held here, at once, until it is kept.
+const heldAs = (id, at = "") => `${NAME} ${id} ${at}`;
+
+function hold(name, text) {
+  try {
+    localStorage.setItem(name, text);
+  } catch {}  // full, or not allowed: then the store alone has it
+}
+
+/** All that is held of a document: [name, record]. */
+function held(id) {
+  const names = Object.keys(localStorage).filter((name) => name.startsWith(heldAs(id)));
+  return names.map((name) => [name, JSON.parse(localStorage.getItem(name))]);
+}
+
 const under = (...key) => IDBKeyRange.bound(key, [...key, LAST]);
 const all = (...key) => within("readonly", (store) => store.getAll(under(...key)));
 
@@ -46,10 +61,13 @@ export class Kept {
   /** Keeps a unit as it is now; answers the record that is kept, which has what another tab kept meanwhile. */
   async unit(at, open) {
     const own = {at, ...record(open.units[at], TAB)}, kept = {...own};
+    const name = heldAs(this.id, at), text = JSON.stringify(own);
+    hold(name, text);
     await this._within(open, (store) => {
       const asked = store.get(["unit", this.id, at]);
       asked.onsuccess = () => store.put(Object.assign(kept, merge(own, asked.result)), ["unit", this.id, at]);
     });
+    if (localStorage.getItem(name) === text) localStorage.removeItem(name);
     return kept;
   }
 
@@ -75,6 +93,13 @@ export class Kept {
 
   /** What was done with it: {units, done}. */
   async work() {
+    for (const [name, own] of held(this.id)) {
+      await within("readwrite", (store) => {
+        const asked = store.get(["unit", this.id, own.at]);
+        asked.onsuccess = () => store.put(merge(own, asked.result), ["unit", this.id, own.at]);
+      });
+      localStorage.removeItem(name);
+    }
     return {units: await all("unit", this.id), done: await this.done()};
   }
 
@@ -92,6 +117,7 @@ export class Kept {
   }
 
   forget() {
+    for (const [name] of held(this.id)) localStorage.removeItem(name);
     return within("readwrite", (store) => {
       for (const kind of ["document", "about", "unit", "done"]) store.delete(under(kind, this.id));
     });
