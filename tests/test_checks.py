@@ -38,6 +38,29 @@ LONG = "The Commission shall inform the Member States of the measures that it ha
         ("The permit is void.", "x", [("length", "1 characters for 19")]),
         ("In this Part", "Ici", []),
         ("the owner of it", "le le propriétaire", [("repeated", "le le")]),
+        ("The owner", "Le le propriétaire", [("repeated", "Le le")]),
+        ("Yes. The owner", "Oui. Le le propriétaire", [("repeated", "Le le")]),
+        ("in Bora Bora", "à Bora Bora", []),
+        ("We meet", "Nous nous rencontrons", []),
+        ("The the owner", "Le le propriétaire", []),
+        ("Save file", "x", [("length", "1 characters for 9")]),
+        ("Yes", "X", [("length", "1 characters for 3")]),
+        ("Hours", "h", []),
+        ("Option B", "B", []),
+        ("and", "y", []),
+        ("Save file", "y", [("length", "1 characters for 9")]),
+        ("Yes", "是", []),
+        ("No", "x", []),
+        ("The permit is void.", "The permit is void", [("untranslated", "The permit is void")]),
+        ("The permit is void", "The permit is void !", [("untranslated", "The permit is void !")]),
+        (
+            "Click <b>here</b> now.",
+            "Cliquez ici maintenant.",
+            [("codes", "lost: <b> </b>")],
+        ),
+        ("Click <b>here</b> now.", "Cliquez <b>ici</b> maintenant.", []),
+        ("Click here now.", "Cliquez <b>ici</b>.", [("codes", "made: <b> </b>")]),
+        ("Give a <file> here.", "Donner un <fichier> ici.", []),
         ("we meet", "nous nous rencontrons", []),
         ("those who see it", "die, die es sehen, die die sehen", []),
         ("the the owner", "le le propriétaire", []),
@@ -82,6 +105,7 @@ def test_codes_are_held_against_each_other() -> None:
     assert checks(Text("a", bold), Text("b", bold[:1])) == [Check("codes", "lost: </b>")]
     covering = Text("a %s", (Code(2, "placeholder", "%s", covers=2),))
     assert checks(covering, Text("%s b")) == []
+    assert checks(Text("a", bold), Text("<b>b</b>")) == []
     assert checks(covering, Text("b")) == [Check("placeholders", "lost: %s")]
 
 

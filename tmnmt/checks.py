@@ -7,11 +7,11 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text, inline
+from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.errors import UsageError
 
 # the bounds were chosen on references: docs/translate.md says how many of those they flag
@@ -22,6 +22,10 @@ PROSE = 3  # words
 COPIED_WORDS = 2  # of a source that is left as it is
 SAME_WORDS = 5  # one after another, as in the source
 LONGEST_REPEATED = 12  # words
+FEWEST_LETTERS = 3  # of a source that no single letter translates
+# letters that are words in one language or another: "and" is y, e, i or а, "from" is z
+LETTER_WORDS = frozenset("aeiouyksvwzàáéèíóúавиксоуяєії")
+STOPS = ".!?:…"  # what a sentence ends with
 NO_CHARACTER = "\ufffd"
 OFTEN = 50  # places of a word that are looked at
 # words that may rightly stand twice one after another: relative pronouns, reflexive verbs
@@ -59,15 +63,15 @@ def in_words(checks: Sequence[Check]) -> str:
 
 def checks(src: Text, tgt: Text) -> list[Check]:
     """What is found in `tgt`, a translation of `src`; of every check one at most. Both may have
-    codes, placeholders are found without these; what stands around the messages of an argument is
-    part of each. A blank source is not looked at."""
+    codes; tags and placeholders are found without these, too. What stands around the messages of an
+    argument is part of each. A blank source is not looked at."""
     from tmnmt.codes.messages import in_sentences
 
     if not src.plain.strip():
         return []
     if not tgt.plain.strip():
         return [Check("empty", src.plain)]
-    src, tgt = (in_sentences(with_placeholders(one)) for one in (src, tgt))
+    src, tgt = (in_sentences(with_placeholders(with_tags(one, html_tags))) for one in (src, tgt))
     results = ((name, check(src, tgt)) for name, check in _CHECKS.items())
     return [Check(name, what) for name, what in results if what]
 
@@ -104,9 +108,21 @@ def _differ(theirs: Sequence[str], ours: Sequence[str]) -> str:
 def _length(src: Text, tgt: Text) -> str:
     source, target = (_long(one.plain.strip()) for one in (src, tgt))
     is_short = source > SHORT_TIMES * target and _prose(src.plain) >= PROSE
-    if max(source, target) <= TIMES_LONGER * min(source, target) + SLACK and not is_short:
+    is_long = max(source, target) > TIMES_LONGER * min(source, target) + SLACK
+    if not (is_long or is_short or _is_stray_letter(src.plain, tgt.plain.strip())):
         return ""
     return f"{len(tgt.plain)} characters for {len(src.plain)}"
+
+
+def _is_stray_letter(src: str, tgt: str) -> bool:
+    """Whether a translation is a single letter that its source does not have: an x for a test, not
+    h for hours. A letter that is a word may translate one word; a sign of Chinese is no letter."""
+    letter, source = tgt.casefold(), src.casefold()
+    if len(letter) != 1 or not letter.isalpha() or unicodedata.east_asian_width(letter) in "WF":
+        return False
+    if letter in source or sum(map(str.isalpha, source)) < FEWEST_LETTERS:
+        return False
+    return len(source.split()) > 1 or letter not in LETTER_WORDS
 
 
 def _long(text: str) -> int:
@@ -124,8 +140,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
 
 def _untranslated(src: Text, tgt: Text) -> str:
     """The longest stretch of words, with nothing between them, that both have; of a source that is
-    left as it is all of it, but for one word, which may be a name or a heading."""
-    if src.plain.split() == tgt.plain.split() and _prose(src.plain) >= COPIED_WORDS:
+    left as it is, but for its last stop, all of it; but one word may be a name or a heading."""
+    if _unstopped(src.plain) == _unstopped(tgt.plain) and _prose(src.plain) >= COPIED_WORDS:
         return tgt.plain.strip()
     own, theirs = _words(src.plain), _words(tgt.plain)
     places: dict[str, list[int]] = {}
@@ -140,6 +156,10 @@ def _untranslated(src: Text, tgt: Text) -> str:
         if longest > best:
             best, end = longest, at + 1
     return " ".join(theirs[end - best : end]) if best >= SAME_WORDS else ""
+
+
+def _unstopped(text: str) -> list[str]:
+    return text.rstrip(f"{STOPS} \t\n\u00a0\u202f").split()
 
 
 def _is_prose(word: str) -> bool:
@@ -157,13 +177,15 @@ def _repeated(src: Text, tgt: Text) -> str:
 
 
 def _double(words: Sequence[str]) -> Sequence[str]:
-    """The first word in small letters that stands twice one after another and hardly ever may."""
+    """The first word that stands twice one after another and hardly ever may: in small letters, but
+    for the first letter of a sentence."""
+    before = (STOPS, *words)  # the word in front of each
     return next(
         (
-            (one, one)
-            for one, other in pairwise(words)
-            if one == other and len(one) > 1 and one.isalpha() and one.islower()
-            if one not in DOUBLE
+            (one, other)
+            for stop, one, other in zip(before, words, words[1:], strict=False)
+            if one == other or (stop[0] in STOPS and one.istitle() and one.lower() == other)
+            if len(one) > 1 and other.isalpha() and other.islower() and other not in DOUBLE
         ),
         (),
     )

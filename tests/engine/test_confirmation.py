@@ -42,7 +42,8 @@ def names(src: str | Text, tgt: str | Text, language: str = "fr") -> list[str]:
         ("The permit is void.", "x", ["length"]),
         ("Article 28", "Article 28", []),
         ("Transposition", "Transposition", []),
-        ("Scope", "x", []),
+        ("Scope", "x", ["length"]),
+        ("Click <b>here</b> now.", "Cliquez ici maintenant.", ["codes"]),
     ],
 )
 def test_what_a_person_confirms_is_checked(src: str | Text, tgt: str, checks: list[str]) -> None:
