@@ -19,6 +19,8 @@ from tmnmt.number_words import is_written_out
         ("300", "trois cents jours", "fr"),
         ("600", "six cents jours", "fr"),
         ("20", "le vingtième jour", "fr"),
+        ("21", "le vingt et unième jour", "fr"),
+        ("41", "quarante et une voix", "fr"),
         ("45", "fünfundvierzig Tage", "de"),
         ("30", "dreißig Tage", "de"),
         ("12", "zwölf Monate", "de-AT"),
@@ -43,6 +45,8 @@ def test_a_number_that_is_written_out_is_seen(number: str, text: str, language: 
         ("0", "zéro", "fr"),
         ("10", "dix", "it"),
         ("600", "six jours", "fr"),
+        ("3", "quarante-trois jours", "fr"),
+        ("40", "quarante-trois jours", "fr"),
         ("81", "quatre-vingts", "fr"),
     ],
 )

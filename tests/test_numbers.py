@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tmnmt.numbers import mended, missing_numbers
+from tmnmt.numbers import changed_number_words, mended, missing_numbers
 
 
 @pytest.mark.parametrize(
@@ -123,3 +123,35 @@ def test_one_wrong_number_becomes_that_of_the_source(src: str, tgt: str, becomes
         assert made == tgt
     else:
         assert becomes in made and missing_numbers(src, made) == []
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "languages", "changed"),
+    [
+        ("within thirty days", "dans les 45 jours", "en fr", ["thirty"]),
+        ("within thirty days", "dans les 30 jours", "en fr", []),
+        ("within thirty days", "dans les trente jours", "en fr", []),
+        ("within thirty days", "dans un délai convenable", "en fr", []),
+        ("Two files", "Trois fichiers", "en fr", ["two"]),
+        ("Two files of 3", "Deux fichiers sur 3", "en fr", []),
+        ("Two files of 3", "Trois fichiers", "en fr", []),
+        ("forty-five days", "vierundfünfzig Tage", "en de-AT", ["forty-five"]),
+        ("forty-five days", "fünfundvierzig Tage", "en de-AT", []),
+        ("soixante et onze jours", "seventy-one days", "fr en", []),
+        ("soixante et onze jours", "sixty-one days", "fr en", ["soixante et onze"]),
+        ("quatre-vingt-dix-neuf", "ninety-nine", "fr en", []),
+        ("dieciséis días", "twenty-six days", "es en", ["dieciseis"]),
+        ("veintidós días", "twelve days", "es en", ["veintidos"]),
+        ("twenty-one votes", "vingt et une voix", "en fr", []),
+        ("un fichier neuf", "two new files", "fr en", []),
+        ("two hundred days", "200 jours", "en fr", []),
+        ("one hundred and twenty days", "120 jours", "en fr", []),
+        ("the two-thirds majority of 5", "la majorité de 5 sur 7", "en fr", []),
+        ("two files", "3 ファイル", "en ja", []),
+        ("kaksi tiedostoa", "three files", "fi en", []),
+    ],
+)
+def test_number_words_that_a_translation_has_as_another_number(
+    src: str, tgt: str, languages: str, changed: list[str]
+) -> None:
+    assert changed_number_words(src, tgt, *languages.split()) == changed

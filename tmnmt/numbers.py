@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tmnmt.number_words import named_months
+from tmnmt.number_words import is_known, is_written_out, named_months, written_numbers
 
 # Digits, with the signs that group them or stand before decimals; a blank only groups three.
 NUMBER = re.compile(
@@ -66,6 +66,28 @@ def missing_numbers(src: str, tgt: str) -> list[str]:
         if number.is_negative or not _taken(_date_parts(number.text), parts)
     ]
     return others + _turned_fractions(src, tgt)
+
+
+def changed_number_words(src: str, tgt: str, src_lang: str, tgt_lang: str) -> list[str]:
+    """The numbers in words of `src` that `tgt` has neither in words nor in figures, where it has a
+    number instead that `src` does not have: "thirty" for "45 jours". `src_lang`, `tgt_lang`: the
+    languages by their codes. None where `CARDINALS` lacks one of them."""
+    ours = written_numbers(src, src_lang)
+    if not ours or not is_known(tgt_lang):
+        return []
+    theirs = [number.readings for number in _numbers(tgt)]
+    theirs += [frozenset({str(value)}) for value in written_numbers(tgt, tgt_lang).values()]
+    known = {str(value) for value in ours.values()}.union(
+        *(number.readings for number in _numbers(src))
+    )
+    if all(known & readings for readings in theirs):
+        return []
+    return [
+        word
+        for word, value in ours.items()
+        if not any(str(value) in readings for readings in theirs)
+        and not is_written_out(str(value), tgt, tgt_lang)
+    ]
 
 
 def _separate_parts(

@@ -22,7 +22,7 @@ SPAN = Code(4, "open", "<g1>", "1"), Code(10, "close", "</g1>", "1")
 
 
 def names(src: str | Text, tgt: str | Text, language: str = "fr") -> list[str]:
-    return [check.name for check in confirmation(src, tgt, language, None).checks]
+    return [check.name for check in confirmation(src, tgt, "en", language, None).checks]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,9 @@ def names(src: str | Text, tgt: str | Text, language: str = "fr") -> list[str]:
         ("The permit ends in 30 days.", "Le permis expire dans quinze jours.", ["numbers"]),
         ("The fee is 2.5 % of the price.", "Le droit est de 25 % du prix.", ["numbers"]),
         ("The fee is 2.5 % of the price.", "Le droit est de 2,5 % du prix.", []),
+        ("It ends within thirty days.", "Il prend fin dans les 45 jours.", ["numbers"]),
+        ("It ends within thirty days.", "Il prend fin dans les 30 jours.", []),
+        ("Two files are open.", "Trois fichiers sont ouverts.", ["numbers"]),
         ("Valid until 2026-01-31.", "Valable jusqu'au 31 janvier 2026.", []),
         (Text("The permit is void.", SPAN), "Le permis est nul.", ["codes"]),
         ("Delete %s now", "Supprimer maintenant", ["placeholders"]),
@@ -58,7 +61,7 @@ def test_a_number_in_words_counts_in_the_language_of_the_translation_alone() -> 
 
 def test_what_cannot_be_confirmed_is_no_pair() -> None:
     with pytest.raises(UsageError, match="nothing that can be seen"):
-        confirmation("The permit is void.", "\u200b", "fr", None)
+        confirmation("The permit is void.", "\u200b", "en", "fr", None)
 
 
 def test_hardly_any_translation_of_a_person_is_flagged() -> None:

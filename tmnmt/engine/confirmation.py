@@ -10,7 +10,7 @@ from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import confirmable
 from tmnmt.engine.terms import TermList
 from tmnmt.number_words import is_written_out
-from tmnmt.numbers import missing_numbers
+from tmnmt.numbers import changed_number_words, missing_numbers
 
 
 @dataclass(frozen=True)
@@ -27,21 +27,26 @@ class Confirmation:
             raise ChecksError(self.checks)
 
 
-def confirmation(src: object, tgt: object, tgt_lang: str, terms: TermList | None) -> Confirmation:
-    """`src` and `tgt`, texts with or without codes, as a pair to be confirmed. `tgt_lang`: the
-    language of `tgt`, whose words for numbers count; `terms`: the list that is kept to.
+def confirmation(
+    src: object, tgt: object, src_lang: str, tgt_lang: str, terms: TermList | None
+) -> Confirmation:
+    """`src` and `tgt`, texts with or without codes, as a pair to be confirmed. `src_lang` and
+    `tgt_lang`: their languages, whose words for numbers count; `terms`: the list that is kept to.
 
     Raises UsageError for a side without anything visible or of more than 1,000 tokens."""
     source, target = confirmable(src, tgt)
-    return Confirmation(source, target, tuple(_checks(source, target, tgt_lang, terms)))
+    return Confirmation(source, target, tuple(_checks(source, target, src_lang, tgt_lang, terms)))
 
 
-def _checks(src: Text, tgt: Text, tgt_lang: str, terms: TermList | None) -> list[Check]:
+def _checks(
+    src: Text, tgt: Text, src_lang: str, tgt_lang: str, terms: TermList | None
+) -> list[Check]:
     numbers = [
         number
         for number in missing_numbers(src.plain, tgt.plain)
         if not is_written_out(number, tgt.plain, tgt_lang)
     ]
+    numbers += changed_number_words(src.plain, tgt.plain, src_lang, tgt_lang)
     return [
         *([Check("numbers", ", ".join(numbers))] if numbers else []),
         *checks(src, tgt),

@@ -413,7 +413,7 @@ class Translator:
     def confirmation(self, src: Source, tgt: Source) -> Confirmation:
         """A pair as it is confirmed, with what the checks find in it. Nothing is learnt. Raises
         UsageError as `Session.confirm` does."""
-        return confirmation(src, tgt, self.tgt_lang, self.terms)
+        return confirmation(src, tgt, self.src_lang, self.tgt_lang, self.terms)
 
     def confirm(self, pairs: Sequence[tuple[Session, Confirmation]]) -> None:
         """Every session learns its pair, as `Session.confirm` says."""
