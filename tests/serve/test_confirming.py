@@ -84,6 +84,23 @@ def test_a_tag_that_the_segment_does_not_have_is_refused(served: Server, path: s
     assert served.ask("POST", path, pair).json["checks"][0]["name"] == "codes"
 
 
+def test_a_numbered_tag_that_stands_too_often_is_refused_in_any_case(
+    served: Server, path: str
+) -> None:
+    source = "The <g1>permit</g1> is <b>void</b>.<x2/>"
+    for tgt, times in (
+        ("Le <g1>permis</g1> est <g1>nul</g1>.<x2/>", "<g1> stands in the translation 2 times"),
+        ("Le <g1>permis</g1> est<x2/> nul.<x2/>", "<x2/> stands in the translation 2 times"),
+    ):
+        for on_checks in ("tell", "refuse"):
+            pair = {"src": source, "tgt": tgt, "format": "xml", "on_checks": on_checks}
+            reply = served.ask("POST", path, pair)
+            assert reply.status == 400 and confirmed(served, path) == 0
+            assert reply.json["error"]["message"] == f"{times}, but 1 time in its source"
+    pair = {"src": source, "tgt": "Le <b>permis</b> est <b>nul</b>.", "format": "xml"}
+    assert served.ask("POST", path, pair).json["checks"][0]["name"] == "codes"
+
+
 def test_a_session_writes_to_the_memory_of_the_server_unless_it_is_told_not_to(
     served: Server,
 ) -> None:

@@ -93,6 +93,31 @@ def test_a_catalogue_is_read_and_filled(served: Server) -> None:
     assert "1 segment" in said(served, "/v1/documents/fill", **sent, targets=[])
 
 
+def test_every_target_that_a_file_cannot_take_is_named(served: Server) -> None:
+    units = "".join(
+        f"<trans-unit id='{n}'><source>The <g id='1'>vessel</g>.</source></trans-unit>"
+        for n in (1, 2, 3)
+    )
+    xliff = (
+        "<xliff version='1.2' xmlns='urn:oasis:names:tc:xliff:document:1.2'><file original='a' "
+        "source-language='en' target-language='fr' datatype='x-a'><body>"
+        f"{units}</body></file></xliff>"
+    )
+    doubled = "Le <g1>navire</g1> <g1>apte</g1>."
+    body = {"name": "a.xlf", "content": coded(xliff)}
+    targets = [doubled, "Le <g1>navire</g1>.", "Le <g7>navire</g7>."]
+    reply = served.ask("POST", "/v1/documents/fill", {**body, "targets": targets})
+    assert reply.status == 400
+    first, last = reply.json["refused"]
+    assert (first["segment"], last["segment"]) == (1, 3)
+    assert "is not in its source, or not so often" in first["reason"]
+    assert last["reason"] == "<g7> is no tag of this segment; its tags: <g1>, </g1>"
+    told = f"segment 1: {first['reason']}; 1 other segment cannot be filled either"
+    assert reply.json["error"]["message"] == told
+    done = fill(served, xliff, ["", targets[1], ""], "a.xlf").decode()
+    assert done.count("</target>") == 1 and "Le <g id='1'>navire</g>." in done
+
+
 def test_lines_are_segments_and_the_others_stay(served: Server) -> None:
     text = "\ufeff  One <b> & two.\r\n\r\nThree.\n"
     found = post(served, "/v1/documents/segments", content=coded(text), name="a.txt")

@@ -66,9 +66,13 @@ class Document(ABC):
     def units(self) -> list[tuple[str, Unit]]:
         """Every unit, with the name of its document."""
 
+    def refused(self, unit: Unit, target: Text) -> str:
+        """Why the unit cannot have this target, in words; "" where it can."""
+        return ""
+
     @abstractmethod
     def filled(self, targets: Sequence[Text | None]) -> bytes:
-        """The file with these targets; None leaves a unit as it is."""
+        """The file with these targets, none of which is refused; None leaves a unit as it is."""
 
 
 def segments(sent: Sent) -> dict[str, Any]:
@@ -85,14 +89,22 @@ def segments(sent: Sent) -> dict[str, Any]:
 
 def filled(sent: Sent, targets: Sequence[str]) -> bytes:
     """The file with these targets, one for every segment, "" where it stays as it is. Raises
-    Refused for a target that cannot be there, by the number of its segment."""
+    Refused for targets that cannot be there; its details name all of them: {"refused":
+    [{"segment", "reason"}]}, where the first segment is number 1."""
     with _opened(sent) as document:
         units = [unit for _, unit in document.units()]
         if len(units) != len(targets):
             many = counted(len(units), "segment")
             raise wrong(f"targets must be one for each of {many}, empty where it stays as it is")
-        pairs = zip(units, targets, strict=True)
-        return document.filled([_target(n, *pair) for n, pair in enumerate(pairs, 1)])
+        texts, refused = list[Text | None](), list[dict[str, Any]]()
+        for number, (unit, target) in enumerate(zip(units, targets, strict=True), 1):
+            try:
+                texts.append(_target(document, unit, target))
+            except Refused as refusal:
+                refused.append({"segment": number, "reason": refusal.message})
+        if refused:
+            raise _refusal(refused)
+        return document.filled(texts)
 
 
 def tmx(segments: Sequence[Segment], src_lang: str, tgt_lang: str) -> bytes:
@@ -122,13 +134,21 @@ def _record(name: str, unit: Unit) -> dict[str, Any]:
     }
 
 
-def _target(number: int, unit: Unit, target: str) -> Text | None:
+def _target(document: Document, unit: Unit, target: str) -> Text | None:
+    """Raises Refused where it cannot be in the file."""
     if not target.strip():
         return None
-    try:
-        return Tags(unit.source, unit.target).read(target)
-    except Refused as refused:
-        raise wrong(f"segment {number:,}: {refused.message}") from refused
+    text = Tags(unit.source, unit.target).read(target)
+    if reason := document.refused(unit, text):
+        raise wrong(reason)
+    return text
+
+
+def _refusal(refused: list[dict[str, Any]]) -> Refused:
+    first, others = refused[0], len(refused) - 1
+    more = f"; {counted(others, 'other segment')} cannot be filled either" if others else ""
+    why = f"segment {first['segment']:,}: {first['reason']}{more}"
+    return Refused(400, "bad_request", why, details={"refused": refused})
 
 
 @contextmanager
@@ -189,17 +209,13 @@ class _Units(Document):
         return [(one.name, unit) for one in self._file.documents() for unit in one.units]
 
     def filled(self, targets: Sequence[Text | None]) -> bytes:
-        units = [unit for _, unit in self.units()]
-        for number, (unit, target) in enumerate(zip(units, targets, strict=True), 1):
-            if target is not None and (why := self._why_not(unit, target)):
-                raise wrong(f"segment {number:,}: {why}")
         to = io.BytesIO()
         self._file.write(
             to, [None if target is None else Filling(target, "confirmed") for target in targets]
         )
         return to.getvalue()
 
-    def _why_not(self, unit: Unit, target: Text) -> str:
+    def refused(self, unit: Unit, target: Text) -> str:
         if unit.state == "locked":
             return unit.problem or "it is locked"
         return self._file.refused(unit, target)

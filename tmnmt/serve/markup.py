@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from html import unescape
 from pathlib import Path
@@ -19,6 +20,7 @@ from xml.sax.saxutils import escape
 
 from tmnmt.codes.placeholders import arguments
 from tmnmt.codes.record import Code, Kind, Part, Source, Text, joined
+from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.files.html import HtmlFile
 from tmnmt.files.unit import Filling, Unit
@@ -63,19 +65,28 @@ def markup(text: str, form: Form, ignored: Sequence[str] = ()) -> Markup:
 
 
 def check_tags(source: Source, target: Source) -> None:
-    """Raises Refused for a tag of a target whose name no tag of the source has, as <g9>: a mistake
-    of the typing, with which no file could be filled."""
+    """Raises Refused for tags of a target that are mistakes of the typing, and with which no file
+    could be filled: one whose name no tag of the source has, as <g9>, and one with a number that
+    stands in the target more often than in the source. Such a tag is one certain code of the
+    file."""
     tags, of_target = _tags(source), _tags(target)
-    if wrong_tags := [tag for tag, name in of_target.items() if name not in tags.values()]:
-        allowed = ", ".join(tags) or "none"
-        raise wrong(f"{wrong_tags[0][:40]} is no tag of this segment; its tags: {allowed}")
+    names = Counter(tag["name"] for tag in tags if not tag["end"])
+    if unknown := [tag[0] for tag in of_target if tag["name"] not in names]:
+        allowed = ", ".join(dict.fromkeys(tag[0] for tag in tags)) or "none"
+        raise wrong(f"{unknown[0][:40]} is no tag of this segment; its tags: {allowed}")
+    numbered = (tag for tag in of_target if _SHORT_TAG.fullmatch(tag[0]) and not tag["end"])
+    for name, times in Counter(tag["name"] for tag in numbered).items():
+        if times > names[name]:
+            tag = next(tag[0] for tag in of_target if tag["name"] == name)
+            often = f"{counted(times, 'time')}, but {counted(names[name], 'time')} in its source"
+            raise wrong(f"{tag[:40]} stands in the translation {often}")
 
 
-def _tags(text: Source) -> dict[str, str]:
-    """The tags of a text of XML, each with its name."""
+def _tags(text: Source) -> list[re.Match[str]]:
+    """The tags of a text of XML in order."""
     codes = text.codes if isinstance(text, Text) else ()
     tags = (_TAG.match(code.markup) for code in codes if code.form == XML)
-    return {tag[0]: tag["name"] for tag in tags if tag is not None and tag["name"]}
+    return [tag for tag in tags if tag is not None and tag["name"]]
 
 
 def _in_lines(text: str) -> list[str]:
