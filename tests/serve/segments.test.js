@@ -6,6 +6,7 @@ import {pathToFileURL} from "node:url";
 
 const folder = pathToFileURL(process.env.TMNMT_PAGE + "/").href;
 const {happen, isSeen, merge, record, restore, segment, stateOf, textOf} = await import(`${folder}segments.js`);
+const {sentence, tagProblem} = await import(`${folder}texts.js`);
 const {keyOf} = await import(`${folder}keys.js`);
 
 const given = (more = {}) => segment({source: "All is void.", target: null, state: "new", notes: [], ...more});
@@ -162,6 +163,23 @@ test("of two confirmed texts the later counts, and the other is not lost", () =>
   const kept = merge(own, found);
   assert.equal(kept.confirmed, "B");
   assert.ok([kept.text, ...Object.values(kept.others)].includes("A"));
+});
+
+test("what looks like a tag of the segment and is none is named, and other text is text", () => {
+  const tags = ["<g1>", "</g1>", "<x2/>"], problem = (text, ofSegment = tags, words = "The vessel.") => tagProblem(text, ofSegment, words);
+  for (const text of ["Le <g1>navire</g1><x2/>.", "a < b, c > d", "<stdio.h>", "<g>", "<b1>", "<tg1>", "<<g1>>", "&lt;g7>"]) {
+    assert.equal(problem(text), "", text);
+  }
+  for (const tag of ["<g7>", "</g7>", "<x9/>", "<g1/>", "<x2>", "<g12>"]) {
+    assert.equal(problem(`Le <g1>navire</g1> ${tag}.`), `${tag} is no tag of this segment; its tags: <g1>, </g1>, <x2/>.`);
+  }
+  assert.equal(problem("Nul <g9/>.", []), "<g9/> is no tag of this segment; its tags: none.");
+  assert.equal(problem("Écrivez <g1>.", [], "Write <g1>."), "");
+  assert.equal(problem("Écrivez <g1> <tg7>.", ["<tg1>", "</tg1>"], "Write <g1>."), "<tg7> is no tag of this segment; its tags: <tg1>, </tg1>.");
+});
+
+test("a sentence ends once", () => {
+  assert.deepEqual(["30 days.", "numbers: 30", "Quoi ?"].map(sentence), ["30 days.", "numbers: 30.", "Quoi ?"]);
 });
 
 /** Numbers from 0 to 1 that a seed gives. */

@@ -295,6 +295,62 @@ def test_a_file_comes_back_with_what_was_confirmed(desk: Desk, tmp_path: Path) -
     assert "<tmx" in memory and "Tout est" in memory and "a.po" in memory
 
 
+def test_tags_that_the_segment_does_not_have_so_often_are_refused_for_good(
+    desk: Desk, tmp_path: Path
+) -> None:
+    po = 'msgid ""\nmsgstr ""\n\nmsgid "All is <b>void</b>."\nmsgstr ""\n'
+    (tmp_path / "a.po").write_text(po, encoding="utf-8")
+    desk.choose(tmp_path / "a.po")
+    for typed, reason in (
+        (
+            "Tout <g1>est</g1> <g7>nul</g7>.",
+            "<g7> is no tag of this segment; its tags: <g1>, </g1>.",
+        ),
+        ("Tout <g1>est</g1> <g1>nul</g1>.", "<g1> stands in the translation 2 times, but 1 time"),
+    ):
+        desk.run("document.getElementById('target').select()")
+        desk.type(typed)
+        for _ in range(2):  # a second press does not change it
+            desk.confirm()
+            desk.until(
+                f"document.getElementById('problem').textContent.includes({json.dumps(reason)})"
+            )
+            assert desk.text("#count") == "0 of 1" and desk.field == typed
+            desk.run("document.querySelector('#problem button').click()")
+        desk.browser.problems.clear()  # Chrome tells every 400
+    assert desk.server.get(f"/v1/sessions/{desk.session}")["confirmed"] == 0
+    desk.run("document.getElementById('target').select()")
+    desk.type("Tout <stdio.h> < <g1>nul</g1>.")
+    desk.confirm()
+    desk.until("document.querySelector('#count').textContent === '1 of 1'")
+
+
+def test_a_segment_that_the_file_cannot_take_stays_and_the_others_are_saved(
+    desk: Desk, tmp_path: Path
+) -> None:
+    po = (
+        'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n'
+        'msgid "All is void."\nmsgstr ""\n\nmsgid "All is not void."\nmsgstr ""\n'
+    )
+    (tmp_path / "a.po").write_text(po, encoding="latin-1")
+    (tmp_path / "out").mkdir()
+    desk.choose(tmp_path / "a.po")
+    desk.type("Tout est ŋul.")
+    desk.confirm()
+    desk.until_suggested(2)
+    desk.type("Rien n'est nul.")
+    desk.confirm()
+    desk.until("document.querySelector('#count').textContent === '2 of 2'")
+    to = str(tmp_path / "out")
+    desk.browser.send("Page.setDownloadBehavior", behavior="allow", downloadPath=to)
+    desk.press("s", "Control")
+    expected = po.replace('not void."\nmsgstr ""', 'not void."\nmsgstr "Rien n\'est nul."')
+    assert downloaded(tmp_path / "out" / "a.po") == expected
+    told = desk.text("#problem")
+    assert "segment 1: ISO8859-1 lacks" in told and "segment 2" not in told
+    desk.browser.problems.clear()  # Chrome tells every 400
+
+
 def test_context_plural_form_and_notes_of_a_message_are_shown(desk: Desk, tmp_path: Path) -> None:
     po = (
         'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals=2; plural=(n > 1);\\n"\n\n'
@@ -314,7 +370,10 @@ def test_a_file_is_plain_text_only_where_a_person_says_so(desk: Desk, tmp_path: 
     path.write_text("All is void.\n", encoding="utf-8")
     (tmp_path / "out").mkdir()
     desk.start(path)
-    desk.until("document.body.innerText.includes('no plain text, but reStructuredText')")
+    desk.until("document.body.innerText.includes('a.rst: no plain text, but reStructuredText')")
+    told = desk.text("#problem span")
+    assert told.endswith("opened with the box “Read the file as plain text” ticked")
+    assert desk.text("label:has(#plain)").strip().startswith("Read the file as plain text")
     desk.browser.problems.clear()  # Chrome tells every 400
     desk.run("document.getElementById('plain').click()")
     desk.choose(path)

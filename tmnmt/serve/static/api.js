@@ -54,7 +54,7 @@ async function answered(method, path, body, signal) {
     }
     const told = await reply.json().catch(() => null);
     const error = new Error(told?.error?.message ?? `The server answers with status ${reply.status}.`);
-    throw Object.assign(error, {status: reply.status, checks: told?.checks});
+    throw Object.assign(error, {status: reply.status, checks: told?.checks, refused: told?.refused});
   }
 }
 

@@ -10,7 +10,7 @@ import {Problems} from "./problems.js";
 import {base, happen, isOpen, isSeen, restore, segment, stateOf, textOf} from "./segments.js";
 import {prepare} from "./start.js";
 import {Tabs} from "./tabs.js";
-import {continued, marked, plain, shown, tagsOf} from "./texts.js";
+import {continued, marked, plain, sentence, shown, tagProblem, tagsOf} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
 const STATES = {
@@ -26,6 +26,7 @@ const CHECKED = {
 const BLOCK = 40;  // segments
 const MATCHES = 5;  // that are shown where no model is served
 const PAUSE = 120;  // milliseconds without typing after which the model says all that follows what is typed
+const NAMED = 10;  // segments whose reasons are told after a file was saved
 const LONG = 400;  // milliseconds after which it is said that the model works
 
 let open = null;  // the document: what start.js gives, with units, done and at
@@ -400,7 +401,7 @@ function drawOffer(unit, goesOn = false) {
   buttons();
   const best = offer.matches[0];
   const match = best ? ` Best match ${best.worth ?? Math.round(100 * best.score)} %.` : " No match.";
-  said(`Segment ${open.at + 1} of ${open.units.length}. Suggestion: ${offer.text}.${match}`);
+  said(`Segment ${open.at + 1} of ${open.units.length}. Suggestion: ${sentence(offer.text)}${match}`);
 }
 
 const check = ({name, what}) => `${CHECKED[name] ?? name}: ${what}`;
@@ -450,12 +451,14 @@ async function send(unit, at, text, ticket, despite) {
   const on_checks = despite ? "tell" : "refuse";
   const body = {src: unit.source, tgt: target, format: "xml", keys: editor.keys, on_checks, ...more};
   try {
+    const problem = tagProblem(text, unit.tags, plain(unit.source) + plain(unit.file.target ?? ""));
+    if (problem) throw new Error(problem);
     const {checks} = isPair ? await post(`v1/sessions/${open.session.id}/confirm`, body) : {};
     happen(unit, "accept", {ticket, target, checks, at: Date.now()});
     problems.clear(unit);
     if (isPair) notePair({at, before, ...pair, sent: {src: unit.source, tgt: target}});
   } catch (error) {
-    const reason = error.checks ? `${error.checks.map(check).join("; ")}. Confirm once more to take it all the same.` : error.message;
+    const reason = error.checks ? `${sentence(error.checks.map(check).join("; "))} Confirm once more to take it all the same.` : error.message;
     happen(unit, "refuse", {ticket, reason, checks: error.checks});
     problems.show(unit, `Segment ${at + 1} is not confirmed: ${reason}`);
   }
@@ -507,14 +510,36 @@ function discard() {
   if (unit?.state === "draft") editor.replace(base(unit));
 }
 
-async function save() {
-  await Promise.allSettled(sending);
+/** The file with what was confirmed, and which segments it does not take: [{segment, reason}]. These stay as they were. */
+async function filled() {
   const targets = open.units.map((unit) => unit.confirmed ?? "");
   const {name, content, sentences, format, session} = open;
   const {source, target} = session;
+  const fill = () => bytes("v1/documents/fill", {name, content, source, target, sentences, format, targets});
+  try {
+    return {file: await fill(), refused: []};
+  } catch (error) {
+    if (!error.refused) throw error;
+    for (const {segment: number} of error.refused) targets[number - 1] = "";
+    return {file: await fill(), refused: error.refused};
+  }
+}
+
+function tellRefused(refused) {
+  if (!refused.length) return problems.clear("refused");
+  const reasons = refused.slice(0, NAMED).map((one) => `segment ${one.segment}: ${one.reason}`).join("; ");
+  const more = refused.length > NAMED ? ` And ${refused.length - NAMED} more.` : "";
+  problems.show("refused", `The saved file does not have all that you confirmed. These segments stand in it as they were: ${sentence(reasons)}${more} Change the translation, and confirm it again.`);
+}
+
+async function save() {
+  await Promise.allSettled(sending);
+  const {name, session} = open;
   open.changed = false;
   try {
-    const file = await bytes("v1/documents/fill", {name, content, source, target, sentences, format, targets});
+    const {file, refused} = await filled();
+    if (refused.length) open.changed = true;
+    tellRefused(refused);
     const isText = open.kind === "text" || open.kind === "paragraphs";
     download(file, isText ? name.replace(/(\.[^.]*)?$/, `.${session.target}$1`) : name);
   } catch (error) {

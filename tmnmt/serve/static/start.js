@@ -3,6 +3,7 @@
 import {get, post} from "./api.js";
 import {el} from "./elements.js";
 import {Kept, documents} from "./kept.js";
+import {shown} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
 const names = new Intl.DisplayNames(["en"], {type: "language"});
@@ -107,8 +108,24 @@ async function begunAgain({name, session}, work) {
   const begin = {source, target, model: model ?? "", memories, terms, name, write_to: write_to ?? HERE};
   const again = await post("v1/sessions", begin);
   if (write_to) work.done = [];  // that memory has them
-  for (const {sent} of work.done) await post(`v1/sessions/${again.id}/confirm`, {...sent, format: "xml"});
+  work.done = await confirmedAgain(again.id, work);
   return again;
+}
+
+/** The pairs that the new session takes. The segment of another one is a draft again. */
+async function confirmedAgain(id, {done, units}) {
+  const taken = [];
+  for (const entry of done) {
+    try {
+      await post(`v1/sessions/${id}/confirm`, {...entry.sent, format: "xml"});
+      taken.push(entry);
+    } catch (error) {
+      if (error.status !== 400) throw error;
+      const unit = units.find((one) => one.at === entry.at && one.confirmed === entry.sent.tgt && (one.text ?? null) === null);
+      if (unit) Object.assign(unit, {text: shown(unit.confirmed), confirmed: null});
+    }
+  }
+  return taken;
 }
 
 /** The pairs of languages of the memories, where no model is served. */
@@ -164,13 +181,20 @@ async function begun(model) {
     ...($("sentences").checked ? {} : {sentences: false}),  // ticked: where it is running text
     ...($("plain").checked ? {format: "text"} : {}),
   };
-  const {kind, sentences, segments} = await post("v1/documents/segments", {...sent, model: requested(model)});
+  const {kind, sentences, segments} = await post("v1/documents/segments", {...sent, model: requested(model)})
+    .catch((error) => { throw Object.assign(error, {message: onPage(error.message, file ? file.name : "the text")}); });
   if (!segments.length) throw new Error("There is nothing to translate in it.");
   const session = await post("v1/sessions", {
     source: model.source, target: model.target, memories: ticked("memories"), terms: ticked("terms"), name: sent.name,
     model: requested(model), write_to: $("write").value,
   });
   return {...sent, kind, sentences, segments, session};
+}
+
+/** A reason of the server in the words of the page. */
+function onPage(reason, name) {
+  return reason.replace(/\bthe document\b/g, () => name)
+    .replace('is given with "format": "text"', "is opened with the box “Read the file as plain text” ticked");
 }
 
 async function base64(blob) {

@@ -25,6 +25,24 @@ export function marked(text, tags) {
   return parts.map((part, at) => (at % 2 ? part : escaped(part))).join("");
 }
 
+/** What tags look like in a segment, whether it has them or not. Where its words look like tags, the server writes the tags
+    with more letters. */
+function tagForm(tags, words) {
+  let letters = tags.length ? /^<\/?(t*)/.exec(tags[0])[1] : "";
+  if (!tags.length) while (words.includes(`<${letters}g`) || words.includes(`<${letters}x`)) letters += "t";
+  return new RegExp(`</?${letters}[gx]\\d+/?>`, "g");
+}
+
+/** Why a text cannot be the translation of a segment with these tags and words, in words: a tag that the segment does not
+    have. "" where it can. */
+export function tagProblem(text, tags, words) {
+  const unknown = text.match(tagForm(tags, words))?.find((tag) => !tags.includes(tag));
+  return unknown ? `${unknown} is no tag of this segment; its tags: ${[...new Set(tags)].join(", ") || "none"}.` : "";
+}
+
+/** With a full stop, unless it ends in a mark of its own. */
+export const sentence = (text) => (/[.!?…。！？]$/u.test(text) ? text : `${text}.`);
+
 /** What was typed of a translation, with its tags, and what a whole one adds that begins with its words: the words that
     follow, and the tags that were not typed, where it has them. */
 export function continued(typed, xml, tags) {
