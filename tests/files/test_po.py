@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from gettext import GNUTranslations
 from pathlib import Path
 
 import polib
@@ -485,3 +486,47 @@ def test_msgfmt_takes_what_is_written(tmp_path: Path) -> None:
         )
         errors = [line for line in told.stderr.splitlines() if "warning" not in line]
         assert told.returncode == 0, errors
+
+
+HALF_FILLED = [  # the targets of three forms, whether the message was fuzzy, what msgfmt counts
+    (("a", None, None), False, "0 translated messages, 1 fuzzy translation."),
+    (("a", "", "c"), False, "0 translated messages, 1 fuzzy translation."),
+    ((None, None, "c"), False, "0 translated messages, 1 untranslated message."),
+    (("a", "b", ""), True, "0 translated messages, 1 fuzzy translation."),
+    (("a", "b", "c"), True, "1 translated message."),
+    (("", "", ""), False, "0 translated messages, 1 untranslated message."),
+]
+
+
+@pytest.mark.parametrize(("targets", "was_fuzzy", "counted"), HALF_FILLED)
+@pytest.mark.parametrize("origin", ["memory", "confirmed"])
+def test_a_message_that_lacks_a_form_is_a_draft_to_msgfmt(
+    tmp_path: Path,
+    targets: tuple[str | None, ...],
+    was_fuzzy: bool,
+    counted: str,
+    origin: str,
+) -> None:
+    msgfmt = shutil.which("msgfmt")
+    if msgfmt is None:
+        absent("gettext", "msgfmt of GNU gettext is not installed")
+    plurals = "nplurals=3; plural=n==0 ? 0 : n==1 ? 1 : 2;"
+    header = HEADER.replace("nplurals=2; plural=(n > 1);", plurals)
+    flags = "#, fuzzy\n" if was_fuzzy else ""
+    body = flags + 'msgid "a file"\nmsgid_plural "files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    path = tmp_path / "out.po"
+    path.write_bytes(filled(po(tmp_path, body, header), *targets, origin=origin))
+    told = subprocess.run(
+        [msgfmt, "--statistics", "-o", tmp_path / "a.mo", path], capture_output=True, text=True
+    )
+    assert told.stderr.strip() == counted
+    with (tmp_path / "a.mo").open("rb") as stream:
+        translations = GNUTranslations(stream)
+    assert all(translations.ngettext("a file", "files", n) for n in range(3))
+
+
+def test_a_message_is_finished_when_the_form_that_it_lacked_is_filled(tmp_path: Path) -> None:
+    body = 'msgid "a"\nmsgid_plural "as"\nmsgstr[0] "x"\nmsgstr[1] ""\n'
+    file = po(tmp_path, body)
+    assert body_of(filled(file, "b")) == "#, fuzzy\n" + body.replace('"x"', '"b"')
+    assert body_of(filled(file, None, "bs")) == body.replace('""', '"bs"')

@@ -178,6 +178,7 @@ def test_to_read_a_whole_memory_needs_a_right_to_it(folder: Path, tmp_path: Path
             ("POST", "/v1/memories/law/export"),
             ("POST", "/deepl/v3/translation_memories/law/export"),
             ("GET", "/deepl/v3/translation_memories/law/segments"),
+            ("GET", "/v1/memories/law/segments/1"),
         ):
             body: dict[str, str] | None = {} if method == "POST" else None
             for key in (reads, translates):

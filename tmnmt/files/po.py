@@ -4,8 +4,9 @@ A unit is one msgstr; of a message with plurals there are as many as the header'
 What the manual leaves to the tool is decided so:
 - The source of the plural form that the number 1 has is msgid; of every other, and of one that all
   numbers have, it is msgid_plural.
-- A translation that somebody has to look at is marked fuzzy. A message is no longer fuzzy when all
-  its forms are full matches or confirmed. Its comments with the previous msgid go, since they
+- A translation that somebody has to look at is marked fuzzy. So is a message with plurals that has
+  some of its forms and lacks others: without the mark msgfmt counts it as translated. A message is
+  no longer fuzzy when all its forms are full matches or confirmed. Its comments with the previous msgid go, since they
   belong to the translation that goes. That of a fuzzy match gets the source of the match as its
   previous msgid, as msgmerge writes it.
 - A msgstr begins and ends with a line end where its msgid does, as `msgfmt -c` wants it.
@@ -214,7 +215,9 @@ class PoFile(WholeFile[_Slot]):
 
     def _filled(self, entry: Entry, given: list[tuple[int, Filling]]) -> Iterator[Edit]:
         """The entry with these targets, and with the marks that go with them."""
-        exact = not state_of_all(filling.origin for _, filling in given).is_draft
+        strings = {form: self._target(entry, filling) for form, filling in given}
+        is_draft = state_of_all(filling.origin for _, filling in given).is_draft
+        exact = not is_draft and not self._lacks_forms(entry, strings)
         whole = len(given) == self._forms(entry)
         fuzzy = "fuzzy" in self._flags(entry)
         previous = self._previous(entry, given) if whole else ""
@@ -227,7 +230,6 @@ class PoFile(WholeFile[_Slot]):
                 yield Edit(*self._line_of(start, end), "")
             elif whole and exact and fuzzy and self.text.startswith("#,", start):
                 yield self._not_fuzzy(start, end)
-        strings = {form: self._target(entry, filling) for form, filling in given}
         for form, old in enumerate(entry.msgstr):
             if form in strings:
                 yield Edit(old.begin, old.end, self._lines_of(strings[form], self._keyword(old)))
@@ -235,6 +237,12 @@ class PoFile(WholeFile[_Slot]):
                 yield Edit(*self._line_of(old.start, old.end), "")
         if more := "".join(self._more(entry, strings)):
             yield Edit(entry.msgstr[-1].end, entry.msgstr[-1].end, more)
+
+    def _lacks_forms(self, entry: Entry, strings: dict[int, str]) -> bool:
+        """Whether the entry, filled with these strings, has some of its forms and lacks others."""
+        written = {form: old.value for form, old in enumerate(entry.msgstr)} | strings
+        has_form = [bool(written.get(form)) for form in range(self._forms(entry))]
+        return any(has_form) and not all(has_form)
 
     def _more(self, entry: Entry, strings: dict[int, str]) -> Iterator[str]:
         """The plural forms that the file does not have yet, as far as the last that is filled."""

@@ -290,7 +290,7 @@ def _glossary(one: Glossary) -> dict[str, Any]:
 
 
 MANAGED = (
-    Route("GET", "/v1/memories/{memory}/segments/{segment}", segment, "read"),
+    Route("GET", "/v1/memories/{memory}/segments/{segment}", segment, "export"),
     Route("PUT", "/v1/memories/{memory}/segments/{segment}", edit, "write", PAIR),
     Route("DELETE", "/v1/memories/{memory}/segments/{segment}", delete, "write"),
     Route("POST", "/v1/memories/{memory}/import", import_, "write", IMPORT, True),
