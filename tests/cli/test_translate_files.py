@@ -255,7 +255,10 @@ def test_without_a_model_a_file_says_the_languages_of_its_memory_and_torch_is_no
     full = [*command, "--memory", str(memory), "--no-drafts"]
     told = subprocess.run(full, capture_output=True, text=True)
     assert told.returncode == 0 and "0 of 1 segment translated" in told.stderr
-    assert "1 segment has a match that only a --model can put in" in told.stderr
+    assert (
+        "1 segment has a match that only a --model can put in, since its tags stand otherwise"
+        in told.stderr
+    )
     told = subprocess.run([*command, "--memory", str(memory)], capture_output=True, text=True)
     assert [(unit.state, unit.target) for unit in units(out)] == [("draft", Text("Un fichier."))]
     path.write_text(HEAD + NEW.format("1", "<g id='1'>One file.</g>") + TAIL)
@@ -283,7 +286,10 @@ def test_a_memory_that_is_not_there_is_told_before_its_languages_are_asked_for(
     assert f"{tmp_path / 'none'}: no such file" in capsys.readouterr().err
     (tmp_path / "m.tsv").write_text("src\ttgt\nOne file.\tUn fichier.\n")
     assert run(["translate", "--memory", str(tmp_path / "m.tsv"), str(path)]) == 2
-    assert "nothing says of which languages" in capsys.readouterr().err
+    assert (
+        "nothing says of which languages the file to be translated is: name them"
+        in capsys.readouterr().err
+    )
 
 
 def test_tags_in_messages_are_codes_also_where_a_memory_has_them_as_text(
@@ -464,6 +470,29 @@ def test_with_a_model_every_match_stands_beside_its_segment(folder: Path, tmp_pa
         new = (tmp_path / "o").read_text()
         assert new.count("<alt-trans") == new.count('match-quality="99%"') == 1
         assert 'state-qualifier="leveraged-mt"' in new
+
+
+@pytest.mark.parametrize(
+    ("src", "value"),
+    [
+        ('The Commission <g id="1">shall</g> now always inform all the old Member States.', 65),
+        (PAIRS[0][0].replace("inform", 'inform<x id="1"/>'), 99),
+    ],
+)
+@pytest.mark.parametrize("with_model", [False, True])
+def test_a_match_is_worth_the_same_whatever_the_options(
+    folder: Path, tmp_path: Path, src: str, value: int, with_model: bool
+) -> None:
+    (tmp_path / "a.xlf").write_text(HEAD + NEW.format("1", src) + TAIL)
+    options = ["", "--drafts 60", "--drafts 66", "--verbatim 60"]
+    options += ["--verbatim 0"] if with_model else ["--no-drafts"]
+    told = set[str]()
+    for each in options:
+        to_translate = translate if with_model else from_memory
+        arguments = [str(tmp_path / "a.xlf"), "-o", str(tmp_path / "b.xlf"), *each.split()]
+        assert to_translate(folder, *arguments) == 0
+        told |= {*re.findall(r'match-quality="(\d+)%"', (tmp_path / "b.xlf").read_text())}
+    assert told == {str(value)}
 
 
 def test_matches_below_100_that_verbatim_takes_are_drafts(folder: Path, catalogues: Path) -> None:

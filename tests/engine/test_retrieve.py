@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tmnmt.codes.record import Code
 from tmnmt.config.options import Select, Selection, Similarity
 from tmnmt.engine.confirmed import Confirmed, Done
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded.delta import Delta
+from tmnmt.index.worth import IN_FULL, Trust
 from tmnmt.segments import Segment
 
 QUERY = "a b c d e f g h"
@@ -118,3 +120,35 @@ def test_for_a_short_segment_pairs_that_share_half_of_its_words_are_not_read(
             "Open the file now",
         ]
         assert len(index.search(["Open file"])[0]) == 3
+
+
+def test_a_match_is_worth_the_same_when_it_is_listed_and_when_it_is_taken(tmp_path: Path) -> None:
+    """With codes, the place in the document, and a memory that is trusted less."""
+    code = (Code(1, "standalone", "<x/>", "xliff1"),)
+    sources = ("a b c d", "n n n n")
+    pairs = [Segment(s, s.upper(), document="d", position=n) for n, s in enumerate(sources)]
+    build(tmp_path / "one", pairs, "en", "fr")
+    with MemoryIndex.open(tmp_path / "one") as index:
+        for codes, trust, near, value in (
+            (code, Trust(weight=0.5), ("", ""), 49),
+            (code, IN_FULL, ("", "n n n n"), 99),
+            ((), IN_FULL, ("", "n n n n"), 101),
+            (None, IN_FULL, ("", "n n n n"), 101),
+        ):
+            retriever = Retriever([index], 3, 0.3, trust=[trust])
+            text = ["a b c d"]
+            listed = retriever.search(text, codes=[codes], beside=[near])[0]
+            taken = retriever.exact(text, [codes], [near], least=30)[0]
+            assert taken is not None and taken.worth is not None and taken.worth.value == value
+            assert [(one.segment, one.worth) for one in listed] == [(taken.segment, taken.worth)]
+
+
+def test_points_for_codes_are_taken_once(tmp_path: Path) -> None:
+    """Also where another match has the codes of the text, and is less alike."""
+    code = (Code(1, "standalone", "<x/>", "xliff1"),)
+    with_codes = Segment("a b c x x", "W", src_codes=code, tgt_codes=code)
+    build(tmp_path / "one", [with_codes, Segment("a b c d x", "P")], "en", "fr")
+    with MemoryIndex.open(tmp_path / "one") as index:
+        found = Retriever([index], 3, 0.3).exact(["a b c d e"], [code], least=50)[0]
+        assert found is not None and found.worth is not None
+        assert (found.segment.tgt, found.worth.value) == ("P", 79)

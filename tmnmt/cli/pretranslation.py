@@ -94,10 +94,12 @@ def _tell(counts: Counter[str], asked: Asked, where: str = "") -> None:
             file=sys.stderr,
         )
     if counts["unplaced"]:
-        have = "has a match" if counts["unplaced"] == 1 else "have matches"
+        have, their = (
+            ("has a match", "its") if counts["unplaced"] == 1 else ("have matches", "their")
+        )
         print(
             f"{where}{counted(counts['unplaced'], 'segment')} {have} that only a --model can put "
-            "in, since their tags stand otherwise",
+            f"in, since {their} tags stand otherwise",
             file=sys.stderr,
         )
 
@@ -156,6 +158,9 @@ def languages_of(
     for path in places:
         if not Path(path).exists() and not any(Path(path).parent.glob(f"{Path(path).name}.*")):
             raise FormatError(f"{path}: no such file")
+    what = {0: "the memory file is", 1: "the file to be translated is"}.get(
+        len(files), "the files to be translated are"
+    )
     raise UsageError(
-        "nothing says of which languages the memory file is: name them, --src-lang and --tgt-lang"
+        f"nothing says of which languages {what}: name them, --src-lang and --tgt-lang"
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tmnmt.codes.record import Code
+from tmnmt.codes.record import Beside, Code
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.pieces import fits
 from tmnmt.engine.retrieve import Retriever
@@ -95,6 +95,8 @@ class Lookup:
         own = self.retriever.search(
             [_asked_of(done[row], done[row].text) for row in rows],
             [confirmed[row] for row in rows] if confirmed else [],
+            [_codes_of_whole(done[row]) for row in rows],
+            [_place_of_whole(done[row]) for row in rows],
         )
         for row, matches in zip(rows, own, strict=True):
             piece = done[row]
@@ -119,7 +121,9 @@ class Lookup:
         first = {id(pieces[row].of_whole): row for row in reversed(parts)}
         again = [confirmed[row] for row in first.values()] if confirmed else []
         texts = [_asked_of(pieces[row], pieces[row].whole) for row in first.values()]
-        wholes = self.retriever.search(texts, again)
+        codes = [codes_of(pieces[row]) for row in first.values()]
+        beside = [pieces[row].beside for row in first.values()]
+        wholes = self.retriever.search(texts, again, codes, beside)
         for row, matches in zip(first.values(), wholes, strict=True):
             pieces[row].of_whole.append(matches)
 
@@ -175,6 +179,16 @@ def _same(piece: Piece) -> Match | None:
 def codes_of(piece: Piece) -> Sequence[Code] | None:
     """The codes of a segment; None of a text that has none by what it is."""
     return piece.coded.source.codes if piece.coded is not None else None
+
+
+def _codes_of_whole(piece: Piece) -> Sequence[Code] | None:
+    """The codes of a piece that is a whole segment; None of a part of one."""
+    return codes_of(piece) if piece.text == piece.whole else None
+
+
+def _place_of_whole(piece: Piece) -> Beside:
+    """The texts beside a piece that is a whole segment; none of a part of one."""
+    return piece.beside if piece.text == piece.whole else ("", "")
 
 
 def _as_read(piece: Piece, match: Match) -> tuple[str, str]:

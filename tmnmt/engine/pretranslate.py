@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from tmnmt.codes.record import Beside, Source, Text, beside, plain_of
+from tmnmt.codes.record import Beside, Code, Source, Text, beside, plain_of
 from tmnmt.config.options import DRAFTS, Untranslated
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.retrieve import Retriever
@@ -40,8 +40,11 @@ def _best(
     near: Sequence[Beside],
     least: int,
 ) -> list[Match | None]:
-    codes = [one.source.codes if one is not None else None for one in coded]
-    return retriever.exact(cleaned, codes, beside=near, least=least)
+    return retriever.exact(cleaned, _codes_of(coded), beside=near, least=least)
+
+
+def _codes_of(coded: Sequence[Coded | None]) -> list[Sequence[Code] | None]:
+    return [one.source.codes if one is not None else None for one in coded]
 
 
 def _cleaned(batch: Sequence[Source]) -> tuple[list[str], list[Coded | None]]:
@@ -84,9 +87,10 @@ class Pretranslator:
 
     def _batch(self, batch: list[Source]) -> Iterator[Translation]:
         cleaned, coded = _cleaned(batch)
-        similar = self.retriever.search(cleaned)
+        near = beside(batch)
+        similar = self.retriever.search(cleaned, codes=_codes_of(coded), beside=near)
         sought = min(self.least, DRAFTS)
-        best = _best(self.retriever, cleaned, coded, beside(batch), sought)
+        best = _best(self.retriever, cleaned, coded, near, sought)
         for row, match in enumerate(best):
             plain = plain_of(batch[row])
             taken = None

@@ -16,7 +16,7 @@ from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton, same_skele
 from tmnmt.index.select import candidates, selected
 from tmnmt.index.skeleton import skeleton
 from tmnmt.index.worth import FULL, IN_FULL, Asked, Trust, most_worth, valued
-from tmnmt.segments import Match, Reason
+from tmnmt.segments import Match
 from tmnmt.text import words
 
 SHORT = 3  # words: of a shorter segment a similar one mostly says something else
@@ -44,14 +44,19 @@ class Retriever:
         self.trust = [*trust, *[IN_FULL] * (len(self.indexes) - len(trust))]
 
     def search(
-        self, texts: Sequence[str], confirmed: Sequence[Delta] = ()
+        self,
+        texts: Sequence[str],
+        confirmed: Sequence[Delta] = (),
+        codes: Sequence[Sequence[Code] | None] = (),
+        beside: Sequence[Beside] = (),
     ) -> list[tuple[Match, ...]]:
         """For every text its at most `top_k` distinct pairs, chosen from the best; of equal score
         the newest is the better one, then the one with the smallest id. Where a memory is trusted
         less, they are chosen by what they are worth. Each says what it is worth.
 
         confirmed: for every text what its session has confirmed and no index keeps, which is
-        searched, too."""
+        searched, too. codes, beside: as in `exact`; they count for what a match is worth, and not
+        for which are found."""
         if not texts:
             return []
         count = candidates(self.selection, self.top_k) * OVERSAMPLED
@@ -60,8 +65,8 @@ class Retriever:
             pairs = zip(texts, confirmed, strict=True)
             answers.append([delta.search(text, self.threshold, False, "") for text, delta in pairs])
         return [
-            tuple(self._choose(text, [answer[at] for answer in answers]))
-            for at, text in enumerate(texts)
+            tuple(self._choose(one, [answer[at] for answer in answers]))
+            for at, one in enumerate(_asked(texts, codes, beside))
         ]
 
     def exact(
@@ -78,12 +83,9 @@ class Retriever:
         codes: of every text; where a pair has the same ones, others do not count. None: they are
         not looked at. beside: the texts before and after each, and its id. confirmed: as in
         `search`."""
-        places = beside or [("", "")] * len(texts)
-        asked = [
-            Asked(text, tuple(own) if own is not None else None, *near)
-            for text, own, near in zip(texts, codes or [None] * len(texts), places, strict=True)
-        ]
-        every = self._valued([copies(index, texts) for index in self.indexes], asked)
+        asked = _asked(texts, codes, beside)
+        alike = [copies(index, texts) for index in self.indexes]
+        every = self._valued(alike, asked)
         by_trust = zip(self.indexes, self.trust, strict=True)
         tagged = [tags_as_text(index, asked, self.penalties, trust) for index, trust in by_trust]
         as_text = [[match for by_text in tagged for match in by_text[one]] for one in asked]
@@ -101,9 +103,15 @@ class Retriever:
             other, same = worth_most(matches, least), taken[row]
             if same is None or (other is not None and value_of(other) > value_of(same)):
                 taken[row] = other
-        off = self.penalties.penalty_codes
+        trusted = {
+            id(match.segment): trust
+            for found in (alike, by_index)
+            for by_text, trust in zip(found, self.trust, strict=True)
+            for matches in by_text.values()
+            for match in matches
+        }
         return [
-            match and _less_for_codes(match, one, off)
+            match and self._less_for_codes(match, one, trusted.get(id(match.segment), IN_FULL))
             for match, one in zip(taken, asked, strict=True)
         ]
 
@@ -142,41 +150,52 @@ class Retriever:
         """The score that a match of a text must have."""
         return max(self.threshold, self.short_threshold if words(text) <= SHORT else 0.0)
 
-    def _choose(self, text: str, by_index: Sequence[list[Match]]) -> list[Match]:
+    def _choose(self, asked: Asked, by_index: Sequence[list[Match]]) -> list[Match]:
+        text = asked.text
         least = self.least(text)
-        trust = [*self.trust, IN_FULL]  # what was confirmed is the user's own
-        trusted = {
-            id(match.segment): trust[number]
-            for number, matches in enumerate(by_index)
+        sources: list[tuple[Index | None, Trust]] = [
+            *zip(self.indexes, self.trust, strict=True),
+            (None, IN_FULL),  # what was confirmed is the user's own
+        ]
+        source_of = {
+            id(match.segment): source
+            for source, matches in zip(sources, by_index, strict=False)
             for match in matches
         }
         every = [match for matches in by_index for match in matches if match.score >= least]
 
-        def with_worth(matches: Sequence[Match]) -> list[Match]:
-            return [
-                one
-                for match in matches
-                for one in valued(
-                    Asked(text), [match], None, self.penalties, trusted[id(match.segment)]
-                )
-            ]
+        def with_worth(match: Match, asked: Asked) -> Match:
+            index, trust = source_of[id(match.segment)]
+            [one] = valued(replace(asked, codes=None), [match], index, self.penalties, trust)
+            return self._less_for_codes(one, asked, trust)
 
         if any(each != IN_FULL for each in self.trust):
-            best = most_worth(with_worth(every), len(every))
+            best = most_worth([with_worth(match, Asked(text)) for match in every], len(every))
         else:
             best = best_of(every, len(every))
         pairs = distinct(best)[: candidates(self.selection, self.top_k)]
-        return with_worth(selected(self.selection, text, pairs, self.top_k))
+        chosen = selected(self.selection, text, pairs, self.top_k)
+        return [with_worth(match, asked) for match in chosen]
+
+    def _less_for_codes(self, match: Match, asked: Asked, trust: Trust) -> Match:
+        """The match, worth less where its codes are others than those of the text."""
+        off = self.penalties.penalty_codes
+        if match.worth is None or asked.codes is None or has_codes(match, asked.codes) or not off:
+            return match
+        [one] = valued(asked, [match], None, self.penalties, trust)
+        return replace(match, worth=one.worth)
 
 
-def _less_for_codes(match: Match, asked: Asked, off: int) -> Match:
-    """A match that is taken, worth less where its codes are others than those of the text."""
-    if match.worth is None or asked.codes is None or has_codes(match, asked.codes) or not off:
-        return match
-    value, reasons = min(match.worth.value, FULL) - off, match.worth.reasons
-    reasons = tuple(one for one in reasons if one.points <= 0)  # no place of the same text
-    worth = replace(match.worth, value=max(value, 0), reasons=(*reasons, Reason("codes", -off)))
-    return replace(match, worth=worth)
+def _asked(
+    texts: Sequence[str], codes: Sequence[Sequence[Code] | None], beside: Sequence[Beside]
+) -> list[Asked]:
+    """The texts with their codes and places; without codes or places where none are given."""
+    return [
+        Asked(text, tuple(own) if own is not None else None, *near)
+        for text, own, near in zip(
+            texts, codes or [None] * len(texts), beside or [("", "")] * len(texts), strict=True
+        )
+    ]
 
 
 def tags_as_text(

@@ -6,9 +6,9 @@ What the manual leaves to the tool is decided so:
   numbers have, it is msgid_plural.
 - A translation that somebody has to look at is marked fuzzy. So is a message with plurals that has
   some of its forms and lacks others: without the mark msgfmt counts it as translated. A message is
-  no longer fuzzy when all its forms are full matches or confirmed. Its comments with the previous msgid go, since they
-  belong to the translation that goes. That of a fuzzy match gets the source of the match as its
-  previous msgid, as msgmerge writes it.
+  no longer fuzzy when all its forms are full matches or confirmed. Its comments with the previous
+  msgid go, since they belong to the translation that goes. That of a fuzzy match gets the source of
+  the match as its previous msgid, as msgmerge writes it.
 - A msgstr begins and ends with a line end where its msgid does, as `msgfmt -c` wants it.
 - Lines are broken as in the file: at column 79, or nowhere but behind a line end where the file has
   longer lines.
