@@ -32,7 +32,6 @@ from tmnmt.engine.schedule import InOrder, Piece, by_length, join, side_by_side
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.embedded.delta import Delta
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, force
 from tmnmt.layers.cache import CacheContents, CacheKind
 from tmnmt.layers.combine import Mode
@@ -907,9 +906,9 @@ def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: P
     asked: list[str] = []
     search = translator.lookup.retriever.search
 
-    def noted(texts: Sequence[str], confirmed: Sequence[Delta] = ()) -> list[tuple[Match, ...]]:
+    def noted(texts: Sequence[str], *others: Any) -> list[tuple[Match, ...]]:
         asked.extend(texts)
-        return search(texts, confirmed)
+        return search(texts, *others)
 
     translator.lookup.retriever.search = noted  # type: ignore[method-assign]
     batches = list(

@@ -150,6 +150,19 @@ def test_running_text_is_cut_into_sentences_unless_it_is_told_not_to_be(served: 
     assert answer["sentences"] is False
 
 
+def test_a_message_that_lacks_a_plural_form_is_a_draft(served: Server) -> None:
+    """It is no longer one when its other form comes, too."""
+    plurals = '"Plural-Forms: nplurals=2; plural=(n > 1);\\n"\n'
+    message = 'msgid "a"\nmsgid_plural "as"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    po = f'msgid ""\nmsgstr ""\n{plurals}\n{message}'
+    half = fill(served, po, ["b", ""], "a.po").decode()
+    assert half == po.replace('msgid "a"', '#, fuzzy\nmsgid "a"').replace('[0] ""', '[0] "b"')
+    states = post(served, "/v1/documents/segments", content=coded(half), name="a.po")["segments"]
+    assert [one["state"] for one in states] == ["draft", "new"]
+    whole = fill(served, half, ["b", "bs"], "a.po").decode()
+    assert whole == po.replace('[0] ""', '[0] "b"').replace('[1] ""', '[1] "bs"')
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [

@@ -105,8 +105,8 @@ class Retriever:
                 taken[row] = other
         trusted = {
             id(match.segment): trust
-            for found in (alike, by_index)
-            for by_text, trust in zip(found, self.trust, strict=True)
+            for answers in (alike, by_index)
+            for by_text, trust in zip(answers, self.trust, strict=True)
             for matches in by_text.values()
             for match in matches
         }
