@@ -592,6 +592,41 @@ def test_a_tab_that_is_closed_loses_nothing(desk: Desk, tmp_path: Path) -> None:
     assert ", 1 draft, saved" in desk.text("#kept-list small")
 
 
+TAG_TWICE = """new Promise((done) => { indexedDB.open("tmnmt").onsuccess = ({target}) => {
+  const work = target.result.transaction("kept", "readwrite"), store = work.objectStore("kept");
+  const twice = "Tout <g1>est</g1> <g1>nul</g1>.";
+  store.openCursor().onsuccess = (event) => {
+    const cursor = event.target.result;
+    if (!cursor) return;
+    if (cursor.key[0] === "unit") cursor.update({...cursor.value, confirmed: twice});
+    if (cursor.key[0] === "done") {
+      cursor.update({...cursor.value, sent: {...cursor.value.sent, tgt: twice}});
+    }
+    cursor.continue();
+  };
+  work.oncomplete = () => { target.result.close(); done(true); };
+}; })"""
+
+
+def test_what_a_new_session_refuses_is_a_draft_again(desk: Desk, tmp_path: Path) -> None:
+    """A page of before could confirm a tag twice."""
+    po = 'msgid ""\nmsgstr ""\n\nmsgid "All is <b>void</b>."\nmsgstr ""\n'
+    (tmp_path / "a.po").write_text(po, encoding="utf-8")
+    desk.choose(tmp_path / "a.po")
+    desk.type("Tout est <g1>nul</g1>.")
+    desk.confirm()
+    desk.until("document.querySelector('#count').textContent === '1 of 1'")
+    session = desk.session
+    assert kept(desk) == ["a.po"]
+    assert desk.run(TAG_TWICE) is True
+    assert desk.server.ask("DELETE", f"/v1/sessions/{session}").status == 204
+    desk.run("document.querySelector('#kept-list button').click()")
+    desk.until_suggested(1)
+    assert desk.session != session and desk.text("#count") == "0 of 1"
+    assert desk.field == "Tout <g1>est</g1> <g1>nul</g1>."
+    desk.browser.problems.clear()  # Chrome tells every 400
+
+
 def test_a_kept_document_is_forgotten_when_a_person_says_so(desk: Desk) -> None:
     desk.paste("All is void.")
     desk.type("Nul.")
