@@ -910,7 +910,7 @@ def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: P
         asked.extend(texts)
         return search(texts, *others)
 
-    translator.lookup.retriever.search = noted  # type: ignore[method-assign]
+    translator.lookup.retriever.search = noted  # type: ignore[method-assign, assignment]
     batches = list(
         translator.batches(
             iter([translator.preparation.pieces(text, 0, InOrder())]), in_order=False, ahead=True
