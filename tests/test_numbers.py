@@ -56,6 +56,8 @@ from tmnmt.numbers import changed_number_words, mended, missing_numbers
         # a minus, a fraction
         ("at -5 °C", "à 5 °C", ["-5"]),
         ("-5", "5", ["-5"]),
+        ("it is -$5", "c'est 5 $", ["-$5"]),
+        ("it is -$5", "c'est -5 $", []),
         ("5", "-5", ["5"]),
         ("from -5 to 5", "de −5 à 5", []),
         ("at -5 °C", "à moins 5 °C", []),
@@ -143,6 +145,7 @@ def test_one_wrong_number_becomes_that_of_the_source(src: str, tgt: str, becomes
         ("dieciséis días", "twenty-six days", "es en", ["dieciseis"]),
         ("veintidós días", "twelve days", "es en", ["veintidos"]),
         ("twenty-one votes", "vingt et une voix", "en fr", []),
+        ("- two letters", "- deux lettres", "en fr", []),
         ("un fichier neuf", "two new files", "fr en", []),
         ("two hundred days", "200 jours", "en fr", []),
         ("one hundred and twenty days", "120 jours", "en fr", []),

@@ -93,7 +93,9 @@ class Cardinals:
         units = dict(enumerate(self.units.split(), 1))
         words = {word: number for number, word in units.items() if number > 1}
         for ten, stem in enumerate(self.tens.split(), 2):
-            words |= {stem: 10 * ten} if stem != "-" else {}
+            if stem == "-":
+                continue
+            words[stem] = 10 * ten
             for number in range(1, 20 if ten in self.twenties else 10):
                 for composite in self.composites:
                     words[composite.format(ten=stem, unit=units[number])] = 10 * ten + number

@@ -21,9 +21,9 @@ _CLOCK = re.compile(r"\b[ap]\.?\s?m\b", re.IGNORECASE)  # 3 p.m. is 15 h
 _NO_CENTS = re.compile(r"\.00?\Z")  # 25.00 is 25, 1.000 may be a thousand
 _BEFORE = 16  # characters before a number where a minus may stand
 # A dash before a number is a minus where it is not a range, as in 5 -10, or a part of a word.
-_MINUS = re.compile(r"(?:\A|(?<!\d)[\s(\[])([-\u2212\u2013])\Z")
+_MINUS = re.compile(r"(?:\A|(?<!\d)[\s(\[])([-\u2212\u2013][$€£]?)\Z")
 _MAY_BE_MINUS = re.compile(
-    r"(?:[-\u2010-\u2015\u2212\ufe63\uff0d]|\b(?:minus|moins|menos|meno|below))\s?\Z",
+    r"(?:[-\u2010-\u2015\u2212\ufe63\uff0d]|\b(?:minus|moins|menos|meno|below))\s?[$€£]?\Z",
     re.IGNORECASE,
 )
 _ISO_DATE = re.compile(r"(?<![\d-])(\d{4})-(\d\d)-(\d\d)(?![\d-])")
