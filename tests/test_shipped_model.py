@@ -41,6 +41,7 @@ def test_it_serves_every_mode_and_the_cache(index: MemoryIndex) -> None:
         "copy",
         "fusion",
         "both",
+        "nearest",
         "knn",
         "off",
     )

@@ -58,8 +58,9 @@ def test_a_step_fuses_in_order_reads_out_and_mixes_in_order(
 @pytest.mark.parametrize("mode", get_args(Mode))
 def test_the_mode_says_which_layers_read_and_nothing_else_does(mode: Mode) -> None:
     ready = learned().ready(collated(), random_base(V, D), mode)
-    reads = {"cache"} | ({"tm"} if {"copy", "fusion"} & set(OUTPUTS[mode]) else set())
-    assert list(ready.layers) == [name for name in ("cache", "tm") if name in reads]
+    reads = {"cache", "nearest"} & set(OUTPUTS[mode])
+    reads |= {"tm"} if {"copy", "fusion"} & set(OUTPUTS[mode]) else set()
+    assert list(ready.layers) == [name for name in ("cache", "tm", "nearest") if name in reads]
 
 
 def test_a_layer_more_is_one_more_in_the_order() -> None:

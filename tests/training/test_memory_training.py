@@ -518,7 +518,8 @@ def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_
         assert torch.equal(parameter, resumed.state_dict()[name]), name
     resumed.save(tmp_path / "memory.safetensors")
     loaded = MemoryLayers.load(tmp_path / "memory.safetensors", backbone)
-    assert loaded.modes == ("copy", "fusion", "both", "knn", "off") and loaded.cache is not None
+    assert loaded.modes == ("copy", "fusion", "both", "nearest", "knn", "off")
+    assert loaded.cache is not None
     with pytest.raises(UsageError, match="--resume"):
         train_layers(backbone, vocab, *data, tmp_path / "whole", CONFIG)
 

@@ -25,7 +25,7 @@ STDOUT = "-"
 DRAFTS = 75  # what a match is worth that becomes a draft where no model is given
 LANGUAGES = "Languages and device"  # a group of options without a class
 
-Mode = Literal["copy", "fusion", "both", "knn", "off"]
+Mode = Literal["copy", "fusion", "both", "nearest", "knn", "off"]
 Form = Literal["monolingual", "bilingual"]  # of a reference network
 ContextForm = Literal["attended", "auxiliary", "gated", "around"]  # of a context network
 Select = Literal["topk", "greedy", "walk", "contrastive"]
@@ -279,8 +279,9 @@ class Decoding(Options):
     mode: Annotated[
         Mode | None,
         Help(
-            "How the memory is read: copy, fusion, both, knn, off; not given, copy where the "
-            "model can.",
+            "How the memory is read: copy, fusion, both, nearest, knn, off; not given, copy where "
+            "the model can. nearest copies from what is nearest in matches and in confirmed "
+            "segments, and every model can.",
             metavar="MODE",
             everyday=True,
         ),

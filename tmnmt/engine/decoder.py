@@ -27,6 +27,7 @@ from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.knn import KNN, AdaptiveKNN
+from tmnmt.layers.nearest import collate_recent
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.models.base import Around, Backbone, Encoded, Noted, noted_along
 from tmnmt.models.document_context import InDocument, surveyed
@@ -78,6 +79,7 @@ class Decoder:
         return Collated(
             pairs=pairs,
             slots=collate_caches(list(caches), self.device),
+            recent=collate_recent([cache.positions for cache in caches], self.device),
             neighbours=asked if voters is None else None,
             voters=voters,
         )
@@ -276,7 +278,8 @@ class Decoder:
         and session caches say, where there is a shortlist."""
         if self.shortlist is None:
             return self.backbone
-        read = [part.ids.cpu() for part in (collated.pairs, collated.slots) if part is not None]
+        memories = collated.pairs, collated.slots, collated.recent
+        read = [part.ids.cpu() for part in memories if part is not None]
         sources = chain([EOS], *(piece.ids for piece in pieces))
         words = self.shortlist.words(sources, read)
         return self.backbone.limited_to(words.to(self.device))

@@ -24,7 +24,7 @@ from tmnmt.codes.masked_pair import MaskedPair
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.links import piece_spans
 from tmnmt.engine.schedule import Piece
-from tmnmt.layers.collated import Slots
+from tmnmt.layers.collated import Pairs, Recent, Slots
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked
 from tmnmt.layers.trace import LayerTrace, Part, Trace
@@ -116,6 +116,10 @@ def _token(
     near: Neighbouring,
 ) -> Token:
     cache, pairs, voters = (trace.layers.get(name) for name in ("cache", "tm", "knn"))
+    slots_read = memory.slots
+    if (nearest := trace.layers.get("nearest")) is not None:
+        pairs, cache = _by_source(nearest, memory, sentence, word)
+        slots_read = _as_slots(memory.recent)
     p_pairs, pairs_gate = _numbers(pairs.mixed if pairs is not None else None)
     p_voted, voted_gate = _numbers(voters.mixed if voters is not None else None)
     of_pairs = (1 - voted_gate) * pairs_gate  # what is mixed in later leaves less of the rest
@@ -138,8 +142,8 @@ def _token(
         sources, attention = read(SMALLEST_WEIGHT, word), read(SMALLEST_READ)
         if fusion_gate > 0 and not copy_gate:
             sources = read(SMALLEST_WEIGHT)[:FUSION_SOURCES]
-    if cache is not None and memory.slots is not None:
-        slots = _slots(cache.weights, memory.slots, sentence, word, vocab)
+    if cache is not None and slots_read is not None:
+        slots = _slots(cache.weights, slots_read, sentence, word, vocab)
     return Token(
         text=vocab.piece(word),
         origin=origin_of(generated, recalled, copied, plain, cache_effect, fusion_effect),
@@ -158,6 +162,47 @@ def _token(
         attention=attention,
         slots=slots,
     )
+
+
+def _by_source(
+    nearest: LayerTrace, memory: Collated, sentence: int, word: int
+) -> tuple[LayerTrace, LayerTrace]:
+    """What was read of the pool at the positions of pairs, and at those of confirmed segments, each
+    as a layer of its own: the second is mixed in before the first, with the share that is its."""
+    share = nearest.mixed.gate if nearest.mixed is not None else nearest.weights.new_zeros(())
+    count = memory.pairs.ids.shape[1] if memory.pairs is not None else 0
+    sources = [
+        _source(nearest.weights[:count], memory.pairs, sentence, word),
+        _source(nearest.weights[count:], memory.recent, sentence, word),
+    ]
+    of_pairs, of_recent = (share * mass for _, mass, _ in sources)
+    gates = of_pairs, torch.where(of_recent > 0, of_recent / (1 - of_pairs), 0.0)
+    traces = [
+        LayerTrace(weights, None, Part(p, gate), None)
+        for (weights, _, p), gate in zip(sources, gates, strict=True)
+    ]
+    return traces[0], traces[1]
+
+
+def _source(
+    weights: Tensor, positions: Pairs | Recent | None, sentence: int, word: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The weights of one source's positions, made to sum to 1, their sum before, and that of those
+    that hold the word."""
+    mass = weights.sum()
+    weights = weights / mass if mass > 0 else weights
+    if positions is None:
+        return weights, mass, weights.new_zeros(())
+    ids = positions.ids[sentence].to(weights.device)
+    return weights, mass, weights[ids == word].sum()
+
+
+def _as_slots(recent: Recent | None) -> Slots | None:
+    """Positions of confirmed segments as the slots that a token tells of."""
+    if recent is None:
+        return None
+    nothing = recent.keys[..., :0]
+    return Slots(nothing, nothing, recent.ids, recent.ids, recent.mask)
 
 
 def _numbers(part: Part | None, absent: float = 0.0) -> tuple[float, float]:

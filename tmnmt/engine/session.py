@@ -88,6 +88,8 @@ class Session:
         in_index = self._kept(done)
         for entry in done:
             self._note(entry, entry in in_index)
+        if self.translator.settings.mode == "nearest":
+            self._fill_again()  # positions are not in the file
 
     def beside(self) -> Session:
         """A session of another document that reads, and adds to, what this one has confirmed; its

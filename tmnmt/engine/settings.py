@@ -23,6 +23,7 @@ from tmnmt.models.folder import Model
 
 # of a word in mode knn, where nothing is said; chosen on dev: docs/results-neighbours.md
 NEIGHBOURS = 16
+UNTRAINED: tuple[Mode, ...] = ("nearest", "knn", "off")  # modes that every model serves
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class Settings(Neighbours, Remembering, Selection, Search, Penalties, Decoding):
     @property
     def caches(self) -> bool:
         """Whether what is confirmed is written to the session cache."""
-        return self.cache > 0 and self.remember != "nothing" and self.confirm_to != "memory"
+        holds = self.cache > 0 or self.mode == "nearest"
+        return holds and self.remember != "nothing" and self.confirm_to != "memory"
 
     @property
     def memorises(self) -> bool:
@@ -79,7 +81,7 @@ def settled(groups: Iterable[Options], parameters: MemoryLayers | None, mode: Mo
         return Settings(**values)
     learned = parameters.cache.kind.size if parameters is not None and parameters.cache else 0
     with_cache = Settings(**values | {"cache": learned})
-    written = with_cache.remembers or with_cache.caches
+    written = with_cache.remembers or (learned and with_cache.caches)
     return with_cache if written else replace(with_cache, cache=0)
 
 
@@ -112,7 +114,7 @@ def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None
         )
     check_neighbours(settings)
     knn_of(settings, model, "cpu")
-    served = layers.modes if layers is not None else ("off", "knn")
+    served = layers.modes if layers is not None else UNTRAINED
     if settings.mode not in served:
         raise UsageError(
             f"{model.folder}: this model has no parameters for mode {settings.mode}; it serves "

@@ -52,7 +52,7 @@ from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.schedule import InOrder, Piece, by_length, join, joined, side_by_side
 from tmnmt.engine.session import Session, Sessions
-from tmnmt.engine.settings import Settings, check, knn_of, settled
+from tmnmt.engine.settings import UNTRAINED, Settings, check, knn_of, settled
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.typed import Spellings
@@ -66,6 +66,7 @@ from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import PairKeyStore
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
+from tmnmt.layers.nearest import SessionPositions
 from tmnmt.models.folder import Model
 from tmnmt.models.kinds import for_decoding
 from tmnmt.models.shortlist import Shortlist
@@ -111,7 +112,7 @@ class Translator:
     ) -> None:
         model = model.reading(settings.reference, settings.context)
         check(settings, layers, model)
-        if settings.mode == "knn":
+        if settings.mode in UNTRAINED and settings.mode != "off":
             layers = layers or MemoryLayers()
         self.settings = settings
         self.layers = layers
@@ -625,22 +626,27 @@ class Translator:
         """An empty session cache of so many slots, or of those set."""
         slots = self.settings.cache if slots is None else slots
         overwrite = self.settings.cache_overwrite
+        sizes = self.backbone.context_size, self.backbone.hidden_size
         if self.layers is None or self.layers.cache is None:
-            return CacheContents(
-                0, self.backbone.context_size, self.backbone.hidden_size, device=self.device
+            contents = CacheContents(0, *sizes, device=self.device)
+        else:
+            cache = self.layers.cache
+            contents = CacheContents(
+                slots,
+                *cache.slot_sizes,
+                cache.kind.overwrite if overwrite is None else overwrite,
+                self.device,
             )
-        cache = self.layers.cache
-        return CacheContents(
-            slots,
-            *cache.slot_sizes,
-            cache.kind.overwrite if overwrite is None else overwrite,
-            self.device,
-        )
+        if self.settings.mode == "nearest":
+            contents.positions = SessionPositions(self.backbone.hidden_size, self.device)
+        return contents
 
     @torch.no_grad()
     def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
         """A translated sentence into a document's cache: contexts (T, l), hiddens (T,
         d), ids (T,)."""
+        if cache.positions is not None:
+            cache.positions.write(hiddens, ids)
         if cache.size and self.layers is not None and self.layers.cache is not None:
             cache.write(*self.layers.cache.slots_of(contexts, hiddens), ids)
 

@@ -41,6 +41,7 @@ from torch.nn.utils.rnn import pad_sequence
 from tmnmt.compiled import steps
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.nearest import SessionPositions
 from tmnmt.layers.reading import FACTS, can_be_compiled
 from tmnmt.layers.view import Positions, Table, first_of
 from tmnmt.layers.words import Embed, with_words, word_map
@@ -387,6 +388,8 @@ class CacheContents:
         self._slots: dict[int, int] = {}  # subword id -> slot
         # of every slot the subword, and that before it
         self._ids = torch.zeros(2, size, dtype=torch.int64, device=device)
+        # of all confirmed segments, where they are read
+        self.positions: SessionPositions | None = None
 
     def __len__(self) -> int:
         """How many slots are filled: always the first ones."""

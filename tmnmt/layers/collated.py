@@ -45,6 +45,15 @@ class Slots:
     mask: Tensor  # (N, C) bool
 
 
+@dataclass(frozen=True)
+class Recent:
+    """The positions of every document's confirmed segments, oldest first."""
+
+    keys: Tensor  # (N, C, d) z' at length 1
+    ids: Tensor  # (N, C) int64
+    mask: Tensor  # (N, C) bool
+
+
 def collate(
     pairs: list[list[PairKeys]],
     scores: Sequence[Sequence[float]],

@@ -21,6 +21,7 @@ from tmnmt.errors import ModelError, UsageError, shown
 from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Moving, Read
 from tmnmt.layers.interpolation import Interpolation
+from tmnmt.layers.nearest import NearestPositions
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.layers.trace import Trace, trace_of
 from tmnmt.models.base import Backbone
@@ -44,6 +45,7 @@ OUTPUTS: dict[Mode, tuple[str, ...]] = {
     "copy": ("cache", "copy"),
     "fusion": ("cache", "fusion"),
     "both": ("cache", "fusion", "copy"),
+    "nearest": ("cache", "nearest"),
     "knn": ("cache",),
     "off": ("cache",),
 }
@@ -80,7 +82,7 @@ class Stepped(NamedTuple):
 
 class MemoryLayers(nn.Module):
     """The memory layers that a model has: `cache` and `tm` (copy, fusion or both gates); None: not
-    trained. `knn` has no parameters."""
+    trained. `nearest` and `knn` have no parameters."""
 
     def __init__(
         self, tm: TranslationMemory | None = None, cache: SessionCache | None = None
@@ -88,12 +90,13 @@ class MemoryLayers(nn.Module):
         super().__init__()
         self.tm = tm
         self.cache = cache
+        self.nearest = NearestPositions()
         self.knn = Interpolation()
 
     @property
     def layers(self) -> dict[str, MemoryLayer[Any]]:
         """By name, in the order in which they fuse and mix."""
-        layers = {"cache": self.cache, "tm": self.tm, "knn": self.knn}
+        layers = {"cache": self.cache, "tm": self.tm, "nearest": self.nearest, "knn": self.knn}
         return {name: layer for name, layer in layers.items() if layer is not None}
 
     @property

@@ -25,7 +25,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from torch import Tensor, nn
 
-from tmnmt.layers.collated import Pairs, Slots
+from tmnmt.layers.collated import Pairs, Recent, Slots
 from tmnmt.layers.mixing import mix_copy
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.layers.words import Embed
@@ -37,6 +37,7 @@ class Collated:
 
     pairs: Pairs | None = None
     slots: Slots | None = None
+    recent: Recent | None = None  # positions of confirmed segments
     neighbours: Asked | None = None  # further positions beside the pairs
     voters: Voters | None = None  # neighbours whose words are mixed in
 

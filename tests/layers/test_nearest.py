@@ -1,0 +1,168 @@
+"""The nearest positions, held to a plain loop; a step that is near nothing is the plain model's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tmnmt.layers.collated import Pairs, Recent
+from tmnmt.layers.contract import At, Collated
+from tmnmt.layers.nearest import (
+    MOST_POSITIONS,
+    NEAREST,
+    NearestPositions,
+    Reach,
+    SessionPositions,
+    collate_recent,
+)
+
+D, V = 6, 11  # numbers of a state, words
+PAIRS, SESSION = Reach(0.9, 0.3), Reach(0.5, 0.2)
+
+
+def states(*shape: int, seed: int = 1) -> Tensor:
+    return torch.randn(*shape, D, generator=torch.Generator().manual_seed(seed))
+
+
+def pairs_of(hiddens: Tensor, ids: list[list[int]], mask: Tensor) -> Pairs:
+    words = torch.tensor(ids)
+    nothing = torch.zeros_like(words)
+    marks = torch.zeros(*words.shape, 2)
+    return Pairs(hiddens, hiddens, words, nothing, mask, nothing, nothing, marks)
+
+
+def recent_of(keys: Tensor, ids: list[list[int]]) -> Recent:
+    unit = torch.nn.functional.normalize(keys, dim=-1)
+    return Recent(unit, torch.tensor(ids), torch.ones(keys.shape[:2], dtype=torch.bool))
+
+
+def plain_read(
+    state: list[float], positions: list[tuple[list[float], int, Reach, float]]
+) -> dict[int, float]:
+    """Share times weight of every word, by the formulas. positions: key, word, reach, coverage."""
+
+    def unit(x: list[float]) -> list[float]:
+        length = math.sqrt(sum(number * number for number in x))
+        return [number / length for number in x]
+
+    own = unit(state)
+    distances = [
+        2 - 2 * sum(a * b for a, b in zip(own, unit(key), strict=True)) + reach.penalty * covered
+        for key, _, reach, covered in positions
+    ]
+    scaled = [d / reach.tau for d, (_, _, reach, _) in zip(distances, positions, strict=True)]
+    chosen = sorted(range(len(positions)), key=scaled.__getitem__)[:NEAREST]
+    powers = [math.exp(-distances[i] / positions[i][2].temperature) for i in chosen]
+    share = max(0.0, 1 - min(scaled))
+    copied: dict[int, float] = {}
+    for i, power in zip(chosen, powers, strict=True):
+        word = positions[i][1]
+        copied[word] = copied.get(word, 0.0) + share * power / sum(powers)
+    return copied
+
+
+def step(layer: NearestPositions, collated: Collated, state: Tensor, ready: Any = None) -> Any:
+    """log p (R, V) after a step from a uniform model, and what is ready for the next."""
+    ready = ready or layer.ready(collated, lambda ids: ids, ("nearest",))
+    at = At(torch.zeros(len(state), dtype=torch.int64), state, state)
+    log_p = torch.full((len(state), V), -math.log(V))
+    hidden, read = layer.fuse(at, state, ready)
+    assert hidden is state
+    mixed, read = layer.mix(at, log_p, read)
+    return mixed, read.ready
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("beam", [1, 3])
+def test_words_come_as_a_plain_loop_has_them(beam: int) -> None:
+    layer = NearestPositions(PAIRS, SESSION)
+    hiddens, keys = states(2, 9), states(2, 5, seed=2)
+    mask = torch.ones(2, 9, dtype=torch.bool)
+    mask[1, 6:] = False
+    ids = [[1, 2, 3, 2, 4, 5, 6, 7, 1], [8, 9, 8, 9, 8, 9, 0, 0, 0]]
+    recent_ids = [[3, 3, 5, 2, 9], [1, 9, 8, 8, 2]]
+    collated = Collated(pairs=pairs_of(hiddens, ids, mask), recent=recent_of(keys, recent_ids))
+    ready = layer.ready(collated, lambda x: x, ("nearest",))
+    assert ready is not None
+    rows = torch.arange(2).repeat_interleave(beam)
+    noise = states(2 * beam, seed=3)
+    state = hiddens[rows, 2] + 0.4 * noise
+    log_p, _ = step(layer, collated, state, ready.rows(rows))
+    shares = []
+    for row, sentence in enumerate(rows.tolist()):
+        positions = [
+            (hiddens[sentence, p].tolist(), ids[sentence][p], PAIRS, 0.0)
+            for p in range(9)
+            if mask[sentence, p]
+        ] + [(keys[sentence, p].tolist(), recent_ids[sentence][p], SESSION, 0.0) for p in range(5)]
+        copied = plain_read(state[row].tolist(), positions)
+        share = sum(copied.values())
+        shares.append(share)
+        for word in range(V):
+            expected = (1 - share) / V + copied.get(word, 0.0)
+            assert math.exp(log_p[row, word]) == pytest.approx(expected, abs=1e-5)
+    assert max(shares) > 0.3  # something was copied
+
+
+@torch.no_grad()
+def test_a_step_that_is_near_nothing_is_the_plain_models_bit_for_bit() -> None:
+    layer = NearestPositions(PAIRS, SESSION)
+    key = states(1, 1)
+    collated = Collated(pairs=pairs_of(key, [[4]], torch.ones(1, 1, dtype=torch.bool)))
+    log_p, _ = step(layer, collated, -key[:, 0])
+    assert torch.equal(log_p, torch.full((1, V), -math.log(V)))
+    near, _ = step(layer, collated, key[:, 0])
+    assert near[0, 4].exp() > 0.99
+
+
+@torch.no_grad()
+def test_a_row_without_positions_is_the_plain_models_beside_others() -> None:
+    layer = NearestPositions(PAIRS, SESSION)
+    keys = states(2, 3)
+    mask = torch.tensor([[True, True, True], [False, False, False]])
+    collated = Collated(pairs=pairs_of(keys, [[4, 5, 6], [0, 0, 0]], mask))
+    log_p, _ = step(layer, collated, keys[:, 0])
+    assert torch.equal(log_p[1], torch.full((V,), -math.log(V)))
+    assert log_p[0, 4].exp() > 0.9
+    assert layer.ready(Collated(), lambda ids: ids, ("nearest",)) is None
+    assert layer.ready(collated, lambda ids: ids, ("copy",)) is None
+
+
+@torch.no_grad()
+def test_what_was_copied_counts_against_copying_it_again() -> None:
+    penalised = Reach(0.9, 0.3, penalty=0.5)
+    layer = NearestPositions(penalised, SESSION)
+    keys = states(1, 2)
+    collated = Collated(pairs=pairs_of(keys, [[4, 5]], torch.ones(1, 2, dtype=torch.bool)))
+    first, ready = step(layer, collated, keys[:, 0])
+    again, _ = step(layer, collated, keys[:, 0], ready)
+    covered = ready.coverage[0].tolist()
+    expected = plain_read(
+        keys[0, 0].tolist(),
+        [(keys[0, p].tolist(), 4 + p, penalised, covered[p]) for p in range(2)],
+    )
+    share = sum(expected.values())
+    assert again[0, 4] < first[0, 4]
+    assert again[0, 4].exp().item() == pytest.approx((1 - share) / V + expected[4], abs=1e-5)
+    moved = ready.reordered(torch.tensor([0]))
+    assert torch.equal(moved.coverage, ready.coverage)
+
+
+def test_a_session_keeps_its_newest_positions() -> None:
+    positions = SessionPositions(D)
+    for start in range(0, 12_000, 1000):
+        positions.write(states(1000, seed=start), torch.arange(start, start + 1000))
+    assert len(positions) == MOST_POSITIONS
+    assert positions.ids.tolist() == list(range(12_000 - MOST_POSITIONS, 12_000))
+    other = SessionPositions(D)
+    assert collate_recent([other, None]) is None
+    other.write(states(2), torch.tensor([7, 8]))
+    recent = collate_recent([None, other])
+    assert recent is not None
+    assert recent.mask.tolist() == [[False, False], [True, True]]
+    assert recent.ids[1].tolist() == [7, 8]
+    torch.testing.assert_close(recent.keys[1].norm(dim=-1), torch.ones(2), atol=1e-3, rtol=0)

@@ -1,0 +1,201 @@
+"""One memory of positions, with nothing learned: the words behind the positions whose state is
+nearest to this step's (OURS; after Dai et al. 2023, "Simple and scalable nearest neighbor machine
+translation", with a share that depends on the distance alone).
+
+    distance     D = 2 - 2 cos(s, z') + penalty beta
+    attention    q = softmax(-D / T) over the K nearest positions, by D / tau
+    share        zeta = max(0, 1 - min D / tau)
+    copy         p(y) = zeta (sum of q over positions that hold y) + (1 - zeta) p(y)
+    coverage     beta += zeta q
+
+    s            this step's state, before the last norm
+    z'           the state before a word y' of a retrieved pair, or of a confirmed segment
+    tau, T       how far a position is read, and how sharply: two numbers of each source
+
+Sources differ in trust: the pairs of a memory, and what was confirmed earlier in the document. A
+step that is near nothing has a share of 0, and is the plain model's, bit for bit.
+
+R: rows (sentences x beam)   N: sentences   P: positions of pairs   C: positions of the session"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from tmnmt.layers.collated import Pairs, Recent
+from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.view import Positions, first_of
+from tmnmt.layers.words import Embed
+from tmnmt.vocab import BOS, PAD
+
+NEAREST = 8  # K
+MOST_POSITIONS = 8192  # of a session's segments: the newest stay
+FULL = 1.0 - 1e-6  # a share at most, so that its logit is finite
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How the positions of one source are read: `tau` the distance beyond which nothing is copied,
+    `temperature` T; `penalty` of a position whose word was copied already."""
+
+    tau: float
+    temperature: float
+    penalty: float = 0.0
+
+
+# to begin with; calibration is to choose them for a base and its memory
+PAIRS = Reach(tau=0.4, temperature=0.1)
+SESSION = Reach(tau=0.4, temperature=0.1)
+
+
+class SessionPositions:
+    """The positions of a document's confirmed segments, oldest first, at most MOST_POSITIONS: keys
+    at length 1, in half precision."""
+
+    def __init__(self, hidden_size: int, device: torch.device | str = "cpu") -> None:
+        self.keys = torch.empty(0, hidden_size, dtype=torch.float16, device=device)
+        self.ids = torch.empty(0, dtype=torch.int64, device=device)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def write(self, hiddens: Tensor, ids: Tensor) -> None:
+        """Adds a segment: the states (T, d) before its words (T,)."""
+        new = normalize(hiddens.detach().float(), dim=-1).to(self.keys)
+        self.keys = torch.cat([self.keys, new])[-MOST_POSITIONS:]
+        self.ids = torch.cat([self.ids, ids.to(self.ids)])[-MOST_POSITIONS:]
+
+
+def collate_recent(
+    contents: list[SessionPositions | None], device: torch.device | str = "cpu"
+) -> Recent | None:
+    """The positions of N documents side by side; None where there are none."""
+    lengths = [0 if positions is None else len(positions) for positions in contents]
+    longest = max(lengths, default=0)
+    if not longest:
+        return None
+    size = next(len(p.keys[0]) for p in contents if p is not None and len(p))
+    keys = torch.zeros(len(contents), longest, size, device=device)
+    ids = torch.full((len(contents), longest), PAD, device=device)
+    for row, positions in enumerate(contents):
+        if positions is not None and len(positions):
+            keys[row, : len(positions)] = positions.keys.to(device)
+            ids[row, : len(positions)] = positions.ids.to(device)
+    mask = torch.arange(longest, device=device) < torch.tensor(lengths, device=device)[:, None]
+    return Recent(keys, ids, mask)
+
+
+@dataclass(frozen=True)
+class Pool(Positions):
+    """The positions of all sources, one after the other; `read` is (N, P + C, 3): tau, T and the
+    penalty of each."""
+
+    @cached_property
+    def numbers(self) -> tuple[Tensor, Tensor, Tensor]:
+        """tau, T and the penalty as the rows see them, (R, P + C) each."""
+        tau, temperature, penalty = self.read[self.sentence].unbind(-1)
+        return tau, temperature, penalty
+
+    @cached_property
+    def penalised(self) -> bool:
+        """Whether any position is."""
+        return bool(self.read[..., 2].any())
+
+
+@dataclass(frozen=True)
+class PoolReady:
+    """The pool of every sentence, and what its rows have copied of it."""
+
+    pool: Pool
+    coverage: Tensor  # (R, P + C); (R, 0) where nothing is penalised
+
+    def rows(self, index: Tensor) -> PoolReady:
+        """The rows `index` (R',) in that order."""
+        return PoolReady(self.pool.rows(index), self.coverage.index_select(0, index))
+
+    def reordered(self, index: Tensor) -> PoolReady:
+        """The same, of an `index` (R,) where every row takes the place of one of its own
+        sentence."""
+        return replace(self, coverage=self.coverage.index_select(0, index))
+
+
+class NearestPositions(MemoryLayer[PoolReady]):
+    """It has no parameters: two numbers for each source say all."""
+
+    def __init__(self, pairs: Reach = PAIRS, session: Reach = SESSION) -> None:
+        super().__init__()
+        self.pairs, self.session = pairs, session
+
+    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> PoolReady | None:
+        if "nearest" not in outputs or (collated.pairs is None and collated.recent is None):
+            return None
+        pool = self.pool(collated.pairs, collated.recent)
+        covered = pool.keys.shape[1] if pool.penalised else 0
+        return PoolReady(pool, pool.keys.new_zeros(len(pool.keys), covered))
+
+    def pool(self, pairs: Pairs | None, recent: Recent | None) -> Pool:
+        """The positions of both, one row a sentence."""
+        keys, ids, masks, numbers = [], [], [], []
+        if pairs is not None:
+            keys.append(normalize(pairs.hiddens, dim=-1))
+            ids.append(pairs.ids)
+            masks.append(pairs.mask)
+            numbers.append(_numbers(self.pairs, pairs.ids))
+        if recent is not None:
+            keys.append(recent.keys)
+            ids.append(recent.ids)
+            masks.append(recent.mask)
+            numbers.append(_numbers(self.session, recent.ids))
+        words = torch.cat(ids, 1)
+        return Pool(
+            keys=torch.cat(keys, 1),
+            ids=words,
+            before=torch.full_like(words, BOS),
+            mask=torch.cat(masks, 1),
+            first=first_of(words),
+            read=torch.cat(numbers, 1),
+            worth=None,
+            sentence=torch.arange(len(words), device=words.device),
+        )
+
+    def fuse(self, at: At, hidden: Tensor, ready: PoolReady) -> tuple[Tensor, Read[PoolReady]]:
+        """Reads by the raw state; nothing is blended into it."""
+        pool = ready.pool
+        distance = self.distances(at.hidden, ready)  # (R, P + C)
+        tau, temperature, _ = pool.numbers
+        scaled = distance / tau
+        nearest = min(NEAREST, scaled.shape[1])
+        closest, places = scaled.topk(nearest, largest=False)  # (R, K), nearest first
+        energy = -(distance / temperature).gather(1, places)
+        real = closest.isfinite()
+        q = torch.softmax(energy.masked_fill(~real, torch.finfo(energy.dtype).min), -1) * real
+        weights = torch.zeros_like(distance).scatter_(1, places, q)
+        share = (1.0 - closest[:, 0]).clamp(0.0, FULL)
+        moved = ready
+        if pool.penalised:
+            moved = replace(ready, coverage=ready.coverage + share[:, None] * weights)
+        logit = torch.where(share > 0, torch.logit(share), -torch.inf)
+        return hidden, Read(moved, weights, words=Words(*pool.words, logit))
+
+    def distances(self, hidden: Tensor, ready: PoolReady) -> Tensor:
+        """D (R, P + C) of s (R, d), infinite where there is no position."""
+        pool, view = ready.pool, ready.pool.view
+        own = normalize(view.pick(hidden), dim=-1)
+        distance = 2.0 - 2.0 * view.rows.dot(own, pool.keys)
+        if view.mask is not None:
+            distance = distance.masked_fill(~view.mask, torch.inf)
+        distance = view.put(distance.clamp_min(0.0), torch.inf)
+        if pool.penalised:
+            distance = distance + pool.numbers[2] * ready.coverage
+        return distance
+
+
+def _numbers(reach: Reach, like: Tensor) -> Tensor:
+    """tau, T and penalty of every position of (N, P): (N, P, 3)."""
+    values = torch.tensor([reach.tau, reach.temperature, reach.penalty], device=like.device)
+    return values.expand(*like.shape, 3)
