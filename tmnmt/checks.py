@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple
 
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text, inline
-from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.errors import UsageError
 
 # the bounds were chosen on references: docs/translate.md says how many of those they flag
@@ -66,6 +65,7 @@ def checks(src: Text, tgt: Text) -> list[Check]:
     codes; tags and placeholders are found without these, too. What stands around the messages of an
     argument is part of each. A blank source is not looked at."""
     from tmnmt.codes.messages import in_sentences
+    from tmnmt.codes.tags import html_tags, with_tags
 
     if not src.plain.strip():
         return []

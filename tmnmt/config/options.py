@@ -280,8 +280,7 @@ class Decoding(Options):
         Mode | None,
         Help(
             "How the memory is read: copy, fusion, both, nearest, knn, off; not given, copy where "
-            "the model can. nearest copies from what is nearest in matches and in confirmed "
-            "segments, and every model can.",
+            "the model can.",
             metavar="MODE",
             everyday=True,
         ),
