@@ -158,3 +158,8 @@ def test_number_words_that_a_translation_has_as_another_number(
     src: str, tgt: str, languages: str, changed: list[str]
 ) -> None:
     assert changed_number_words(src, tgt, *languages.split()) == changed
+
+
+def test_a_decimal_without_its_zero_is_the_same_number() -> None:
+    assert missing_numbers("a grave, .20 m2; or", "0,20 m2 dans le cas d’une tombe") == []
+    assert missing_numbers("a grave, .20 m2; or", "20 m2 dans le cas d’une tombe") != []

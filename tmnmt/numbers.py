@@ -128,7 +128,11 @@ def _are_alike(number: _Number, other: _Number) -> bool:
     return number[1:] == other[1:]
 
 
+_BARE_POINT = re.compile(r"(?<![\w.,])\.(?=[0-9])")  # .20 is 0.20
+
+
 def _numbers(text: str) -> list[_Number]:
+    text = _BARE_POINT.sub("0.", text)
     return [_number(text, match) for match in NUMBER.finditer(text)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,6 +89,11 @@ def test_what_is_typed_beyond_the_longest_translation_stays_whole(translator: Tr
     assert {token.origin for token in found.tokens} == {"typed"}
 
 
+def _with_zeros(text: str) -> str:
+    """The text with a 0 for every number, and with single blanks."""
+    return " ".join(re.sub(r"[0-9]+", "0", text).split())
+
+
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
 def test_it_begins_with_what_was_typed_of_real_sentences(
@@ -98,8 +104,9 @@ def test_it_begins_with_what_was_typed_of_real_sentences(
     prefix = target[: data.draw(st.integers(0, len(target)))]
     found = translator.complete(source, prefix, explain=True)
     assert found.tgt.startswith(prefix)
-    # a subword of nothing but a blank may be the last one, and is no text
-    assert said(found).rstrip(" ") == found.tgt.rstrip(" ")
+    # a subword of nothing but a blank may be the last one, and is no text; a wrong number of the
+    # model becomes that of the source in the text alone
+    assert _with_zeros(said(found)) == _with_zeros(found.tgt)
     typed = [token.origin == "typed" for token in found.tokens]
     assert typed == sorted(typed, reverse=True)
     whole = "".join(spelt([t.text for t in found.tokens if t.origin == "typed"])).lstrip(" ")

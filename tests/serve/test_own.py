@@ -100,7 +100,13 @@ def test_languages_find_their_model(served: Server) -> None:
     assert served.get("/v1/languages") == {
         "pairs": [{"source": "en", "target": "fr", "models": ["model"]}]
     }
-    assert served.get("/v1/models")["models"][0]["modes"] == ["copy", "fusion", "both", "off"]
+    assert served.get("/v1/models")["models"][0]["modes"] == [
+        "copy",
+        "fusion",
+        "both",
+        "nearest",
+        "off",
+    ]
 
 
 def test_a_memory_is_searched_and_added_to(served: Server) -> None:
