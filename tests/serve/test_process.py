@@ -99,6 +99,35 @@ def status_of(port: int, key: str) -> int:
         connection.close()
 
 
+def test_sighup_ends_nothing_while_the_log_is_written() -> None:
+    """The signal comes again and again while the main thread writes to standard error."""
+    program = """
+import logging, os, signal, sys, threading, time
+from tmnmt.cli.streams import stderr
+from tmnmt.serve.running import reloading
+
+sys.stderr = stderr(sys.stderr)
+logging.basicConfig(format="%(message)s")
+ended = threading.Event()
+
+def hang_up():
+    while not ended.wait(0.0005):
+        os.kill(os.getpid(), signal.SIGHUP)
+
+with reloading(None, None):
+    thread = threading.Thread(target=hang_up)
+    thread.start()
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        print("serving", file=sys.stderr, flush=True)
+    ended.set()
+    thread.join()
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr[-500:]
+    assert "no file of keys" in told.stderr and "serving" in told.stderr
+
+
 def test_sighup_has_the_keys_read_again(folder: Path, tmp_path: Path) -> None:
     """A key that is added is answered, one that is taken out is not; a file that is wrong changes
     nothing. Without a file the server goes on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import ipaddress
 import logging
@@ -164,11 +165,20 @@ class Server(uvicorn.Server):
 
 @contextlib.contextmanager
 def reloading(service: Service, keys: Path | None) -> Iterator[None]:
-    """While the block runs, SIGHUP has the file of keys read again, and ends nothing."""
+    """While the block runs, SIGHUP has the file of keys read again, and ends nothing. A thread of
+    its own reads it: the signal may interrupt a write to the log, and a stream refuses a write
+    within a write."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    old = signal.signal(signal.SIGHUP, lambda *_: reload_keys(service, keys))
+    turn = threading.Lock()
+
+    def reload() -> None:
+        with turn:
+            reload_keys(service, keys)
+
+    # a bare thread: a `Thread` takes locks that the interrupted code may hold
+    old = signal.signal(signal.SIGHUP, lambda *_: _thread.start_new_thread(reload, ()))
     try:
         yield
     finally:
