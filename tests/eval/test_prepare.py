@@ -25,6 +25,8 @@ from tmnmt.formats import read_memory, write_tsv
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
+from tmnmt.training.config import CorpusConfig, DataConfig
+from tmnmt.training.data import load_corpora
 
 LANGUAGES = ("--src-lang", "en", "--tgt-lang", "fr")
 LONG = "word " * 90
@@ -439,3 +441,28 @@ def test_after_a_kill_there_is_nothing_half_and_the_next_run_clears_up(
     assert run(arguments) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert len(sources(out, "test")) >= 95
+
+
+def test_a_memory_without_documents_is_split_by_stretches_that_training_finds_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory = tmp_path / "my.tsv"
+    lines = (f"Rule {n} of {n * 7} holds.\tLa règle {n} de {n * 7} vaut.\n" for n in range(1000))
+    memory.write_text("en\tfr\n" + "".join(lines), encoding="utf-8")
+    out = tmp_path / "out"
+    command = ["evaluate", "prepare", str(memory), *LANGUAGES, "--out", str(out)]
+    assert run([*command, "--segments", "80"]) == 0
+    assert "stretches of 20 segments are kept out instead" in capsys.readouterr().out
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["stretch"] == 20 and manifest["memory"]["kept"] == 840
+    test = list(read_memory(out / "test.tsv.gz", "en", "fr"))
+    assert len(test) == manifest["split"]["test"]["segments"] == 80
+    places = [int(segment.src.split()[1]) for segment in test]
+    names = {f"my {at // 20 * 20 + 1}-{at // 20 * 20 + 20}" for at in places}
+    assert {segment.document for segment in test} == names
+    lists = {kind: str(out / f"{kind}.txt") for kind in ("dev", "test")}
+    corpus = CorpusConfig("my", (str(memory),), **lists)
+    corpora = load_corpora(DataConfig((corpus,)))
+    assert [s.src for part in corpora.test for s in part] == [s.src for s in test]
+    kept = [s.src for part in corpora.train for s in part]
+    assert kept == sources(out, "memory")

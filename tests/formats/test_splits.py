@@ -10,6 +10,7 @@ from places import ROOT
 
 from tmnmt.errors import DataError, UsageError
 from tmnmt.formats.splits import Split, fresh_split, listed_split, point_of, split_id
+from tmnmt.formats.splits import stretches as parts
 
 LISTS = ROOT / "eval" / "splits"
 SIZES = {f"doc{n}": random.Random(n).randrange(1, 200) for n in range(500)}
@@ -50,27 +51,40 @@ def test_a_document_that_is_too_long_stays_in_training() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "error", "message"),
+    ("sizes", "message"),
     [
-        ({"a": 60, "b": 39}, UsageError, "99 segments: too few to keep out 25 .* at most 24"),
+        ({"a": 60, "b": 39}, "99 segments: too few to keep out 25 .* at most 24"),
         (
             {"a": 2, "b": 1},
-            UsageError,
             "3 segments: too few to keep out 25 .*; there must be four at least",
         ),
-        ({"a": 1}, UsageError, "1 segment: too few"),
-        (
-            {"memory": 5000},
-            DataError,
-            "1 document with 5,000 segments: .* no two of at most 26 segments",
-        ),
+        ({"a": 1}, "1 segment: too few"),
     ],
 )
-def test_too_little_to_split_is_said(
-    sizes: dict[str, int], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
+def test_too_little_to_split_is_said(sizes: dict[str, int], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         fresh_split(sizes, 25)
+
+
+@pytest.mark.parametrize("sizes", [{"my.tmx": 5000}, {"a.tmx": 2000, "b 1-40": 2001}])
+def test_a_memory_of_too_few_documents_is_split_by_stretches(sizes: dict[str, int]) -> None:
+    split = fresh_split(sizes, 200)
+    assert split.stretch == 40 and not split.dev & split.test
+    cut = {
+        name: end - first for own, size in sizes.items() for name, first, end in parts(own, size)
+    }
+    assert sum(cut.values()) == sum(sizes.values())
+    for names in (split.dev, split.test):
+        assert 190 <= sum(cut[name] for name in names) <= 210
+    assert fresh_split({"my.tmx": 40}, 2).stretch == 1  # several stretches on each side
+
+
+def test_lists_name_stretches(tmp_path: Path) -> None:
+    split = fresh_split({"my.tmx": 995}, 100)
+    for kind in ("dev", "test"):
+        names = "".join(f"{name}\n" for name in sorted(getattr(split, kind)))
+        (tmp_path / f"{kind}.txt").write_text(names)
+    assert listed_split(tmp_path, {"my.tmx": 995, "other.tmx": 3}) == split
 
 
 def test_editions_of_the_acquis_are_split_alike() -> None:
@@ -85,7 +99,8 @@ def test_editions_of_the_acquis_are_split_alike() -> None:
 
 def test_committed_lists_stay_as_they_are() -> None:
     ids = {kind: set((LISTS / f"law.{kind}.txt").read_text().split()) for kind in ("dev", "test")}
-    split = listed_split(LISTS, [*ids["dev"], *ids["test"], "A-0.6", "31975R2777"])
+    names = [*ids["dev"], *ids["test"], "A-0.6", "31975R2777"]
+    split = listed_split(LISTS, dict.fromkeys(names, 10))
     assert split.dev == ids["dev"] and split.test == ids["test"] | {"31975R2777"}
     assert split.kind("A-0.6") == "train"
     assert "jrc31975L0035" in split.absent and "jrc31975R2777" not in split.absent
@@ -110,4 +125,4 @@ def test_lists_that_do_not_fit_are_errors(
     if test is not None:
         (tmp_path / "my.test.txt").write_text(test)
     with pytest.raises(DataError, match=message):
-        listed_split(tmp_path, ["a", "b", "c"])
+        listed_split(tmp_path, {"a": 3, "b": 3, "c": 3})

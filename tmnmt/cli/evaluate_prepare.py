@@ -75,12 +75,16 @@ def prepare(
         ),
     ] = None,
     splitting: Splitting = Splitting(),
+    keep_index: Annotated[
+        bool, typer.Option("--keep-index", help="Leave an index of the memory there, OUT/index.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> None:
     """Split parallel documents into dev, test, training data and a memory, and count what was left
     out and why.
 
-    Whole documents are kept out, by the sha256 of their ids. OUT gets train, memory, dev and test
+    Whole documents are kept out, by the sha256 of their ids; where there are too few of them,
+    stretches of neighbouring segments. OUT gets train, memory, dev and test
     (.tsv.gz, which every other command reads), the lists of documents, and manifest.json with every
     count and the sha256 of every file."""
     from tmnmt.eval.data import prepare as preparation
@@ -92,7 +96,9 @@ def prepare(
     settings = preparation.Settings(**asdict(splitting))
     try:
         paths = _paths(form, from_, src_lang, tgt_lang)
-        manifest, report = preparation.prepare(paths, src_lang, tgt_lang, out, settings, chosen)
+        manifest, report = preparation.prepare(
+            paths, src_lang, tgt_lang, out, settings, chosen, keep_index
+        )
     except KeyboardInterrupt as stop:
         stop.add_note(f"{out} was not made; run it again")
         raise
@@ -138,6 +144,11 @@ def _table(manifest: dict[str, Any]) -> list[str]:
         f", links {read['links']:,}, 1-1 {read['1-1']:,}" if "links" in read else ""
     )
     lines.append(f"read: {units}; {_dropped(read['dropped'])}; kept {read['kept']:,}")
+    if manifest["stretch"]:
+        lines.append(
+            f"too few documents to keep some out: stretches of {manifest['stretch']} segments are "
+            "kept out instead, whose neighbours stay in the memory"
+        )
     for kind, split in manifest["split"].items():
         also = manifest["also_in_memory"][kind]
         overlap = (

@@ -1,10 +1,11 @@
-"""Which documents are dev and test: by the sha256 of their ids, or by lists that are kept."""
+"""Which documents are dev and test: by the sha256 of their ids, or by lists that are kept. Where a
+memory has too few documents, stretches of neighbouring segments take their place."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,11 @@ KINDS = ("dev", "test")
 # the size asked for.
 FULL, MOST = 0.95, 1.05
 
+# Consecutive segments of a document that stay together where documents are too few to be kept out
+# whole, at most; of the segments that are kept out, at most the other share.
+STRETCH, STRETCH_SHARE = 40, 4
+
+_STRETCH_NAME = re.compile(r"(?P<document>.*) (?P<first>\d{1,18})-(?P<last>\d{1,18})", re.DOTALL)
 _OPUS = re.compile(r"(?:.*/)?(jrc[0-9A-Z]\d{4}[^\s/]*)-[a-z]{2}")
 _CELEX = re.compile(r"[0-9A-Z]\d{4}[A-Z]{1,2}\d{1,4}[^\s]*")
 
@@ -23,11 +29,13 @@ _CELEX = re.compile(r"[0-9A-Z]\d{4}[A-Z]{1,2}\d{1,4}[^\s]*")
 @dataclass(frozen=True, slots=True)
 class Split:
     """The documents of dev and of test; every other is for training. `absent`: ids of lists that
-    name no document."""
+    name no document. `stretch`: where it is not 0, dev and test name `stretches` of so many
+    segments and no whole documents."""
 
     dev: frozenset[str]
     test: frozenset[str]
     absent: tuple[str, ...] = ()
+    stretch: int = 0
 
     def kind(self, document: str) -> str:
         """ "dev", "test" or "train"."""
@@ -40,13 +48,36 @@ def point_of(document: str) -> float:
     return int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big") / 2**64
 
 
+def stretches(document: str, size: int, length: int = STRETCH) -> Iterator[tuple[str, int, int]]:
+    """A document of `size` segments, cut into consecutive segments of `length` each: for every
+    stretch its name, its first segment, counted from 0, and the one behind its last. The name says
+    the document and both places, counted from 1: "my.tmx 41-80"."""
+    for first in range(0, size, length):
+        last = min(first + length, size)
+        yield f"{document} {first + 1}-{last}", first, last
+
+
+def stretch_length(names: Iterable[str], documents: Collection[str]) -> int:
+    """The length of the `stretches` of these documents that are among `names`; 0 where none is."""
+    matches = (_STRETCH_NAME.fullmatch(name) for name in names)
+    return max(
+        (
+            int(match["last"]) - int(match["first"]) + 1
+            for match in matches
+            if match is not None and match["document"] in documents
+        ),
+        default=0,
+    )
+
+
 def fresh_split(sizes: Mapping[str, int], segments: int) -> Split:
     """Dev and test of about `segments` segments each, from the segments of every document.
 
     Test takes documents from the lowest point upwards, dev from the highest downwards, passing over
     those that would make it too large. So what is added may push a document out of test or dev into
-    training, but none from the one into the other. UsageError or DataError where there is too
-    little to take so much from."""
+    training, but none from the one into the other. Where no document is small enough, as in a
+    memory that names none, `stretches` of documents are taken in the same way. UsageError where
+    there is too little to take so much from."""
     total = sum(sizes.values())
     if 4 * segments > total:
         most = (
@@ -58,20 +89,24 @@ def fresh_split(sizes: Mapping[str, int], segments: int) -> Split:
             f"{counted(total, 'segment')}: too few to keep out {segments:,} each for dev and "
             f"test; {most}"
         )
+    dev, test = _kept_out(sizes, segments)
+    if dev and test:
+        return Split(dev, test)
+    length = max(1, min(STRETCH, segments // STRETCH_SHARE))
+    parts = {
+        name: last - first
+        for document, size in sizes.items()
+        for name, first, last in stretches(document, size, length)
+    }
+    return Split(*_kept_out(parts, segments), stretch=length)
+
+
+def _kept_out(sizes: Mapping[str, int], segments: int) -> tuple[frozenset[str], frozenset[str]]:
+    """Dev and test; either is empty where no document is small enough."""
     order = sorted(sizes, key=lambda document: (point_of(split_id(document)), document))
     test = _filled(order, sizes, segments)
-    dev = _filled(
-        [document for document in reversed(order) if document not in test], sizes, segments
-    )
-    if not dev or not test:
-        raise DataError(
-            f"{counted(len(sizes), 'document')} with {counted(total, 'segment')}: dev and test "
-            "are whole documents, "
-            f"and there are no two of at most {counted(int(segments * MOST), 'segment')}; name "
-            "documents by a column "
-            "of a TSV or a property of a TMX, or give another --segments"
-        )
-    return Split(dev, test)
+    rest = [document for document in reversed(order) if document not in test]
+    return _filled(rest, sizes, segments), test
 
 
 def _filled(order: Iterable[str], sizes: Mapping[str, int], segments: int) -> frozenset[str]:
@@ -86,10 +121,10 @@ def _filled(order: Iterable[str], sizes: Mapping[str, int], segments: int) -> fr
     return frozenset(taken)
 
 
-def listed_split(folder: Path, documents: Iterable[str]) -> Split:
+def listed_split(folder: Path, sizes: Mapping[str, int]) -> Split:
     """The split that lists in `folder` say: files *dev.txt and *test.txt, one id a line; of the
-    JRC-Acquis, CELEX numbers or names of documents (jrc21970A0720_01). What they do not name is for
-    training.
+    JRC-Acquis, CELEX numbers or names of documents (jrc21970A0720_01). They may name `stretches`
+    of documents. What they do not name is for training. `sizes`: the segments of every document.
 
     DataError: no such files (each named), an id that is in both, or no document that they name.
     """
@@ -97,6 +132,9 @@ def listed_split(folder: Path, documents: Iterable[str]) -> Split:
     if both := sorted(names["dev"] & names["test"]):
         raise DataError(f"{folder}: {both[0]!r} is in a list of dev and in one of test")
     by_kind: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    length = stretch_length(names["dev"] | names["test"], sizes)
+    cut = (stretches(document, size, length) for document, size in sizes.items() if length)
+    documents = [*sizes, *(name for parts in cut for name, _, _ in parts)]
     for document in documents:
         for kind in KINDS:
             by_kind[kind] |= {document} if names[kind] & {document, split_id(document)} else set()
@@ -111,7 +149,7 @@ def listed_split(folder: Path, documents: Iterable[str]) -> Split:
         for name in (document, split_id(document))
     }
     absent = tuple(sorted((names["dev"] | names["test"]) - known))
-    return Split(frozenset(by_kind["dev"]), frozenset(by_kind["test"]), absent)
+    return Split(frozenset(by_kind["dev"]), frozenset(by_kind["test"]), absent, length)
 
 
 def list_files(folder: Path) -> list[Path]:

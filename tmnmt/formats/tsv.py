@@ -39,7 +39,16 @@ _LONGEST_POSITION = 18  # digits: no larger number fits into an index
 NAMES = {
     "src": ("src", "source"),
     "tgt": ("tgt", "target", "trg"),
-    "document": ("document", "doc", "doc_id", "document_id", "celex", "celex_doc", "filename"),
+    "document": (
+        "document",
+        "doc",
+        "doc_id",
+        "document_id",
+        "celex",
+        "celex_doc",
+        "filename",
+        "file",
+    ),
     "position": ("position", "pos", "idx", "index"),
     "origin": ("origin",),
     "created": ("created",),

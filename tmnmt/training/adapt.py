@@ -21,7 +21,7 @@ from tmnmt.counted import counted
 from tmnmt.durable import rename, sync_tree, write
 from tmnmt.engine.opened import load_layers
 from tmnmt.errors import DataError, UsageError
-from tmnmt.formats.splits import point_of
+from tmnmt.formats.splits import STRETCH, point_of, stretches
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import (
     CONTEXT_FILE,
@@ -40,7 +40,6 @@ from tmnmt.training.tm import IRRELEVANT
 
 log = logging.getLogger(__name__)
 
-STRETCH = 40  # consecutive segments that are held out together, or not
 # of the plain loss: the figure with irrelevant pairs moves by nearly as much between two
 # validations
 NOISE = 0.01
@@ -251,8 +250,8 @@ def _stretches(segments: list[Segment]) -> Iterator[tuple[str, Document]]:
     """Consecutive segments of one document, at most `STRETCH` each, named by their place."""
     for name, group in groupby(segments, key=lambda s: s.document):
         document = list(group)
-        for at in range(0, len(document), STRETCH):
-            yield f"{name} {at}", document[at : at + STRETCH]
+        for part, first, last in stretches(name, len(document)):
+            yield part, document[first:last]
 
 
 def _lowest(names: list[str], share: float) -> set[str]:

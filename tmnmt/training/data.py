@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +18,7 @@ from torch import Tensor
 from tmnmt.counted import counted
 from tmnmt.errors import DataError
 from tmnmt.formats import parse_columns, read_memory
-from tmnmt.formats.splits import point_of
+from tmnmt.formats.splits import point_of, stretch_length, stretches
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.config import CorpusConfig, DataConfig
@@ -56,12 +56,12 @@ def load_corpora(config: DataConfig) -> Corpora:
     for corpus in config.corpus:
         dev, test = _ids(corpus.dev), _ids(corpus.test)
         absent = dev | test
-        for document in _documents(corpus, config):
-            name = document[0].document
-            absent.discard(name)
-            kind = "test" if name in test else "dev" if name in dev else "train"
-            getattr(corpora, kind).append(document)
-            corpora.counts[f"{corpus.name}: {kind}"] += len(document)
+        for whole in _documents(corpus, config):
+            for name, document in _as_listed(whole, dev | test):
+                absent.discard(name)
+                kind = "test" if name in test else "dev" if name in dev else "train"
+                getattr(corpora, kind).append(document)
+                corpora.counts[f"{corpus.name}: {kind}"] += len(document)
         if absent:
             ids = counted(len(absent), "id")
             log.warning(
@@ -91,6 +91,17 @@ def _ids(path: str) -> set[str]:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
+
+
+def _as_listed(document: Document, names: Set[str]) -> Iterator[tuple[str, Document]]:
+    """The document with its name; its stretches with theirs where `names` has any of them."""
+    own = document[0].document
+    length = stretch_length(names, {own})
+    if not length:
+        yield own, document
+        return
+    for name, first, last in stretches(own, len(document), length):
+        yield name, document[first:last]
 
 
 def _documents(corpus: CorpusConfig, config: DataConfig) -> Iterator[Document]:

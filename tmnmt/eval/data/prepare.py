@@ -1,5 +1,5 @@
-"""Train, dev, test and memory of an evaluation: whole documents kept out, and nothing of them left
-where it may not be.
+"""Train, dev, test and memory of an evaluation: whole documents kept out, or stretches of them
+where they are too few, and nothing of them left where it may not be.
 
 Two regimes. *research*: every pair whose source (as `tmnmt.text.normalise` sees it) stands in dev
 or test is dropped from training and memory. *translator*: from training only, since at work exact
@@ -13,7 +13,8 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +26,14 @@ from tmnmt.formats import Columns, Reader, Report, read_memories, write_tsv
 from tmnmt.formats.atomic import writing
 from tmnmt.formats.duplicates import Seen
 from tmnmt.formats.moses import moses_ids, moses_pair
-from tmnmt.formats.splits import KINDS, Split, fresh_split, list_files, listed_split
+from tmnmt.formats.splits import (
+    KINDS,
+    Split,
+    fresh_split,
+    list_files,
+    listed_split,
+    stretches,
+)
 from tmnmt.formats.tsv import tsv_writer
 from tmnmt.index import MemoryIndex
 from tmnmt.index.embedded.build import build, in_runs
@@ -38,7 +46,7 @@ FORMAT = 1
 MANIFEST_FILE = "manifest.json"
 NEAR = 0.95  # fuzzy score from which on a match is called a near-duplicate
 
-_STORE, _INDEX = "store", "index"
+_STORE, INDEX = "store", "index"
 _FILES = (
     *(f"{part}.tsv.gz" for part in ("train", "memory", *KINDS)),
     *(f"{kind}.txt" for kind in KINDS),
@@ -55,6 +63,9 @@ class Settings:
 
     regime: Literal["research", "translator"] = "research"
     segments: int = 2500  # of dev and of test, about
+    # fewer segments where the memory has less than eight times as many, and two documents of one
+    # name are one document
+    lenient: bool = False
     # a folder with lists of dev and test documents, instead of a fresh split
     splits: Path | None = None
     max_length: int = 80  # as the papers
@@ -77,11 +88,12 @@ def prepare(
     out: Path,
     settings: Settings,
     columns: Columns | None = None,
+    keep_index: bool = False,
 ) -> tuple[dict[str, Any], Report]:
     """Writes train, memory, dev and test (.tsv.gz), the lists of dev and test documents and
-    manifest.json into a new folder `out`, whole or not at all; the manifest (settings, counts of
-    every step, sha256 of every input and output) and what became of the units of the memory files
-    `paths`.
+    manifest.json into a new folder `out`, whole or not at all, and an index of the memory where it
+    is to be kept; the manifest (settings, counts of every step, sha256 of every input and output)
+    and what became of the units of the memory files `paths`.
 
     The same input gives the same bytes. Memory: the sources of dev and test, 22 bytes a training
     pair and the index by which near-duplicates are found; on disk meanwhile, beside `out`, three
@@ -93,11 +105,15 @@ def prepare(
             reader = read_memories(
                 paths, src_lang, tgt_lang, columns=columns, progress=progress.advance
             )
-            pairs = _Pairs(reader, folder / _STORE)
+            pairs = _Pairs(reader, folder / _STORE, settings.lenient)
         with closing(pairs):
             split = _split(settings, pairs.sizes)
+            if split.stretch:
+                pairs.cut(split.stretch)
             counts = _write(pairs, split, folder, settings, (src_lang, tgt_lang), length)
-        _remove_working_files(folder)
+        shutil.rmtree(folder / _STORE)
+        if not keep_index:
+            shutil.rmtree(folder / INDEX)
         manifest = _manifest(reader, settings, split, pairs.sizes, counts, folder)
         with writing(folder / MANIFEST_FILE) as file:
             file.write(json.dumps(manifest, ensure_ascii=False, indent=1) + "\n")
@@ -125,6 +141,7 @@ def _manifest(
             kind: {"documents": len(names), "segments": sum(sizes[name] for name in names)}
             for kind, names in (("dev", split.dev), ("test", split.test))
         },
+        "stretch": split.stretch,
         "listed_but_absent": len(split.absent),
         **counts,
         "outputs": [_described(folder / name, name) for name in _FILES],
@@ -134,10 +151,12 @@ def _manifest(
 class _Pairs:
     """All pairs of the input, in its order, on disk; `sizes`: the segments of every document."""
 
-    def __init__(self, reader: Reader, path: Path) -> None:
+    def __init__(self, reader: Reader, path: Path, lenient: bool) -> None:
+        self._is_lenient = lenient
         self.sizes: Counter[str] = Counter()
         # document, first and last id of consecutive segments
         self._runs: list[tuple[str, int, int]] = []
+        self._is_cut = False
         path.mkdir()
         with closing(NewStore(path)) as store:
             for run in in_runs(self._watched(reader)):
@@ -152,11 +171,12 @@ class _Pairs:
 
     def _watched(self, reader: Reader) -> Iterator[Segment]:
         """The same segments. DataError where a position of a document comes again: two documents
-        with one id."""
+        with one id; where this is lenient they are one document."""
         places, last = Seen(), ("", -1)
         for number, segment in enumerate(reader, 1):
             place = segment.document, segment.position
-            if place != last and not places.add(Segment("", "", *place)):
+            is_new = self._is_lenient or places.add(Segment("", "", *place))
+            if place != last and not is_new:
                 raise DataError(
                     f"two documents with one id: {segment.document!r} has its position "
                     f"{segment.position} again in "
@@ -169,15 +189,36 @@ class _Pairs:
             last = place
             yield segment
 
+    def cut(self, length: int) -> None:
+        """From now on `stretches` of so many segments are what documents were."""
+        runs, begun = list[tuple[str, int, int]](), Counter[str]()
+        for document, first, last in self._runs:
+            at = begun[document]
+            begun[document] += last + 1 - first
+            for name, begin, end in stretches(document, self.sizes[document], length):
+                within = max(begin, at), min(end, begun[document])
+                if within[0] < within[1]:
+                    runs.append((name, first + within[0] - at, first + within[1] - at - 1))
+        self._runs, self.sizes, self._is_cut = runs, Counter(), True
+        for name, first, last in runs:
+            self.sizes[name] += last + 1 - first
+
     def of(self, documents: frozenset[str]) -> Iterator[Segment]:
-        """The segments of these documents, in the order of the input."""
+        """The segments of these documents, in the order of the input; those of a stretch are of a
+        document of its name."""
         for document, first, last in self._runs:
             if document in documents:
-                yield from self._store.by_ids(range(first, last + 1)).values()
+                for segment in self._store.by_ids(range(first, last + 1)).values():
+                    yield replace(segment, document=document) if self._is_cut else segment
 
     def without(self, documents: frozenset[str]) -> Iterator[Segment]:
         """The segments of all other documents."""
-        return (segment for segment in self._store if segment.document not in documents)
+        names = chain.from_iterable(
+            repeat(document, last + 1 - first) for document, first, last in self._runs
+        )
+        for document, segment in zip(names, self._store, strict=True):
+            if document not in documents:
+                yield segment
 
     def close(self) -> None:
         self._store.close()
@@ -186,7 +227,10 @@ class _Pairs:
 def _split(settings: Settings, sizes: Counter[str]) -> Split:
     if settings.splits is not None:
         return listed_split(settings.splits, sizes)
-    return fresh_split(sizes, settings.segments)
+    most = max(1, sum(sizes.values()) // 8)
+    return fresh_split(
+        sizes, min(settings.segments, most) if settings.lenient else settings.segments
+    )
 
 
 def _write(
@@ -215,9 +259,9 @@ def _write(
         tsv_writer(folder / "train.tsv.gz") as to_train,
     ):
         memory = rest.sorted(pairs.without(held_out), to_memory, to_train)
-        build(folder / _INDEX, memory, *languages, progress=progress.advance)
+        build(folder / INDEX, memory, *languages, progress=progress.advance)
     rest.check()
-    with MemoryIndex.open(folder / _INDEX) as index:
+    with MemoryIndex.open(folder / INDEX) as index:
         overlap = {kind: _overlap(index, kind, sources[kind]) for kind in KINDS}
     in_dev = {normalise(src) for src in sources["dev"]}
     overlap["test"]["in_dev"] = sum(normalise(src) in in_dev for src in sources["test"])
@@ -379,7 +423,7 @@ def _remove_partial(partial: Path) -> None:
     """What a killed run left; UsageError where it is something else."""
     if not partial.exists():
         return
-    ours = {*_FILES, MANIFEST_FILE, _STORE, _INDEX}
+    ours = {*_FILES, MANIFEST_FILE, _STORE, INDEX}
     names = [path.name for path in partial.iterdir()] if partial.is_dir() else [partial.name]
     foreign = [
         name
@@ -391,8 +435,3 @@ def _remove_partial(partial: Path) -> None:
             f"{partial}: is in the way: it holds {foreign[0]}, which no unfinished run left"
         )
     shutil.rmtree(partial)
-
-
-def _remove_working_files(folder: Path) -> None:
-    for name in (_STORE, _INDEX):
-        shutil.rmtree(folder / name)
