@@ -121,22 +121,21 @@ def test_without_a_memory_it_measures_what_needs_none(folder: Path) -> None:
             "both",
         ),
         (("fusion", "off"), False, ["with the TM", "with the TM, confirmed"], "memory"),
-        (("off", "knn"), True, ["confirmed"], "cache"),
-        (("off", "knn"), False, [], None),
+        (("nearest", "off"), True, ["with the TM", "with the TM, confirmed"], "both"),
+        (("nearest", "off"), False, ["with the TM", "with the TM, confirmed"], "both"),
     ],
 )
 def test_systems_are_those_that_the_model_can_serve(
-    modes: tuple[Any, ...], has_cache: bool, names: list[str], confirm_to: str | None
+    modes: tuple[Any, ...], has_cache: bool, names: list[str], confirm_to: str
 ) -> None:
     recipe = standard_recipe(Path("m"), "i", [Path("t.tmx")], ("en", "fr"), modes, has_cache)
     assert [system.name for system in recipe.system] == ["base", "pasted TM", *names]
     last: SystemConfig = recipe.system[-1]
-    if confirm_to is not None:
-        assert last.remembering.confirm_to == confirm_to
-        assert last.decoding.mode == modes[0]
+    assert last.remembering.confirm_to == confirm_to
+    assert last.decoding.mode == modes[0]
     assert narrowed(recipe, [], None) == recipe  # nothing in it is refused
     assert recipe.memory[0].name == "i" and recipe.model[0].name == "m"
-    assert ("tmnmt adapt" in recipe.description) == (modes[0] == "off")
+    assert ("tmnmt adapt" in recipe.description) == (modes[0] == "nearest")
 
 
 def test_references_in_the_memory_are_refused_unless_they_are_allowed(

@@ -130,6 +130,7 @@ def _run_standard(
     )
 
     from tmnmt.engine.opened import load_layers
+    from tmnmt.engine.settings import UNTRAINED
     from tmnmt.eval.recipe import narrowed
     from tmnmt.eval.run import Run
     from tmnmt.eval.standard_recipe import standard_recipe
@@ -143,7 +144,7 @@ def _run_standard(
         subject.memory,
         subject.test,
         (loaded.config["src_lang"], loaded.config["tgt_lang"]),
-        layers.modes if layers is not None else (),
+        layers.modes if layers is not None else UNTRAINED,
         layers is not None and layers.cache is not None,
         subject.columns,
         subject.allow_leaks,

@@ -14,7 +14,9 @@ from tmnmt.index.elastic.address import is_address
 BASE, PASTED, TM, CONFIRMED = "base", "pasted TM", "with the TM", "with the TM, confirmed"
 CONFIRMED_ALONE = "confirmed"
 FULL_MATCH = 100  # from here on matches are taken, as `tmnmt translate` takes them
-MODES: tuple[Mode, ...] = ("copy", "fusion")  # of reading a memory, the preferred one first
+NEAREST: Mode = "nearest"
+# of reading a memory, the preferred one first; the last needs nothing learned
+MODES: tuple[Mode, ...] = ("copy", "fusion", NEAREST)
 
 
 def standard_recipe(
@@ -27,22 +29,22 @@ def standard_recipe(
     columns: str = "",
     allow_leaks: bool = False,
 ) -> Recipe:
-    """The recipe of a model that serves these modes, with a session cache or without; without a
-    memory of what needs none. Paths lead from the working folder. Each system differs from the one
-    before in one thing."""
+    """The recipe of a model that serves these modes, nearest among them, with a session cache or
+    without; without a memory of what needs none. Paths lead from the working folder. Each system
+    differs from the one before in one thing."""
     folder = model.resolve().name
     source = _named(memory) if memory is not None else ""
     base = SystemConfig(BASE, model=folder)
     systems = [base]
-    mode = next((mode for mode in MODES if mode in modes), None)
+    mode = next(mode for mode in MODES if mode in modes)
     if memory is not None:
         systems.append(SystemConfig(PASTED, paste=True, memories=(OWN,)))
     reading = base
-    if memory is not None and mode is not None:
+    if memory is not None:
         decoding = replace(base.decoding, mode=mode, verbatim=FULL_MATCH)
         reading = replace(base, name=TM, memories=(OWN,), decoding=decoding)
         systems.append(reading)
-    confirm_to = _confirmed_to(reading is not base, has_cache)
+    confirm_to = _confirmed_to(reading is not base, has_cache or reading.decoding.mode == NEAREST)
     if confirm_to is not None:
         name = CONFIRMED if reading is not base else CONFIRMED_ALONE
         systems.append(replace(reading, name=name, remembering=confirm_to))
@@ -73,21 +75,24 @@ def _named(memory: str) -> str:
     return name if name not in ("", OWN) else "memory"
 
 
-def _described(model: Path, memory: str | None, files: Sequence[Path], mode: Mode | None) -> str:
+def _described(model: Path, memory: str | None, files: Sequence[Path], mode: Mode) -> str:
     listed = ", ".join(map(str, files))
     if memory is None:
         return f"The model {model} on {listed}, without a memory."
     said = f"The model {model} on {listed}, with the memory {memory}."
-    if mode is None:
-        said += " The model has no layers that read a memory; `tmnmt adapt` makes them."
+    if mode == NEAREST:
+        said += (
+            " The model copies from the nearest positions of its pairs, with nothing learned; "
+            "`tmnmt adapt` makes layers that learn."
+        )
     return said
 
 
-def _confirmed_to(reads: bool, has_cache: bool) -> Remembering | None:
+def _confirmed_to(reads: bool, has_positions: bool) -> Remembering | None:
     """Where what is confirmed goes: wherever this model reads it from; None where that is
     nowhere."""
-    if not reads and not has_cache:
+    if not reads and not has_positions:
         return None
-    if not has_cache:
+    if not has_positions:
         return Remembering(remember="confirmed", confirm_to="memory")
     return Remembering(remember="confirmed", confirm_to="both" if reads else "cache")
