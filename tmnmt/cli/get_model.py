@@ -11,7 +11,7 @@ from tmnmt.cli.options import folder
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.models.registry import PublishedModel, Registry
+    from tmnmt.models.registry import Registry
 
 
 def get_model(
@@ -60,11 +60,10 @@ def get_model(
     place = folder(output or Path("models") / f"{src_lang}-{tgt_lang}")
     if not list_models and place.exists():
         raise UsageError(f"{place}: exists; name another folder")
-    published = read_registry(registry or ADDRESS)
     if list_models:
-        _show(published, src_lang, tgt_lang)
+        _show(read_registry(registry or ADDRESS), src_lang, tgt_lang)
         return
-    _get(published, published.best(src_lang, tgt_lang, architecture), place)
+    obtain(registry, src_lang, tgt_lang, architecture, place)
     print(place)
 
 
@@ -81,15 +80,20 @@ def _show(registry: Registry, src_lang: str, tgt_lang: str) -> None:
         )
 
 
-def _get(registry: Registry, model: PublishedModel, place: Path) -> None:
+def obtain(registry: str, src_lang: str, tgt_lang: str, architecture: str, place: Path) -> None:
+    """Makes the model folder `place` of the best model that the list `registry` (not given,
+    Mozilla's) has of the pair. Fetches its files, and goes on with what is there of them. Raises as
+    `read_registry`, `fetch` and `import_marian` do, and UsageError where no model is published."""
     import shutil
     import sys
 
-    from tmnmt.models.download import fetch
+    from tmnmt.models.download import fetch, read_registry
     from tmnmt.models.marian import import_marian
-    from tmnmt.models.registry import LICENCE
+    from tmnmt.models.registry import ADDRESS, LICENCE
     from tmnmt.progress import Progress
 
+    published = read_registry(registry or ADDRESS)
+    model = published.best(src_lang, tgt_lang, architecture)
     print(
         f"{model.src_lang} to {model.tgt_lang}: {model.architecture}, "
         f"{model.size / 1e6:.0f} MB unpacked, {LICENCE} where Mozilla publishes it",
@@ -99,6 +103,6 @@ def _get(registry: Registry, model: PublishedModel, place: Path) -> None:
     fetched.mkdir(parents=True, exist_ok=True)
     with Progress("fetching", "bytes") as progress:
         for file in model.files:
-            fetch(registry, file, fetched, progress.advance)
+            fetch(published, file, fetched, progress.advance)
     import_marian(fetched, place, model.src_lang, model.tgt_lang)
     shutil.rmtree(fetched)

@@ -59,6 +59,11 @@ _FOLDERS = {
 }
 
 
+def is_model_folder(path: Path) -> bool:
+    """Whether this is a model folder of tmnmt, by its files."""
+    return (path / "config.toml").is_file()
+
+
 def check_path(path: Path) -> None:
     """Raises ModelError where `path` is no folder, or one of another program's models."""
     if not path.exists():

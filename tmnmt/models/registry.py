@@ -13,17 +13,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tmnmt.errors import DataError, UsageError, shown
 from tmnmt.formats.languages import is_code
+from tmnmt.index.base import primary
 
 ADDRESS = (
     "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-translations-data"
     "/db/models.json"
 )
 LICENCE = "MPL-2.0"  # of what Mozilla publishes
+SNAPSHOT = Path(__file__).with_name("published.tsv")
+SNAPSHOT_DATE = "2025-12-15"
 MOST_BYTES = 1 << 25  # of the list
 MOST_FILE_BYTES = 1 << 31  # of one file of a model
 # the best first; a smaller one is faster
@@ -68,6 +71,38 @@ class PublishedModel:
 
 
 @dataclass(frozen=True)
+class KnownModel:
+    """A model that was published on SNAPSHOT_DATE: `size` of its weights in bytes; `bleu` and
+    `comet` as Mozilla measured them on FLORES, None where it states none."""
+
+    src_lang: str
+    tgt_lang: str
+    architecture: str
+    size: int
+    bleu: float | None
+    comet: float | None
+
+    def __str__(self) -> str:
+        quality = (
+            "" if self.bleu is None else f", {self.bleu:g} BLEU on FLORES as Mozilla states it"
+        )
+        return f"{self.architecture}, about {self.size / 1e6:.0f} MB, {LICENCE}{quality}"
+
+
+def known_models(src_lang: str, tgt_lang: str) -> list[KnownModel]:
+    """The models of a pair that this version of tmnmt knows without asking anybody, the best
+    first; regions of the languages do not count. The list itself may have others by now."""
+    rows = (line.split("\t") for line in SNAPSHOT.read_text(encoding="utf-8").splitlines()[1:])
+    models = (
+        KnownModel(src, tgt, architecture, int(size), *(float(x) if x else None for x in figures))
+        for src, tgt, architecture, size, *figures in rows
+    )
+    pair = primary(src_lang), primary(tgt_lang)
+    same = [m for m in models if (primary(m.src_lang), primary(m.tgt_lang)) == pair]
+    return sorted(same, key=lambda model: _place(model.architecture))
+
+
+@dataclass(frozen=True)
 class Registry:
     """`base`: where the files lie, an address or a folder."""
 
@@ -75,9 +110,13 @@ class Registry:
     models: tuple[PublishedModel, ...]
 
     def of(self, src_lang: str, tgt_lang: str) -> list[PublishedModel]:
-        """The models of a pair, released ones first, the best of them first."""
-        pair = [m for m in self.models if (m.src_lang, m.tgt_lang) == (src_lang, tgt_lang)]
-        return sorted(pair, key=_preference)
+        """The models of a pair, released ones first, the best of them first. Where none has a
+        region that is asked for, those of the same languages."""
+        asked = src_lang, tgt_lang
+        exact = [m for m in self.models if (m.src_lang, m.tgt_lang) == asked]
+        pair = tuple(map(primary, asked))
+        same = (m for m in self.models if (primary(m.src_lang), primary(m.tgt_lang)) == pair)
+        return sorted(exact or same, key=_preference)
 
     def best(self, src_lang: str, tgt_lang: str, architecture: str = "") -> PublishedModel:
         """The released model to take. Raises UsageError where there is none, and says which there
@@ -98,9 +137,12 @@ class Registry:
 
 
 def _preference(model: PublishedModel) -> tuple[bool, int]:
-    known = model.architecture in ARCHITECTURES
-    place = ARCHITECTURES.index(model.architecture) if known else len(ARCHITECTURES)
-    return not model.is_released, place
+    return not model.is_released, _place(model.architecture)
+
+
+def _place(architecture: str) -> int:
+    known = architecture in ARCHITECTURES
+    return ARCHITECTURES.index(architecture) if known else len(ARCHITECTURES)
 
 
 def registry_of(content: bytes, source: str) -> Registry:

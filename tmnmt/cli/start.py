@@ -1,0 +1,225 @@
+"""`tmnmt start`: from the files of a memory to the first translation."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tmnmt.cli.options import folder
+from tmnmt.config.options import Threads
+from tmnmt.counted import counted
+from tmnmt.errors import UsageError
+
+if TYPE_CHECKING:
+    from tmnmt.eval.start import Place
+
+GOES_ON = "the same command goes on where this one stopped"
+
+
+def start(
+    memories: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MEMORY",
+            help="TMX, TSV, JRC-Acquis alignment, also packed; or the PREFIX of two plain files.",
+        ),
+    ],
+    src_lang: Annotated[str, typer.Option(help="Language translated from, such as en.")],
+    tgt_lang: Annotated[str, typer.Option(help="Language translated into, such as es.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Folder to make, or to go on with.", callback=folder),
+    ],
+    base: Annotated[
+        Path | None,
+        typer.Option(help="Model folder, or a folder as import-model takes it."),
+    ] = None,
+    get: Annotated[
+        bool, typer.Option("--get", help="Fetch a published model, as get-model does.")
+    ] = False,
+    registry: Annotated[
+        str, typer.Option(help="With --get: address or file of the list of models.")
+    ] = "",
+    architecture: Annotated[
+        str, typer.Option(help="With --get: base-memory, base or tiny, which is faster.")
+    ] = "",
+    sample: Annotated[
+        int, typer.Option(min=10, max=10_000, help="Segments that are kept out and translated.")
+    ] = 200,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of a TSV, counted from 1: src=5,tgt=6,doc=1; else by its header."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    threads: Threads = None,
+) -> None:
+    """Begin with a memory of your own: index it, try it on a sample of itself, and say what to type
+    next.
+
+    A sample of whole documents is kept out of the memory (of stretches of neighbouring segments,
+    where it has too few documents). A base model translates the sample alone, with the rest of the
+    memory, and with what is confirmed as it goes; all of that is measured. Then all of the memory
+    is indexed. Nothing is fetched without --get. Without a model you are told which one is
+    published. Every step is also a command of its own, and a step that is done is not done
+    again."""
+    if base is not None and get:
+        raise UsageError("--base and --get exclude each other: the one names a model that is there")
+    if (registry or architecture) and not get:
+        raise UsageError("--registry and --architecture go with --get")
+    try:
+        findings = _start(
+            memories,
+            (src_lang, tgt_lang),
+            output,
+            base,
+            get,
+            (registry, architecture),
+            sample,
+            columns,
+            threads,
+        )
+    except KeyboardInterrupt as stop:
+        stop.add_note(GOES_ON)
+        raise
+    if as_json:
+        print(json.dumps(findings, ensure_ascii=False, indent=1))
+    else:
+        print("\n".join(_report(findings)))
+
+
+def _start(
+    memories: list[Path],
+    languages: tuple[str, str],
+    output: Path,
+    base: Path | None,
+    get: bool,
+    published: tuple[str, str],
+    sample: int,
+    columns: str | None,
+    threads: int | None,
+) -> dict[str, Any]:
+    """All steps; what they found."""
+    from tmnmt.cli.get_model import obtain
+    from tmnmt.formats import parse_columns
+    from tmnmt.formats.languages import check_pair
+    from tmnmt.index.cached import prepare_search
+
+    check_pair(*languages)
+    chosen = parse_columns(columns) if columns is not None else None
+    absent = [str(path) for path in (base,) if path is not None and not path.exists()]
+    if absent:
+        raise UsageError(f"{absent[0]}: there is no such folder")
+    prepare_search()
+
+    from tmnmt.allocator import keep_freed
+    from tmnmt.eval import start as steps
+
+    place = steps.Place(output)
+    place.begin(steps.begun_with(memories, *languages, columns or "", sample))
+    if get and not place.base.exists():
+        obtain(published[0], *languages, published[1], place.base)
+    model = steps.base_folder(place, base, languages)
+    manifest, report = steps.keep_sample(place, memories, languages, sample, chosen)
+    if report is not None:
+        print(report, file=sys.stderr)
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+    keep_freed()
+    measured = steps.measure(place, model, languages)
+    steps.index_all(place, memories, languages, chosen)
+    return {
+        "place": str(output),
+        "sample": steps.sample_of(manifest),
+        "figures": steps.figures(measured),
+        "examples": steps.examples(place),
+        "verdict": steps.verdict(measured),
+        "model": str(model) if model is not None else None,
+        "published": [] if model is not None else _published(languages),
+        "next": _next(place, model, languages, memories),
+    }
+
+
+def _published(languages: tuple[str, str]) -> list[str]:
+    """The models of these languages that are known, in words."""
+    from tmnmt.models.registry import SNAPSHOT_DATE, known_models
+
+    models = known_models(*languages)
+    pair = " to ".join(languages)
+    if not models:
+        return [
+            f"Of {pair} no published model is known to this version (list of {SNAPSHOT_DATE}); "
+            "tmnmt get-model --list asks what there is now"
+        ]
+    return [f"{pair}: {model}" for model in models]
+
+
+def _next(
+    place: Place, model: Path | None, languages: tuple[str, str], memories: list[Path]
+) -> list[str]:
+    """The commands to type now."""
+    from tmnmt.models.registry import known_models
+
+    index = str(place.index)
+    if model is not None:
+        from tmnmt.eval.start import mode_of
+
+        translate = ["translate", "--model", str(model), "--memory", index, *mode_of(model)]
+        return [
+            _command(*translate, "document.txt", "--output", f"document.{languages[1]}.txt"),
+        ]
+    own = ["--src-lang", languages[0], "--tgt-lang", languages[1], "-o", str(place.folder)]
+    again = ["start", *map(str, memories), *own]
+    if known_models(*languages):
+        return [_command(*again, "--get")]
+    return [_command(*again, "--base", "FOLDER"), _command("search", "--index", index, "TEXT")]
+
+
+def _command(*words: str) -> str:
+    return shlex.join(["tmnmt", *words])
+
+
+def _report(findings: Mapping[str, Any]) -> Iterator[str]:
+    sample = findings["sample"]
+    kind = "stretch of neighbours" if sample["stretch"] else "document"
+    yield (
+        f"sample: {counted(sample['segments'], 'segment')} of "
+        f"{_plural(sample['documents'], kind)}, kept out of the memory; "
+        f"{counted(sample['same_source_dropped'], 'segment')} with a source of the sample dropped "
+        f"from the rest, which has {sample['rest']:,}"
+    )
+    yield ""
+    yield f"{'':12} {'BLEU':>6} {'chrF2++':>8}   of {counted(sample['segments'], 'segment')}"
+    for name, scores in findings["figures"].items():
+        yield f"{name:12} {scores['BLEU']:6.1f} {scores['chrF2++']:8.1f}"
+    for example in findings["examples"]:
+        yield ""
+        for name, text in example.items():
+            if name != "match":
+                yield f"  {name:12} {text}"
+    yield ""
+    yield from findings["verdict"]
+    if findings["published"]:
+        yield ""
+        yield "There is no model yet, so nothing was translated. Published ones:"
+        yield from (f"  {line}" for line in findings["published"])
+    yield ""
+    place = findings["place"]
+    yield f"index of all of the memory: {place}/index; report: {place}/measured/report.html"
+    yield "next:"
+    yield from (f"  {command}" for command in findings["next"])
+
+
+def _plural(count: int, noun: str) -> str:
+    head, _, rest = noun.partition(" ")
+    plural = {"stretch": "stretches", "document": "documents"}[head]
+    return f"{count:,} {head if count == 1 else plural}{' ' + rest if rest else ''}"
