@@ -19,6 +19,7 @@ LAYERS = (
         "errors",
         "interrupts",
         "durable",
+        "grouped",
         "allocator",
         "text",
         "contractions",

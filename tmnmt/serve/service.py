@@ -46,7 +46,7 @@ from tmnmt.serve.terms import Served, TermLists
 SEARCHERS = 4  # threads that look up
 MOST_COMPLETED = 5_000  # characters of a segment that somebody types the translation of
 MOST_SEARCHES = 64  # that wait for one of them
-WRITERS = 4  # threads that write, which is mostly waiting for the disk
+WRITERS = 16  # threads that write, which is mostly waiting for the disk, together
 MOST_WRITES = 512  # that wait for one of them
 VIEWS = 256  # translators for sets of memories and options that are kept
 # The options of a translation that a request may set, and the most that it may ask for.

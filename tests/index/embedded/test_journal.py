@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.errors import DataError, MemoryIndexError
-from tmnmt.index.embedded.journal import Change, Journal
+from tmnmt.index.embedded.journal import Change, Journal, encoded
 from tmnmt.segments import Segment
 
 FULL = Segment(
@@ -32,7 +32,7 @@ LONG: list[Change] = [(5, Segment("x" * 500, "y" * 500, id=5))]  # in three sect
 def _append(path: Path, changes: list[Change]) -> None:
     writer = Journal(path)
     writer.read()
-    writer.append(changes)
+    writer.append(encoded(changes))
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_file_that_is_missing_is_damage(path: Path) -> None:
         ):
             journal.read()
         with pytest.raises(MemoryIndexError, match="cannot be written to"):
-            journal.append(SECOND)
+            journal.append(encoded(SECOND))
     path.touch()
     assert Journal(path).read() == []
 
@@ -108,14 +108,14 @@ def test_a_link_is_refused_and_what_it_leads_to_stays(path: Path, content: bytes
             MemoryIndexError,
             match=r"changes.log: is a link, which no journal may be; take the file fro",
         ):
-            journal.append(SECOND)
+            journal.append(encoded(SECOND))
     assert victim.read_bytes() == content
 
 
 def test_a_pipe_is_refused_and_not_waited_for(path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
-    for use in (Journal.read, lambda journal: journal.append(SECOND)):
+    for use in (Journal.read, lambda journal: journal.append(encoded(SECOND))):
         with pytest.raises(
             MemoryIndexError,
             match=r"changes.log: is no regular file, which no journal may be; take th",

@@ -55,12 +55,6 @@ class Generation:
         if changes := self.journal.read(self.last_id):
             self._apply(changes)
 
-    def append(self, changes: Sequence[Change]) -> None:
-        """Makes changes durable, and takes them over. Only under the index's lock, and
-        refreshed."""
-        self.journal.append(changes)
-        self.refresh()
-
     def parts(self, meant: Filter = EVERYTHING, *, with_words: bool = False) -> list[Part]:
         """All that has postings, of which only the segments that are meant are found; what was
         added lately gets some first where it is much. with_words: all know where words stand; an

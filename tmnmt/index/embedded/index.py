@@ -7,18 +7,19 @@ import copy
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Self
 
 from tmnmt.errors import MemoryIndexError, UsageError
+from tmnmt.grouped import Grouped
 from tmnmt.index.base import best_of, check_languages, check_search, check_sources, corrected, dated
 from tmnmt.index.concordance import Occurrence, Phrase, check_concordance, occurrences
 from tmnmt.index.embedded.build import in_runs, remove_leftovers, write_generation
 from tmnmt.index.embedded.generation import Generation
-from tmnmt.index.embedded.journal import Change
+from tmnmt.index.embedded.journal import Change, encoded
 from tmnmt.index.embedded.lock import writing
 from tmnmt.index.embedded.manifest import (
     FORMAT,
@@ -38,6 +39,27 @@ from tmnmt.text import match_tokens
 SECONDS_TO_WAIT = 5.0  # for another process' change; a build takes longer and is reported
 
 
+class _Additions:
+    """Segments that are put on disk together. `writing`: holds the right to write until it is
+    closed."""
+
+    def __init__(self, generation: Generation, writing: ExitStack) -> None:
+        self.generation, self.writing = generation, writing
+        self.bodies = list[bytes]()
+        self._last_id = generation.last_id
+
+    def add(self, segments: Sequence[Segment]) -> list[int]:
+        """Their ids. Raises DataError for what is no Unicode text; then nothing is added."""
+        numbers = range(self._last_id + 1, self._last_id + 1 + len(segments))
+        changes = [
+            (number, replace(s, id=number)) for number, s in zip(numbers, segments, strict=True)
+        ]
+        if changes:
+            self.bodies.append(encoded(changes))
+            self._last_id = numbers[-1]
+        return list(numbers)
+
+
 class MemoryIndex:
     """An index folder, open for searches and changes; an `Index`. Use from any thread; close it, or
     use `with`.
@@ -52,6 +74,7 @@ class MemoryIndex:
         self._version = (0, 0, 0)
         self.meant = EVERYTHING
         self._now = Generation(manifest, path)
+        self._additions = Grouped[_Additions]()
 
     @classmethod
     def open(
@@ -164,19 +187,15 @@ class MemoryIndex:
         process is writing, DataError for a source of more than 65,535 tokens, MemoryIndexError
         where the disk is full."""
         new = dated(segments)
-        with self._writing() as generation:
-            numbered = [
-                replace(s, id=number) for number, s in enumerate(new, generation.last_id + 1)
-            ]
-            self._append(generation, [(segment.id, segment) for segment in numbered])
-        return [segment.id for segment in numbered]
+        with self._additions.change(self._begin, self._end) as additions:
+            return additions.add(new)
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
         """Puts `change(segment)` in the place of every segment with one of these ids, all or none,
         as durable and visible as an addition; the new segments. The id stays; `changed` becomes the
         present time unless `change` gave a new one. Raises UnknownIdError, and what `add`
         raises."""
-        with self._writing() as generation:
+        with self._additions.paused(), self._writing() as generation:
             old = generation.by_ids(ids)
             edited = [corrected(segment, change(segment)) for segment in old.values()]
             check_sources(edited)
@@ -186,7 +205,7 @@ class MemoryIndex:
     def delete(self, ids: Iterable[int]) -> None:
         """Deletes the segments with these ids, all or none, as durable and visible as an addition.
         Their ids are never given again. Raises UnknownIdError, LockedError, MemoryIndexError."""
-        with self._writing() as generation:
+        with self._additions.paused(), self._writing() as generation:
             self._append(generation, [(number, None) for number in generation.by_ids(ids)])
 
     def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
@@ -306,8 +325,24 @@ class MemoryIndex:
 
     def _append(self, generation: Generation, changes: Sequence[Change]) -> None:
         if changes:
-            with self._lock:
-                generation.append(changes)
+            self._put_on_disk(generation, encoded(changes))
+
+    def _put_on_disk(self, generation: Generation, body: bytes) -> None:
+        """Searches go on meanwhile, without the changes of `body`."""
+        with generation.journal.appending(self._lock):
+            generation.journal.append(body)
+        with self._lock:
+            generation.refresh()
+
+    def _begin(self) -> _Additions:
+        with ExitStack() as stack:
+            generation = stack.enter_context(self._writing())
+            return _Additions(generation, stack.pop_all())
+
+    def _end(self, additions: _Additions) -> None:
+        with additions.writing:
+            if additions.bodies:
+                self._put_on_disk(additions.generation, b"".join(additions.bodies))
 
     def _refreshed(self) -> Generation:
         """The valid generation with all changes acknowledged so far. One that was replaced stays

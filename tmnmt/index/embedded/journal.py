@@ -24,7 +24,8 @@ import json
 import os
 import stat
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ class Journal:
         self._name = str(path)
         self.offset = self.unfinished = 0
         self._synced = 0  # where the last change of our own ended, which is on disk
+        self._begun: int | None = None  # where one begins that is being put on disk
 
     def read(self, last_id: int | None = None) -> list[Change]:
         """The changes made since the last call, in order; what it gives is on disk, for no reader
@@ -59,7 +61,7 @@ class Journal:
         try:
             status = os.lstat(self._name)  # every search asks: half the time of Path.lstat
             self._check_kind(status.st_mode)
-            size = status.st_size
+            size = status.st_size if self._begun is None else self._begun
             if size == self.offset:
                 self.unfinished = 0
                 return []
@@ -94,13 +96,26 @@ class Journal:
                 raise self._damaged(f"damaged (segment {number} follows segment {last_id})")
             last_id = max(last_id, number)
 
-    def append(self, changes: Sequence[Change]) -> None:
-        """Puts `changes` on disk behind what was read. The caller holds the index's lock and has
-        read everything.
+    @contextmanager
+    def appending(self, lock: AbstractContextManager[object]) -> Iterator[None]:
+        """While the block appends, this process reads no further than before, and waits for no
+        disk. The caller holds the index's lock on the folder, and has read everything. `lock`:
+        whoever reads holds it."""
+        with lock:
+            self._begun = self.offset
+        try:
+            yield
+        finally:
+            with lock:
+                self._begun = None
+
+    def append(self, body: bytes) -> None:
+        """Puts changes, as `encoded` gives them, on disk behind what was read, as one. The caller
+        holds the index's lock and has read everything.
 
         Raises MemoryIndexError where they cannot be written (disk full, no regular file): then none
-        is; DataError for no Unicode text."""
-        frame = _frame(changes, self.offset)
+        is; DataError for more than a frame can hold."""
+        frame, start = _frame(body, self.offset), self.offset
         try:
             handle = self._opened(os.O_RDWR)
         except OSError as error:
@@ -108,12 +123,12 @@ class Journal:
                 f"{self.path}: cannot be written to: {error.strerror}"
             ) from error
         try:
-            os.ftruncate(handle, self.offset)  # what a killed writer left
-            _write(handle, frame, self.offset)
+            os.ftruncate(handle, start)  # what a killed writer left
+            _write(handle, frame, start)
             os.fsync(handle)
-            self._synced = self.offset + len(frame)
+            self._synced = start + len(frame)
         except OSError as error:
-            os.ftruncate(handle, self.offset)
+            os.ftruncate(handle, start)
             raise MemoryIndexError(f"{self.path}: nothing was changed: {error.strerror}") from error
         finally:
             os.close(handle)
@@ -175,11 +190,15 @@ class Journal:
         )
 
 
-def _frame(changes: Sequence[Change], at: int) -> bytes:
+def encoded(changes: Iterable[Change]) -> bytes:
+    """Changes as the journal has them. Raises DataError for what is no Unicode text."""
     try:
-        body = b"".join(_line(number, segment) for number, segment in changes)
+        return b"".join(_line(number, segment) for number, segment in changes)
     except UnicodeEncodeError as error:
         raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
+
+
+def _frame(body: bytes, at: int) -> bytes:
     if len(body) >= 2**32 - 1:
         raise DataError("more than 4 GB of changes at once; make them in parts")
     if (at + _HEADER_BYTES + len(body)) % SECTOR == 1:

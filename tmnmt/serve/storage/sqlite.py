@@ -16,6 +16,7 @@ from typing import Any
 from tmnmt.durable import create, make_folder
 from tmnmt.engine.confirmed import Done
 from tmnmt.errors import DataError, ServerError
+from tmnmt.grouped import Grouped
 from tmnmt.serve.storage.base import BUSY
 from tmnmt.serve.storage.records import (
     Dictionary,
@@ -110,7 +111,8 @@ class File:
         except (OSError, sqlite3.Error) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise DataError(f"{path}: cannot hold sessions: {why}") from error
-        self._writing, self._reading = threading.Lock(), threading.Lock()
+        self._reading = threading.Lock()
+        self._changes = Grouped[sqlite3.Connection]()
 
     def _connection(self) -> sqlite3.Connection:
         made = sqlite3.connect(
@@ -166,15 +168,34 @@ class File:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """All that is changed in the block is on disk when it ends, or nothing is."""
-        with self._writing, _as_server_error():
-            self._write.execute("BEGIN IMMEDIATE")
+        """All that is changed in the block is on disk when it ends, or nothing is. What several
+        threads change is put on disk together."""
+        with _as_server_error(), self._changes.change(self._begin, self._commit) as to:
+            if not to.in_transaction:
+                raise sqlite3.OperationalError("the change before could not be made")
+            to.execute("SAVEPOINT change")
             try:
-                yield self._write
-                self._write.execute("COMMIT")
+                yield to
+            except BaseException:
+                if to.in_transaction:
+                    to.execute("ROLLBACK TO change")
+                raise
             finally:
-                if self._write.in_transaction:
-                    self._write.execute("ROLLBACK")
+                if to.in_transaction:
+                    to.execute("RELEASE change")
+
+    def _begin(self) -> sqlite3.Connection:
+        self._write.execute("BEGIN IMMEDIATE")
+        return self._write
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        if not connection.in_transaction:  # where the disk is full, SQLite takes all of it back
+            raise sqlite3.OperationalError("the changes could not be made")
+        try:
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
 
     def number(self, query: str, *values: Any) -> int:
         """The one number that a query finds."""
@@ -187,7 +208,7 @@ class File:
             return connection.execute(statement, values).rowcount > 0
 
     def close(self) -> None:
-        with self._writing, self._reading:
+        with self._changes.paused(), self._reading:
             self._read.close()
             self._write.close()
 

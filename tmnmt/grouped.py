@@ -1,0 +1,88 @@
+"""Changes of many threads that are put on disk together: one wait for the disk costs as much as
+many."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+State = TypeVar("State")
+
+MOST = 64  # changes that are put on disk together
+PATIENCE = 1.0  # seconds after which a group is ended by whoever waits for it
+
+
+class _Group(Generic[State]):
+    """Changes that nobody has acknowledged yet."""
+
+    def __init__(self, state: State, end: Callable[[State], None]) -> None:
+        self.state, self.end, self.size = state, end, 0
+        self.ended = threading.Event()
+        self.error: BaseException | None = None
+
+
+class Grouped(Generic[State]):
+    """Of one place on disk; for any thread."""
+
+    def __init__(self) -> None:
+        self._turn, self._counting = threading.Lock(), threading.Lock()
+        self._waiting = 0
+        self._group: _Group[State] | None = None
+
+    @contextmanager
+    def change(self, begin: Callable[[], State], end: Callable[[State], None]) -> Iterator[State]:
+        """The change that is made in the block is on disk when the block has ended. `begin` opens a
+        group, with what its changes are made in; `end` puts all of them on disk, or none where it
+        raises. One change is made at a time; where others wait, they join the group, and the last
+        one ends it. A block that raises must leave the state as it was. Raises what `begin` and
+        `end` raise."""
+        self._take_turn()
+        try:
+            group = self._group = self._group or _Group(begin(), end)
+            try:
+                yield group.state
+                group.size += 1
+            finally:
+                if not self._waiting or group.size >= MOST:
+                    self._finish(group)
+        finally:
+            self._turn.release()
+        while not group.ended.wait(PATIENCE):  # whoever was to join it did not come
+            with self._turn:
+                if self._group is group:
+                    self._finish(group)
+        error = group.error
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error, group  # an error that its own frames hold on to would hold on to files
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nothing is changed while the block runs."""
+        with self._turn:
+            if self._group is not None:
+                self._finish(self._group)
+            yield
+
+    def _take_turn(self) -> None:
+        with self._counting:
+            self._waiting += 1
+        try:
+            self._turn.acquire()
+        finally:
+            with self._counting:
+                self._waiting -= 1
+
+    def _finish(self, group: _Group[State]) -> None:
+        self._group = None
+        try:
+            group.end(group.state)
+        except BaseException as error:
+            group.error = error
+        finally:
+            group.ended.set()
+            del group
