@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,23 @@ def test_who_asks_for_it_is_refused_where_a_check_finds_something(
     assert served.ask("POST", path, right).json["checks"] == []
     assert confirmed(served, path) == 2
     assert served.ask("POST", path, {**WRONG, "on_checks": "maybe"}).status == 400
+
+
+def test_a_request_that_is_sent_again_confirms_once(served: Server, path: str) -> None:
+    pair = {"src": "All is void.", "tgt": "Tout est nul.", "request": "7.0"}
+    session = path.removesuffix("/confirm")
+    with ThreadPoolExecutor(8) as threads:
+        replies = list(threads.map(lambda _: served.ask("POST", path, pair), range(8)))
+    assert [reply.status for reply in replies] == [200] * 8
+    assert replies[0].json["checks"] == [] and confirmed(served, path) == 1
+    for other in ({"request": "8.0"}, {"tgt": "Tout est sans valeur."}, {"request": None}):
+        assert served.ask("POST", path, {**pair, **other}).status == 200
+    assert confirmed(served, path) == 4
+    for count in (3, 2, 1, 0):
+        assert served.ask("POST", f"{session}/undo", {}).status == 200
+        assert confirmed(served, path) == count
+    assert served.ask("POST", path, pair).status == 200 and confirmed(served, path) == 1
+    assert served.ask("POST", path, {**pair, "request": "7" * 201}).status == 400
 
 
 @pytest.mark.parametrize(

@@ -646,6 +646,29 @@ def test_what_a_new_session_refuses_is_a_draft_again(desk: Desk, tmp_path: Path)
     desk.browser.problems.clear()  # Chrome tells every 400
 
 
+LOST_ANSWER = """(() => { const fetched = window.fetch;
+  window.fetch = async (address, ...more) => {
+    const answer = await fetched(address, ...more);
+    if (!String(address).includes("/confirm")) return answer;
+    window.fetch = fetched;
+    throw new TypeError("the line is broken");
+  };
+})()"""
+
+
+def test_a_pair_whose_answer_was_lost_is_confirmed_once(desk: Desk) -> None:
+    desk.paste("All is void.\nIt shall apply.")
+    desk.run(LOST_ANSWER)
+    desk.type("Nul.")
+    desk.confirm()
+    desk.until("document.querySelector('#problem').textContent")
+    session = f"/v1/sessions/{desk.session}"
+    assert desk.server.get(session)["confirmed"] == 1 and desk.text("#count") == "0 of 2"
+    desk.confirm()
+    desk.until("document.querySelector('#count').textContent === '1 of 2'")
+    assert desk.server.get(session)["confirmed"] == 1
+
+
 def test_a_kept_document_is_forgotten_when_a_person_says_so(desk: Desk) -> None:
     desk.paste("All is void.")
     desk.type("Nul.")

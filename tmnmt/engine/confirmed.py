@@ -40,6 +40,11 @@ class Done:
         codes = listed(self.src, self.src_codes), listed(self.tgt, self.tgt_codes)
         return (self.src, self.tgt, self.id, self.changed, self.memory, *codes)
 
+    def has_texts_of(self, other: Done) -> bool:
+        """Whether both are the same pair, with the same codes, wherever they are."""
+        names = ("src", "tgt", "src_codes", "tgt_codes")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
     @classmethod
     def of(cls, record: DoneRecord) -> Done:
         """What `record` gave. Raises ValueError for codes that a text cannot have."""

@@ -156,6 +156,7 @@ ALTERNATIVES = (
     *TYPED,
     Field("count", "whole", "At most so many words.", default=5, least=1, most=20),
 )
+NAME_LENGTH = 200  # characters that the name of a request may have
 CONFIRM = (
     SRC,
     TGT,
@@ -169,6 +170,12 @@ CONFIRM = (
         "confirms nothing and answers with status 409, code checks, and the checks.",
         default="tell",
         choices=get_args(OnChecks),
+    ),
+    Field(
+        "request",
+        "text",
+        "A name that the client gives this request. Where its answer is lost it can be sent again "
+        "under the same name: the pair is confirmed once.",
     ),
 )
 SEARCH = (
@@ -488,6 +495,8 @@ async def confirm(service: Service, asked: Asked) -> Any:
     fields = read(asked.body, CONFIRM)
     one = await _open_to_write(service, asked)
     service.check_lengths([fields[name] or "" for name in ("src", "tgt", "suggested")])
+    if len(fields["request"] or "") > NAME_LENGTH:
+        raise wrong(f"request: at most {NAME_LENGTH} characters")
     source, target = (_text(fields[side], fields["format"]) for side in ("src", "tgt"))
     check_tags(source, target)
 
@@ -502,6 +511,8 @@ async def confirm(service: Service, asked: Asked) -> Any:
         except UsageError as error:
             raise wrong(str(error)) from error
         feedback = {name: fields[name] for name in ("suggested", "keys")}
+        if fields["request"] is not None:
+            feedback["request"] = fields["request"]
         service.sessions.confirm(one, pair.src, pair.tgt, feedback)
         return service.sessions.count(one), pair.checks
 

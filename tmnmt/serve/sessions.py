@@ -31,6 +31,8 @@ IDLE = 30 * 24 * 3600.0  # seconds after which a session that nobody used is for
 TOUCHED = 3600.0  # seconds: so exactly is it known when it was used
 KEPT_OPEN = 256  # copies that a process keeps
 MOST_CONFIRMED = 20_000  # in one session
+NEWEST = 64  # confirmed pairs among which a request that is sent again is looked for
+TURNS = 64  # locks for requests of the same name
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Sessions:
         self._intentions = Intentions(storage, memories)
         self._open: dict[str, Open] = {}
         self._lock = threading.Lock()
+        self._turns = [threading.Lock() for _ in range(TURNS)]
 
     def __len__(self) -> int:
         return self._storage.count()
@@ -162,9 +165,28 @@ class Sessions:
         self, one: Open, source: Text, target: Text, feedback: Mapping[str, Any] | None = None
     ) -> None:
         """A pair of `confirmable` is confirmed: kept, in the memory that is written to, too.
-        `feedback`: what the review is to know of it. No model is asked, and none waited for. Raises
-        Refused where the session takes no more, or is gone, ServerError for the storage, and
+        `feedback`: what the review is to know of it; with a "request", the same pair that was
+        confirmed under this name is not confirmed again. No model is asked, and none waited for.
+        Raises Refused where the session takes no more, or is gone, ServerError for the storage, and
         LockedError where another process writes to the memory; then it is in neither."""
+        feedback = feedback or {}
+        request = feedback.get("request")
+        if request is None:
+            self._confirm(one, source, target, feedback)
+            return
+        with self._turns[hash((one.id, request)) % TURNS]:
+            if not self._is_confirmed(one, confirmed_now(source, target), request):
+                self._confirm(one, source, target, feedback)
+
+    def _is_confirmed(self, one: Open, pair: Done, request: str) -> bool:
+        """Whether a request of this name has confirmed this pair."""
+        reviews = self._storage.reviews(one.tenant, one.id, NEWEST)
+        return any(
+            feedback.get("request") == request and done.has_texts_of(pair)
+            for done, feedback in reviews
+        )
+
+    def _confirm(self, one: Open, source: Text, target: Text, feedback: Mapping[str, Any]) -> None:
         if self.count(one) >= MOST_CONFIRMED:
             raise Refused(
                 409, "full", f"a session holds {MOST_CONFIRMED:,} confirmed pairs; begin another"
@@ -172,11 +194,11 @@ class Sessions:
         translator, about = one.session.translator, (one.tenant, one.id)
         memory = translator.writable if translator.settings.memorises else None
         if memory is not None:
-            self._intentions.confirm(*about, memory, (source, target), feedback or {})
+            self._intentions.confirm(*about, memory, (source, target), feedback)
             return
         pair = confirmed_now(source, target)
         pair = of_session(pair) if translator.settings.memorises else pair
-        if not self._storage.append(*about, pair, feedback or {}):
+        if not self._storage.append(*about, pair, feedback):
             raise unknown("there is no such session")
 
     def saved(self, one: Open) -> bytes:

@@ -86,6 +86,8 @@ def test_pairs_are_seen_by_the_other_and_taken_back(two: Two) -> None:
         (pairs[0], {"suggested": "Où ?", "keys": 3}),
         (pairs[1], {}),
     ]
+    assert other.reviews("a", "one", 1) == [(pairs[1], {})]
+    assert other.reviews("a", "one", 9) == other.reviews("a", "one")
     assert [(session.id, count) for session, count in other.of("a")] == [("one", 2)]
     assert other.withdraw("b", "one", "t") is None
     assert other.withdraw("a", "one", "t") == pairs[1]

@@ -449,7 +449,8 @@ async function send(unit, at, text, ticket, despite) {
   const isPair = Boolean(pair.src && pair.tgt);
   const more = unit.suggested === undefined ? {} : {suggested: unit.suggested};
   const on_checks = despite ? "tell" : "refuse";
-  const body = {src: unit.source, tgt: target, format: "xml", keys: editor.keys, on_checks, ...more};
+  const request = `${at}.${open.done.filter((pair) => pair.at === at).length}`;  // the same where an answer was lost
+  const body = {src: unit.source, tgt: target, format: "xml", keys: editor.keys, on_checks, request, ...more};
   try {
     const problem = tagProblem(text, unit.tags, plain(unit.source) + plain(unit.file.target ?? ""));
     if (problem) throw new Error(problem);

@@ -57,8 +57,11 @@ class SessionStorage(Protocol):
     def since(self, tenant: str, id: str, number: int) -> Since | None:
         """What was done after the pair of this number. None: nothing was."""
 
-    def reviews(self, tenant: str, id: str) -> list[tuple[Done, Mapping[str, Any]]]:
-        """All pairs in order, each with the feedback it came with."""
+    def reviews(
+        self, tenant: str, id: str, newest: int | None = None
+    ) -> list[tuple[Done, Mapping[str, Any]]]:
+        """The pairs in order, each with the feedback it came with. `newest`: so many of the last
+        ones; None: all."""
 
     # A pair that is on its way between a session and a memory is an intention, under a token of the
     # caller's: it is in no session then, and whoever finds it left behind takes it out of the

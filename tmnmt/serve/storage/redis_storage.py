@@ -229,8 +229,11 @@ class Sessions:
         kept, last, new = answer
         return Since(kept, [_pair(member)[1] for member in new], int(last))
 
-    def reviews(self, tenant: str, id: str) -> list[tuple[Done, Mapping[str, Any]]]:
-        members = self._server.run("ZRANGE", _key("pairs", tenant, id), 0, -1)
+    def reviews(
+        self, tenant: str, id: str, newest: int | None = None
+    ) -> list[tuple[Done, Mapping[str, Any]]]:
+        first = 0 if newest is None else -newest
+        members = self._server.run("ZRANGE", _key("pairs", tenant, id), first, -1)
         return [_pair(member)[1:] for member in members]
 
     def intend(

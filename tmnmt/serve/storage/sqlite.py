@@ -285,13 +285,15 @@ class Sessions:
             rows = at.execute(behind, (id, tenant, number)).fetchall()
         return Since(kept, [_done(record) for (record,) in rows], newest)
 
-    def reviews(self, tenant: str, id: str) -> list[tuple[Done, Mapping[str, Any]]]:
+    def reviews(
+        self, tenant: str, id: str, newest: int | None = None
+    ) -> list[tuple[Done, Mapping[str, Any]]]:
         query = (
             "SELECT done.record, review.record FROM done JOIN review USING (number) "
-            f"WHERE {_OF_SESSION} ORDER BY number"
+            f"WHERE {_OF_SESSION} ORDER BY number DESC LIMIT ?"
         )
-        rows = self._file.rows(query, id, tenant)
-        return [(_done(record), json.loads(feedback)) for record, feedback in rows]
+        rows = self._file.rows(query, id, tenant, -1 if newest is None else newest)
+        return [(_done(record), json.loads(feedback)) for record, feedback in reversed(rows)]
 
     def intend(
         self, tenant: str, id: str, token: str, pair: Done, feedback: Mapping[str, Any]
