@@ -15,13 +15,14 @@ from tmnmt.layers.nearest import (
     MOST_POSITIONS,
     NEAREST,
     NearestPositions,
-    Reach,
     SessionPositions,
     collate_recent,
 )
+from tmnmt.layers.reach import Reach, Reaches
 
 D, V = 6, 11  # numbers of a state, words
 PAIRS, SESSION = Reach(0.9, 0.3), Reach(0.5, 0.2)
+REACHES = Reaches(PAIRS, SESSION)
 
 
 def states(*shape: int, seed: int = 1) -> Tensor:
@@ -79,13 +80,17 @@ def step(layer: NearestPositions, collated: Collated, state: Tensor, ready: Any 
 @torch.no_grad()
 @pytest.mark.parametrize("beam", [1, 3])
 def test_words_come_as_a_plain_loop_has_them(beam: int) -> None:
-    layer = NearestPositions(PAIRS, SESSION)
+    layer = NearestPositions()
     hiddens, keys = states(2, 9), states(2, 5, seed=2)
     mask = torch.ones(2, 9, dtype=torch.bool)
     mask[1, 6:] = False
     ids = [[1, 2, 3, 2, 4, 5, 6, 7, 1], [8, 9, 8, 9, 8, 9, 0, 0, 0]]
     recent_ids = [[3, 3, 5, 2, 9], [1, 9, 8, 8, 2]]
-    collated = Collated(pairs=pairs_of(hiddens, ids, mask), recent=recent_of(keys, recent_ids))
+    collated = Collated(
+        pairs=pairs_of(hiddens, ids, mask),
+        recent=recent_of(keys, recent_ids),
+        reaches=[REACHES, REACHES],
+    )
     ready = layer.ready(collated, lambda x: x, ("nearest",))
     assert ready is not None
     rows = torch.arange(2).repeat_interleave(beam)
@@ -110,9 +115,10 @@ def test_words_come_as_a_plain_loop_has_them(beam: int) -> None:
 
 @torch.no_grad()
 def test_a_step_that_is_near_nothing_is_the_plain_models_bit_for_bit() -> None:
-    layer = NearestPositions(PAIRS, SESSION)
+    layer = NearestPositions()
     key = states(1, 1)
-    collated = Collated(pairs=pairs_of(key, [[4]], torch.ones(1, 1, dtype=torch.bool)))
+    pairs = pairs_of(key, [[4]], torch.ones(1, 1, dtype=torch.bool))
+    collated = Collated(pairs=pairs, reaches=[REACHES])
     log_p, _ = step(layer, collated, -key[:, 0])
     assert torch.equal(log_p, torch.full((1, V), -math.log(V)))
     near, _ = step(layer, collated, key[:, 0])
@@ -121,10 +127,11 @@ def test_a_step_that_is_near_nothing_is_the_plain_models_bit_for_bit() -> None:
 
 @torch.no_grad()
 def test_a_row_without_positions_is_the_plain_models_beside_others() -> None:
-    layer = NearestPositions(PAIRS, SESSION)
+    layer = NearestPositions()
     keys = states(2, 3)
     mask = torch.tensor([[True, True, True], [False, False, False]])
-    collated = Collated(pairs=pairs_of(keys, [[4, 5, 6], [0, 0, 0]], mask))
+    pairs = pairs_of(keys, [[4, 5, 6], [0, 0, 0]], mask)
+    collated = Collated(pairs=pairs, reaches=[REACHES, REACHES])
     log_p, _ = step(layer, collated, keys[:, 0])
     assert torch.equal(log_p[1], torch.full((V,), -math.log(V)))
     assert log_p[0, 4].exp() > 0.9
@@ -133,11 +140,28 @@ def test_a_row_without_positions_is_the_plain_models_beside_others() -> None:
 
 
 @torch.no_grad()
+def test_every_sentence_is_read_by_its_own_numbers() -> None:
+    """Two users' sentences may be decoded together, each with memories of its own."""
+    layer, keys = NearestPositions(), states(2, 4)
+    mask, ids = torch.ones(2, 4, dtype=torch.bool), [[4, 5, 6, 7], [4, 5, 6, 7]]
+    near, far = Reaches(Reach(0.2, 0.1), SESSION), REACHES
+    state = keys[:, 1] + 0.3 * states(2, seed=3)
+    together, _ = step(layer, Collated(pairs_of(keys, ids, mask), reaches=[near, far]), state)
+    for row, reaches in enumerate((near, far)):
+        own = pairs_of(keys[row : row + 1], ids[:1], mask[:1])
+        alone, _ = step(layer, Collated(own, reaches=[reaches]), state[row : row + 1])
+        torch.testing.assert_close(together[row], alone[0])
+    standard, _ = step(layer, Collated(pairs_of(keys, ids, mask)), state)
+    assert not torch.allclose(standard[1], together[1])
+
+
+@torch.no_grad()
 def test_what_was_copied_counts_against_copying_it_again() -> None:
     penalised = Reach(0.9, 0.3, penalty=0.5)
-    layer = NearestPositions(penalised, SESSION)
+    layer = NearestPositions()
     keys = states(1, 2)
-    collated = Collated(pairs=pairs_of(keys, [[4, 5]], torch.ones(1, 2, dtype=torch.bool)))
+    pairs = pairs_of(keys, [[4, 5]], torch.ones(1, 2, dtype=torch.bool))
+    collated = Collated(pairs=pairs, reaches=[Reaches(penalised, SESSION)])
     first, ready = step(layer, collated, keys[:, 0])
     again, _ = step(layer, collated, keys[:, 0], ready)
     covered = ready.coverage[0].tolist()

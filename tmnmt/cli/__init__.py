@@ -30,6 +30,7 @@ from tmnmt.cli import (
     analyse,
     build_index,
     cache_report,
+    calibrate,
     evaluate,
     get_model,
     import_model,
@@ -68,6 +69,7 @@ app.command("search")(with_options(search.search))
 app.command("analyse")(with_options(analyse.analyse))
 app.command("translate")(with_options(translate.translate))
 app.command("keys")(with_options(keys.keys))
+app.command("calibrate")(with_options(calibrate.calibrate))
 app.command("train")(with_options(train.train))
 app.command("adapt")(with_options(adapt.adapt))
 app.command("adapt-knn")(with_options(adapt_knn.adapt_knn))

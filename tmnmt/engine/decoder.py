@@ -82,6 +82,7 @@ class Decoder:
             recent=collate_recent([cache.positions for cache in caches], self.device),
             neighbours=asked if voters is None else None,
             voters=voters,
+            reaches=[piece.reaches for piece in pieces],
         )
 
     def decoded(

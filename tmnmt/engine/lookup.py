@@ -18,6 +18,7 @@ from tmnmt.index.base import best_of
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.pairs import distinct
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
+from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.segments import Match
 from tmnmt.vocab import Vocabulary
 
@@ -36,11 +37,13 @@ class Lookup:
         longest: int,
         longest_whole: int,
         tally: Tally,
+        reaches: Reaches = STANDARD,
     ) -> None:
         """longest, longest_whole: subwords of a piece, and of a segment that is translated whole
-        for the sake of its match."""
+        for the sake of its match. reaches: how the positions of these memories are read."""
         self.retriever, self.keys, self.vocab = retriever, keys, vocab
         self.settings, self.longest_whole, self.tally = settings, longest_whole, tally
+        self.reaches = reaches
         self.in_pieces = f"had more than {longest} subwords, translated in pieces"
 
     def of(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
@@ -58,7 +61,7 @@ class Lookup:
                 cut = piece.text != piece.whole and not piece.again
                 self.tally.changed[self.in_pieces] += cut and not piece.part
         for row, piece, keys in zip(rows, with_matches, self._keys(with_matches), strict=True):
-            done[row] = replace(piece, keys=tuple(keys))
+            done[row] = replace(piece, keys=tuple(keys), reaches=self.reaches)
         return done
 
     def to_be_decoded(self, pieces: Sequence[Piece]) -> list[Piece]:

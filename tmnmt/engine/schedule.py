@@ -11,6 +11,7 @@ from itertools import islice
 from tmnmt.codes.record import Beside, Source
 from tmnmt.engine.coded import Coded
 from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.models.base import Around
 from tmnmt.segments import ORIGINS, Match, Other, Translation
 from tmnmt.terms.term import Term
@@ -32,6 +33,8 @@ class Piece:
     last: bool = False  # of its document
     matches: tuple[Match, ...] | None = None  # None: not retrieved yet
     keys: tuple[PairKeys, ...] = field(default=(), compare=False)  # of the matches' pairs
+    # how the positions of its pairs and its session are read
+    reaches: Reaches = field(default=STANDARD, compare=False)
     silent: bool = False  # the first piece of its segment stands for all
     again: bool = False  # a message or a sentence of a segment, which is translated by itself
     exact: Match | None = None  # of a memory, where its target is taken as it stands

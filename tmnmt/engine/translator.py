@@ -67,6 +67,7 @@ from tmnmt.keys.pair_keys import PairKeyStore
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.nearest import SessionPositions
+from tmnmt.layers.reach import STANDARD, Reaches, reaches_of
 from tmnmt.models.folder import Model
 from tmnmt.models.kinds import for_decoding
 from tmnmt.models.shortlist import Shortlist
@@ -109,12 +110,15 @@ class Translator:
         tally: Tally | None = None,
         terms: Sequence[Term] = (),
         hard_terms: bool = False,
+        reaches: Reaches | None = None,
     ) -> None:
+        """reaches: how nearest positions are read; None: as calibration has it for the memories."""
         model = model.reading(settings.reference, settings.context)
         check(settings, layers, model)
         if settings.mode in UNTRAINED and settings.mode != "off":
             layers = layers or MemoryLayers()
         self.settings = settings
+        self.reaches = reaches
         self.layers = layers
         self.device = device
         self.writable = writable
@@ -174,6 +178,10 @@ class Translator:
             self.backbone, self.vocab, header.max_subwords, device=self.device, precomputed=files
         )
 
+    def _reaches(self, indexes: Sequence[Index]) -> Reaches:
+        """How the nearest positions of these memories are read."""
+        return reaches_of(indexes, self.model_hash) if self.settings.mode == "nearest" else STANDARD
+
     def _datastore(self, indexes: Sequence[Index]) -> Datastore:
         """The keys of all memories, which neighbours are found in."""
         datastore = Datastore.open(indexes, self.model_hash, torch.get_num_threads())
@@ -201,6 +209,7 @@ class Translator:
             self.longest,
             self.longest_whole,
             self.tally,
+            self.reaches or self._reaches(indexes),
         )
         self.preparation = Preparation(
             self.vocab,

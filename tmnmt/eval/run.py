@@ -38,6 +38,7 @@ from tmnmt.index.embedded.lock import writing
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.keys.datastore import keys_state
 from tmnmt.layers.combine import MemoryLayers
+from tmnmt.layers.reach import Reaches, reaches_of
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Match, Segment
@@ -377,7 +378,8 @@ class Job:
         indexes: list[Index] = [memory.index for memory in memories]
         if self.system.pairs == "random":
             indexes = [RandomPairs([segment for memory in memories for segment in memory.segments])]
-        return Translator(model, parameters, indexes, settings_of(self.system, parameters))
+        settings = settings_of(self.system, parameters)
+        return Translator(model, parameters, indexes, settings, reaches=self._reaches)
 
     def confirmed(self) -> list[list[Pair | None]] | None:
         """What is confirmed after every segment of every unit; None where nothing is."""
@@ -448,9 +450,17 @@ class Job:
         backbone = self.run.models[self.system.model][0].backbone
         if not (backbone.previous or backbone.reads_around):
             del settings["context"]  # nothing depends on it
+        if engine.mode == "nearest":
+            settings["reach"] = self._reaches.by_source
         if path := settings.get("knn_adaptive"):
             settings["knn_adaptive"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
         return settings
+
+    @property
+    def _reaches(self) -> Reaches:
+        """How the nearest positions are read, also of random pairs of the memories."""
+        indexes = [self.run.memories[name].index for name in self.memory_names]
+        return reaches_of(indexes, self.run.models[self.system.model][0].hash)
 
     def _pasted(self) -> list[str]:
         name, test = self.memory_names[0], self.read.test

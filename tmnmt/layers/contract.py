@@ -19,7 +19,7 @@ V: vocabulary   l, d: as in models/base
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from tmnmt.layers.collated import Pairs, Recent, Slots
 from tmnmt.layers.mixing import mix_copy
 from tmnmt.layers.neighbours import Asked, Voters
+from tmnmt.layers.reach import Reaches
 from tmnmt.layers.words import Embed
 
 
@@ -40,6 +41,8 @@ class Collated:
     recent: Recent | None = None  # positions of confirmed segments
     neighbours: Asked | None = None  # further positions beside the pairs
     voters: Voters | None = None  # neighbours whose words are mixed in
+    # how the nearest positions of every sentence are read; none: by the standard numbers
+    reaches: Sequence[Reaches] = ()
 
     @property
     def asked(self) -> Asked | None:

@@ -19,9 +19,10 @@ R: rows (sentences x beam)   N: sentences   P: positions of pairs   C: positions
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,6 +30,7 @@ from torch.nn.functional import normalize
 
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.reach import STANDARD, Reach, Reaches
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed
 from tmnmt.vocab import BOS, PAD
@@ -36,21 +38,6 @@ from tmnmt.vocab import BOS, PAD
 NEAREST = 8  # K
 MOST_POSITIONS = 8192  # of a session's segments: the newest stay
 FULL = 1.0 - 1e-6  # a share at most, so that its logit is finite
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How the positions of one source are read: `tau` the distance beyond which nothing is copied,
-    `temperature` T; `penalty` of a position whose word was copied already."""
-
-    tau: float
-    temperature: float
-    penalty: float = 0.0
-
-
-# to begin with; calibration is to choose them for a base and its memory
-PAIRS = Reach(tau=0.4, temperature=0.1)
-SESSION = Reach(tau=0.4, temperature=0.1)
 
 
 class SessionPositions:
@@ -125,40 +112,33 @@ class PoolReady:
 
 
 class NearestPositions(MemoryLayer[PoolReady]):
-    """It has no parameters: two numbers for each source say all."""
-
-    def __init__(self, pairs: Reach = PAIRS, session: Reach = SESSION) -> None:
-        super().__init__()
-        self.pairs, self.session = pairs, session
+    """It has no parameters: the numbers of each source say all, and a batch brings them."""
 
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> PoolReady | None:
         if "nearest" not in outputs or (collated.pairs is None and collated.recent is None):
             return None
-        pool = self.pool(collated.pairs, collated.recent)
+        pool = self.pool(collated)
         covered = pool.keys.shape[1] if pool.penalised else 0
         return PoolReady(pool, pool.keys.new_zeros(len(pool.keys), covered))
 
-    def pool(self, pairs: Pairs | None, recent: Recent | None) -> Pool:
-        """The positions of both, one row a sentence."""
-        keys, ids, masks, numbers = [], [], [], []
-        if pairs is not None:
-            keys.append(normalize(pairs.hiddens, dim=-1))
-            ids.append(pairs.ids)
-            masks.append(pairs.mask)
-            numbers.append(_numbers(self.pairs, pairs.ids))
-        if recent is not None:
-            keys.append(recent.keys)
-            ids.append(recent.ids)
-            masks.append(recent.mask)
-            numbers.append(_numbers(self.session, recent.ids))
-        words = torch.cat(ids, 1)
+    def pool(self, collated: Collated) -> Pool:
+        """The positions of all sources, one row a sentence."""
+        parts = [
+            part
+            for part in (
+                _of_pairs(collated.pairs, collated.reaches),
+                _of_session(collated.recent, collated.reaches),
+            )
+            if part is not None
+        ]
+        keys, words, mask, numbers = (torch.cat(column, 1) for column in zip(*parts, strict=True))
         return Pool(
-            keys=torch.cat(keys, 1),
+            keys=keys,
             ids=words,
             before=torch.full_like(words, BOS),
-            mask=torch.cat(masks, 1),
+            mask=mask,
             first=first_of(words),
-            read=torch.cat(numbers, 1),
+            read=numbers,
             worth=None,
             sentence=torch.arange(len(words), device=words.device),
         )
@@ -195,7 +175,31 @@ class NearestPositions(MemoryLayer[PoolReady]):
         return distance
 
 
-def _numbers(reach: Reach, like: Tensor) -> Tensor:
-    """tau, T and penalty of every position of (N, P): (N, P, 3)."""
-    values = torch.tensor([reach.tau, reach.temperature, reach.penalty], device=like.device)
-    return values.expand(*like.shape, 3)
+class _Part(NamedTuple):
+    """The positions of one source."""
+
+    keys: Tensor  # (N, P, d) at length 1
+    ids: Tensor  # (N, P)
+    mask: Tensor  # (N, P)
+    numbers: Tensor  # (N, P, 3)
+
+
+def _of_pairs(pairs: Pairs | None, reaches: Sequence[Reaches]) -> _Part | None:
+    if pairs is None:
+        return None
+    numbers = _numbers([each.pairs for each in reaches] or [STANDARD.pairs], pairs.ids)
+    return _Part(normalize(pairs.hiddens, dim=-1), pairs.ids, pairs.mask, numbers)
+
+
+def _of_session(recent: Recent | None, reaches: Sequence[Reaches]) -> _Part | None:
+    if recent is None:
+        return None
+    numbers = _numbers([each.session for each in reaches] or [STANDARD.session], recent.ids)
+    return _Part(recent.keys, recent.ids, recent.mask, numbers)
+
+
+def _numbers(reaches: Sequence[Reach], ids: Tensor) -> Tensor:
+    """tau, T and penalty of every position of (N, P): (N, P, 3). `reaches`: of every sentence, or
+    one for all."""
+    values = torch.tensor([each.numbers for each in reaches], device=ids.device)
+    return values[:, None].expand(*ids.shape, 3)

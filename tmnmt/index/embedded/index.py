@@ -241,6 +241,12 @@ class MemoryIndex:
         with self._lock:
             return self._refreshed().changes()
 
+    @property
+    def last_id(self) -> int:
+        """The greatest id that a segment was ever given; ids begin at 1."""
+        with self._lock:
+            return self._refreshed().last_id
+
     def __len__(self) -> int:
         """How many segments the index holds now."""
         with self._lock:

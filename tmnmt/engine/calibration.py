@@ -1,0 +1,308 @@
+"""The numbers by which nearest positions are read, chosen on the memory itself in seconds.
+
+Some stretches of the memory are held out, and their references are forced through the model. Of
+every position it is then known which word the reference goes on with, how likely the model finds
+it, and how far the nearest positions of every source are. The numbers are chosen by which the
+references are likeliest: first those of one source, then those of the next, twice over. A session
+is simulated: every segment finds those before it in its stretch confirmed.
+
+S: segments held out   T: subwords of the longest reference   K: nearest positions of one source"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+from torch.nn.utils.rnn import pad_sequence
+
+from tmnmt.config.options import Search
+from tmnmt.engine.held_out import Rest, Stretch, stretches
+from tmnmt.engine.retrieve import Retriever
+from tmnmt.errors import DataError
+from tmnmt.index.base import best_of
+from tmnmt.index.embedded.delta import Delta
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.pairs import distinct
+from tmnmt.keys.compute import header_of, longest, precomputed
+from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
+from tmnmt.layers.mixing import mix_gold
+from tmnmt.layers.nearest import FULL, MOST_POSITIONS, NEAREST
+from tmnmt.layers.reach import STANDARD, Calibration, Reach, Reaches
+from tmnmt.models.base import Backbone, shift
+from tmnmt.models.folder import Model
+from tmnmt.models.kinds import for_decoding
+from tmnmt.segments import Match
+from tmnmt.text import normalise
+from tmnmt.vocab import BOS
+
+SEGMENTS = 200
+LEAST = 10  # segments that can be scored: fewer say nothing
+TAUS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 1.0)
+TEMPERATURES = (0.02, 0.05, 0.1, 0.2, 0.3)
+PENALTIES = (0.1, 0.2, 0.4)
+PAYS = 0.998  # of the loss: a penalty that leaves more of it is left out
+CONSIDERED = 4 * NEAREST  # K: with a penalty others can become the nearest
+ROUNDS = 2
+READ_OUT_AT_ONCE = 512  # positions whose probabilities of all words are held together
+
+
+class Nearby(NamedTuple):
+    """The positions of one source that are nearest to every subword of the references."""
+
+    distance: Tensor  # (S, T, K), infinite where there is none
+    right: Tensor  # (S, T, K) bool: whether the reference goes on with its word
+    place: Tensor  # (S, T, K) int64 among the positions of its source
+    positions: int  # of the source, at most
+
+    def step(self, t: int) -> Nearby:
+        """The same of one subword of every reference, (S, K)."""
+        return Nearby(self.distance[:, t], self.right[:, t], self.place[:, t], self.positions)
+
+
+@dataclass(frozen=True)
+class Forced:
+    """References as the model reads them: `log_gen` (S, T) is what it gives each subword by itself,
+    `real` (S, T) says where there is one; `sources` is what stands near, by name."""
+
+    log_gen: Tensor
+    real: Tensor
+    sources: Mapping[str, Nearby]
+
+
+def calibrate(
+    model: Model,
+    index: MemoryIndex,
+    segments: int = SEGMENTS,
+    seed: int = 1,
+    device: str = "cpu",
+    progress: Callable[[int], None] = lambda count: None,
+) -> Calibration:
+    """The numbers for this model and this memory; `save_calibration` puts them beside the index,
+    where translating reads them. About so many segments are held out, drawn by the seed. progress:
+    called with segments done.
+
+    Raises DataError where the memory has too few segments to hold any out."""
+    drawn = stretches(index, segments, seed)
+    sample = _Sample(model, index, device)
+    conditions = sample.forced(drawn, progress)
+    scored = int(conditions[0].real.any(1).sum())
+    if scored < LEAST:
+        raise DataError(
+            f"{index.path}: {scored} segments can be held out and scored; at least {LEAST} are "
+            "needed. Without a calibration standard numbers hold"
+        )
+    chosen = choose(conditions)
+    plain = replace(conditions[-1], sources={})
+    losses = {
+        "model": loss(plain, STANDARD),
+        "standard": loss(conditions[-1], STANDARD),
+        "chosen": loss(conditions[-1], chosen),
+    }
+    subwords = int(conditions[0].real.sum())
+    return Calibration(model.hash, len(index), scored, subwords, losses, chosen)
+
+
+def choose(conditions: Sequence[Forced]) -> Reaches:
+    """The numbers of every source by which the references are likeliest, over all conditions."""
+    chosen = STANDARD
+    for _ in range(ROUNDS):
+        for source in fields(Reaches):
+            grid = [Reach(*numbers) for numbers in product(TAUS, TEMPERATURES)]
+            chosen = _best(conditions, [replace(chosen, **{source.name: each}) for each in grid])
+    for source in fields(Reaches):
+        reach: Reach = getattr(chosen, source.name)
+        penalised = [replace(reach, penalty=penalty) for penalty in PENALTIES]
+        other = _best(conditions, [replace(chosen, **{source.name: one}) for one in penalised])
+        if _total(conditions, other) < PAYS * _total(conditions, chosen):
+            chosen = other
+    return chosen
+
+
+def loss(forced: Forced, reaches: Reaches) -> float:
+    """Nats a subword of the references, by the model and the nearest positions together."""
+    log_p = mixed(forced, reaches)
+    return -float(log_p[forced.real].mean())
+
+
+def mixed(forced: Forced, reaches: Reaches) -> Tensor:
+    """log p (S, T) of every subword of the references, as `NearestPositions` would have it."""
+    numbers: list[Reach] = [getattr(reaches, name) for name in forced.sources]
+    nearby = [*forced.sources.values()]
+    if not nearby:
+        return forced.log_gen
+    if not any(reach.penalty for reach in numbers):
+        return _read(forced.log_gen, nearby, [each.distance for each in nearby], numbers)[0]
+    rows, steps = forced.log_gen.shape
+    coverage = [torch.zeros(rows, each.positions) for each in nearby]
+    columns = []
+    for t in range(steps):
+        now = [each.step(t) for each in nearby]
+        distances = [
+            each.distance + reach.penalty * covered.gather(1, each.place)
+            for each, reach, covered in zip(now, numbers, coverage, strict=True)
+        ]
+        log_p, copied = _read(forced.log_gen[:, t], now, distances, numbers)
+        for covered, each, mass in zip(coverage, now, copied, strict=True):
+            covered.scatter_add_(1, each.place, mass)
+        columns.append(log_p)
+    return torch.stack(columns, 1)
+
+
+def _read(
+    log_gen: Tensor, nearby: Sequence[Nearby], distances: Sequence[Tensor], reaches: Sequence[Reach]
+) -> tuple[Tensor, list[Tensor]]:
+    """log p (...), and what was copied from every position (..., K) of each source."""
+    pairs = [*zip(distances, reaches, strict=True)]
+    scaled = torch.cat([distance / reach.tau for distance, reach in pairs], -1)
+    energy = torch.cat([-distance / reach.temperature for distance, reach in pairs], -1)
+    right = torch.cat([each.right for each in nearby], -1)
+    closest, at = scaled.topk(min(NEAREST, scaled.shape[-1]), largest=False)
+    q = torch.softmax(energy.gather(-1, at), -1).nan_to_num(0.0)  # NaN: there is no position
+    share = (1.0 - closest[..., 0]).clamp(0.0, FULL)
+    p_copy = (q * right.gather(-1, at)).sum(-1)
+    copied = torch.zeros_like(scaled).scatter(-1, at, share[..., None] * q)
+    logit = torch.where(share > 0, torch.logit(share), -torch.inf)
+    sizes = [distance.shape[-1] for distance in distances]
+    return mix_gold(log_gen, p_copy, logit), [*torch.split_with_sizes(copied, sizes, -1)]
+
+
+def _best(conditions: Sequence[Forced], candidates: Sequence[Reaches]) -> Reaches:
+    return min(candidates, key=lambda reaches: _total(conditions, reaches))
+
+
+def _total(conditions: Sequence[Forced], reaches: Reaches) -> float:
+    return sum(loss(forced, reaches) for forced in conditions)
+
+
+class _Sample:
+    """What is forced, and what is looked up for it, of one model and one memory."""
+
+    def __init__(self, model: Model, index: MemoryIndex, device: str) -> None:
+        header = header_of(model)
+        self.index, self.device, self.vocab = index, device, model.vocab
+        self.longest, self.most = longest(model), header.max_subwords
+        self.backbone: Backbone = for_decoding(model.backbone)
+        files = precomputed(index.path, header)
+        self.keys = PairKeyStore(
+            self.backbone,
+            self.vocab,
+            self.most,
+            device=device,
+            precomputed=[files] if files is not None else [],
+        )
+
+    def forced(self, drawn: Sequence[Stretch], progress: Callable[[int], None]) -> list[Forced]:
+        """The references of all stretches in two conditions: beside the memory alone, and beside
+        what was confirmed before them in their stretch, too."""
+        log_gen, alone, pairs, session = [], [], [], []
+        for stretch in drawn:
+            own = self._own(stretch)
+            cold, warm = self._matches(stretch)
+            keys = self.keys.keys_of([self._texts(matches) for matches in (*cold, *warm)])
+            for at, row in enumerate(own):
+                if row is None:
+                    continue
+                before = [each for each in own[:at] if each is not None]
+                log_gen.append(self._log_gen(row))
+                alone.append(_nearby(row, keys[at]))
+                pairs.append(_nearby(row, keys[len(own) + at]))
+                session.append(_nearby(row, before))
+            progress(len(stretch.segments))
+        if not log_gen:
+            return [Forced(torch.zeros(0, 1), torch.zeros(0, 1, dtype=torch.bool), {})]
+        real = _padded([torch.ones(len(row), dtype=torch.bool) for row in log_gen], False)
+        model = _padded(log_gen, 0.0)
+        return [
+            Forced(model, real, {"pairs": _beside(alone)}),
+            Forced(model, real, {"pairs": _beside(pairs), "session": _beside(session)}),
+        ]
+
+    def _own(self, stretch: Stretch) -> list[PairKeys | None]:
+        """The keys of a stretch's references; None of those that are not scored: what is too long,
+        and what was confirmed before and would be taken as it stands."""
+        coded = [encode_pair((s.src, s.tgt), self.vocab, self.most) for s in stretch.segments]
+        known = set[str]()
+        scored = []
+        for segment, (src, tgt) in zip(stretch.segments, coded, strict=True):
+            source = normalise(segment.src)
+            fits = max(len(src), len(tgt)) <= self.longest + 1
+            scored.append(fits and bool(source) and source not in known)
+            known.add(source)
+        rows = [pair for pair, fits in zip(coded, scored, strict=True) if fits]
+        keys = iter(force_all(self.backbone, rows, self.device))
+        return [next(keys) if fits else None for fits in scored]
+
+    def _matches(self, stretch: Stretch) -> tuple[list[Sequence[Match]], list[Sequence[Match]]]:
+        """For every segment what the memory has for it, and what memory and session have."""
+        search = Search()
+        retriever = Retriever([Rest(self.index, stretch)], search.top_k, search.threshold)
+        texts = [segment.src for segment in stretch.segments]
+        cold: list[Sequence[Match]] = [*retriever.search(texts)]
+        warm = list[Sequence[Match]]()
+        confirmed = Delta()
+        for segment, matches in zip(stretch.segments, cold, strict=True):
+            own = confirmed.search(segment.src, retriever.least(segment.src), False, "")
+            every = best_of([*matches, *own], len(matches) + len(own))
+            warm.append(distinct(every)[: search.top_k])
+            confirmed.add(segment)
+        return cold, warm
+
+    @staticmethod
+    def _texts(matches: Sequence[Match]) -> list[tuple[str, str]]:
+        return [(match.segment.src, match.segment.tgt) for match in matches]
+
+    def _log_gen(self, row: PairKeys) -> Tensor:
+        """log p (T,) that the model by itself gives the subwords of a reference."""
+        before = shift(row.ids[None], BOS)[0]
+        parts = []
+        with torch.inference_mode():
+            for start in range(0, len(row.ids), READ_OUT_AT_ONCE):
+                part = slice(start, start + READ_OUT_AT_ONCE)
+                logits = self.backbone.readout(before[part], row.hiddens[part], row.contexts[part])
+                log_p = logits.float().log_softmax(-1)
+                parts.append(log_p.gather(1, row.ids[part, None])[:, 0].cpu())
+        return torch.cat(parts)
+
+
+def _nearby(row: PairKeys, pairs: Sequence[PairKeys]) -> Nearby:
+    """The positions of pairs that are nearest to every subword of a reference, (T, K) each."""
+    steps = len(row.ids)
+    if not pairs:
+        nothing = torch.full((steps, 1), torch.inf)
+        zeros = torch.zeros(steps, 1, dtype=torch.int64)
+        return Nearby(nothing, zeros.bool(), zeros, 1)
+    hiddens = torch.cat([each.hiddens for each in pairs])[-MOST_POSITIONS:].float()
+    ids = torch.cat([each.ids for each in pairs])[-MOST_POSITIONS:]
+    similar = normalize(row.hiddens.float(), dim=-1) @ normalize(hiddens, dim=-1).T
+    distance = (2.0 - 2.0 * similar).clamp_min(0.0)
+    nearest, place = distance.topk(min(CONSIDERED, len(ids)), largest=False)
+    right = ids[place] == row.ids[:, None]
+    return Nearby(nearest.cpu(), right.cpu(), place.cpu(), len(ids))
+
+
+def _beside(rows: Sequence[Nearby]) -> Nearby:
+    """The segments side by side, padded."""
+    most = max(row.distance.shape[1] for row in rows)
+
+    def laid(parts: Sequence[Tensor], filling: float) -> Tensor:
+        widened = [
+            torch.cat([part, part.new_full((len(part), most - part.shape[1]), filling)], 1)
+            for part in parts
+        ]
+        return _padded(widened, filling)
+
+    return Nearby(
+        laid([row.distance for row in rows], torch.inf),
+        laid([row.right for row in rows], False),
+        laid([row.place for row in rows], 0),
+        max(row.positions for row in rows),
+    )
+
+
+def _padded(rows: Sequence[Tensor], filling: float) -> Tensor:
+    return pad_sequence([*rows], batch_first=True, padding_value=filling)

@@ -1,0 +1,103 @@
+"""Segments of a memory that are held out of it, in stretches of neighbours, so that the memory can
+be measured on them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tmnmt.index.base import Index
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.segments import Match, Segment
+
+STRETCH = 20  # segments of one document, in order
+MARGIN = 40  # neighbours on either side that are left out with a stretch of a large document
+LARGE = 0.05  # of the memory: a document with more is no document, but a collection
+SAMPLED = 2000  # segments that tell the size of documents
+MOST_OF_MEMORY = 5  # a fifth of it is held out at most
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Neighbouring segments of one document. `document`: all of it is left out with them; "": only
+    its neighbourhood is."""
+
+    segments: tuple[Segment, ...]
+    document: str
+
+
+class Rest:
+    """An index without one stretch and its surroundings, and for every query without the segments
+    of its very source: a document to come is in no memory, and what is in one word for word is
+    taken as it stands."""
+
+    def __init__(self, index: Index, stretch: Stretch) -> None:
+        self.index, self.stretch = index, stretch
+        self.src_lang, self.tgt_lang = index.src_lang, index.tgt_lang
+
+    def search(
+        self,
+        queries: Sequence[str],
+        k: int = 4,
+        threshold: float = 0.5,
+        *,
+        exclude_sources: bool = False,
+        exclude_documents: Sequence[str] | None = None,
+    ) -> list[list[Match]]:
+        """As `Index.search` says, of the rest; always without the queries' own sources."""
+        if self.stretch.document:
+            documents = [self.stretch.document] * len(queries)
+            return self.index.search(
+                queries, k, threshold, exclude_sources=True, exclude_documents=documents
+            )
+        numbers = [segment.id for segment in self.stretch.segments]
+        near = range(numbers[0] - MARGIN, numbers[-1] + MARGIN + 1)
+        answers = self.index.search(queries, k + len(near), threshold, exclude_sources=True)
+        return [
+            [match for match in answer if match.segment.id not in near][:k] for answer in answers
+        ]
+
+
+def stretches(index: MemoryIndex, segments: int, seed: int) -> list[Stretch]:
+    """Stretches of a memory with about so many segments in all, drawn by the seed, a fifth of the
+    memory at most. Of a document none is drawn twice, but of large ones."""
+    large = _large_documents(index, random.Random(f"{seed} sizes"))
+    count = min(segments, len(index) // MOST_OF_MEMORY)
+    drawn = list[Stretch]()
+    taken: set[int] = set()
+    documents: set[str] = set()
+    for stretch in _drawn(index, large, random.Random(f"{seed} stretches")):
+        numbers = {segment.id for segment in stretch.segments}
+        if not taken.isdisjoint(numbers) or stretch.document in documents:
+            continue
+        left = count - len(taken)
+        if left <= 0:
+            break
+        drawn.append(Stretch(stretch.segments[:left], stretch.document))
+        taken |= numbers
+        documents |= {stretch.document} - {""}
+    return drawn
+
+
+def _drawn(index: MemoryIndex, large: set[str], chance: random.Random) -> Iterator[Stretch]:
+    """Stretches that begin anywhere."""
+    last = index.last_id
+    for _ in range(50 + last // STRETCH):
+        start = chance.randint(1, max(1, last))
+        there = index.find(range(start, start + STRETCH))
+        run = [there[number] for number in sorted(there)]
+        own = [segment for segment in run if segment.document == run[0].document]
+        if own:
+            document = own[0].document
+            yield Stretch(tuple(own), "" if document in large else document)
+
+
+def _large_documents(index: MemoryIndex, chance: random.Random) -> set[str]:
+    """The documents that are most of the memory, and "", that of segments without one."""
+    last = index.last_id
+    numbers = chance.sample(range(1, last + 1), min(SAMPLED, last))
+    sample = index.find(numbers).values()
+    counts = Counter(segment.document for segment in sample)
+    return {""} | {name for name, count in counts.items() if count > LARGE * len(sample)}

@@ -1,0 +1,179 @@
+"""How far and how sharply the nearest positions are read: numbers of each source of positions, and
+the file beside an index that keeps what calibration has chosen.
+
+    INDEX/keys/<model hash>.reach.json
+
+The numbers belong to one model and one memory. They are left unread where the memory has grown to
+twice what it was, or shrunk to half of it; standard numbers hold then."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tmnmt.durable import make_folder, write
+from tmnmt.errors import DataError, MemoryIndexError
+from tmnmt.index.base import Index
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.embedded.manifest import KEYS_DIR
+from tmnmt.index.embedded.small_json import is_count, is_text, read_small
+
+SUFFIX = ".reach.json"
+FORMAT = 1
+MOST_BYTES = 1 << 14
+COUNTS = "memory", "segments", "subwords"
+GROWTH = 2.0  # a memory that has changed its size by this factor is another one
+LARGEST = 4.0  # of a distance, hence of tau
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How the positions of one source are read: `tau` the distance beyond which nothing is copied,
+    `temperature` T; `penalty` of a position whose word was copied already."""
+
+    tau: float
+    temperature: float
+    penalty: float = 0.0
+
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """tau, T and the penalty."""
+        return self.tau, self.temperature, self.penalty
+
+
+@dataclass(frozen=True)
+class Reaches:
+    """The numbers of every source of positions: the pairs of a memory, and what was confirmed
+    earlier in the document."""
+
+    pairs: Reach = Reach(tau=0.4, temperature=0.1)
+    session: Reach = Reach(tau=0.4, temperature=0.1)
+
+    @property
+    def by_source(self) -> dict[str, tuple[float, float, float]]:
+        """tau, T and the penalty of every source, by its name."""
+        return {source.name: getattr(self, source.name).numbers for source in fields(self)}
+
+
+STANDARD = Reaches()
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was chosen for one model and one memory, and by what."""
+
+    model: str  # its hash
+    memory: int  # segments of the memory
+    segments: int  # of these, segments that were held out, and scored
+    subwords: int  # of their references
+    # nats a subword of the references, by the model alone, by the standard numbers, by those chosen
+    losses: Mapping[str, float]
+    reaches: Reaches
+
+    def record(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return asdict(self)
+
+
+def reach_file(index_dir: Path, model: str) -> Path:
+    """Where an index keeps the numbers of the model with this hash."""
+    return index_dir / KEYS_DIR / f"{model}{SUFFIX}"
+
+
+def save_calibration(index_dir: Path, calibration: Calibration) -> Path:
+    """Writes the numbers beside the index, whole or not at all, in the place of former ones. Raises
+    MemoryIndexError where nothing can be written there."""
+    path = reach_file(index_dir, calibration.model)
+    content = json.dumps({"format": FORMAT, **calibration.record()}, indent=1) + "\n"
+    try:
+        make_folder(path.parent)
+        write(path, content.encode())
+    except OSError as error:
+        raise MemoryIndexError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return path
+
+
+def load_calibration(index_dir: Path, model: str) -> Calibration | None:
+    """The numbers that the index keeps for the model with this hash; None where it keeps none.
+    Raises DataError where they are damaged."""
+    path = reach_file(index_dir, model)
+    if not path.exists():
+        return None
+    try:
+        return _calibration(read_small(path, MOST_BYTES)[1], model)
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{path}: no numbers of tmnmt calibrate: {error}; delete the file, or calibrate again"
+        ) from error
+
+
+def reaches_of(indexes: Sequence[Index], model: str) -> Reaches:
+    """The numbers by which positions of these memories are read: those of the largest memory that
+    was calibrated for the model with this hash, else the standard ones. A logged warning says where
+    a memory has changed so much that its numbers are not read any more. Raises DataError where a
+    file of numbers is damaged."""
+    chosen = STANDARD
+    largest = 0
+    for index in indexes:
+        if not isinstance(index, MemoryIndex):
+            continue
+        calibration = load_calibration(index.path, model)
+        if calibration is None or calibration.memory <= largest:
+            continue
+        size = len(index)
+        if not calibration.memory / GROWTH < size < calibration.memory * GROWTH:
+            log.warning(
+                "%s: was calibrated with %d segments and has %d now; run tmnmt calibrate again",
+                index.path,
+                calibration.memory,
+                size,
+            )
+            continue
+        chosen, largest = calibration.reaches, calibration.memory
+    return chosen
+
+
+def _calibration(content: Any, model: str) -> Calibration:
+    """What `Calibration.record` gave. Raises ValueError for anything else."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"this version reads format {FORMAT}")
+    if not is_text(content.get("model")) or content["model"] != model:
+        raise ValueError("they are of another model")
+    counts: list[Any] = [content.get(name) for name in COUNTS]
+    losses, reaches = content.get("losses"), content.get("reaches")
+    if not all(map(is_count, counts)) or not isinstance(losses, dict):
+        raise ValueError("a count or a loss is missing")
+    if not isinstance(reaches, dict):
+        raise ValueError("the numbers are missing")
+    checked = {str(name): _number(loss, math.inf) for name, loss in losses.items()}
+    by_source = {
+        source.name: _reach(reaches[source.name])
+        for source in fields(Reaches)
+        if source.name in reaches
+    }
+    memory, segments, subwords = counts
+    return Calibration(model, memory, segments, subwords, checked, Reaches(**by_source))
+
+
+def _reach(content: Any) -> Reach:
+    if not isinstance(content, dict):
+        raise ValueError("the numbers of a source are missing")
+    tau, temperature = (_number(content.get(name), LARGEST) for name in ("tau", "temperature"))
+    penalty = _number(content.get("penalty"), LARGEST)
+    if not tau or not temperature:
+        raise ValueError("tau and the temperature must be above 0")
+    return Reach(tau, temperature, penalty)
+
+
+def _number(value: Any, most: float) -> float:
+    """A finite number from 0 to `most`. Raises ValueError for anything else."""
+    if type(value) not in (int, float) or not math.isfinite(value) or not 0 <= value <= most:
+        raise ValueError(f"{value!r} is no number from 0 to {most:g}")
+    return float(value)
