@@ -141,7 +141,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
 def _untranslated(src: Text, tgt: Text) -> str:
     """The longest stretch of words, with nothing between them, that both have; of a source that is
     left as it is, but for its last stop, all of it; but one word may be a name or a heading."""
-    if _unstopped(src.plain) == _unstopped(tgt.plain) and _prose(src.plain) >= COPIED_WORDS:
+    if copied_source(src.plain, tgt.plain):
         return tgt.plain.strip()
     own, theirs = _words(src.plain), _words(tgt.plain)
     places: dict[str, list[int]] = {}
@@ -156,6 +156,11 @@ def _untranslated(src: Text, tgt: Text) -> str:
         if longest > best:
             best, end = longest, at + 1
     return " ".join(theirs[end - best : end]) if best >= SAME_WORDS else ""
+
+
+def copied_source(src: str, tgt: str) -> bool:
+    """Whether a source of COPIED_WORDS words or more was left as it is, but for its last stop."""
+    return _unstopped(src) == _unstopped(tgt) and _prose(src) >= COPIED_WORDS
 
 
 def _unstopped(text: str) -> list[str]:

@@ -27,7 +27,11 @@ from tmnmt.cli.options import no_stdout
 from tmnmt.counted import counted
 
 if TYPE_CHECKING:
+    from tmnmt.eval.faults import Fault
+    from tmnmt.index.cached import OpenIndex
     from tmnmt.segments import Segment
+
+FAULT = "x-fault"  # the property that says what is wrong with a pair
 
 app = typer.Typer(
     name="memory", help="Look into a memory, correct it, move it.", no_args_is_help=True
@@ -225,6 +229,84 @@ def compact(index: INDEX) -> None:
         segments = counted(len(opened), "segment")
     what = f"{added:,} added, {corrected:,} corrected, {deleted:,} deleted since {since}"
     print(f"{index}: {segments} ({what})", file=sys.stderr)
+
+
+@app.command()
+def clean(
+    index: INDEX,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", help="Model folder that looks at every pair, too; takes longer."),
+    ] = None,
+    mark: Annotated[
+        bool,
+        typer.Option(
+            "--mark", help=f"Give what is found the property {FAULT}; marks of before go."
+        ),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON a fault.")] = False,
+) -> None:
+    """Find pairs that are wrong: targets left as their sources, letters read in a wrong encoding,
+    other languages, targets of a neighbour, and sources with several targets. Nothing is deleted.
+
+    Prints a line for every fault: kind, id, what, source, target, document, between tabs. With
+    --mark the pairs can be listed, exported and deleted by their property:
+    `tmnmt memory delete --property x-fault=shifted`."""
+    from json import dumps
+
+    from tmnmt.eval.faults import KINDS, find_faults
+    from tmnmt.eval.faults.find import PASSES
+    from tmnmt.index.cached import open_index
+    from tmnmt.progress import Progress
+
+    loaded = None
+    if model is not None:
+        from tmnmt.models.folder import load_model
+
+        loaded = load_model(model)
+    with open_index(index) as opened:
+        total = (PASSES + (loaded is not None)) * len(opened)
+        with Progress("looking through", "segments", total) as progress:
+            faults = find_faults(opened, loaded, progress.advance)
+        if mark:
+            _mark(opened, faults)
+        size = len(opened)
+    for fault in faults:
+        segment = fault.segment
+        if json:
+            print(
+                dumps(
+                    {"kind": fault.kind, "what": fault.what, **record(segment)}, ensure_ascii=False
+                )
+            )
+        else:
+            texts = (fault.what, segment.src, segment.tgt, segment.document)
+            print(fault.kind, segment.id, *map(_flat, texts), sep="\t")
+    counts = {kind: sum(fault.kind == kind for fault in faults) for kind in KINDS}
+    for kind, count in counts.items():
+        if count:
+            print(f"{kind}: {counted(count, 'segment')}: {KINDS[kind]}", file=sys.stderr)
+    marked = len({fault.segment.id for fault in faults})
+    done = f"marked with the property {FAULT}" if mark else "nothing was changed; --mark marks them"
+    print(f"{index}: {counted(marked, 'segment')} of {size:,} to look at; {done}", file=sys.stderr)
+
+
+def _mark(index: OpenIndex, faults: list[Fault]) -> None:
+    """Gives every segment a property for each of its faults, and takes away those of before."""
+    from dataclasses import replace
+
+    kinds: dict[int, list[str]] = {}
+    for fault in faults:
+        kinds.setdefault(fault.segment.id, []).append(fault.kind)
+    before = {s.id for s in index.segments() if any(name == FAULT for name, _ in s.properties)}
+
+    def marked(segment: Segment) -> Segment:
+        others = tuple(pair for pair in segment.properties if pair[0] != FAULT)
+        own = tuple((FAULT, kind) for kind in kinds.get(segment.id, ()))
+        return replace(segment, properties=others + own)
+
+    if ids := sorted(before | kinds.keys()):
+        index.edit(ids, marked)
 
 
 @app.command()

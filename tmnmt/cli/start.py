@@ -140,6 +140,7 @@ def _start(
     return {
         "place": str(output),
         "sample": steps.sample_of(manifest),
+        "faults": steps.count_faults(place),
         "figures": steps.figures(measured),
         "examples": steps.examples(place),
         "verdict": steps.verdict(measured),
@@ -214,6 +215,9 @@ def _report(findings: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"  {line}" for line in findings["published"])
     yield ""
     place = findings["place"]
+    if findings["faults"]:
+        faults = ", ".join(f"{kind} {count:,}" for kind, count in findings["faults"].items())
+        yield f"to look at: {faults}: tmnmt memory clean --index {place}/index"
     yield f"index of all of the memory: {place}/index; report: {place}/measured/report.html"
     yield "next:"
     yield from (f"  {command}" for command in findings["next"])

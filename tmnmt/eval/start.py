@@ -5,10 +5,11 @@
     base         the model, where it was fetched or imported for this
     measured     what the base makes of the sample, alone and with the rest as its memory
     index        an index of all
+    faults.json  how many segments have each kind of fault
 
 Every step is a single command of its own: `evaluate prepare --keep-index`, `get-model` or
-`import-model`, `evaluate run`, `build-index`. A step that is there whole is not made again, so an
-interrupted start goes on where it was."""
+`import-model`, `evaluate run`, `build-index`, `memory clean`. A step that is there whole is not
+made again, so an interrupted start goes on where it was."""
 
 from __future__ import annotations
 
@@ -25,6 +26,8 @@ from tmnmt.engine.opened import languages_of, load_layers
 from tmnmt.engine.settings import UNTRAINED
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.data.prepare import INDEX, MANIFEST_FILE, SAME_SOURCE, Settings, prepare
+from tmnmt.eval.faults import KINDS, find_faults
+from tmnmt.eval.faults.find import PASSES
 from tmnmt.eval.measures.slices import HALVES, MIDDLE
 from tmnmt.eval.measures.verdict import differs
 from tmnmt.eval.recipe import OWN, NamedPath, Recipe, SystemConfig, TestConfig
@@ -34,6 +37,7 @@ from tmnmt.eval.run import Run
 from tmnmt.eval.standard_recipe import BASE, CONFIRMED, PASTED, TM, standard_recipe
 from tmnmt.formats import Columns, Report
 from tmnmt.formats.moses import moses_pair
+from tmnmt.index import MemoryIndex
 from tmnmt.index.embedded.manifest import MANIFEST_FILE as INDEX_MANIFEST
 from tmnmt.index.from_files import build_from_files
 from tmnmt.models.folder import Model, load_model
@@ -43,6 +47,7 @@ from tmnmt.progress import Progress
 
 FORMAT = 1
 BEGUN, SPLIT, BASE_FOLDER, MEASURED, ALL = "start.json", "split", "base", "measured", "index"
+FAULTS = "faults.json"
 FEWEST = 50  # segments of a sample below which figures say hardly anything
 EXAMPLES = 5
 METRICS = ("BLEU", "chrF2++")
@@ -212,6 +217,20 @@ def index_all(
         return
     with Progress("indexing all", "units") as progress:
         build_from_files(place.index, paths, *languages, columns=columns, progress=progress.advance)
+
+
+def count_faults(place: Place) -> dict[str, int]:
+    """How many segments of all have each kind of fault, of those kinds that there are."""
+    path = place.folder / FAULTS
+    if not path.exists():
+        with (
+            MemoryIndex.open(place.index) as index,
+            Progress("looking for faults", "segments", PASSES * len(index)) as progress,
+        ):
+            faults = find_faults(index, None, progress.advance)
+        counts = {kind: sum(fault.kind == kind for fault in faults) for kind in KINDS}
+        write(path, json.dumps({kind: n for kind, n in counts.items() if n}).encode())
+    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def figures(test: Mapping[str, Any]) -> dict[str, dict[str, float]]:

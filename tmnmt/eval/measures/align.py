@@ -82,6 +82,17 @@ class Aligner:
         known = (self._codes[at] == codes) & (targets[:, None] >= 0) & (sources[None] >= 0)
         return np.where(known, self._chances[at], 0.0)
 
+    def dictionary(self, least: float) -> dict[str, dict[str, float]]:
+        """For every source word, "" for NULL, the target words of a chance of `least` or more, with
+        that."""
+        likely = np.flatnonzero(self._chances >= least)
+        sources, targets = list(self._src), list(self._tgt)
+        words: dict[str, dict[str, float]] = {source: {} for source in sources}
+        for code, chance in zip(self._codes[likely], self._chances[likely], strict=True):
+            source, target = divmod(int(code), len(targets))
+            words[sources[source]][targets[target]] = float(chance)
+        return words
+
     def translations(self, src: Sequence[str], tgt: Sequence[str]) -> list[int | None]:
         """For every source word the target position that translates it: the likeliest for it, where
         that in turn is likelier from this word than from any other of the source or from none; else
