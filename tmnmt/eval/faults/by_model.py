@@ -19,7 +19,7 @@ TOGETHER = 32  # pairs scored at a time
 POOL = 1024  # pairs that are sorted by length, and lend each other their sources
 LONGEST = 160  # subwords of a side; what is longer is not scored
 FEWEST = 4  # subwords of a target that say anything
-LEAST_GAIN = 0.25  # nats a subword
+LEAST_GAIN = 0.75  # nats a subword
 
 Ids = list[int]
 
