@@ -143,6 +143,7 @@ def test_a_published_model_is_fetched_where_that_is_typed(
     assert run([*command, "-o", str(tmp_path / "place"), *options]) == 0
     told = found(capsys)
     assert told["model"] == str(tmp_path / "place" / "base")
+    assert told["faults"] == {}
     scores = {name: figures["BLEU"] for name, figures in told["figures"].items()}
     assert scores["with memory"] > scores["base"] > 5
 
@@ -162,6 +163,16 @@ def test_what_is_wrong_is_said_in_one_line(
         "exclude each other": (memory, tmp_path / "new", "--base", str(model), "--get"),
         "go with --get": (memory, tmp_path / "new", "--registry", "list.json"),
         "there is no such folder": (memory, tmp_path / "new", "--base", "nowhere"),
+        "this model is from en to fr, not fr to en": (
+            memory,
+            tmp_path / "turned",
+            "--base",
+            str(model),
+            "--src-lang",
+            "fr",
+            "--tgt-lang",
+            "en",
+        ),
         "no such file": (tmp_path / "gone.tmx", tmp_path / "new"),
     }
     for said, (path, place, *options) in wrong.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from published_student import FILES, entry, listed, published_files
+from published_student import FILES, entry, listed, model_files, published_files
 
 from tmnmt.cli import run
 from tmnmt.models import download
@@ -251,3 +251,17 @@ def test_a_proxy_of_the_environment_is_used(
     proxy.server_close()
     assert Proxy.asked == [f"{server.address}/models.json"]
     assert server.requests == []
+
+
+def test_a_model_of_another_pair_is_not_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "enpt"
+    folder.mkdir()
+    for name in FILES.values():
+        (folder / name).write_bytes((model_files() / name).read_bytes())
+    languages = ["--src-lang", "en", "--tgt-lang", "es"]
+    assert run(["import-model", str(folder), "-o", str(tmp_path / "made"), *languages]) == 1
+    error = capsys.readouterr().err
+    assert "its files are called by en to pt, so it is no model from en to es" in error
+    assert not (tmp_path / "made").exists()

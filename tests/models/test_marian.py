@@ -210,6 +210,20 @@ WORDS = [
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "another kind": (lambda f: _config(f, model_type="bart"), "model_type is 'bart'"),
+    "NLLB": (
+        lambda f: _config(f, model_type="m2m_100"),
+        "model_type is 'm2m_100': M2M-100 or NLLB, which is no Marian model; wanted: the folder",
+    ),
+    "T5": (lambda f: _config(f, model_type="t5"), "'t5': T5 or MADLAD, which is no Marian model"),
+    "T5 by its vocabulary": (
+        lambda f: (f / "spiece.model").write_bytes(b"x"),
+        "hf: is a model of T5",
+    ),
+    "fairseq": (lambda f: (f / "dict.eng_Latn.txt").write_text("a 1"), "hf: is a model of fairseq"),
+    "a newer CTranslate2": (
+        lambda f: [(f / name).write_text("{}") for name in ("model.bin", "vocabulary.json")],
+        "hf: is a CTranslate2 model",
+    ),
     "activation": (
         lambda f: _config(f, activation_function="mish"),
         "activation_function is 'mish'",
@@ -378,6 +392,35 @@ def test_a_file_in_place_of_a_folder_is_told_what_it_is(
     assert f"{tmp_path / name}: {said}" in err and err.count("\n") == 1
     assert run(["import-model", str(tmp_path / "none"), "-o", str(tmp_path / "model")]) == 1
     assert "there is no such file or folder" in capsys.readouterr().err
+
+
+def test_what_is_in_the_place_of_a_model_folder_is_told(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of every command that takes --model."""
+    text = tmp_path / "text.txt"
+    text.write_text("A word.\n")
+    for name in ("t5", "index", "empty"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "t5" / "config.json").write_text("{}")
+    (tmp_path / "t5" / "spiece.model").write_bytes(b"x")
+    (tmp_path / "index" / "manifest.json").write_text("{}")
+    (tmp_path / "nllb.pt").write_bytes(b"PK\x03\x04")
+    (tmp_path / "page").write_text("<html>")
+    told = {
+        str(folder): f": `tmnmt import-model {folder} -o NAME` makes one of what is there",
+        str(tmp_path / "t5"): ": is a model of T5 or of its kind",
+        str(tmp_path / "index"): ": it is an index, or what an index is made of",
+        str(tmp_path / "empty"): "no model folder (it has no config.toml)",
+        str(tmp_path / "nllb.pt"): ": it is a checkpoint of PyTorch",
+        str(tmp_path / "page"): ": it is a web page and not the file itself",
+        str(tmp_path / "none"): ": there is no such folder",
+    }
+    for path, said in told.items():
+        assert run(["translate", "--model", path, str(text)]) == 1
+        error = capsys.readouterr().err
+        assert f"{path}: no model folder" in error and said in error, error
+        assert error.count("\n") == 1, error
 
 
 @pytest.mark.parametrize(

@@ -135,11 +135,13 @@ def _start(
 
         torch.set_num_threads(threads)
     keep_freed()
+    calibration = steps.calibrate_base(place, model) if model is not None else None
     measured = steps.measure(place, model, languages)
-    steps.index_all(place, memories, languages, chosen)
+    steps.index_all(place, memories, languages, chosen, calibration)
     return {
         "place": str(output),
         "sample": steps.sample_of(manifest),
+        "calibration": calibration.record() if calibration is not None else None,
         "faults": steps.count_faults(place),
         "figures": steps.figures(measured),
         "examples": steps.examples(place),

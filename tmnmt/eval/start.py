@@ -8,8 +8,8 @@
     faults.json  how many segments have each kind of fault
 
 Every step is a single command of its own: `evaluate prepare --keep-index`, `get-model` or
-`import-model`, `evaluate run`, `build-index`, `memory clean`. A step that is there whole is not
-made again, so an interrupted start goes on where it was."""
+`import-model`, `calibrate`, `evaluate run`, `build-index`, `memory clean`. A step that is there
+whole is not made again, so an interrupted start goes on where it was."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from typing import Any
 
 from tmnmt.counted import counted
 from tmnmt.durable import make_folder, write
+from tmnmt.engine.calibration import calibrate
 from tmnmt.engine.opened import languages_of, load_layers
 from tmnmt.engine.settings import UNTRAINED
 from tmnmt.errors import DataError, UsageError
@@ -40,6 +41,7 @@ from tmnmt.formats.moses import moses_pair
 from tmnmt.index import MemoryIndex
 from tmnmt.index.embedded.manifest import MANIFEST_FILE as INDEX_MANIFEST
 from tmnmt.index.from_files import build_from_files
+from tmnmt.layers.reach import Calibration, load_calibration, save_calibration
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.foreign import is_model_folder
 from tmnmt.models.marian import import_marian
@@ -50,6 +52,8 @@ BEGUN, SPLIT, BASE_FOLDER, MEASURED, ALL = "start.json", "split", "base", "measu
 FAULTS = "faults.json"
 FEWEST = 50  # segments of a sample below which figures say hardly anything
 EXAMPLES = 5
+CALIBRATED = 100  # segments of the rest that calibration holds out
+NEAREST_MODE = ["--mode", "nearest"]
 METRICS = ("BLEU", "chrF2++")
 # what the report calls the systems, and what they are called to a person
 SYSTEMS = {BASE: "base", PASTED: "pasted", TM: "with memory", CONFIRMED: "confirmed"}
@@ -156,13 +160,34 @@ def base_folder(place: Place, source: Path | None, languages: tuple[str, str]) -
     """The folder of the model: `source`, which is imported where it is one of Marian, else what a
     former start has put into the place; None where there is none. Raises ModelError for what is no
     model, UsageError for one of other languages."""
-    if source is None:
-        return place.base if place.base.exists() else None
-    if is_model_folder(source):
-        return source
-    if not place.base.exists():
-        import_marian(source, place.base, *languages)
-    return place.base
+    if source is None and not place.base.exists():
+        return None
+    folder = source if source is not None and is_model_folder(source) else place.base
+    if source is not None and not folder.exists():
+        import_marian(source, folder, *languages)
+    languages_of(load_model(folder), *languages)
+    return folder
+
+
+def calibrate_base(place: Place, base: Path) -> Calibration | None:
+    """How this base is to read the nearest positions of the memory, chosen once on the rest of it;
+    None where the memory is too small for that, or the base has layers that read it."""
+    model = load_model(base)
+    if mode_of(base) != NEAREST_MODE:
+        return None
+    index_folder = place.split / INDEX
+    if (calibration := load_calibration(index_folder, model.hash)) is not None:
+        return calibration
+    with (
+        MemoryIndex.open(index_folder) as index,
+        Progress("calibrating", "segments", CALIBRATED) as progress,
+    ):
+        try:
+            calibration = calibrate(model, index, CALIBRATED, progress=progress.advance)
+        except DataError:
+            return None
+    save_calibration(index_folder, calibration)
+    return calibration
 
 
 def measure(place: Place, base: Path | None, languages: tuple[str, str]) -> dict[str, Any]:
@@ -210,13 +235,21 @@ def _pasted_alone(test: Path, memory: Path, languages: tuple[str, str]) -> Recip
 
 
 def index_all(
-    place: Place, paths: Sequence[Path], languages: tuple[str, str], columns: Columns | None
+    place: Place,
+    paths: Sequence[Path],
+    languages: tuple[str, str],
+    columns: Columns | None,
+    calibration: Calibration | None,
 ) -> None:
-    """The index of all of the memory, where it is not there yet."""
-    if (place.index / INDEX_MANIFEST).exists():
-        return
-    with Progress("indexing all", "units") as progress:
-        build_from_files(place.index, paths, *languages, columns=columns, progress=progress.advance)
+    """The index of all of the memory, where it is not there yet, with what was calibrated on the
+    rest."""
+    if not (place.index / INDEX_MANIFEST).exists():
+        with Progress("indexing all", "units") as progress:
+            build_from_files(
+                place.index, paths, *languages, columns=columns, progress=progress.advance
+            )
+    if calibration is not None:
+        save_calibration(place.index, calibration)
 
 
 def count_faults(place: Place) -> dict[str, int]:
@@ -331,4 +364,4 @@ def mode_of(model_folder: Path) -> list[str]:
     """What `tmnmt translate` has to be told so that this model reads a memory."""
     layers = load_layers(load_model(model_folder), "cpu")
     reads = layers is not None and "copy" in layers.modes
-    return [] if reads else ["--mode", "nearest"]
+    return [] if reads else NEAREST_MODE

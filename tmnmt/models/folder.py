@@ -25,6 +25,7 @@ from tmnmt.durable import make_folder, write
 from tmnmt.errors import ModelError, shown
 from tmnmt.models.base import Backbone, Injectable
 from tmnmt.models.document_context import ContextKind, InDocument, context_network_of
+from tmnmt.models.foreign import in_place_of_model
 from tmnmt.models.injected import Injected, packed_network, unpacked_network
 from tmnmt.models.kinds import make
 from tmnmt.models.reference import ReferenceKind, Referring, network_of
@@ -297,7 +298,10 @@ def reason_of(error: Exception) -> str:
 def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG_FILE
     if not path.exists():
-        raise ModelError(f"{folder}: no model folder (it has no {CONFIG_FILE})")
+        what = in_place_of_model(folder)
+        raise ModelError(
+            f"{folder}: no model folder (it has no {CONFIG_FILE}){what and f': {what}'}"
+        )
     config = _parsed_config(path, (FORMAT,))
     for key in ("src_lang", "tgt_lang", "model", CHECKSUMS):
         if key not in config:

@@ -3,6 +3,7 @@ work instead. A message is for a person who has the wrong file and needs to know
 
 from __future__ import annotations
 
+import re
 import struct
 import zipfile
 from pathlib import Path
@@ -46,17 +47,68 @@ _CTRANSLATE2 = (
     "was converted from"
 )
 _OF_CTRANSLATE2 = frozenset(
-    f"{side}_vocabulary.{kind}"
-    for side in ("shared", "source", "target")
+    f"{side}vocabulary.{kind}"
+    for side in ("shared_", "source_", "target_", "")
     for kind in ("txt", "json")
 )
 _FOLDERS = {
     "saved_model.pb": f"a model of TensorFlow; {ALLOWED}",
-    "dict.en.txt": f"a model of fairseq; {ALLOWED}",
+    "spiece.model": f"a model of T5 or of its kind, which is no Marian model; {ALLOWED}",
+    "quantize_config.json": f"a quantised language model, and no Marian model; {ALLOWED}",
+    "dict.txt": f"a model of fairseq; {ALLOWED}",
     "model.onnx": f"a model in ONNX, which has no named weights; {ALLOWED}",
     "adapter_config.json": f"an adapter, which is no model by itself; {ALLOWED}",
     "base.safetensors": "a model folder of tmnmt already; translate with it as it is",
 }
+
+
+_OF_FAIRSEQ = re.compile(r"dict\.[\w-]+\.txt")
+# what config.json of Hugging Face calls a model, and what people call it
+_FAMILIES = {
+    "m2m_100": "M2M-100 or NLLB",
+    "nllb-moe": "NLLB",
+    "t5": "T5 or MADLAD",
+    "mt5": "mT5",
+    "umt5": "umT5",
+    "mbart": "mBART",
+    "bart": "BART",
+    "fsmt": "fairseq, as WMT19",
+    "seamless_m4t": "SeamlessM4T",
+    "seamless_m4t_v2": "SeamlessM4T",
+    "llama": "a language model",
+    "gemma": "a language model",
+    "mistral": "a language model",
+    "qwen2": "a language model",
+}
+# files by which other folders of tmnmt are known, and what they are given to
+_OWN_FOLDERS = {
+    "start.json": "the folder of a start; its model, if it has one, is in `base`",
+    "manifest.json": "an index, or what an index is made of; an index is a --memory",
+}
+
+
+def family_of(model_type: object) -> str:
+    """What a `model_type` of Hugging Face stands for, for people; "" where it is not known."""
+    return _FAMILIES.get(model_type, "") if isinstance(model_type, str) else ""
+
+
+def in_place_of_model(path: Path) -> str:
+    """What is there where a model folder is wanted, and what would work; "" where that is not
+    known."""
+    if not path.is_dir():
+        return f"it is {_what_file(path)}" if path.exists() else "there is no such folder"
+    names = {entry.name for entry in path.iterdir()}
+    for name, what in _OWN_FOLDERS.items():
+        if name in names:
+            return f"it is {what}"
+    try:
+        check_path(path)
+    except ModelError as error:
+        return str(error).removeprefix(f"{path}: ")
+    is_marian = any(name.endswith((".spm", ".npz", "decoder.yml")) for name in names)
+    if is_marian or "config.json" in names:
+        return f"`tmnmt import-model {path} -o NAME` makes one of what is there"
+    return ""
 
 
 def is_model_folder(path: Path) -> bool:
@@ -74,6 +126,8 @@ def check_path(path: Path) -> None:
     for name, what in _FOLDERS.items():
         if name in names:
             raise ModelError(f"{path}: is {what}")
+    if any(map(_OF_FAIRSEQ.fullmatch, names)):
+        raise ModelError(f"{path}: is a model of fairseq; {ALLOWED}")
     if "model.bin" in names and names.intersection(_OF_CTRANSLATE2):
         raise ModelError(f"{path}: is {_CTRANSLATE2}")
     if "model" in names and (path / "model" / "model.bin").is_file():

@@ -29,11 +29,12 @@ from torch import Tensor
 
 from tmnmt.config.bounds import MOST_WORDS_EACH
 from tmnmt.durable import rename, sync_tree
-from tmnmt.errors import ModelError
+from tmnmt.errors import ModelError, shown
+from tmnmt.index.base import primary
 from tmnmt.models.base import Trainable
 from tmnmt.models.encoder_decoder import ACTIVATIONS
 from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
-from tmnmt.models.foreign import ALLOWED, check_parts, check_path
+from tmnmt.models.foreign import ALLOWED, check_parts, check_path, family_of
 from tmnmt.models.kinds import make
 from tmnmt.models.marian_binary import (
     SETTINGS,
@@ -139,6 +140,12 @@ def import_marian(folder: Path, output: Path, src_lang: str, tgt_lang: str, tag:
     if imported.prefix:
         config["prefix"] = imported.prefix
     files = None if (folder / "config.json").exists() else files_of(folder)
+    named = files.languages if files is not None else None
+    if named is not None and [*map(primary, named)] != [primary(src_lang), primary(tgt_lang)]:
+        raise ModelError(
+            f"{folder}: its files are called by {named[0]} to {named[1]}, so it is no model from "
+            f"{src_lang} to {tgt_lang}"
+        )
     shortlist = files.shortlist if files is not None else None
     made = output.with_name(output.name + ".new")
     shutil.rmtree(made, ignore_errors=True)
@@ -182,6 +189,11 @@ def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
     config = _json(path)
     if "model_type" not in config:
         raise ModelError(f"{path}: names no model_type, so it is of no Marian model; {ALLOWED}")
+    if family := family_of(config["model_type"]):
+        raise ModelError(
+            f"{path}: model_type is {shown(config['model_type'])}: {family}, which is no Marian "
+            f"model; {ALLOWED}"
+        )
     _expect(path, config, "model_type", ("marian",))
     _expect(path, config, "activation_function", tuple(ACTIVATIONS), "relu")
     _expect(path, config, "static_position_embeddings", (True,), True)
