@@ -21,7 +21,8 @@ def build_index(
         list[Path],
         typer.Argument(
             metavar="MEMORY",
-            help="TMX, TSV, JRC-Acquis alignment, also packed; or the PREFIX of two plain files.",
+            help="TMX, TSV, JRC-Acquis alignment, also packed; XLIFF, PO; or the PREFIX of two "
+            "plain files.",
         ),
     ],
     index: Annotated[

@@ -198,7 +198,7 @@ def _add_files(
     fields: dict[str, Any],
     property: list[str] | None,
 ) -> None:
-    from tmnmt.formats import read_memories
+    from tmnmt.files.as_memory import read_memories
     from tmnmt.progress import Progress
 
     with Progress("reading", "units") as progress:

@@ -27,7 +27,8 @@ def start(
         list[Path],
         typer.Argument(
             metavar="MEMORY",
-            help="TMX, TSV, JRC-Acquis alignment, also packed; or the PREFIX of two plain files.",
+            help="TMX, TSV, JRC-Acquis alignment, also packed; XLIFF, PO; or the PREFIX of two "
+            "plain files.",
         ),
     ],
     src_lang: Annotated[str, typer.Option(help="Language translated from, such as en.")],

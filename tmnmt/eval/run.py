@@ -31,7 +31,8 @@ from tmnmt.eval.recipe import OWN, Recipe, SystemConfig, TestConfig, caches, con
 from tmnmt.eval.report.write import write_report
 from tmnmt.eval.score import best_matches, output_warnings, read_output, read_test
 from tmnmt.eval.translated import GOES_ON, Kept, digest, units
-from tmnmt.formats import parse_columns, read_memories
+from tmnmt.files.as_memory import read_memories
+from tmnmt.formats import parse_columns
 from tmnmt.index.base import Index
 from tmnmt.index.cached import open_memory
 from tmnmt.index.embedded.lock import writing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -23,11 +23,13 @@ from tmnmt.segments import Segment
 PROGRESS_EVERY = 500
 ALLOWED = (
     "allowed: TMX, TSV, a JRC-Acquis alignment (.xml), each also as .gz, .xz or in a .zip, "
-    "or the PREFIX of two plain files"
+    "the PREFIX of two plain files, XLIFF or PO"
 )
 
 _XML_KINDS = {"tmx": "tmx", "TEI.2": "jrc"}
 Pairs = Iterator[tuple[int, Segment]]
+# the pairs of a file from one language to another, None where it is of another kind
+PathKind = Callable[[Path, str, str, Report], Pairs | None]
 
 
 class _Share:
@@ -83,6 +85,7 @@ class Reader:
     columns: Columns | None = None
     progress: ReadProgress | None = None
     report: Report = field(default_factory=Report)
+    kinds: Sequence[PathKind] = ()  # other kinds of files, asked first
     _share: _Share = field(default_factory=lambda: _Share([]), init=False)
 
     def __iter__(self) -> Iterator[Segment]:
@@ -144,12 +147,19 @@ class Reader:
             ids = moses_ids(path)
             self._share.begin([*pair, ids] if ids else pair)
             yield from self._moses(*pair, ids)
+        elif (pairs := self._of_other_kind(path)) is not None:
+            self._share.begin([])
+            yield from pairs
         elif is_zip(path):
             yield from self._members(path)
         else:
             source = file_source(path)
             self._share.begin([source])
             yield from self._file(source, path.parent)
+
+    def _of_other_kind(self, path: Path) -> Pairs | None:
+        ways = (kind(path, self.src_lang, self.tgt_lang, self.report) for kind in self.kinds)
+        return next((pairs for pairs in ways if pairs is not None), None)
 
     def _moses(self, src: Source, tgt: Source, ids: Source | None) -> Pairs:
         self.report.begin_file(f"{src.shown}, {tgt.shown}", src.allowance)

@@ -17,6 +17,7 @@ EMPTY = "empty"
 TOO_LONG = "too long"
 WRONG_LANGUAGE = "wrong language"
 MALFORMED = "malformed"
+DRAFT = "draft"  # counted where files have some: not in the table of what any file may have
 REASONS = (DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, MALFORMED)
 
 EXAMPLES_KEPT = 3
@@ -104,9 +105,10 @@ class Report:
     def skip(self, reason: str, line: int, detail: str) -> None:
         """Counts one unit as read and skipped; errors as `keep`."""
         self._count()
-        self.skipped[reason] += 1
-        if len(self.examples[reason]) < EXAMPLES_KEPT:
-            self.examples[reason].append(Skipped(self._file, line, excerpt(detail, 300)))
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+        examples = self.examples.setdefault(reason, [])
+        if len(examples) < EXAMPLES_KEPT:
+            examples.append(Skipped(self._file, line, excerpt(detail, 300)))
 
     def skip_undecodable(self, line: int, encoding: str) -> None:
         """Counts a unit with bytes that are not `encoding`; FormatError once there are too many for

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError
-from tmnmt.formats import Columns, Reader, Report, read_memories
+from tmnmt.files.as_memory import read_memories
+from tmnmt.formats import Columns, Reader, Report
 from tmnmt.index.elastic.address import ElasticAddress, is_address, parse_address
 from tmnmt.index.embedded.build import build
 from tmnmt.index.embedded.manifest import Manifest

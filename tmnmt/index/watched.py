@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tmnmt.errors import FormatError, TmnmtError, UsageError
-from tmnmt.formats import read_memories
+from tmnmt.files.as_memory import read_memories
 from tmnmt.formats.report import MALFORMED
 from tmnmt.index.elastic.address import is_address
 from tmnmt.index.embedded.build import build

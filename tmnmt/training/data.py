@@ -17,7 +17,8 @@ from torch import Tensor
 
 from tmnmt.counted import counted
 from tmnmt.errors import DataError
-from tmnmt.formats import parse_columns, read_memory
+from tmnmt.files.as_memory import read_memories
+from tmnmt.formats import parse_columns
 from tmnmt.formats.splits import point_of, stretch_length, stretches
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
@@ -110,7 +111,7 @@ def _documents(corpus: CorpusConfig, config: DataConfig) -> Iterator[Document]:
     columns = parse_columns(corpus.columns) if corpus.columns else None
     name, _, value = corpus.where.partition("=")
     for path in corpus.files:
-        reader = read_memory(Path(path), config.src_lang, config.tgt_lang, columns=columns)
+        reader = read_memories([Path(path)], config.src_lang, config.tgt_lang, columns=columns)
         chosen = (s for s in reader if not name or str(getattr(s, name)) == value)
         for _, segments in groupby(chosen, key=lambda s: s.document):
             yield list(segments)

@@ -22,7 +22,8 @@ from tmnmt import __version__
 from tmnmt.counted import counted
 from tmnmt.durable import make_folder, rename, sync_tree
 from tmnmt.errors import DataError, UsageError
-from tmnmt.formats import Columns, Reader, Report, read_memories, write_tsv
+from tmnmt.files.as_memory import read_memories
+from tmnmt.formats import Columns, Reader, Report, write_tsv
 from tmnmt.formats.atomic import writing
 from tmnmt.formats.duplicates import Seen
 from tmnmt.formats.moses import moses_ids, moses_pair
