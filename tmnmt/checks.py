@@ -6,12 +6,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text, inline
 from tmnmt.errors import UsageError
+
+if TYPE_CHECKING:
+    from tmnmt.codes.form import Copied
 
 # the bounds were chosen on references: docs/translate.md says how many of those they flag
 TIMES_LONGER = 3.0  # than the source, in characters, CJK counted as two
@@ -26,6 +30,7 @@ FEWEST_LETTERS = 3  # of a source that no single letter translates
 LETTER_WORDS = frozenset("aeiouyksvwzàáéèíóúавиксоуяєії")
 STOPS = ".!?:…"  # what a sentence ends with
 NO_CHARACTER = "\ufffd"
+CHECKS = ("codes", "placeholders", "length", "untranslated", "repeated", "unreadable")
 OFTEN = 50  # places of a word that are looked at
 # words that may rightly stand twice one after another: relative pronouns, reflexive verbs
 DOUBLE = frozenset(
@@ -60,10 +65,10 @@ def in_words(checks: Sequence[Check]) -> str:
     return ", ".join(f"{name} ({what})" for name, what in checks)
 
 
-def checks(src: Text, tgt: Text) -> list[Check]:
-    """What is found in `tgt`, a translation of `src`; of every check one at most. Both may have
-    codes; tags and placeholders are found without these, too. What stands around the messages of an
-    argument is part of each. A blank source is not looked at."""
+def checks(src: Text, tgt: Text, names: Iterable[str] = CHECKS) -> list[Check]:
+    """What is found in `tgt`, a translation of `src`, by the checks of these names; of every check
+    one at most. Both may have codes; tags and placeholders are found without these, too. What
+    stands around the messages of an argument is part of each. A blank source is not looked at."""
     from tmnmt.codes.messages import in_sentences
     from tmnmt.codes.tags import html_tags, with_tags
 
@@ -72,7 +77,7 @@ def checks(src: Text, tgt: Text) -> list[Check]:
     if not tgt.plain.strip():
         return [Check("empty", src.plain)]
     src, tgt = (in_sentences(with_placeholders(with_tags(one, html_tags))) for one in (src, tgt))
-    results = ((name, check(src, tgt)) for name, check in _CHECKS.items())
+    results = ((name, _CHECKS[name](src, tgt)) for name in names)
     return [Check(name, what) for name, what in results if what]
 
 
@@ -81,7 +86,31 @@ def _codes(src: Text, tgt: Text) -> str:
 
 
 def _placeholders(src: Text, tgt: Text) -> str:
-    return _differ(*(list(_names(one)) for one in (src, tgt)))
+    """The placeholders lost or made, and what else is lost that is copied for its form."""
+    from tmnmt.codes.form import EXACT
+
+    theirs, ours = (list(_names(one)) for one in (src, tgt))
+    return _differ(theirs + lost(src.plain, tgt.plain, EXACT, theirs), ours)
+
+
+def lost(src: str, tgt: str, copied: Copied, known: Sequence[str] = ()) -> list[str]:
+    """What `tgt` lacks of what is copied from `src`, each as often as it lacks it; not what is part
+    of something that is `known`."""
+    times = Counter(copied.tokens(src))
+    return [
+        text
+        for text, count in times.items()
+        if not any(text in other for other in known)
+        for _ in range(count - tgt.count(text))
+    ]
+
+
+def kept(src: str, tgt: str, copied: Copied) -> list[Check]:
+    """What `tgt` lacks of what the user wants to be kept."""
+    if not copied.first or not tgt.strip():
+        return []
+    lacking = lost(src, tgt, replace(copied, finders=()))
+    return [Check("placeholders", f"lost: {' '.join(lacking)}")] if lacking else []
 
 
 def _names(text: Text) -> Iterator[str]:

@@ -27,6 +27,7 @@ _MAY_BE_MINUS = re.compile(
     re.IGNORECASE,
 )
 _ISO_DATE = re.compile(r"(?<![\d-])(\d{4})-(\d\d)-(\d\d)(?![\d-])")
+_TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d\d)(?![\d:])")
 _FRACTION = re.compile(r"(?<![\w/.,-])(\d{1,2})/(\d{1,2})(?![\w/-])")
 # Behind a number, what says how many zeros are left out.
 _SCALE = re.compile(
@@ -194,8 +195,9 @@ def mended(src: str, tgt: str) -> str:
     """`tgt` with the one number of `src` that it lacks in place of the one that it has instead, in
     the form of that: 1 200 of "1,200" in place of "1 400". The same where there are more of them,
     or where one may be another way to write the other, as 5 million of 5,000,000 is. A number with
-    one sign for groups and for decimals, as 12,345,67, becomes as it is in `src`."""
-    tgt = _well_formed(src, tgt)
+    one sign for groups and for decimals, as 12,345,67, becomes as it is in `src`, and so does a
+    time with a blank inside, as 10 :30."""
+    tgt = _with_times(src, _well_formed(src, tgt))
     lacking, made = missing_numbers(src, tgt), _made(src, tgt)
     if len(lacking) != 1 or len(made) != 1:
         return tgt
@@ -239,6 +241,13 @@ def _well_formed(src: str, tgt: str) -> str:
         return own if is_well_formed(own) else theirs.get(_digits(own), own)
 
     return NUMBER.sub(mend, tgt)
+
+
+def _with_times(src: str, tgt: str) -> str:
+    """`tgt` with the times of `src`, as 10:30, where it has these with a blank inside."""
+    for time in _TIME.finditer(src):
+        tgt = re.sub(rf"(?<!\d){time[1]}(?:\s:\s?|:\s){time[2]}(?!\d)", time[0], tgt)
+    return tgt
 
 
 def _is_other_way(right: str, src: str, there: str, behind: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from tmnmt.checks import Check, checks
+from tmnmt.checks import CHECKS, Check, checks
 from tmnmt.codes.record import Text
 from tmnmt.codes.stored import listed
 from tmnmt.numbers import missing_numbers
@@ -126,11 +126,14 @@ def _codes_record(pair: Translation | Segment) -> dict[str, Any]:
 
 
 def checks_of(translation: Translation) -> list[Check]:
-    """What the checks find in a translation; in what a person wrote, terms alone."""
-    if translation.origin != "model":
-        return [*translation.terms]
+    """What the checks find in a translation; in what a person wrote, placeholders and terms
+    alone."""
+    if not translation.origin:
+        return [*translation.user_checks]
     src = Text(translation.src, translation.src_codes)
-    return [*checks(src, Text(translation.tgt, translation.tgt_codes)), *translation.terms]
+    tgt = Text(translation.tgt, translation.tgt_codes)
+    names = CHECKS if translation.origin == "model" else ("placeholders",)
+    return [*checks(src, tgt, names), *translation.user_checks]
 
 
 def _rounded(value: Any) -> Any:

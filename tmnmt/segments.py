@@ -200,7 +200,8 @@ class Translation:
     `src_codes`, `tgt_codes`: of a segment that was given as a text with codes
     (`tmnmt.codes.record`); then `tokens` has numbers where `tgt` has placeholders.
 
-    `terms`: what is wrong in it with the terms of its source, where there are some to go by.
+    `user_checks`: what is wrong in it with the terms of its source, where there are some to go by;
+    and what it lacks of what the user wants to be kept.
 
     `others`: the next best translations, best first, where more than one was asked for. None is of
     a text taken as it stands, or one with a term put into it.
@@ -218,7 +219,7 @@ class Translation:
     unknown: int = 0
     src_codes: tuple[Code, ...] = ()
     tgt_codes: tuple[Code, ...] = ()
-    terms: tuple[Check, ...] = ()
+    user_checks: tuple[Check, ...] = ()
     others: tuple[Other, ...] = ()
     words: tuple[Word, ...] = ()
     confidence: float | None = None

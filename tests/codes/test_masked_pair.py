@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tmnmt.codes.form import Copied
 from tmnmt.codes.masked import mask
 from tmnmt.codes.masked_pair import MaskedPair, masked_pair
-from tmnmt.codes.placeholders import ALL, with_placeholders
+from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text
 
 
 def read(source: str, src: str, tgt: str) -> MaskedPair:
-    return masked_pair(mask(with_placeholders(Text(source))), src, tgt, ALL)
+    return masked_pair(mask(with_placeholders(Text(source))), src, tgt, Copied(()))
 
 
 @pytest.mark.parametrize(

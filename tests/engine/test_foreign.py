@@ -30,7 +30,7 @@ CASES = {
         unicodedata.normalize("NFD", "Erdoğan Yılmaz")
     ],
     "MR. MÜLLER": ["MÜLLER"],
-    "Ø20": ["Ø"],
+    "Ø20": ["Ø20"],
     "a naïve œuvre": [],
     "Plain words, 50 % of 3.": [],
 }

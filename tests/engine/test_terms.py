@@ -116,7 +116,7 @@ def test_a_hard_term_whose_source_is_not_translated_comes_and_a_soft_one_is_told
     text = "Commission\tCommission\nshall\tzèbre\n"
     assert "zèbre" in translated(model, tmp_path, text, "hard").tgt
     soft = translated(model, tmp_path, text, "soft")
-    assert ("zèbre" in soft.tgt) != any(check.name == "terms" for check in soft.terms)
+    assert ("zèbre" in soft.tgt) != any(check.name == "terms" for check in soft.user_checks)
 
 
 def test_a_mode_without_terms_is_refused() -> None:

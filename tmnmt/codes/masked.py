@@ -14,30 +14,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
+from tmnmt.codes.form import DASHES, MARKED, READ_AS
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Part, Text, joined
 
-# what stands for a character is read as that character; these are no names that are unique
-READ_AS = {
-    r"\n": " ",
-    r"\r": " ",
-    r"\t": " ",
-    r"\"": '"',
-    r"\'": "'",
-    "%%": "%",
-    "&amp;": "&",
-    "&nbsp;": " ",
-    "&quot;": '"',
-    "&#39;": "'",
-    "&apos;": "'",
-    "&lt;": "<",
-    "&gt;": ">",
-}
+Reads = Callable[[str], str | None]
+MASK = "\0"  # stands for a mask that is not chosen yet
 _NUMBER = re.compile("[0-9]+")
 _A_NUMBER = re.compile(r"\s?(?<![0-9])([0-9]+)")
 _OPENING = "([{«“‘\"'¿¡/"  # no blank behind these, and none before those
@@ -89,7 +76,7 @@ class Masked:
             if name in self.masks and name not in there:
                 written = alone(self.covered(self.masks[name])).sub(name, written, count=1)
         parts = list[str]()
-        for part in with_placeholders(Text(written)).parts():
+        for part in with_placeholders(Text(written), MARKED.finders).parts():
             if isinstance(part, str):
                 parts.append(part)
             elif part[1] in READ_AS.values() or part[1] in self._words:
@@ -138,10 +125,12 @@ class Masked:
             number = self.numbers[code.markup]
             own, stands = self.source.codes[number], self.covered(number)
             code = replace(code, markup=own.markup)
-            if covered:
+            before, behind = _beside(self.source.plain, own)
+            if not covered and stands in DASHES:
+                continue  # which a translation may do without
+            if covered.strip():
                 ends.covering(parts, code, stands)
             else:
-                before, behind = _beside(self.source.plain, own)
                 ends.put_in(parts, code, stands, not before.strip(), not behind.strip())
         return joined(parts)
 
@@ -149,9 +138,9 @@ class Masked:
         return _A_NUMBER.sub(lambda one: "" if one[1] in self.masks else one[0], words)
 
 
-def mask(source: Text, by_person: bool = False) -> Masked:
+def mask(source: Text, by_person: bool = False, reads: Reads = READ_AS.get) -> Masked:
     """The source as a model reads it; or, for a target that a person wrote, with every placeholder
-    as it is."""
+    as it is. `reads`: what it reads for a placeholder that is no mask; None: a mask."""
     unused = _unused(source.plain)
     numbers = dict[str, int]()
     masks = dict[str, int]()
@@ -163,14 +152,25 @@ def mask(source: Text, by_person: bool = False) -> Masked:
             if code.kind in ("placeholder", "standalone") and covered.strip():
                 code = replace(code, markup=f"{code.markup}\0{number}")
                 numbers[code.markup] = number
-                if not by_person and covered in READ_AS:
-                    covered = READ_AS[covered]
-                elif not by_person:
+                if not by_person:
+                    covered = _read(source.plain, source.codes[number], reads)
+                if covered == MASK:
                     covered = next(unused)
                     masks[covered] = number
             part, number = (code, covered), number + 1
         parts.append(part)
     return Masked(source, joined(parts), numbers, masks, by_person)
+
+
+def _read(text: str, code: Code, reads: Reads) -> str:
+    """What a model reads for a placeholder, MASK where it is a mask; nothing for a sign that is
+    glued to one end of a word."""
+    covered = text[code.at : _end(code)]
+    if (character := reads(covered)) is not None:
+        return character
+    before, behind = (sign.isalnum() for sign in _beside(text, code))
+    is_sign = len(covered) == 1 and not covered.isalnum()
+    return "" if is_sign and before != behind else MASK
 
 
 def _beside(text: str, code: Code) -> tuple[str, str]:

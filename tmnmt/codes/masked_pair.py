@@ -11,11 +11,11 @@ So the model copies a mask from a pair as it copies words, whatever stood there.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tmnmt.codes.masked import READ_AS, Masked, alone
-from tmnmt.codes.placeholders import Finder, with_placeholders
+from tmnmt.codes.form import READ_AS, Copied
+from tmnmt.codes.masked import Masked, alone
+from tmnmt.codes.placeholders import ALL, with_placeholders
 from tmnmt.codes.record import Text
 
 Spans = list[tuple[int, int, str]]  # start, end and mask, in the order of the text
@@ -43,13 +43,13 @@ class MaskedPair:
         return at + longer
 
 
-def masked_pair(masked: Masked, src: str, tgt: str, finders: Sequence[Finder]) -> MaskedPair:
+def masked_pair(masked: Masked, src: str, tgt: str, copied: Copied) -> MaskedPair:
     """The pair with a mask for every placeholder that it has in common with the source; and, where
-    it has as many others, for those in their order. `finders`: of placeholders."""
+    it has as many others, for those in their order. `copied`: what is one besides."""
     names = [name for name in masked.masks if name not in src and name not in tgt]
     spans: tuple[Spans, Spans] = [], []
     left = [n for n in names if not _cover(src, tgt, masked.covered(masked.masks[n]), n, spans)]
-    others = _others(src, finders, spans[0]) if left else []
+    others = _others(src, copied, spans[0]) if left else []
     if len(left) == len(others):
         for name, covered in zip(left, others, strict=True):
             _cover(src, tgt, covered, name, spans)
@@ -58,9 +58,9 @@ def masked_pair(masked: Masked, src: str, tgt: str, finders: Sequence[Finder]) -
     return MaskedPair(_with(src, spans[0]), _with(tgt, spans[1]), spans[1])
 
 
-def _others(text: str, finders: Sequence[Finder], spans: Spans) -> list[str]:
+def _others(text: str, copied: Copied, spans: Spans) -> list[str]:
     """The placeholders of a text that have no mask yet."""
-    codes = with_placeholders(Text(text), finders).codes
+    codes = with_placeholders(Text(text), [*ALL, *copied.finders], copied.first).codes
     places = [(code.at, code.at + code.covers) for code in codes]
     free = [text[start:end] for start, end in places if _is_free(start, end, spans)]
     return [covered for covered in free if covered not in READ_AS]

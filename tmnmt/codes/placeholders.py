@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tmnmt.codes.record import Code, Text
+from tmnmt.codes.record import Code, Text, is_text
 from tmnmt.errors import UsageError
 
 
@@ -149,26 +149,47 @@ FINDERS: dict[str, Sequence[Finder]] = {
 ALL = tuple(finder for finders in FINDERS.values() for finder in finders)
 
 
-def with_placeholders(text: Text, finders: Iterable[Finder] = ALL) -> Text:
+def with_placeholders(
+    text: Text, finders: Iterable[Finder] = ALL, first: Iterable[Finder] = ()
+) -> Text:
     """`text` with a code for every placeholder that they find: the first, and of those the longest.
-    What has a code inside already, or is part of one, stays as it is; a blank inside becomes part
-    of it."""
-    places = [one for finder in finders for one in finder(text.plain)]
+    What has a code inside already, or is part of one, stays as it is; but a blank inside becomes
+    part of it, and so does a placeholder that is shorter. What `first` finds goes before all that
+    overlaps it, but for what holds the whole of it."""
+    places = _chosen([one for finder in first for one in finder(text.plain)])
+    others = (one for finder in finders for one in finder(text.plain))
+    places += [one for one in others if all(_agree(one, other) for other in places)]
     places.sort(key=lambda one: (one.start, -one.end))
     codes = list[Code]()
     end = 0
     within = set[int]()
     taken = _Taken(text.codes)
     for start, stop, movable in places:
-        if start >= end and (blanks := taken.blanks(start, stop)) is not None:
-            markup = _written(text.plain, start, stop, blanks)
-            within.update(map(id, blanks))
+        if start >= end and (inside := taken.inside(start, stop)) is not None:
+            markup = _written(text.plain, start, stop, inside)
+            within.update(map(id, inside))
+            movable = movable and all(code.movable for code in inside)
             codes.append(Code(start, "placeholder", markup, covers=stop - start, movable=movable))
             end = stop
     # of codes at one place those that cover nothing come first: what is in front of a placeholder
     left = [code for code in text.codes if id(code) not in within]
     together = sorted([*left, *codes], key=lambda code: (code.at, code.covers > 0))
     return Text(text.plain, tuple(together))
+
+
+def _chosen(places: Iterable[Placeholder]) -> list[Placeholder]:
+    """The first, and of those the longest, that do not overlap."""
+    chosen = list[Placeholder]()
+    for one in sorted(places, key=lambda one: (one.start, -one.end)):
+        if not chosen or one.start >= chosen[-1].end:
+            chosen.append(one)
+    return chosen
+
+
+def _agree(one: Placeholder, first: Placeholder) -> bool:
+    """Whether a place is apart from one that goes first, or holds the whole of it."""
+    apart = one.end <= first.start or first.end <= one.start
+    return apart or (one.start <= first.start and first.end <= one.end)
 
 
 class _Taken:
@@ -178,8 +199,9 @@ class _Taken:
         self._codes = codes
         self._at = 0
 
-    def blanks(self, start: int, end: int) -> list[Code] | None:
-        """The blanks inside the text from `start` to `end`; None where another code is there."""
+    def inside(self, start: int, end: int) -> list[Code] | None:
+        """The blanks, and the shorter placeholders, inside the text from `start` to `end`; None
+        where another code is there."""
         while self._at < len(self._codes) and _end(self._codes[self._at]) <= start:
             self._at += 1
         inside = list[Code]()
@@ -187,18 +209,19 @@ class _Taken:
             code = self._codes[number]
             if code.at >= end:
                 break
-            if code.kind != "blank" or code.at < start or _end(code) > end:
+            is_part = code.kind == "blank" or (is_text(code) and code.covers < end - start)
+            if not is_part or code.at < start or _end(code) > end:
                 return None
             inside.append(code)
         return inside
 
 
-def _written(plain: str, start: int, end: int, blanks: Sequence[Code]) -> str:
+def _written(plain: str, start: int, end: int, inside: Sequence[Code]) -> str:
     """A placeholder as it is written in the file."""
     parts, at = list[str](), start
-    for blank in blanks:
-        parts += plain[at : blank.at], blank.markup
-        at = _end(blank)
+    for code in inside:
+        parts += plain[at : code.at], code.markup
+        at = _end(code)
     return "".join([*parts, plain[at:end]])
 
 

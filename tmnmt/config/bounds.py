@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from datetime import date
 from typing import Annotated, Any, NamedTuple
@@ -73,6 +74,14 @@ def is_date(text: str) -> bool:
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
+        return False
+
+
+def is_pattern(text: str) -> bool:
+    """Whether it is a regular expression that matches something."""
+    try:
+        return not re.compile(text).match("")
+    except (re.error, RecursionError, OverflowError):
         return False
 
 

@@ -15,6 +15,7 @@ from tmnmt.config.bounds import (
     Help,
     ShareBelowOne,
     is_date,
+    is_pattern,
     number,
     whole,
 )
@@ -167,7 +168,7 @@ class Penalties(Options):
 
     title = "What a match is worth"
     penalty_codes: Annotated[
-        int, whole(0, 100), Help("Points off a match whose inline codes differ.")
+        int, whole(0, 100), Help("Points off a match whose inline codes or placeholders differ.")
     ] = 1
     penalty_numbers: Annotated[
         int,
@@ -325,6 +326,14 @@ class Decoding(Options):
         whole(1, 1000),
         Help("So many of the best translations, at most as many as the beam, with --json."),
     ] = 1
+    keep: Annotated[
+        str | None,
+        Bound("a regular expression that matches no empty text", is_pattern),
+        Help(
+            "What this matches comes through as it is, besides placeholders, code and the like.",
+            metavar="REGEX",
+        ),
+    ] = None
     precision: Annotated[
         Precision,
         Help(

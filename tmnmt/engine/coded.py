@@ -15,12 +15,13 @@ import numpy as np
 
 from tmnmt.codes.apart import kept_apart
 from tmnmt.codes.capitals import as_sentences, in_capitals, pieces_in_capitals, recased
+from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.masked import mask
 from tmnmt.codes.masked_pair import MaskedPair, masked_pair
 from tmnmt.codes.messages import Messages, messages
 from tmnmt.codes.place import linked_codes, place
-from tmnmt.codes.placeholders import ALL, Finder, with_placeholders
+from tmnmt.codes.placeholders import ALL, with_placeholders
 from tmnmt.codes.record import Code, Part, Source, Text, inline, is_text, joined, pairs
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.verbatim import has_codes
@@ -57,10 +58,9 @@ class Coded:
     as codes, in a string tags, too, and, if it may have codes, the white space at its ends;
     `changed`: whether it had control characters."""
 
-    def __init__(
-        self, given: Source, size: Callable[[str], int], more: Sequence[Finder] = ()
-    ) -> None:
-        """`size`: of a word, in subwords; `more`: what else comes through as placeholders do."""
+    def __init__(self, given: Source, size: Callable[[str], int], copied: Copied = BY_FORM) -> None:
+        """`size`: of a word, in subwords; `copied`: what comes through besides the placeholders
+        that the text's reader has found."""
         self._size = size
         if isinstance(given, Text):
             self.given = given
@@ -72,10 +72,13 @@ class Coded:
         self._is_string = isinstance(given, str)
         # those that the text's reader has found, by their markup; there are no others then
         self._placeholders = {code.markup for code in self.given.codes if is_text(code)}
-        self._more = more
-        self.source = with_placeholders(self.source, [*(() if self._placeholders else ALL), *more])
+        self._copied = copied
+        usual = () if self._placeholders else ALL
+        self._as_filed = with_placeholders(self.source, usual)  # nothing is copied for its form
+        finders = [*usual, *copied.finders]
+        self.source = with_placeholders(self.source, finders, copied.first)
         self.in_capitals = in_capitals(self.source)  # and read as a sentence
-        self._masked = mask(self.source)
+        self._masked = mask(self.source, reads=copied.reads)
         self._parts: dict[int, _Part] = {}
         self._lent: Text | None = None
         self._of_messages: list[Coded] = []  # where these are translated one by one
@@ -100,7 +103,7 @@ class Coded:
     def by_message(self) -> list[Coded]:
         """Its messages as segments, out of whose translations its own is made."""
         texts = () if self.messages is None else self.messages.texts
-        self._of_messages = [Coded(text, self._size, self._more) for text in texts]
+        self._of_messages = [Coded(text, self._size, self._copied) for text in texts]
         return self._of_messages
 
     @property
@@ -127,7 +130,7 @@ class Coded:
 
     def beside(self, pair: Segment) -> MaskedPair:
         """A pair as the model reads it beside the segment: with its masks."""
-        return masked_pair(self._masked, pair.src, pair.tgt, [*ALL, *self._more])
+        return masked_pair(self._masked, pair.src, pair.tgt, self._copied)
 
     def pieces(self, read: Sequence[str]) -> list[str]:
         """What the source has for texts that the model reads, which follow one another."""
@@ -168,8 +171,11 @@ class Coded:
         return linked_codes(self.source, token_spans(self.source.plain))
 
     def take(self, match: Match) -> None:
-        """Takes the target of a match, as a person wrote it, for the whole. One that something was
-        put into does not lend its places."""
+        """Takes the target of a match, as a person wrote it, for the whole, whatever it makes of
+        what a model would copy for its form. One that something was put into does not lend its
+        places."""
+        self.source = self._as_filed
+        self.__dict__.pop("_linked", None)
         self._masked = mask(self.source, by_person=True)
         self.is_taken = True
         self.in_capitals = False

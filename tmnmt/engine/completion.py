@@ -28,6 +28,7 @@ from tmnmt.engine.spelling import APOSTROPHES
 from tmnmt.engine.typed import Opening, Typed, one_blank, spelt_size
 from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.files.texts import string_of
+from tmnmt.formats.clean import legible
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
@@ -455,7 +456,7 @@ class Sentence:
 
     def _shown(self, text: str) -> str:
         """What the model has written, as a person reads it."""
-        coded = self._pieces[0].coded
+        text, coded = legible(text, self._pieces[0].whole), self._pieces[0].coded
         return text if coded is None else coded.shown(text)
 
     def _known(self, prefix: str) -> Translation | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tmnmt.checks import Check, ChecksError, OnChecks, checks
+from tmnmt.checks import Check, ChecksError, OnChecks, checks, kept
+from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import confirmable
 from tmnmt.engine.terms import TermList
@@ -28,14 +29,21 @@ class Confirmation:
 
 
 def confirmation(
-    src: object, tgt: object, src_lang: str, tgt_lang: str, terms: TermList | None
+    src: object,
+    tgt: object,
+    src_lang: str,
+    tgt_lang: str,
+    terms: TermList | None,
+    copied: Copied = BY_FORM,
 ) -> Confirmation:
     """`src` and `tgt`, texts with or without codes, as a pair to be confirmed. `src_lang` and
-    `tgt_lang`: their languages, whose words for numbers count; `terms`: the list that is kept to.
+    `tgt_lang`: their languages, whose words for numbers count; `terms`: the list that is kept to;
+    `copied`: what the user wants to be kept besides.
 
     Raises UsageError for a side without anything visible or of more than 1,000 tokens."""
     source, target = confirmable(src, tgt)
-    return Confirmation(source, target, tuple(_checks(source, target, src_lang, tgt_lang, terms)))
+    results = _checks(source, target, src_lang, tgt_lang, terms)
+    return Confirmation(source, target, (*results, *kept(source.plain, target.plain, copied)))
 
 
 def _checks(

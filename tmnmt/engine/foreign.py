@@ -1,10 +1,12 @@
-"""Words with letters that a vocabulary lacks, or spells byte by byte: the model has hardly met
-them, and makes nonsense of them. They come through as placeholders do, and so do signs such as 😀.
+"""Words with letters and signs that a vocabulary lacks, spells byte by byte, or reads as others:
+the model has hardly met them, and makes nonsense of them. They come through as placeholders do.
 
     The word закон is Russian.    the source
     The word 901 is Russian.      what the model reads
 
-A language's own rare letters, as the œ of French, are no sign of a foreign word."""
+A sign takes along what it is written together with, as in m², €5 and R&D; one that is glued to one
+end of a word stands beside that. A dash that the vocabulary reads as another one comes back as it
+was. A language's own rare letters, as the œ of French, are no sign of a foreign word."""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-from tmnmt.codes.placeholders import Placeholder
+from tmnmt.codes.form import BY_FORM, DASHES, Copied
+from tmnmt.codes.placeholders import Finder, Placeholder
 from tmnmt.vocab import UNK, Vocabulary
 
 LETTERS = 20  # single letters of a script that a vocabulary has which knows the script
@@ -54,11 +57,30 @@ RARE = dict.fromkeys(("ar", "bg", "el", "ga", "he", "hi", "hu", "is", "ja", "ko"
     "uk": "",
     "zh": "",
 }
+TYPOGRAPHY = (
+    "\"'‘’‚‛“”„‟‹›«»…*-‐‑‒−·.,;:!?()[]/%‰"  # signs that go by the language, or come through anyway
+)
+LONGEST_UNIT = 3  # letters that a superscript makes a unit, as cm³
+_DASH = re.compile(f"[{DASHES}]")
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 _JOINING = ("Mn", "Mc", "Me", "Cf", "Sk")  # categories of what stands with the sign before it
 _BETWEEN = " .,;:-'’–—"  # between words of one run
 _RUN = re.compile(r"x[xj]*(?: {1,2}x[xj]*)*")
+_SIGNS = re.compile("s[sj]*")
+_GLUED = re.compile(r"(?:[aj]*(?:[xs]j*)+)+[aj]*")  # a: letters and digits; s: signs
 _WORD = re.compile(r"(?:[^\W\d_][\u0300-\u036f]*)+")
+
+
+def copied(vocab: Vocabulary, lang: str, first: tuple[Finder, ...] = ()) -> Copied:
+    """What comes through a model with this vocabulary: what `first` finds, what is no word by its
+    form, and what is foreign. `lang`: of the texts."""
+    foreign = Foreign(vocab, lang)
+
+    def reads(covered: str) -> str | None:
+        sign = BY_FORM.reads(covered)
+        return foreign.reads(covered) if sign is None else sign
+
+    return Copied((*BY_FORM.finders, foreign), first, reads)
 
 
 class Foreign:
@@ -72,13 +94,44 @@ class Foreign:
         self._latin = dict[str, bool]()  # whether they make a word foreign
 
     def __call__(self, text: str) -> Iterator[Placeholder]:
+        kinds = list(map(self._kind, text))
         if not text.isascii():
-            kinds = list(map(self._kind, text))
             for word in _WORD.finditer(text):
                 if not word[0].isascii() and self._is_latin_and_foreign(word[0]):
                     kinds[word.start() : word.end()] = "x" * len(word[0])
-            for run in _RUN.finditer("".join(kinds)):
-                yield Placeholder(*run.span(), True)
+        for dash in _DASH.finditer(text):
+            if self.reads(dash[0]) is not None:
+                yield Placeholder(*dash.span(), True)
+        if "x" not in kinds and "s" not in kinds:
+            return
+        shown = "".join(kinds)
+        places = [*_RUN.finditer(shown)]
+        for glued in _GLUED.finditer(shown):
+            is_unit = self._is_unit(text, shown, *glued.span())
+            places += [glued] if is_unit else _SIGNS.finditer(shown, *glued.span())
+        spans = {place.span() for place in places}
+        yield from (
+            Placeholder(start, end, True)
+            for start, end in sorted(spans)
+            if not any((a, b) != (start, end) and a <= start and end <= b for a, b in spans)
+        )
+
+    def reads(self, covered: str) -> str | None:
+        """What the model reads for a sign in place of a mask; None: it reads a mask."""
+        if covered in DASHES and self._vocab.source_pieces(covered)[-1:] == ["▁-"]:
+            return "-"
+        return None
+
+    @staticmethod
+    def _is_unit(text: str, kinds: str, start: int, end: int) -> bool:
+        """Whether signs are one with what is glued to them: not those at one end of a word of
+        letters alone, as in vessel†; but m² is one."""
+        signs = len(kinds[start:end]) - len(kinds[start:end].lstrip("sj"))
+        core = kinds[start:end].strip("sj")
+        word = text[start + signs : start + signs + len(core)]
+        if not core or "s" in core or "x" in core or any(map(str.isdigit, word)):
+            return True
+        return len(word) <= LONGEST_UNIT and text[end - 1].isdigit()
 
     def _is_latin_and_foreign(self, word: str) -> bool:
         for letter in unicodedata.normalize("NFC", word):
@@ -103,21 +156,36 @@ class Foreign:
         return {script for script, count in letters.items() if count >= LETTERS}
 
     def _kind(self, sign: str) -> str:
-        """x: foreign; j: joins two; a blank: may stand between two; else a dot."""
+        """x: a foreign letter; s: a sign that the vocabulary has not; a: a letter or digit; j:
+        joins two; a blank: may stand between two; else a dot."""
         if sign not in self._kinds:
-            if unicodedata.category(sign) in _JOINING:
+            if unicodedata.category(sign) in _JOINING and not sign.isascii():
                 self._kinds[sign] = "j"
             elif sign in _BETWEEN:
                 self._kinds[sign] = " "
+            elif self._is_foreign(sign):
+                self._kinds[sign] = "x"
+            elif self._is_foreign_sign(sign):
+                self._kinds[sign] = "s"
             else:
-                self._kinds[sign] = "x" if self._is_foreign(sign) else "."
+                self._kinds[sign] = "a" if sign.isalnum() else "."
         return self._kinds[sign]
 
     def _is_foreign(self, sign: str) -> bool:
-        is_letter = sign.isalpha() and _script(sign) not in self._scripts
-        if not (is_letter or unicodedata.category(sign) == "So"):
+        return sign.isalpha() and _script(sign) not in self._scripts and self._is_lacking(sign)
+
+    def _is_foreign_sign(self, sign: str) -> bool:
+        """Whether the vocabulary has not this sign, or reads it as another one."""
+        if (
+            sign.isalpha()
+            or sign.isspace()
+            or sign in TYPOGRAPHY
+            or (sign.isascii() and sign.isdigit())
+        ):
             return False
-        return self._is_lacking(sign)
+        if not self._has_digits or unicodedata.category(sign)[0] not in "SPN":
+            return False
+        return self._is_lacking(sign) or "".join(self._vocab.source_pieces(sign)).strip("▁") != sign
 
     def _is_lacking(self, sign: str) -> bool:
         """Whether the vocabulary has no piece for it, but for bytes where it has those. One that

@@ -15,7 +15,7 @@ from tmnmt.engine.schedule import Piece
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.unknown import copied, lacking
 from tmnmt.engine.wordless import is_wordless, kept
-from tmnmt.formats.clean import clean
+from tmnmt.formats.clean import clean, legible
 from tmnmt.models.base import Backbone
 from tmnmt.numbers import mended
 from tmnmt.segments import Other, Translation
@@ -94,7 +94,7 @@ class Postprocessor:
             text = capitalised(text)
         if self._lacks(piece) and isinstance(self.vocab, PairVocabulary):
             text = copied(self.backbone, self.vocab, piece.read, piece.ids, ids, text)
-        text = clean(text)[0]  # single bytes could spell a line end
+        text = legible(clean(text)[0], piece.read).strip()  # single bytes could spell a line end
         return piece.coded.said(text, piece.read) if piece.coded else mended(piece.read, text)
 
     def _lacks(self, piece: Piece) -> bool:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 
 from tmnmt.codes.capitals import within_sentence
+from tmnmt.codes.form import Copied
 from tmnmt.codes.record import Source, Text, beside, plain_of
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.confirmed import source_of
-from tmnmt.engine.foreign import Foreign
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.pieces import pieces
 from tmnmt.engine.schedule import InOrder, Piece
@@ -25,14 +25,14 @@ Read = tuple[tuple[int, ...], ...]  # subwords of the segments before one, the o
 
 
 class Preparation:
-    """Cuts segments for one model and its memories. `lock` is held while the memories are asked.
-    `previous`: of so many segments that stand before it in its document a segment's translation
-    reads the source."""
+    """Cuts segments for one model and its memories. `copied`: what comes through. `lock` is held
+    while the memories are asked. `previous`: of so many segments that stand before it in its
+    document a segment's translation reads the source."""
 
     def __init__(
         self,
         vocab: Vocabulary,
-        src_lang: str,
+        copied: Copied,
         longest: int,
         lookup: Lookup,
         lock: threading.RLock,
@@ -41,7 +41,7 @@ class Preparation:
     ) -> None:
         self.vocab, self.longest, self.lookup = vocab, longest, lookup
         self.lock, self.tally, self.previous = lock, tally, previous
-        self._foreign = Foreign(vocab, src_lang)
+        self._copied = copied
 
     def documents(
         self,
@@ -80,7 +80,7 @@ class Preparation:
         was trained on, unless a memory holds it as it is. `tag`: as in `Translator.stream`;
         `before`: as a piece has it."""
         given = source_of(text)
-        whole = Coded(given, self._size, [self._foreign])
+        whole = Coded(given, self._size, self._copied)
         with self.lock:
             if whole.in_capitals and self.lookup.knows_capitals(whole):
                 whole.in_capitals = False

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from tmnmt.codes.placeholders import Finder, by_pattern
 from tmnmt.config.option import Options
 from tmnmt.config.options import (
     Decoding,
@@ -44,6 +45,11 @@ class Settings(Neighbours, Remembering, Selection, Search, Penalties, Decoding):
     def penalties(self) -> Penalties:
         """What makes a match worth less."""
         return Penalties(**{entry.name: getattr(self, entry.name) for entry in fields(Penalties)})
+
+    @property
+    def kept(self) -> tuple[Finder, ...]:
+        """What finds what the user wants to be kept."""
+        return () if self.keep is None else (by_pattern(self.keep),)
 
     @property
     def remembers(self) -> bool:

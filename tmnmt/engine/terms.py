@@ -153,7 +153,8 @@ class TermList:
         """The translation with what is wrong in it with terms."""
         if translation.origin not in ("model", *TAKEN) or not translation.tgt.strip():
             return translation
-        return replace(translation, terms=tuple(self.checks(translation.src, translation.tgt)))
+        results = self.checks(translation.src, translation.tgt)
+        return replace(translation, user_checks=tuple(results))
 
     def checks(self, src: str, tgt: str) -> list[Check]:
         """What is wrong in a translation of `src` with terms."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from tmnmt.checks import kept
 from tmnmt.codes.record import Source
 from tmnmt.config.option import option
 from tmnmt.config.options import (
@@ -36,6 +37,7 @@ from tmnmt.engine.completion import AtWork
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmation import Confirmation, confirmation
 from tmnmt.engine.decoder import Decoded, Decoder
+from tmnmt.engine.foreign import copied
 from tmnmt.engine.in_parts import by_message, one_by_one
 from tmnmt.engine.links import LINKED_AT_ONCE, Linker
 from tmnmt.engine.lookup import Lookup, codes_of
@@ -211,9 +213,10 @@ class Translator:
             self.tally,
             self.reaches or self._reaches(indexes),
         )
+        self.copied = copied(self.vocab, self.src_lang, settings.kept)
         self.preparation = Preparation(
             self.vocab,
-            self.src_lang,
+            self.copied,
             self.longest,
             self.lookup,
             self.lock,
@@ -344,9 +347,13 @@ class Translator:
         yield from self._stream(with_pairs, explain, confirmed is not None, finished, tag=tag)
 
     def counted(self, translation: Translation) -> Translation:
-        """The same translation, once it is finished, with what is wrong in its terms."""
+        """The same translation, once it is finished, with what is wrong in its terms, and what it
+        lacks of what is to be kept."""
         if self.terms is not None:
             translation = self.terms.checked(translation)
+        lacking = kept(translation.src, translation.tgt, self.copied)
+        if lacking:
+            translation = replace(translation, user_checks=(*translation.user_checks, *lacking))
         return self.tally.counted(translation)
 
     def stream_on(
@@ -423,7 +430,8 @@ class Translator:
     def confirmation(self, src: Source, tgt: Source) -> Confirmation:
         """A pair as it is confirmed, with what the checks find in it. Nothing is learnt. Raises
         UsageError as `Session.confirm` does."""
-        return confirmation(src, tgt, self.src_lang, self.tgt_lang, self.terms)
+        languages = self.src_lang, self.tgt_lang
+        return confirmation(src, tgt, *languages, self.terms, self.copied)
 
     def confirm(self, pairs: Sequence[tuple[Session, Confirmation]]) -> None:
         """Every session learns its pair, as `Session.confirm` says."""

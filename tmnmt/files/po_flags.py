@@ -49,6 +49,16 @@ _BY_FLAG: dict[str, Sequence[Finder]] = {
     "scheme-format": (by_pattern(r"~[\d,:@']{0,9}[A-Za-z%&~|]", movable=False),),
     "elisp-format": _C,
     "librep-format": _C,
+    "java-printf-format": _C,
+    "sh-printf-format": _C,
+    "go-format": (
+        by_pattern(r"%%|%[-+# 0]{0,5}\[\d{1,9}\][\d.]{0,9}[A-Za-z]"),
+        by_pattern(rf"%{_FLAGS}{_WIDTH}[vTtbcdoOqxXUeEfFgGsp]", movable=False),
+    ),
+    "d-format": _C,
+    "modula2-format": _C,
+    "ocaml-format": _C,
+    "smalltalk-format": (by_pattern(r"%\d{1,2}|<\d{1,2}[ps]>"),),
 }
 # What any text may have, and what only formats have.
 _PRINTF = (*FINDERS["printf"], *FINDERS["python"])

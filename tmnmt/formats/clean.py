@@ -15,6 +15,8 @@ UNWANTED = "\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # inside brackets of a
 _UNWANTED = re.compile(f"[{UNWANTED}]")
 # Each run of blanks is looked at once: from its start only, and without going back.
 _LINE_BREAK = re.compile("(?<![ \t])[ \t]*+[\n\r][ \t\n\r]*+")
+ILLEGIBLE = "\u200b\ufffd"
+_BLANKS = re.compile(" {2,}")
 # White space among the control characters: words must not run together where it stood.
 _SPACE = re.compile("[\t\x0b\x0c\x1c-\x1f\x85]")
 
@@ -33,6 +35,15 @@ def clean(text: str) -> tuple[str, bool]:
     if not _UNWANTED.search(text):
         return text.strip(), False
     return _UNWANTED.sub("", _SPACE.sub(" ", text)).strip(), True
+
+
+def legible(text: str, source: str) -> str:
+    """What a model wrote for `source`, without zero-width spaces and signs that stand for bytes
+    which are no character, where the source has none."""
+    wrong = [sign for sign in ILLEGIBLE if sign in text and sign not in source]
+    for sign in wrong:
+        text = text.replace(sign, "")
+    return _BLANKS.sub(" ", text) if wrong else text
 
 
 def clean_name(text: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Self
 
+from tmnmt.codes.form import BY_FORM
 from tmnmt.config.options import (
     Decoding,
     Neighbours,
@@ -46,7 +47,7 @@ class MemoryPair(Translator):
         groups = (Search(), Selection(), Remembering(), Neighbours(), Decoding(), Penalties())
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
         self.settings = settled(groups, None, "off")
-        self.layers, self.writable = None, None
+        self.layers, self.writable, self.copied = None, None, BY_FORM
         self.lock, self.tally, self.at_work = threading.RLock(), Tally(), AtWork()
         self.model_hash = self.cache_hash = ""
 
