@@ -31,6 +31,7 @@ REASONS = {
     "case": "another case",
     "punctuation": "other punctuation",
     "codes": "other codes",
+    "placeholders": "other placeholders",
     "domain": "another domain",
     "machine": "made by a machine",
     "alignment": "made by alignment",

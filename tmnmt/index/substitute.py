@@ -1,15 +1,18 @@
 """A segment's translation as the translation of a text that differs from its source in numbers, in
 case or in the mark at the end alone: the numbers put into it, the case restored, the mark added,
-taken off or changed, where that is sure."""
+taken off or changed, where that is sure. Or in placeholders alone: these renamed."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Container, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
-from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.form import EXACT, Copied
+from tmnmt.codes.placeholders import ALL, with_placeholders
 from tmnmt.codes.record import Text
 from tmnmt.index.skeleton import bone
 from tmnmt.numbers import NUMBER
@@ -17,6 +20,7 @@ from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, nfc
 
 _DIGITS = re.compile(r"\d+")
+COPIED = Copied((*ALL, *EXACT.finders))
 ONE = "1"
 MARKS = frozenset(".,;:!?…")  # that end a text
 _END = re.compile(r"(\s*)([.,;:!?…]*)\Z")
@@ -78,6 +82,38 @@ def adapt(query: str, segment: Segment, differing: Differences) -> Adapted:
     with_end = _with_end(query, src, tgt) if differing.punctuation else tgt
     tgt = tgt if with_end is None else with_end
     return Adapted(tgt, with_numbers is not None, with_initial is not None, with_end is not None)
+
+
+def renamed(query: str, segment: Segment) -> str | None:
+    """The target with the placeholders, code and the like of `query` in place of those of its
+    source, where two texts differ in these alone; None where they do not, or where the target has
+    one not as often as the source."""
+    (words, names), (their_words, their_names) = map(_around_names, (query, segment.src))
+    if not names or words != their_words or names == their_names:
+        return None
+    becomes = dict(zip(their_names, names, strict=True))
+    if [becomes[name] for name in their_names] != [*names] or len({*becomes.values()}) < len(
+        becomes
+    ):
+        return None
+    tgt_names = _around_names(segment.tgt)[1]
+    if Counter(tgt_names) != Counter(their_names):
+        return None
+    codes = with_placeholders(Text(segment.tgt), COPIED.finders).parts()
+    return "".join(part if isinstance(part, str) else becomes[part[1]] for part in codes)
+
+
+@lru_cache(4096)
+def _around_names(text: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """The match tokens around what is copied for its form, and all of that."""
+    words, names = list[tuple[str, ...]]([()]), list[str]()
+    for part in with_placeholders(Text(text), COPIED.finders).parts():
+        if isinstance(part, str):
+            words[-1] = tuple(match_tokens(part))
+        else:
+            names.append(part[1])
+            words.append(())
+    return tuple(words), tuple(names)
 
 
 def _with_end(query: str, src: str, tgt: str) -> str | None:

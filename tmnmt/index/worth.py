@@ -3,7 +3,7 @@ place, less for all that is to be looked at.
 
 The fuzzy score stays what it is beside it. Penalties only lower a worth, with one exception: texts
 of one skeleton, which differ in numbers, case or punctuation alone, count as the same text, less
-what is not sure."""
+what is not sure. So do those of the matches found that differ in placeholders alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tmnmt.codes.record import Code, alike, inline
 from tmnmt.config.options import Penalties
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import SLACK
-from tmnmt.index.substitute import Adapted, adapt, differences
+from tmnmt.index.substitute import Adapted, adapt, differences, renamed
 from tmnmt.segments import Match, Reason, Segment, Worth
 from tmnmt.text import match_tokens, normalise
 
@@ -77,10 +77,10 @@ def worth(
 ) -> Worth:
     """What the match is worth for this text, why, and its translation adapted to it.
 
-    A text that is the same counts 100, one of the same skeleton too, less points for what differs;
-    any other its fuzzy score in per cent. Then points are taken for codes, domain, origin, age and
-    memory. What is still 100, word for word, gets a point for each of previous segment, next
-    segment and id that is the same, two at most."""
+    A text that is the same counts 100, one of the same skeleton too, less points for what differs,
+    and one with other placeholders; any other its fuzzy score in per cent. Then points are taken
+    for codes, domain, origin, age and memory. What is still 100, word for word, gets a point for
+    each of previous segment, next segment and id that is the same, two at most."""
     value, reasons, adapted = _of_text(asked.text, match, penalties)
     reasons += _of_segment(asked, match.segment, penalties)
     reasons += [Reason("memory", -trust.penalty)] if trust.penalty else []
@@ -104,6 +104,9 @@ def _of_text(
     if tokens == theirs:
         return FULL, [], None
     differing = differences(text, src)
+    if differing is None and (tgt := renamed(text, match.segment)) is not None:
+        reasons = [Reason("placeholders", -penalties.penalty_codes)]
+        return FULL, reasons, Adapted(tgt, True, True, True)
     if differing is None:
         return int(FULL * (1 - match.edits / max(len(tokens), len(theirs), 1)) + SLACK), [], None
     adapted = adapt(text, match.segment, differing)
