@@ -151,7 +151,7 @@ def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device
     from tmnmt.keys.search import KeySearch
 
     queries, ids = queries_of(model, src, tgt, device)
-    search = KeySearch.open(index, model.hash)
+    search = KeySearch.open(index, model.states_hash)
     scores, positions = search.search(queries, k)
     for t, subword in enumerate(ids.tolist()):
         for score, place in zip(scores[t].tolist(), search.places(positions[t]), strict=True):

@@ -51,7 +51,7 @@ class _FloatsType(types.Type):
         super().__init__(name="Floats")
 
 
-_FLOATS = _FloatsType()
+FLOATS = _FloatsType()
 
 
 class _FloatsModel(models.PrimitiveModel):
@@ -73,7 +73,7 @@ def _load(_: Any, array: Any, at: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         return builder.load(_at(context, builder, signature.args[0], *given), align=4)
 
-    return _FLOATS(array, types.intp), code
+    return FLOATS(array, types.intp), code
 
 
 def _store(_: Any, array: Any, at: Any, x: Any) -> Any:
@@ -92,21 +92,21 @@ def _same(_: Any, number: Any) -> Any:
         one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), given[0], _INT(0))
         return builder.shuffle_vector(one, one, ir.Constant(_INTS, [0] * LANES))
 
-    return _FLOATS(types.float32), code
+    return FLOATS(types.float32), code
 
 
 def _add(_: Any, x: Any, y: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         return builder.fadd(*given)
 
-    return _FLOATS(x, y), code
+    return FLOATS(x, y), code
 
 
 def _times(_: Any, x: Any, y: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         return builder.fmul(*given)
 
-    return _FLOATS(x, y), code
+    return FLOATS(x, y), code
 
 
 def _times_plus(_: Any, x: Any, y: Any, z: Any) -> Any:
@@ -116,7 +116,7 @@ def _times_plus(_: Any, x: Any, y: Any, z: Any) -> Any:
         product = builder.fmul(given[0], given[1], flags=("contract",))
         return builder.fadd(product, given[2], flags=("contract",))
 
-    return _FLOATS(x, y, z), code
+    return FLOATS(x, y, z), code
 
 
 def _larger(_: Any, x: Any, y: Any) -> Any:
@@ -126,7 +126,7 @@ def _larger(_: Any, x: Any, y: Any) -> Any:
         above = builder.fcmp_ordered(">", *given, flags=("nnan", "nsz"))
         return builder.select(above, *given)
 
-    return _FLOATS(x, y), code
+    return FLOATS(x, y), code
 
 
 def _halved(combine: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any, Any], Any]:
@@ -190,7 +190,7 @@ def _exp16(_: Any, x: Any) -> Any:
         shifted = builder.shl(exponent, ir.Constant(_INTS, [_INT(23)] * LANES))
         return builder.fmul(power, builder.bitcast(shifted, _VECTOR))
 
-    return _FLOATS(x), code
+    return FLOATS(x), code
 
 
 def _log16(_: Any, x: Any) -> Any:
@@ -221,7 +221,7 @@ def _log16(_: Any, x: Any) -> Any:
         of_two = builder.fmul(builder.sitofp(n, _VECTOR), numbers(math.log(2)))
         return builder.fadd(of_two, of_m)
 
-    return _FLOATS(x), code
+    return FLOATS(x), code
 
 
 def _products_of(rows: int) -> Any:

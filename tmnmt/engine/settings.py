@@ -21,6 +21,8 @@ from tmnmt.errors import UsageError
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.knn import KNN, AdaptiveKNN
 from tmnmt.models.folder import Model
+from tmnmt.models.shortlist import Shortlist
+from tmnmt.models.student import Student
 
 # of a word in mode knn, where nothing is said; chosen on dev: docs/results-neighbours.md
 NEIGHBOURS = 16
@@ -130,6 +132,15 @@ def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None
         raise UsageError(
             f"{model.folder}: this model has no parameters for a session cache; use cache 0"
         )
+
+
+def shortlist_of(settings: Settings, model: Model) -> Shortlist | None:
+    """The model's shortlist, where it is to be read; where nothing is said, a student's. Raises as
+    `Shortlist.load`."""
+    if settings.shortlist is not None:
+        return Shortlist.load(model) if settings.shortlist else None
+    by_default = isinstance(model.backbone, Student) and Shortlist.there(model)
+    return Shortlist.load(model) if by_default else None
 
 
 def check_remembering(settings: Settings) -> None:

@@ -54,7 +54,7 @@ from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.schedule import InOrder, Piece, by_length, join, joined, side_by_side
 from tmnmt.engine.session import Session, Sessions
-from tmnmt.engine.settings import UNTRAINED, Settings, check, knn_of, settled
+from tmnmt.engine.settings import UNTRAINED, Settings, check, knn_of, settled, shortlist_of
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.typed import Spellings
@@ -71,8 +71,6 @@ from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.nearest import SessionPositions
 from tmnmt.layers.reach import STANDARD, Reaches, reaches_of
 from tmnmt.models.folder import Model
-from tmnmt.models.kinds import for_decoding
-from tmnmt.models.shortlist import Shortlist
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Alternative, Match, Translation
 from tmnmt.terms.find import Finder
@@ -116,6 +114,7 @@ class Translator:
     ) -> None:
         """reaches: how nearest positions are read; None: as calibration has it for the memories."""
         model = model.reading(settings.reference, settings.context)
+        model = replace(model, products=settings.precision)
         check(settings, layers, model)
         if settings.mode in UNTRAINED and settings.mode != "off":
             layers = layers or MemoryLayers()
@@ -126,13 +125,13 @@ class Translator:
         self.writable = writable
         self.lock = threading.RLock()
         self.model_hash = model.hash
+        self.states_hash = model.states_hash
         learned = layers.cache.slots_by if layers is not None and layers.cache is not None else ""
-        self.cache_hash = f"{model.hash} {learned}".strip()  # of all that a slot depends on
+        self.cache_hash = f"{model.states_hash} {learned}".strip()  # of all that a slot depends on
         self.vocab = model.vocab
         self.src_lang = model.config["src_lang"]
         self.tgt_lang = model.config["tgt_lang"]
-        dtype = torch.bfloat16 if settings.precision == "bf16" else None
-        self.backbone = for_decoding(model.backbone, dtype)
+        self.backbone = model.decoding
         self.at_work = AtWork()
         self._spellings = dict[bool, Spellings]()
         self.tally = tally or Tally()
@@ -148,7 +147,7 @@ class Translator:
             device=device,
             tally=self.tally,
             linker=Linker(self.backbone, self.vocab, device),
-            shortlist=Shortlist.load(model) if settings.shortlist else None,
+            shortlist=shortlist_of(settings, model),
             terms=TermList(Finder(terms), self.vocab, hard_terms, self.tgt_lang) if terms else None,
             datastore=self._datastore(indexes) if settings.neighbours else None,
             knn=knn_of(settings, model, device),
@@ -186,7 +185,7 @@ class Translator:
 
     def _datastore(self, indexes: Sequence[Index]) -> Datastore:
         """The keys of all memories, which neighbours are found in."""
-        datastore = Datastore.open(indexes, self.model_hash, torch.get_num_threads())
+        datastore = Datastore.open(indexes, self.states_hash, torch.get_num_threads())
         for search in datastore.searches:
             search.files.check_words(search.files.ids, len(self.vocab))
         return datastore

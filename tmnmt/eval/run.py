@@ -357,8 +357,9 @@ class Job:
             else []
         )
         if self._engine.neighbours:
+            bound = replace(model, products=self._engine.precision).states_hash
             settings["keys"] = [
-                keys_state(self.run.memories[name].index, model.hash) for name in self.memory_names
+                keys_state(self.run.memories[name].index, bound) for name in self.memory_names
             ]
         if self.before is not None and self.before.kept is not None:
             settings["confirmed"] = digest(WRITES, self.before.kept.path.stem)

@@ -35,7 +35,6 @@ from tmnmt.keys.files import (
 )
 from tmnmt.keys.pair_keys import PairKeys, encode_pair, force_all
 from tmnmt.models.folder import Model
-from tmnmt.models.kinds import for_decoding
 from tmnmt.segments import Segment
 from tmnmt.vocab import Vocabulary
 
@@ -97,7 +96,7 @@ def header_of(model: Model) -> Header:
     """What keys of this model are bound to. A side of a pair is cut where it is a third longer than
     any segment that is translated at once."""
     most = 4 * longest_whole(model) // 3
-    return Header(model.hash, model.backbone.context_size, model.backbone.hidden_size, most)
+    return Header(model.states_hash, model.backbone.context_size, model.backbone.hidden_size, most)
 
 
 def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:
@@ -148,12 +147,12 @@ def compute(
     was made is left for the next call. progress: called with positions done.
     Raises LockedError where another process computes the same, MemoryIndexError where the disk is
     full."""
-    folder = keys_dir(index.path, model.hash)
+    folder = keys_dir(index.path, model.states_hash)
     if shard is not None:
         folder = folder / PART.format(*shard)
     else:
         _set_aside(folder, work)
-    backbone = for_decoding(model.backbone)
+    backbone = model.decoding
     with KeyWriter.open(folder, work.header) as writer:
         if shard is None:
             for path in parts_of(folder):
@@ -179,7 +178,7 @@ def queries_of(model: Model, src: str, tgt: str, device: str = "cpu") -> tuple[A
     """What to ask a `KeySearch` when `src` is translated as `tgt`: c and s of every target position
     (T, l + d) float32, and the subwords (T,)."""
     coded = encode_pair((src, tgt), model.vocab, header_of(model).max_subwords)
-    (keys,) = force_all(model.backbone, [coded], device)
+    (keys,) = force_all(model.decoding, [coded], device)
     return torch.cat([keys.contexts, keys.hiddens], 1).cpu().numpy(), keys.ids.cpu().numpy()
 
 

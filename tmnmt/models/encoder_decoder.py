@@ -18,8 +18,9 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Literal, Protocol, Self, TypeVar, cast
 
 import numpy as np
@@ -28,6 +29,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tmnmt.models.base import Trainable, shift
+from tmnmt.models.int8 import Int8Product, Int8Weight
 from tmnmt.models.products import Product, Rounded, limited, product
 from tmnmt.models.recurrence import Linear, OutputLoss
 from tmnmt.models.transformer_state import (
@@ -37,7 +39,7 @@ from tmnmt.models.transformer_state import (
     Unpadded,
     bias_of,
 )
-from tmnmt.models.transformer_step import LEVEL, CompiledStep
+from tmnmt.models.transformer_step import LEVEL, CompiledStep, Int8Step
 from tmnmt.models.transformer_step import Part as CompiledPart
 from tmnmt.vocab import BOS, PAD
 
@@ -61,7 +63,11 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
     shares_encoded = True
     # for_decoding: its layers, None: output
     products: dict[nn.Module | None, Product] | None = None
-    compiled: CompiledStep | None = None  # for_decoding, on a CPU in fp32
+    # for_decoding, on a CPU in fp32 but for the inside of products
+    compiled: CompiledStep | Int8Step | None = None
+    # the weights of products by name, of a model that was stored in int8
+    int8: Mapping[str, Int8Weight] = MappingProxyType({})
+    output_int8: Int8Weight | None = None  # for_decoding in int8
 
     def __init__(
         self,
@@ -149,24 +155,50 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
 
     def for_decoding(self, dtype: torch.dtype | None = None) -> Self:
         """The same parameters, in evaluation mode and packed for products in `dtype`; None: in
-        their own precision. It learns nothing, and follows no change of the parameters."""
+        their own precision; int8: of whole numbers, with results in fp32, on the CPU. It learns
+        nothing, and follows no change of the parameters."""
         same = copy.copy(self.eval())
-        same.dtype = dtype
+        in_int8 = dtype == torch.int8
+        same.dtype = None if in_int8 else dtype
         positive = {
             layer.inner
             for layer in self.modules()
             if isinstance(layer, FeedForward) and self.activation is F.relu
         }
+        linears = {
+            name: layer for name, layer in self.named_modules() if isinstance(layer, nn.Linear)
+        }
+        if in_int8:
+            same.output_int8 = self._int8_weight(*self._output_named)
         same.products = {
-            layer: product(layer.weight.detach(), layer.bias.detach(), dtype, layer in positive)
-            for layer in self.modules()
-            if isinstance(layer, nn.Linear)
+            layer: Int8Product.of(
+                self._int8_weight(f"{name}.weight", layer.weight), layer.bias, layer in positive
+            )
+            if in_int8
+            else product(layer.weight.detach(), layer.bias.detach(), dtype, layer in positive)
+            for name, layer in linears.items()
         }
         same.products[None] = same._output(slice(None))
         same.compiled = same._compiled_step()
         return same
 
-    def _compiled_step(self) -> CompiledStep | None:
+    def stored_int8(self) -> dict[str, Int8Weight]:
+        """Those weights by name that were stored in int8 and have not changed."""
+        now = self.state_dict()
+        return {
+            name: stored
+            for name, stored in self.int8.items()
+            if torch.equal(stored.exact(), now[name].cpu())
+        }
+
+    def _int8_weight(self, name: str, weight: Tensor) -> Int8Weight:
+        """As it was stored, where it is still that; else rounded."""
+        stored = self.int8.get(name)
+        if stored is not None and torch.equal(stored.exact(), weight):
+            return stored
+        return Int8Weight.rounded(weight.detach())
+
+    def _compiled_step(self) -> CompiledStep | Int8Step | None:
         """None where the parameters are no numbers of fp32 in a CPU's memory."""
         table = self.embedding.weight.detach()
         if table.device.type != "cpu" or table.dtype != torch.float32:
@@ -174,14 +206,16 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         parts = []
         for number, layer in enumerate(self.decoder):
             cross, fed = layer.cross, layer.feed_forward
+            inner: Product = partial(self._inner, fed)
+            if self.activation is F.relu:  # which is in the product
+                (inner,) = self._in_fp32(fed.inner)
             parts += [
                 self._past_part(number),
                 CompiledPart("source", cross.norm, *self._in_fp32(cross.query, cross.out)),
-                CompiledPart(
-                    "feed-forward", fed.norm, partial(self._inner, fed), *self._in_fp32(fed.out)
-                ),
+                CompiledPart("feed-forward", fed.norm, inner, *self._in_fp32(fed.out)),
             ]
-        return CompiledStep(parts, table, self.scale, self.heads, self.norm == "pre")
+        step = CompiledStep(parts, table, self.scale, self.heads, self.norm == "pre")
+        return Int8Step.of(step) or step
 
     def _in_fp32(self, *layers: nn.Linear) -> list[Product]:
         """Their products as packed, with results in fp32."""
@@ -197,6 +231,9 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
     def _output(self, words: Tensor | slice) -> Product:
         """The read-out's product with rows of the output table; in another precision the bias is
         added after it."""
+        if self.output_int8 is not None:
+            rows = words if isinstance(words, Tensor) else None
+            return Int8Product.of(self.output_int8, self.output_bias, rows=rows)
         bias = None if self.dtype is not None else self.output_bias.detach()[words]
         return product(self.output_table.detach()[words], bias, self.dtype)
 
@@ -221,7 +258,13 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
     @property
     def output_table(self) -> Tensor:
         """(V, d)"""
-        return self.output if self.output is not None else self.embedding.weight
+        return self._output_named[1]
+
+    @property
+    def _output_named(self) -> tuple[str, Tensor]:
+        """With the name of the parameter."""
+        tied = "embedding.weight", self.embedding.weight
+        return tied if self.output is None else ("output", self.output)
 
     def _before(self, part: Part, x: Tensor) -> Tensor:
         """What a part reads of the sum so far."""

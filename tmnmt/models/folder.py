@@ -15,6 +15,7 @@ import re
 import stat
 import tomllib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ from tmnmt.durable import make_folder, write
 from tmnmt.errors import ModelError, shown
 from tmnmt.models.base import Backbone, Injectable
 from tmnmt.models.document_context import ContextKind, InDocument, context_network_of
+from tmnmt.models.encoder_decoder import EncoderDecoder
 from tmnmt.models.foreign import in_place_of_model
 from tmnmt.models.injected import Injected, packed_network, unpacked_network
-from tmnmt.models.kinds import make
+from tmnmt.models.kinds import DTYPES, for_decoding, make
 from tmnmt.models.reference import ReferenceKind, Referring, network_of
-from tmnmt.models.weights import fill, packed, unpacked, without_numbers
+from tmnmt.models.weights import fill, packed, packed_int8, unpacked_int8, without_numbers
 from tmnmt.vocab import (
     PIECES_FILE,
     SOURCE_FILE,
@@ -72,6 +74,7 @@ WAYS: dict[str, tuple[object, ...]] = {
     "tied": (True, False),
     "positions": ("vaswani", "marian"),
 }
+PRECISIONS = tuple(DTYPES)
 LAYERS = ("encoder_layers", "decoder_layers")  # keys of [model] that say how often a part is there
 _STAMP = "if it is as you want it, python models/export.py --stamp FOLDER writes the checksums"
 # what safetensors, torch and the modules raise where weights or sizes are not what they should be
@@ -99,12 +102,34 @@ class Model:
     hash: str
     folder: Path
     base_hash: str  # without the network beside the base; where there is none, the same
+    products: str | None = None  # in which precision; None: as config.toml says, else fp32
 
     def plain(self) -> Model:
         """The same without the network beside its base, if it has one."""
         if not isinstance(self.backbone, Injected):
             return self
         return replace(self, backbone=self.backbone.base, hash=self.base_hash)
+
+    @property
+    def precision(self) -> str:
+        """Of its products where it decodes. On a GPU there are none in int8."""
+        default = str(self.config.get("precision", "fp32"))
+        on_cpu = next(self.backbone.parameters()).is_cpu
+        return self.products or (default if on_cpu or default != "int8" else "fp32")
+
+    @property
+    def states_hash(self) -> str:
+        """16 hexadecimal digits of all that contexts and hidden states depend on: keys and slots
+        are bound to it. Products in int8 give others than the rest does."""
+        default = self.config.get("precision", "fp32")
+        if (default == "int8") == (self.precision == "int8"):
+            return self.hash
+        return _hash(self.hash.encode(), self.precision.encode())
+
+    @cached_property
+    def decoding(self) -> Backbone:
+        """The backbone as it decodes."""
+        return for_decoding(self.backbone, DTYPES[self.precision])
 
     def reading(self, reference: bool, context: bool) -> Model:
         """The same, with its reference or context network only where that is to be read."""
@@ -115,14 +140,16 @@ class Model:
 def save_model(
     folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict[str, Any], half: bool = False
 ) -> None:
-    """Writes the folder; `half` stores fp16 weights. `config` needs src_lang, tgt_lang and the
-    table [model]. A network that is bound to the backbone is written, too."""
+    """Writes the folder; `half` stores fp16 weights. What the backbone has in int8 stays so.
+    `config` needs src_lang, tgt_lang and the table [model]. A network that is bound to the backbone
+    is written, too."""
     make_folder(folder)
     for name, content in vocab.files.items():
         write(folder / name, content)
     base = backbone.base if isinstance(backbone, Injected) else backbone
     weights = {k: (v.half() if half else v).contiguous() for k, v in base.state_dict().items()}
-    content = packed(weights)
+    int8 = base.stored_int8() if isinstance(base, EncoderDecoder) else {}
+    content = packed(weights | packed_int8(int8))
     write(folder / "base.safetensors", content)
     for name in (REFERENCE_FILE, CONTEXT_FILE):
         if isinstance(backbone, Injected) and name == network_file(backbone):
@@ -146,12 +173,16 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
     try:
         most = _most_weights(len(vocab), config["model"])
         content = read_checked(path, config, most, f"no weights of the sizes in {CONFIG_FILE} are")
-        weights = unpacked(content)[0]
+        weights, int8 = unpacked_int8(content)
         if any(config["model"].get(name, 0) > len(weights) for name in LAYERS):
             raise ValueError("it has fewer tensors than config.toml says layers")
         with without_numbers():
             backbone = make(len(vocab), config["model"])
         fill(backbone, weights)
+        if isinstance(backbone, EncoderDecoder):
+            backbone.int8 = int8
+        elif int8:
+            raise ValueError("only those of a Transformer or a student may be in int8")
     except UNREADABLE as error:
         raise ModelError(f"{path}: no weights of this model: {reason_of(error)}") from error
     digest = _hash(content, vocab.model)
@@ -364,6 +395,8 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
         check(key, sizes.get(key), right, " or ".join(map(str, allowed)).lower())
     prefix = config.get("prefix", "")
     check("prefix", prefix, isinstance(prefix, str) and len(prefix) <= LONGEST_CODE, "a piece")
+    precision = config.get("precision", PRECISIONS[0])
+    check("precision", precision, precision in PRECISIONS, " or ".join(PRECISIONS))
     low = config.get("low_score", -1.0)
     check(
         "low_score",

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from tmnmt.errors import UsageError
 from tmnmt.models.base import Backbone, Injectable, Trainable
 from tmnmt.models.deeplau import DeepLAU
 from tmnmt.models.encoder_decoder import EncoderDecoder
@@ -16,6 +17,7 @@ from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.student import Student
 from tmnmt.models.transformer import Transformer
 
+DTYPES = {"fp32": None, "bf16": torch.bfloat16, "int8": torch.int8}  # of products, by precision
 KINDS: dict[str, type[Trainable]] = {
     "rnnsearch": RNNsearch,
     "deeplau": DeepLAU,
@@ -37,7 +39,12 @@ def make(vocab_size: int, sizes: dict[str, Any]) -> Trainable:
 
 def for_decoding(backbone: Backbone, dtype: torch.dtype | None = None) -> Backbone:
     """The backbone as it decodes, in evaluation mode; `dtype`: of its products, None: the
-    parameters' own."""
+    parameters' own. Raises UsageError for int8 where there are no such products: of a recurrent
+    kind, or on a GPU."""
+    if dtype == torch.int8:
+        on_cpu = all(parameter.is_cpu for parameter in backbone.parameters())
+        if not isinstance(backbone, EncoderDecoder) or not on_cpu:
+            raise UsageError("precision int8 is for a Transformer or a student, on a CPU")
     if isinstance(backbone, Injected):
         base = for_decoding(backbone.base, dtype)
         if not isinstance(base, Injectable):

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,10 @@ from tmnmt.durable import rename, sync_tree
 from tmnmt.errors import ModelError, shown
 from tmnmt.index.base import primary
 from tmnmt.models.base import Trainable
-from tmnmt.models.encoder_decoder import ACTIVATIONS
+from tmnmt.models.encoder_decoder import ACTIVATIONS, EncoderDecoder
 from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
 from tmnmt.models.foreign import ALLOWED, check_parts, check_path, family_of
+from tmnmt.models.int8 import MOST, Int8Weight
 from tmnmt.models.kinds import make
 from tmnmt.models.marian_binary import (
     SETTINGS,
@@ -137,6 +139,8 @@ def import_marian(folder: Path, output: Path, src_lang: str, tgt_lang: str, tag:
             f"{folder}: has one target language; a tag (>>{tag}<<) is none of its pieces"
         )
     config: dict[str, Any] = {"src_lang": src_lang, "tgt_lang": tgt_lang, "model": imported.sizes}
+    if isinstance(imported.backbone, EncoderDecoder) and imported.backbone.int8:
+        config["precision"] = "int8"
     if imported.prefix:
         config["prefix"] = imported.prefix
     files = None if (folder / "config.json").exists() else files_of(folder)
@@ -261,9 +265,11 @@ def _made(
     target: dict[str, int],
     tgt_lang: str,
     vocabularies: tuple[Path, Path] | None = None,
+    scales: Mapping[str, Tensor] = MappingProxyType({}),
 ) -> Imported:
     """Everything in our order of words. vocabularies: the sentencepiece models of both sides; None:
-    they have their usual names in `folder`."""
+    they have their usual names in `folder`. scales: of the tables and tensors that are whole
+    numbers times a scale, (out, 1), or (1, 1) of all outputs."""
     hidden = tables["embedding"].shape[1]
     order = _order(folder, target, len(tables["embedding"]), bias)
     source_order = (
@@ -322,7 +328,26 @@ def _made(
             f"{folder}: {paths[0].name} and {paths[1].name} are on each other's side: the model "
             "writes the words of the first; exchange the two files, or the languages"
         )
+    if isinstance(backbone, EncoderDecoder):
+        names = {"embedding": "embedding.weight", "source": "source.weight"}
+        backbone.int8 = _int8(
+            parameters, {names.get(name, name): scale for name, scale in scales.items()}
+        )
     return Imported(backbone.eval(), vocab, sizes, prefix, order, source_order)
+
+
+def _int8(parameters: Mapping[str, Tensor], scales: Mapping[str, Tensor]) -> dict[str, Int8Weight]:
+    """The matrices that are whole numbers of int8 times these scales; 0 is none."""
+    weights = {}
+    for name, scale in scales.items():
+        matrix = parameters[name]
+        if matrix.dim() != 2 or not (scale > 0).all():
+            continue
+        whole = (matrix / scale).round()
+        weight = Int8Weight(whole.to(torch.int8), scale.expand(len(matrix), 1)[:, 0].clone())
+        if whole.abs().max() <= MOST and torch.equal(weight.exact(), matrix):
+            weights[name] = weight
+    return weights
 
 
 def _shortlist(path: Path, imported: Imported) -> Shortlist:
@@ -480,6 +505,18 @@ def _from_files(folder: Path, files: MarianFiles, tgt_lang: str) -> Imported:
     layers = _layers(
         sizes["encoder_layers"], sizes["decoder_layers"], _archive_names(tensor), is_student
     )
+
+    def scale(name: str) -> Tensor:
+        """Of a matrix that is stored in int8, (1, out); 0 for others."""
+        multiplier = stored.multipliers.get(name, 0.0)
+        numbers = stored.tensors[name]
+        a_row = np.float32(1.0 / multiplier) if multiplier else np.float32(0.0)
+        return torch.full((1, numbers.shape[-1]), float(a_row))
+
+    scales = _layers(
+        sizes["encoder_layers"], sizes["decoder_layers"], _archive_names(scale), is_student
+    )
+    scales |= _archive_tables(stored.tensors, config, lambda name: scale(name)[:, :1])
     unread = [name for name in stored.tensors if _OF_LAYER.match(name) and name not in read]
     _expect_none_left(path, unread)
     made = _made(
@@ -492,6 +529,7 @@ def _from_files(folder: Path, files: MarianFiles, tgt_lang: str) -> Imported:
         target,
         tgt_lang,
         files.vocabularies,
+        scales,
     )
     return made
 

@@ -52,12 +52,17 @@ class Shortlist:
         write(folder / SHORTLIST_FILE, packed(tensors))
         stamp(folder)
 
+    @staticmethod
+    def there(model: Model) -> bool:
+        """Whether the model folder has one."""
+        return SHORTLIST_FILE in model.config[CHECKSUMS]
+
     @classmethod
     def load(cls, model: Model) -> Shortlist:
         """That of a model folder. Raises UsageError where there is none, ModelError for a file that
         is none of this model."""
         path = model.folder / SHORTLIST_FILE
-        if path.name not in model.config[CHECKSUMS]:
+        if not cls.there(model):
             raise UsageError(
                 f"{model.folder}: this model has no shortlist; tmnmt shortlist makes one"
             )

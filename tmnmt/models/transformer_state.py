@@ -26,6 +26,7 @@ class Source(NamedTuple):
     keys: Sequence[Tensor]  # each (B, H, S, k)
     values: Sequence[Tensor]  # each (B, H, S, k), laid out alike
     lengths: Tensor  # (B,) int64
+    addresses: Tensor  # (layers, 2) int64, of the keys and of the values
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class EncodedSource:
     def source(self) -> Source:
         """The same for a compiled step."""
         keys, values = ([t.float() for t in part] for part in (self.keys, self.values))
-        return Source(keys, values, self.mask.sum(1))
+        both = [[k.data_ptr(), v.data_ptr()] for k, v in zip(keys, values, strict=True)]
+        return Source(keys, values, self.mask.sum(1), torch.tensor(both))
 
     def rows(self, index: Tensor) -> EncodedSource:
         """The rows `index` (R,), in that order."""

@@ -15,12 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from tmnmt.compiled import steps
+from tmnmt.models.int8 import Int8Product, room_of_product
 from tmnmt.models.products import Product
 from tmnmt.models.transformer_state import CellState, SeenState, Source
 
 LEVEL = 1e-12  # under the root of a mean square
 
 
+KINDS = "self", "cell", "source", "feed-forward"  # numbered as `compiled/whole_step.py` has them
 State = TypeVar("State", SeenState, CellState)
 
 
@@ -130,6 +132,114 @@ class CompiledStep:
             out.data_ptr(),
         )
         return out
+
+
+@dataclass(frozen=True)
+class Int8Step:
+    """The same where all products are in int8: one call of compiled code does a whole step."""
+
+    parts: Sequence[Part]  # what the plan has the addresses of
+    plan: Tensor  # int64
+    embedding: Tensor  # (V, d)
+    scale: float  # of embeddings
+    heads: int
+    norms_first: bool
+    widest: int  # outputs of a product
+
+    @classmethod
+    def of(cls, step: CompiledStep) -> Int8Step | None:
+        """None where a product is not in int8, or norms have different numbers under the root."""
+        plan, widest = [], 0
+        for part in step.parts:
+            if not isinstance(part.first, Int8Product) or part.norm.eps != step.parts[0].norm.eps:
+                return None
+            plan += [KINDS.index(part.kind), part.norm.weight.data_ptr(), part.norm.bias.data_ptr()]
+            plan += part.first.plan
+            if isinstance(part.last, Int8Product):
+                plan += part.last.plan
+            elif part.last is not None:
+                return None
+            else:
+                plan += [0] * len(part.first.plan)
+            widest = max(widest, part.first.outputs)
+        return cls(
+            step.parts,
+            torch.tensor(plan),
+            step.embedding,
+            step.scale,
+            step.heads,
+            step.norms_first,
+            widest,
+        )
+
+    def step(
+        self, prev: Tensor, position: Tensor, state: State, source: Source
+    ) -> tuple[State, Tensor, Tensor]:
+        """As `CompiledStep.step`. Raises ValueError for what is not of the types and sizes that
+        compiled code takes for granted."""
+        rows, d, layers = len(prev), self.embedding.shape[1], len(self.parts) // 3
+        state, prev = state.roomy(), prev.contiguous()
+        keys: Sequence[Tensor] = source.keys
+        lengths = source.lengths
+        _expect("words", prev, torch.int64, (rows,))
+        _expect("position", position, torch.float32, (d,))
+        _expect("lengths", lengths, torch.int64, keys[0].shape[:1])
+        seats = origin_at = 0
+        if isinstance(state, SeenState):
+            seats, origin_at = state.seen.shape[2], state.origin.data_ptr()
+            room = len(state.seen), layers, seats, 2 * d
+            _expect("what was seen", state.seen, torch.float32, room)
+            _expect("its origin", state.origin, torch.int64, (len(state.seen), rows))
+            moving = state.seen
+        else:
+            _expect("cells", state.cells, torch.float32, (layers, rows, d))
+            moving = state.cells
+        for each in (*keys, *source.values):
+            alike = each.stride() == keys[0].stride() and each.shape == keys[0].shape
+            if each.dtype != torch.float32 or not alike or each.stride(-1) != 1 or not each.is_cpu:
+                raise ValueError("keys and values are not laid out alike, in fp32, on the CPU")
+        sentences, _, length, _ = keys[0].shape
+        longest = max(length, state.length + 1)
+        size = 12 * longest + 4 * rows * (4 * d + 2 * self.widest)
+        size += room_of_product(rows, self.widest)
+        room_for_all = torch.empty(size, dtype=torch.uint8)
+        read, level = torch.empty(2, rows, d).unbind()
+        steps.decoder_step(
+            self.plan.data_ptr(),
+            len(self.parts),
+            prev.data_ptr(),
+            self.embedding.data_ptr(),
+            position.data_ptr(),
+            self.scale,
+            self.parts[0].norm.eps,
+            LEVEL,
+            int(self.norms_first),
+            moving.data_ptr(),
+            origin_at,
+            state.length,
+            layers,
+            seats,
+            source.addresses.data_ptr(),
+            lengths.data_ptr(),
+            *keys[0].stride()[:3],
+            sentences,
+            longest,
+            rows,
+            self.heads,
+            d,
+            self.widest,
+            room_for_all.data_ptr(),
+            read.data_ptr(),
+            level.data_ptr(),
+        )
+        return replace(state, length=state.length + 1), read, level
+
+
+def _expect(what: str, x: Tensor, dtype: torch.dtype, shape: Sequence[int]) -> None:
+    """Raises ValueError for a tensor of another kind, which compiled code would misread."""
+    if x.dtype != dtype or x.shape != shape or not x.is_contiguous() or not x.is_cpu:
+        allowed = f"{dtype} {list(shape)}, contiguous, on the CPU"
+        raise ValueError(f"{what}: {x.dtype} {list(x.shape)} on {x.device}; wanted: {allowed}")
 
 
 def _room(like: Tensor, rows: int, d: int, positions: int) -> tuple[Tensor, Tensor, Tensor]:

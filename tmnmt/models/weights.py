@@ -2,7 +2,7 @@
 initialised first.
 
 The bytes are a safetensors file: eight bytes that say how long the header is, the header in JSON,
-the numbers."""
+the numbers. A matrix of int8 has its scales, one an output, beside it as `NAME.scales`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from tmnmt.models.int8 import Int8Weight
+
+SCALES = ".scales"  # behind the name of a matrix of int8
 _SIZE_BYTES = 8  # of the header's length; the header is filled up to a multiple of it
 _NOTES = "__metadata__"
 
@@ -39,6 +42,29 @@ def unpacked(content: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
     is no such file."""
     tensors = {name: tensor.to(torch.float32, copy=True) for name, tensor in load(content).items()}
     return tensors, _header(content)[0].get(_NOTES, {})
+
+
+def packed_int8(weights: Mapping[str, Int8Weight]) -> dict[str, Tensor]:
+    """Matrices of int8 as the tensors of a file."""
+    whole = {name: weight.whole for name, weight in weights.items()}
+    return whole | {name + SCALES: weight.scales for name, weight in weights.items()}
+
+
+def unpacked_int8(content: bytes) -> tuple[dict[str, Tensor], dict[str, Int8Weight]]:
+    """The tensors in fp32, in memory of their own, and those of them that are stored in int8, as
+    they are stored. Raises SafetensorError for what is no such file, ValueError for a matrix of
+    int8 without its scales."""
+    stored = load(content)
+    int8 = {}
+    for name in [name for name, tensor in stored.items() if tensor.dtype == torch.int8]:
+        whole, scales = stored.pop(name), stored.pop(name + SCALES, torch.empty(0))
+        if whole.dim() != 2 or scales.shape != whole.shape[:1]:
+            raise ValueError(f"tensor {name} of int8 has no scale for each of its outputs")
+        if not (scales.isfinite().all() and (scales >= 0).all()):
+            raise ValueError(f"tensor {name}{SCALES} holds numbers that are no scales")
+        int8[name] = Int8Weight(whole.clone(), scales.to(torch.float32, copy=True))
+    tensors = {name: tensor.to(torch.float32, copy=True) for name, tensor in stored.items()}
+    return tensors | {name: weight.exact() for name, weight in int8.items()}, int8
 
 
 @contextmanager

@@ -94,7 +94,7 @@ def adapt_knn(
     work = work_beside(output, resume, "file")
     memories = {"": indexes, "-unlike": unlike} if unlike else {"": indexes}
     datastores = {
-        name: Datastore.open(opened, model.hash, torch.get_num_threads())
+        name: Datastore.open(opened, model.states_hash, torch.get_num_threads())
         for name, opened in memories.items()
     }
     parts = [
@@ -133,7 +133,7 @@ def digest_of(
     model: Model, indexes: Sequence[Index], segments: Sequence[Segment], config: KNNConfig
 ) -> str:
     """What the neighbours that are looked up depend on."""
-    keys = [keys_state(index, model.hash) for index in indexes]
+    keys = [keys_state(index, model.states_hash) for index in indexes]
     return " ".join(
         map(
             str, (model.hash, *keys, digest(segments), config.k, config.sentences, config.dev_share)

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from tmnmt.config.options import Precision
-
+TrainingPrecision = Literal["bf16", "fp32"]
 ROWS, IN, OUT = 256, 512, 1536  # of a product as training makes them
 TIMES = 5
 SLOW = 1.2  # times as long as in fp32: from here on bf16 is warned of
@@ -20,7 +20,7 @@ NATIVE = (8, 0)  # compute capability of GPUs of NVIDIA, from which on they have
 log = logging.getLogger(__name__)
 
 
-def precision_on(device: str, precision: Precision) -> Precision:
+def precision_on(device: str, precision: TrainingPrecision) -> TrainingPrecision:
     """The precision in which products are made on a device where this one is asked for; a line says
     where it is another, or where it is slow."""
     if precision != "bf16":
