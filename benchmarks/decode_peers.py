@@ -54,9 +54,11 @@ AS_OUR_GRU = {  # a Transformer with as many parameters
     "heads": 8,
 }
 RECURRENT = {"joeynmt", "eole"}  # their models are GRUs, and so stand beside ours alone
+OF_TRANSFORMERS = "tmnmt, int8"  # a GRU has no products in int8
 CONTENDERS: dict[str, dict[str, Any]] = {
     "tmnmt, bf16 products": {"library": "tmnmt", "precision": "bf16"},
     "tmnmt, fp32": {"library": "tmnmt", "precision": "fp32"},
+    "tmnmt, int8": {"library": "tmnmt", "precision": "int8"},
     "Joey NMT, our size": {"library": "joeynmt", "encoder": 256, "tied": True},
     "Joey NMT as it ships": {"library": "joeynmt", "encoder": 512, "tied": False},
     "eole": {"library": "eole"},
@@ -195,6 +197,8 @@ def main() -> None:
         chosen.contenders = [
             name for name in chosen.contenders if CONTENDERS[name]["library"] not in RECURRENT
         ]
+    else:
+        chosen.contenders = [name for name in chosen.contenders if name != OF_TRANSFORMERS]
     settings = {name: getattr(chosen, name) for name in ("threads", "beam", "steps")}
     job = CACHE / "decode-peers.json"
     CACHE.mkdir(exist_ok=True)
