@@ -17,6 +17,7 @@ from tmnmt.cli import run
 from tmnmt.eval import start as steps
 from tmnmt.formats import read_memory, write_tsv
 from tmnmt.segments import Segment
+from tmnmt.training.config import load_config
 
 LANGUAGES = ("--src-lang", "en", "--tgt-lang", "fr")
 SENTENCES = (
@@ -146,6 +147,20 @@ def test_a_published_model_is_fetched_where_that_is_typed(
     assert told["faults"] == {}
     scores = {name: figures["BLEU"] for name, figures in told["figures"].items()}
     assert scores["with memory"] > scores["base"] > 5
+
+
+@pytest.mark.slow
+def test_a_base_is_trained_where_that_is_typed(
+    memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "place"
+    assert start(memory, place, "--minutes", "0.1", "--json") == 0
+    printed = capsys.readouterr()
+    assert "pairs make no base that is of use" in printed.err
+    told = json.loads(printed.out)
+    assert told["model"] == str(place / "base") and "base" in told["figures"]
+    updates = load_config(place / "train.toml").training.updates
+    assert updates >= 20 and not (place / "training").exists()
 
 
 def test_what_is_wrong_is_said_in_one_line(

@@ -94,6 +94,20 @@ def test_clean_pairs_are_left_alone() -> None:
         assert len(of_clean()[kind]) <= 0.005 * len(law()), kind
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        ">>> import fibo, sys >>> dir(fibo) ['__name__', 'fib', 'fib2']",
+        "for obj in mylist: obj.method() for obj in mylist: function(obj)",
+        "from sound.effects.echo import echofilter",
+        "python -m compileall .",
+        "source tutorial-env/bin/activate",
+    ],
+)
+def test_code_that_is_the_same_on_both_sides_is_right(text: str) -> None:
+    assert not any(ids_by_kind([Segment(text, text, "d")]).values())
+
+
 def test_of_several_targets_the_rarer_one_is_the_contradiction() -> None:
     pairs = [
         ("Open the file.", tgt) for tgt in ("Ouvrez le fichier.", "Ouvrez le fichier !", "Non.")

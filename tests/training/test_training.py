@@ -594,3 +594,30 @@ def test_an_interruption_says_what_is_kept(
     monkeypatch.setattr("tmnmt.training.run.train", interrupted)
     assert run_command(["train", str(tmp_path / "c.toml")]) == 130
     assert message in capsys.readouterr().err
+
+
+def test_training_says_what_to_expect_and_shows_what_it_made(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And behind the first validation a model lies there, whatever happens then."""
+    config = toy_config(tmp_path, {"updates = 4": "updates = 8\nvalidate_every = 6"})
+    updates: list[int] = []
+
+    def after_validation(*_: object) -> None:
+        updates.append(1)
+        if len(updates) == 7:
+            raise KeyboardInterrupt
+
+    with caplog.at_level("INFO", logger="tmnmt"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("tmnmt.training.optimiser.Optimiser.zero_grad", after_validation)
+            with pytest.raises(KeyboardInterrupt):
+                train(config)
+        assert load_model(tmp_path / "run").config["src_lang"] == "en"
+        train(config, resume=True)
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0].startswith("reading ")
+    assert any("pairs make no base that is of use" in line for line in lines)
+    assert any(line.startswith("5 updates in") and "at most" in line for line in lines)
+    samples = [line for line in lines if line.startswith("source: ")]
+    assert len(samples) == 3 and all("\n  model: " in line for line in samples)

@@ -50,6 +50,13 @@ def start(
     architecture: Annotated[
         str, typer.Option(help="With --get: base-memory, base or tiny, which is faster.")
     ] = "",
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Train a base of its own for so long, where no published model has the languages.",
+        ),
+    ] = None,
     sample: Annotated[
         int, typer.Option(min=10, max=10_000, help="Segments that are kept out and translated.")
     ] = 200,
@@ -68,11 +75,13 @@ def start(
     A sample of whole documents is kept out of the memory (of stretches of neighbouring segments,
     where it has too few documents). A base model translates the sample alone, with the rest of the
     memory, and with what is confirmed as it goes; all of that is measured. Then all of the memory
-    is indexed. Nothing is fetched without --get. Without a model you are told which one is
-    published. Every step is also a command of its own, and a step that is done is not done
-    again."""
+    is indexed. Nothing is fetched without --get, nothing trained without --minutes. Without a model
+    you are told which one is published. Every step is also a command of its own, and a step that is
+    done is not done again."""
     if base is not None and get:
         raise UsageError("--base and --get exclude each other: the one names a model that is there")
+    if minutes is not None and (base is not None or get):
+        raise UsageError("--minutes trains a base; it excludes --base and --get")
     if (registry or architecture) and not get:
         raise UsageError("--registry and --architecture go with --get")
     try:
@@ -83,6 +92,7 @@ def start(
             base,
             get,
             (registry, architecture),
+            minutes,
             sample,
             columns,
             threads,
@@ -103,6 +113,7 @@ def _start(
     base: Path | None,
     get: bool,
     published: tuple[str, str],
+    minutes: float | None,
     sample: int,
     columns: str | None,
     threads: int | None,
@@ -131,6 +142,10 @@ def _start(
     manifest, report = steps.keep_sample(place, memories, languages, sample, chosen)
     if report is not None:
         print(report, file=sys.stderr)
+    if minutes is not None and model is None:
+        from tmnmt.eval.first_base import train_first_base
+
+        model = train_first_base(place.folder, place.split, languages, minutes, threads)
     if threads is not None:
         import torch
 

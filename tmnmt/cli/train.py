@@ -24,10 +24,14 @@ def train(
 ) -> None:
     """Train a base model and its memory layers; prints the model folder.
 
+    What is the best on dev so far lies in the folder as a model after every validation. How long
+    all takes at most is said after a few updates.
+
     Several processes: torchrun --nproc-per-node N -m tmnmt train CONFIG.toml. On a CPU, processes
     of one thread each are nearly twice as fast as one process of as many threads."""
     import logging
     import os
+    import sys
 
     first = int(os.environ.get("RANK", 0)) == 0  # of the processes; the others would say the same
     if not first:
@@ -46,6 +50,11 @@ def train(
         folder = run(loaded, resume, device)
         if first:
             print(folder)
+            print(
+                f"next: tmnmt translate --model {folder} document.txt; "
+                f"tmnmt calibrate --model {folder} --memory MEMORY",
+                file=sys.stderr,
+            )
     except KeyboardInterrupt as stop:
         has_checkpoint = (Path(loaded.folder) / "last.safetensors").exists()
         reached = f"the checkpoint is in {loaded.folder}; go on with --resume"

@@ -33,11 +33,13 @@ from tmnmt.training.memory import train_layers
 from tmnmt.training.precision import precision_on
 from tmnmt.training.reference import train_reference
 from tmnmt.training.retrieve import digest
-from tmnmt.training.trainer import Trainer
-from tmnmt.vocab import Vocabulary
+from tmnmt.training.trainer import Trainer, greedy
+from tmnmt.vocab import EOS, Vocabulary
 
 log = logging.getLogger(__name__)
 
+FEW_PAIRS = 50_000  # of which no base of use comes
+SAMPLES, SHORT = 3, 40  # segments that are shown in the end, of so many subwords at most
 RECORD = "run.json"  # what the run is made of, beside its checkpoints
 
 
@@ -68,6 +70,7 @@ def place_of(device: str | None) -> str:
 
 
 def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool, device: str) -> Path:
+    log.info("reading %s", ", ".join(path for c in config.data.corpus for path in c.files))
     corpora = load_corpora(config.data)
     if not corpora.train:
         raise DataError("nothing to train on: no segment is left by dev, test and `where`")
@@ -75,6 +78,8 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool, device:
         raise DataError(
             "nothing to validate on: no document is in a corpus's `dev` and not in its `test`"
         )
+    if not config.start_from:
+        _warn_of_few(sum(map(len, corpora.train)))
     made_of = record(config, corpora)
     if begun:
         _expect_same(made_of, folder / RECORD)
@@ -88,6 +93,9 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool, device:
         log.info("going on at update %d", trainer.progress.update)
     elif config.start_from:
         trainer.model.load_state_dict(_start(config).backbone.state_dict())
+    trainer.on_best = lambda: save_model(
+        folder, trainer.model, vocab, model_config(config), half=True
+    )
     progress = trainer.run()
     log.info(
         "%s; best dev loss %.4f, BLEU %.2f", progress.stopped, progress.best, progress.best_bleu
@@ -114,7 +122,32 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool, device:
         if config.memory.end_to_end:
             _save(folder, trainer, backbone, vocab, config)
         layers.save(folder / "memory.safetensors")
+    _show_samples(backbone, vocab, corpora)
     return folder
+
+
+def _warn_of_few(pairs: int) -> None:
+    """Warns where no base of use comes of so many pairs."""
+    if pairs < FEW_PAIRS:
+        log.warning(
+            "%s pairs make no base that is of use; those that ship learned from 400,000. "
+            "`tmnmt get-model` brings one, and `tmnmt start` tries it with these pairs as its "
+            "memory",
+            f"{pairs:,}",
+        )
+
+
+def _show_samples(backbone: Backbone, vocab: Vocabulary, corpora: Corpora) -> None:
+    """Says what the model makes of some dev segments, evenly spaced, without memory."""
+    segments = [s for d in corpora.dev for s in d if len(vocab.encode_source(s.src)) <= SHORT]
+    device = next(backbone.parameters()).device
+    for at in range(min(SAMPLES, len(segments))):
+        segment = segments[(2 * at + 1) * len(segments) // (2 * SAMPLES)]
+        ids = torch.tensor([[*vocab.encode_source(segment.src), EOS]], device=device)
+        with torch.no_grad():
+            (words,) = greedy(backbone, ids, torch.tensor([ids.shape[1]]))
+        texts = segment.src, vocab.decode(words), segment.tgt
+        log.info("source:     %s\n  model:      %s\n  reference:  %s", *texts)
 
 
 def _referring(

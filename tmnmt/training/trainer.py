@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from torch import Tensor
 from tmnmt.allocator import give_back, keep_freed
 from tmnmt.errors import DataError, UsageError
 from tmnmt.interrupts import uninterrupted
-from tmnmt.models.base import Trainable
+from tmnmt.models.base import Backbone, Trainable
 from tmnmt.training import averaging, checkpoint
 from tmnmt.training.config import TrainingConfig
 from tmnmt.training.data import Pairs, token_batches
@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 
 ALL_DONE = "all updates done"
 UPDATES_A_LINE = 50
+FIRST_UPDATES = 5  # after which the time of all is estimated, for the first time
 
 
 @dataclass
@@ -85,6 +86,8 @@ class Trainer:
         self.optimiser = Optimiser(
             model, config.optimiser, config.learning_rate, config.matrix_rate
         )
+        # called whenever the model is better on dev than before
+        self.on_best: Callable[[], None] = lambda: None
 
     def run(self) -> Progress:
         """Trains until the updates are done or dev stops improving. Ctrl-C saves a checkpoint
@@ -108,6 +111,8 @@ class Trainer:
     def _after_update(self) -> None:
         """Report, validation and checkpoint, each where it is due and not made yet."""
         update, config = self.progress.update, self.config
+        if update == FIRST_UPDATES and not self.progress.reported:
+            self._expect()
         if update % UPDATES_A_LINE == 0 and update > self.progress.reported:
             self._report()
         if (
@@ -116,6 +121,21 @@ class Trainer:
             self._validate()
         if (update and update % config.checkpoint_every == 0) or self.progress.stopped:
             self.save("last")
+
+    def _expect(self) -> None:
+        """Says how long all updates take at most, by the first ones."""
+        done = self.progress
+        tokens = done.tokens * self.config.updates / done.update
+        log.info(
+            "%d updates in %.0f s: all %s take at most %.0f min on this machine, and read %.1f "
+            "million target tokens; validated every %d",
+            done.update,
+            done.seconds,
+            f"{self.config.updates:,}",
+            self.config.updates * done.seconds / done.update / 60,
+            tokens / 1e6,
+            self.config.validate_every,
+        )
 
     def _batches(self) -> Iterator[list[list[int]]]:
         """The batches of one update after the other."""
@@ -214,6 +234,8 @@ class Trainer:
             averaging.keep(self.folder, self.model, then.update, self.config.average)
         if better:
             self.save("best", then)
+            if not self.rank:
+                self.on_best()
         self._log(then, {"dev_loss": loss, "dev_bleu": bleu, "best": float(better)})
         log.info(
             "update %d: dev loss %.4f, BLEU %.2f%s",
@@ -324,7 +346,7 @@ def dev_bleu(model: Trainable, pairs: Pairs, vocab: Vocabulary) -> float:
     return sacrebleu.corpus_bleu(hypotheses, [[vocab.decode(t.tolist()) for t in pairs.tgt]]).score
 
 
-def greedy(model: Trainable, src: Tensor, src_len: Tensor) -> list[list[int]]:
+def greedy(model: Backbone, src: Tensor, src_len: Tensor) -> list[list[int]]:
     """The most likely word at every step, without </s>."""
     encoded = model.encode(src, src_len)
     state, prev = model.start(encoded), src.new_full((src.shape[0],), BOS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tmnmt.checks import copied_source
 from tmnmt.eval.faults.encoding import lost_letters, misread
-from tmnmt.eval.faults.identify import other_language
+from tmnmt.eval.faults.identify import is_prose, other_language
 from tmnmt.eval.faults.shifted import Fitness, shifted
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
@@ -66,7 +66,7 @@ def find_faults(
 def _of_each(memory: Memory, advance: Callable[[int], None]) -> Iterator[Fault]:
     for segment in memory.segments():
         src, tgt = segment.src, segment.tgt
-        if copied_source(src, tgt):
+        if copied_source(src, tgt) and is_prose(src, memory.src_lang):
             yield Fault(segment, "untranslated", "")
         else:
             yield from _languages(segment, memory)

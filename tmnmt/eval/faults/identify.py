@@ -20,6 +20,10 @@ FOREIGN_SHARE = 0.6  # of the letters that are of another script
 FEWEST_WORDS = 3  # common words of another language that the right one has not
 WORD_SHARE = 0.25  # of all words that are such
 TIMES_OWN = 3  # so many times as many as words that are common in the right language alone
+OWN_SHARE = 0.2  # of the words of prose that are common ones
+CODE_BEGINNINGS = (">>>", "$ ", "#!", "# -*-", "...")
+CODE_SIGNS = "()[]{}=<>_\\;$|@`"
+CODE_SHARE = 0.06  # of the characters of a text that are such, but for blanks
 # what a language is written in, where that is not Latin
 SCRIPTS = {
     **dict.fromkeys(
@@ -77,11 +81,35 @@ LETTERS = {
 }
 
 _WORD = re.compile(r"\w+")
+# code within prose: spans of reStructuredText and Markdown, tags, placeholders
+_MARKUP = re.compile(r"``[^`]+``|(?::[\w:.+-]+:)?`[^`]+`_*|</?\w[^<>]*>|\{\w*\}|%\(\w+\)\w")
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is a command or lines of a program, by its signs."""
+    if text.startswith(CODE_BEGINNINGS):
+        return True
+    text = _MARKUP.sub(" ", text)
+    solid = sum(not sign.isspace() for sign in text)
+    return sum(map(text.count, CODE_SIGNS)) > CODE_SHARE * solid
+
+
+def is_prose(text: str, lang: str) -> bool:
+    """Whether a text is no code and has words that are common in this language; of a language that
+    is not known here, whether it is no code."""
+    own = SAME.get(primary(lang), primary(lang))
+    if is_code(text):
+        return False
+    words = _words(text)
+    common = sum(own in _languages().get(word, ()) for word in words)
+    return own not in _known() or common >= max(1, OWN_SHARE * len(words))
 
 
 def other_language(text: str, lang: str) -> str:
     """The language, or the script, that a text is in where that is surely not `lang`; else ""."""
     own = SAME.get(primary(lang), primary(lang))
+    if is_code(text):
+        return ""
     scripts = SCRIPTS.get(primary(lang), LATIN)
     if script := _other_script(text, scripts):
         return script
@@ -108,9 +136,14 @@ def _script(letter: str) -> str:
     return unicodedata.name(letter, "").split(" ")[0]
 
 
+def _words(text: str) -> list[str]:
+    """Those of no name in a program, in lower case."""
+    return [word.lower() for word in _WORD.findall(_MARKUP.sub(" ", text)) if word.isalpha()]
+
+
 def _other_words(text: str, own: str) -> str:
     """The language that most common words are of which are none of `own`."""
-    words = [word.lower() for word in _WORD.findall(text) if word.isalpha()]
+    words = _words(text)
     languages = [_languages().get(word) or _by_letters(word) for word in words]
     alien = Counter(lang for of in languages if own not in of for lang in of)
     if own not in _known() or not alien:
