@@ -94,7 +94,7 @@ def test_without_memory_and_cache_it_is_the_plain_model_bit_for_bit(
     folder: Path, plain_folder: Path
 ) -> None:
     plain = Translator.load(plain_folder)
-    assert (plain.settings.mode, plain.settings.cache) == ("off", 0)
+    assert (plain.settings.mode, plain.settings.cache) == ("nearest", 0)
     remembering = Translator.load(folder, remembering=Remembering(cache=0))
     assert remembering.settings.mode == "copy"
     assert outcome(remembering.translate(DOCUMENT)) == outcome(plain.translate(DOCUMENT))
@@ -975,7 +975,7 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
         ({"mode": "copy"}, "no parameters for mode copy"),
         ({"remember": "all"}, "remember all is unknown; allowed: confirmed, own, nothing"),
         ({"confirm_to": "disk"}, "confirm-to disk is unknown; allowed: both, memory, cache"),
-        ({"confirm_to": "cache"}, "confirm-to is cache, and there is none"),
+        ({"mode": "off", "confirm_to": "cache"}, "confirm-to is cache, and there is none"),
         (
             {"cache": 5, "confirm_to": "memory"},
             "cache is 5, and confirm-to is memory, so nothing is written to it",

@@ -74,7 +74,45 @@ def test_what_is_confirmed_may_go_to_the_positions_alone(model: Path) -> None:
     session.confirm(*PAIR)
     assert TERM in session.translate(TEXT).tgt
     with pytest.raises(UsageError, match="confirm-to is cache, and there is none"):
-        Translator.load(model, remembering=Remembering(confirm_to="cache"))
+        Translator.load(
+            model, decoding=Decoding(mode="off"), remembering=Remembering(confirm_to="cache")
+        )
+
+
+def test_a_model_that_has_learned_nothing_of_memories_reads_them_by_itself(
+    model: Path, memory: MemoryIndex
+) -> None:
+    translator = Translator.load(model, [memory])
+    assert translator.settings.mode == "nearest"
+    assert TERM in translator.translate([TEXT])[0].tgt
+
+
+def test_pairs_that_only_share_phrases_are_read_and_shown_where_words_came_from(
+    model: Path, tmp_path: Path
+) -> None:
+    fillers = [
+        Segment(
+            f"The clerk of court {n} reads.", f"O escrivão do tribunal {n} lê.", document=str(n)
+        )
+        for n in range(30)
+    ]
+    pair = ("The tenant pays the stamp duty.", "O inquilino paga o selo fiscal da renda.")
+    build(tmp_path / "index", [Segment(*pair), *fillers], "en", "pt")
+    index = MemoryIndex.open(tmp_path / "index")
+    text = (
+        "Where a lease is signed on a day that is no working day, the stamp duty is due on the "
+        "first working day of the month that follows."
+    )
+    decoding = Decoding(mode="nearest", beam=2)
+    alone = Translator.load(model, [index], decoding=decoding, search=Search(fragments=0))
+    both = Translator.load(model, [index], decoding=decoding)
+    assert "imposto de selo" in alone.translate([text])[0].tgt
+    (plain,) = both.translate([text])
+    assert "o selo é devido" in plain.tgt and plain.matches == ()
+    (translation,) = both.translate([text], explain=True)
+    assert translation.matches[0].segment.src == pair[0] and translation.matches[0].score < 0.5
+    copied = [token for token in translation.tokens if token.origin == "memory"]
+    assert copied and {source.match for token in copied for source in token.sources} == {0}
 
 
 def test_a_saved_session_goes_on_with_its_positions(model: Path, tmp_path: Path) -> None:

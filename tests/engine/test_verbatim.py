@@ -132,11 +132,11 @@ def test_exact_matches_are_taken_by_default_whatever_the_mode(
     assert asked.translate([PAIRS[0][0]])[0].origin == "model"
 
 
-def test_a_model_without_parameters_for_a_memory_takes_exact_matches_alone(
+def test_a_model_that_reads_no_memory_takes_exact_matches_alone(
     tmp_path: Path, index: Path
 ) -> None:
     plain = write_tiny_model(tmp_path / "plain", memories=False)
-    translator = Translator.load(plain, [index])
+    translator = Translator.load(plain, [index], decoding=Decoding(mode="off"))
     found = translator.translate([PAIRS[0][0], "Repealed."])
     assert (found[0].tgt, found[0].origin, found[1].origin) == (
         f"vu la {PAIRS[0][1]}",
@@ -145,7 +145,7 @@ def test_a_model_without_parameters_for_a_memory_takes_exact_matches_alone(
     )
     assert found[1].tgt == Translator.load(plain).translate(["Repealed."])[0].tgt
     with pytest.raises(UsageError, match="no parameters for mode copy"):
-        Translator.load(plain, [index], decoding=Decoding(verbatim=0))
+        Translator.load(plain, [index], decoding=Decoding(mode="copy"))
 
 
 PAGE = Segment("Page 3 of 12.", "Page 3 sur 12.", "manual", 1)

@@ -95,6 +95,11 @@ class Search(Options):
         number(0, 1),
         Help("Smallest fuzzy score of a pair for a segment of up to three words."),
     ] = 0.6
+    fragments: Annotated[
+        int,
+        whole(0, 1000),
+        Help("Pairs read with --mode nearest for a segment that none is like: by rare phrases."),
+    ] = 16
 
 
 @dataclass(frozen=True)
@@ -281,7 +286,7 @@ class Decoding(Options):
         Mode | None,
         Help(
             "How the memory is read: copy, fusion, both, nearest, knn, off; not given, copy where "
-            "the model can.",
+            "the model has learned it, else nearest.",
             metavar="MODE",
             everyday=True,
         ),

@@ -43,11 +43,12 @@ from tmnmt.vocab import BOS
 SEGMENTS = 200
 LEAST = 10  # segments that can be scored: fewer say nothing
 TAUS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 1.0)
-TEMPERATURES = (0.02, 0.05, 0.1, 0.2, 0.3)
+TEMPERATURES = (0.05, 0.1, 0.2, 0.3)
 PENALTIES = (0.1, 0.2, 0.4)
 PAYS = 0.998  # of the loss: a penalty that leaves more of it is left out
 CONSIDERED = 4 * NEAREST  # K: with a penalty others can become the nearest
 ROUNDS = 2
+KINDS = 4  # of pairs that are looked up for a segment: `_Sample._read`
 READ_OUT_AT_ONCE = 512  # positions whose probabilities of all words are held together
 
 
@@ -199,28 +200,29 @@ class _Sample:
     def forced(self, drawn: Sequence[Stretch], progress: Callable[[int], None]) -> list[Forced]:
         """The references of all stretches in two conditions: beside the memory alone, and beside
         what was confirmed before them in their stretch, too."""
-        log_gen, alone, pairs, session = [], [], [], []
+        log_gen = list[Tensor]()
+        nearby: list[list[Nearby]] = [[] for _ in range(KINDS + 1)]
         for stretch in drawn:
             own = self._own(stretch)
-            cold, warm = self._matches(stretch)
-            keys = self.keys.keys_of([self._texts(matches) for matches in (*cold, *warm)])
+            read = self._read(stretch)
+            keys = self.keys.keys_of([self._texts(matches) for each in read for matches in each])
             for at, row in enumerate(own):
                 if row is None:
                     continue
-                before = [each for each in own[:at] if each is not None]
                 log_gen.append(self._log_gen(row))
-                alone.append(_nearby(row, keys[at]))
-                pairs.append(_nearby(row, keys[len(own) + at]))
-                session.append(_nearby(row, before))
+                before = [each for each in own[:at] if each is not None]
+                for source, pairs in zip(nearby, keys[at * KINDS : (at + 1) * KINDS], strict=False):
+                    source.append(_nearby(row, pairs))
+                nearby[-1].append(_nearby(row, before))
             progress(len(stretch.segments))
         if not log_gen:
             return [Forced(torch.zeros(0, 1), torch.zeros(0, 1, dtype=torch.bool), {})]
         real = _padded([torch.ones(len(row), dtype=torch.bool) for row in log_gen], False)
         model = _padded(log_gen, 0.0)
-        return [
-            Forced(model, real, {"pairs": _beside(alone)}),
-            Forced(model, real, {"pairs": _beside(pairs), "session": _beside(session)}),
-        ]
+        cold, cold_fragments, warm, warm_fragments, session = map(_beside, nearby)
+        alone = {"pairs": cold, "fragments": cold_fragments}
+        confirmed = {"pairs": warm, "fragments": warm_fragments, "session": session}
+        return [Forced(model, real, alone), Forced(model, real, confirmed)]
 
     def _own(self, stretch: Stretch) -> list[PairKeys | None]:
         """The keys of a stretch's references; None of those that are not scored: what is too long,
@@ -237,20 +239,22 @@ class _Sample:
         keys = iter(force_all(self.backbone, rows, self.device))
         return [next(keys) if fits else None for fits in scored]
 
-    def _matches(self, stretch: Stretch) -> tuple[list[Sequence[Match]], list[Sequence[Match]]]:
-        """For every segment what the memory has for it, and what memory and session have."""
+    def _read(self, stretch: Stretch) -> list[tuple[Sequence[Match], ...]]:
+        """For every segment its matches in the memory, and its fragments where it has none; then
+        its matches in memory and session, and its fragments where it has none of those."""
         search = Search()
         retriever = Retriever([Rest(self.index, stretch)], search.top_k, search.threshold)
         texts = [segment.src for segment in stretch.segments]
-        cold: list[Sequence[Match]] = [*retriever.search(texts)]
-        warm = list[Sequence[Match]]()
+        read = list[tuple[Sequence[Match], ...]]()
         confirmed = Delta()
-        for segment, matches in zip(stretch.segments, cold, strict=True):
+        for segment, matches in zip(stretch.segments, retriever.search(texts), strict=True):
             own = confirmed.search(segment.src, retriever.least(segment.src), False, "")
             every = best_of([*matches, *own], len(matches) + len(own))
-            warm.append(distinct(every)[: search.top_k])
+            both = distinct(every)[: search.top_k]
+            fragments = () if matches else retriever.fragments(segment.src, search.fragments)
+            read.append((matches, fragments, both, () if both else fragments))
             confirmed.add(segment)
-        return cold, warm
+        return read
 
     @staticmethod
     def _texts(matches: Sequence[Match]) -> list[tuple[str, str]]:

@@ -326,7 +326,7 @@ class Part:
             hypothesis = Hypothesis(
                 ids, 0.0, 0.0, False, probabilities=probabilities, traces=traces
             )
-            near = Neighbouring(self._collated.asked, len(self.piece.matches or ()))
+            near = Neighbouring(self._collated.asked, len(self.piece.pairs))
             tokens = tokens_of(hypothesis, translator.vocab, self._collated, 0, near, self.piece)
             chance = math.prod(probabilities)
             if text in merged:

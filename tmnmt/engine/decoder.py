@@ -296,7 +296,7 @@ class Decoder:
     def _scores(self, piece: Piece) -> list[float]:
         """The fuzzy score of every match: what the gates have learned to read, whatever the matches
         are ranked by."""
-        matches = piece.matches or ()
+        matches = piece.pairs
         if self.settings.selection.similarity == "fuzzy":
             return [match.score for match in matches]
         tokens = match_tokens(piece.whole)

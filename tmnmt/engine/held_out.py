@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tmnmt.index.base import Index
+from tmnmt.index.covering import everything
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.segments import Match, Segment
+from tmnmt.text import normalise
 
 STRETCH = 20  # segments of one document, in order
 MARGIN = 40  # neighbours on either side that are left out with a stretch of a large document
@@ -33,9 +34,12 @@ class Rest:
     of its very source: a document to come is in no memory, and what is in one word for word is
     taken as it stands."""
 
-    def __init__(self, index: Index, stretch: Stretch) -> None:
+    def __init__(self, index: MemoryIndex, stretch: Stretch) -> None:
         self.index, self.stretch = index, stretch
         self.src_lang, self.tgt_lang = index.src_lang, index.tgt_lang
+        numbers = [segment.id for segment in stretch.segments]
+        margin = 0 if stretch.document else MARGIN
+        self._near = range(numbers[0] - margin, numbers[-1] + margin + 1)
 
     def search(
         self,
@@ -52,12 +56,28 @@ class Rest:
             return self.index.search(
                 queries, k, threshold, exclude_sources=True, exclude_documents=documents
             )
-        numbers = [segment.id for segment in self.stretch.segments]
-        near = range(numbers[0] - MARGIN, numbers[-1] + MARGIN + 1)
+        near = self._near
         answers = self.index.search(queries, k + len(near), threshold, exclude_sources=True)
         return [
             [match for match in answer if match.segment.id not in near][:k] for answer in answers
         ]
+
+    def covering(
+        self, text: str, k: int, accepts: Callable[[int], bool] = everything
+    ) -> list[Match]:
+        """As `CoversPhrases.covering` says, of the rest; without the text itself."""
+        source = normalise(text)
+
+        def is_left(number: int) -> bool:
+            if not accepts(number) or number in self._near:
+                return False
+            (segment,) = self.index.get([number])
+            document = self.stretch.document
+            return normalise(segment.src) != source and not (
+                document and segment.document == document
+            )
+
+        return self.index.covering(text, k, is_left)
 
 
 def stretches(index: MemoryIndex, segments: int, seed: int) -> list[Stretch]:

@@ -57,11 +57,13 @@ class Lookup:
         asked, own = [pieces[row] for row in rows], [confirmed[row] for row in rows if confirmed]
         with self.tally.timed("search"):
             with_matches = self._with_exact(self._with_matches(asked, own), own)
+            with_matches = [*map(self._with_fragments, with_matches)]
             for piece in with_matches:
                 cut = piece.text != piece.whole and not piece.again
                 self.tally.changed[self.in_pieces] += cut and not piece.part
         for row, piece, keys in zip(rows, with_matches, self._keys(with_matches), strict=True):
-            done[row] = replace(piece, keys=tuple(keys), reaches=self.reaches)
+            reaches = self.reaches.for_fragments if piece.fragments else self.reaches
+            done[row] = replace(piece, keys=tuple(keys), reaches=reaches)
         return done
 
     def to_be_decoded(self, pieces: Sequence[Piece]) -> list[Piece]:
@@ -164,10 +166,18 @@ class Lookup:
             done[row] = replace(pieces[row], exact=match or _same(pieces[row]))
         return done
 
+    def _with_fragments(self, piece: Piece) -> Piece:
+        """A piece that is decoded and has no matches with pairs that share phrases with it."""
+        count = self.settings.fragments if self.settings.mode == "nearest" else 0
+        if not count or piece.matches or piece.exact is not None or piece.silent:
+            return piece
+        asked = _asked_of(piece, piece.text)
+        return replace(piece, fragments=self.retriever.fragments(asked, count))
+
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self.tally.timed("keys"):
             return self.keys.keys_of(
-                [_as_read(piece, match) for match in piece.matches or () if piece.exact is None]
+                [_as_read(piece, match) for match in piece.pairs if piece.exact is None]
                 for piece in pieces
             )
 

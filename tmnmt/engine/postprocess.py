@@ -39,7 +39,7 @@ class Postprocessor:
     def translation(self, piece: Piece, decoded: Decoded) -> Translation:
         """The translation of a piece, with the next best ones."""
         best, matches = self._shown(decoded.best, decoded), piece.matches or ()
-        near = Neighbouring(decoded.collated.asked, len(matches))
+        near = Neighbouring(decoded.collated.asked, len(piece.pairs))
         tokens = (
             tokens_of(best, self.vocab, decoded.collated, decoded.row, near, piece)
             if best.traces
@@ -56,6 +56,8 @@ class Postprocessor:
         of_pair = isinstance(self.vocab, PairVocabulary)
         unknown = lacking(piece.text, self.vocab) if of_pair else 0
         low = decoded.best.per_subword < self.low_score
+        if tokens:
+            matches += piece.fragments
         matches += near.matches(decoded.row)
         others = {text: Other(text, best.score, 0)}  # one may be spelled by other subwords, too
         for one in best.others[: self.nbest - 1]:

@@ -88,7 +88,7 @@ def _in_pairs(memory: Collated, sentence: int, piece: Piece, vocab: Vocabulary) 
     if memory.pairs is None or piece.coded is None:
         return memory
     position = memory.pairs.position.clone()
-    for number, match in enumerate(piece.matches or ()):
+    for number, match in enumerate(piece.pairs):
         read = piece.coded.beside(match.segment)
         if read.spans:
             own = torch.tensor(_places(read, match.segment.tgt, vocab), device=position.device)

@@ -10,6 +10,7 @@ from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Penalties, Search, Selection
 from tmnmt.engine.verbatim import has_codes, value_of, worth_most
 from tmnmt.index.base import Index, best_of
+from tmnmt.index.covering import covering
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.pairs import OVERSAMPLED, copies, distinct
 from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton, same_skeleton
@@ -68,6 +69,14 @@ class Retriever:
             tuple(self._choose(one, [answer[at] for answer in answers]))
             for at, one in enumerate(_asked(texts, codes, beside))
         ]
+
+    def fragments(self, text: str, k: int) -> tuple[Match, ...]:
+        """At most `k` distinct pairs that together cover most of the rare phrases of a text, of the
+        first memory that has any."""
+        for index in self.indexes:
+            if matches := distinct(covering(index, text, k)):
+                return tuple(matches)
+        return ()
 
     def exact(
         self,

@@ -32,7 +32,9 @@ class Piece:
     part: int = 0  # its place in the segment
     last: bool = False  # of its document
     matches: tuple[Match, ...] | None = None  # None: not retrieved yet
-    keys: tuple[PairKeys, ...] = field(default=(), compare=False)  # of the matches' pairs
+    keys: tuple[PairKeys, ...] = field(default=(), compare=False)  # of the pairs
+    # pairs that share phrases with it, where there are no matches
+    fragments: tuple[Match, ...] = ()
     # how the positions of its pairs and its session are read
     reaches: Reaches = field(default=STANDARD, compare=False)
     silent: bool = False  # the first piece of its segment stands for all
@@ -63,6 +65,11 @@ class Piece:
     def read(self) -> str:
         """The text that `ids` are of."""
         return self.text if self.coded is None else self.masked
+
+    @property
+    def pairs(self) -> tuple[Match, ...]:
+        """All that is read of the memories."""
+        return (*(self.matches or ()), *self.fragments)
 
     @property
     def is_heading(self) -> bool:

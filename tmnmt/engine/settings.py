@@ -93,6 +93,14 @@ def settled(groups: Iterable[Options], parameters: MemoryLayers | None, mode: Mo
     return with_cache if written else replace(with_cache, cache=0)
 
 
+def default_mode(parameters: MemoryLayers | None) -> Mode:
+    """The mode where none is asked for: copy where the model has learned to, nearest where it has
+    learned nothing of memories, else off."""
+    if parameters is None:
+        return "nearest"
+    return "copy" if "copy" in parameters.modes else "off"
+
+
 def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None:
     """Raises UsageError for settings that do not go together, or that the model, which is named by
     its folder, cannot serve."""

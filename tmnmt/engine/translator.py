@@ -54,7 +54,15 @@ from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.schedule import InOrder, Piece, by_length, join, joined, side_by_side
 from tmnmt.engine.session import Session, Sessions
-from tmnmt.engine.settings import UNTRAINED, Settings, check, knn_of, settled, shortlist_of
+from tmnmt.engine.settings import (
+    UNTRAINED,
+    Settings,
+    check,
+    default_mode,
+    knn_of,
+    settled,
+    shortlist_of,
+)
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.typed import Spellings
@@ -251,9 +259,9 @@ class Translator:
         write_to: the index that confirmed pairs are added to, for good; it is searched, too, and
         made where it is not there yet. Without it they last as long as their session.
         search, selection, remembering, neighbours, decoding, worth: the options, in groups. What
-        each is for stands in `tmnmt.config.options`. Not given, the mode is copy (off without
-        memory and parameters to copy with), and a session cache has as many slots as it has
-        learned with.
+        each is for stands in `tmnmt.config.options`. Not given, the mode is copy where the
+        model has learned it, and nearest where it has learned nothing of memories; a session cache
+        has as many slots as it has learned with.
         meant: which segments of the memories are found, by document, user, date and so on.
         terms: a file of words whose translations must come; `tmnmt.terms` says how.
         src_lang, tgt_lang: of memory files; not given, the model's, whose regions may differ.
@@ -271,11 +279,8 @@ class Translator:
         device = device_named(device)
         loaded = load_on(Path(model), device)
         parameters = load_layers(loaded, device)
-        reads = (parameters is not None and "copy" in parameters.modes) or (
-            memory and not decoding.verbatim
-        )
         groups = (search, selection, remembering, neighbours, decoding, worth)
-        settings = settled(groups, parameters, "copy" if reads else "off")
+        settings = settled(groups, parameters, default_mode(parameters))
         loaded = loaded.reading(settings.reference, settings.context)
         check(settings, parameters, loaded)  # before a memory is indexed, which may take minutes
         languages = languages_of(loaded, src_lang, tgt_lang)

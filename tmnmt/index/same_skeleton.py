@@ -42,12 +42,13 @@ def of_skeleton(text: str, segments: Iterable[Segment], k: int) -> list[Match]:
     by a hash, which others may have."""
     bones, tokens = skeleton(text), match_tokens(text)
     matches = [
-        _match(tokens, segment) for segment in segments if skeleton(segment.src) == bones != ()
+        scored(tokens, segment) for segment in segments if skeleton(segment.src) == bones != ()
     ]
     return best_of(matches, k)
 
 
-def _match(tokens: Sequence[str], segment: Segment) -> Match:
+def scored(tokens: Sequence[str], segment: Segment) -> Match:
+    """A segment with its fuzzy score beside a text of these match tokens."""
     theirs = match_tokens(segment.src)
     edits = edit_distance(tokens, theirs)
     return Match(segment, score_of(edits, max(len(tokens), len(theirs))), edits)

@@ -12,7 +12,7 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +50,17 @@ class Reach:
 
 @dataclass(frozen=True)
 class Reaches:
-    """The numbers of every source of positions: the pairs of a memory, and what was confirmed
-    earlier in the document."""
+    """The numbers of every source of positions: the pairs of a memory that are like a text, what
+    was confirmed earlier in the document, and pairs that only share phrases with a text."""
 
     pairs: Reach = Reach(tau=0.4, temperature=0.1)
     session: Reach = Reach(tau=0.4, temperature=0.1)
+    fragments: Reach = Reach(tau=0.3, temperature=0.1)
+
+    @property
+    def for_fragments(self) -> Reaches:
+        """The same of a text whose pairs only share phrases with it."""
+        return replace(self, pairs=self.fragments)
 
     @property
     def by_source(self) -> dict[str, tuple[float, float, float]]:

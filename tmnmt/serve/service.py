@@ -59,8 +59,9 @@ OPTIONS = {
     "top_k",
     "threshold",
     "short_threshold",
+    "fragments",
 }
-MOST = {"beam": 20, "nbest": 20, "top_k": 32}
+MOST = {"beam": 20, "nbest": 20, "top_k": 32, "fragments": 32}
 SHARES = 2  # a tenant may have one part of so many of the room for bodies
 AGAIN = 0.5  # seconds after which a job that was refused comes again
 _View = tuple[str, tuple[str, ...], Settings, str | None, TermList | None]

@@ -17,6 +17,7 @@ from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.grouped import Grouped
 from tmnmt.index.base import best_of, check_languages, check_search, check_sources, corrected, dated
 from tmnmt.index.concordance import Occurrence, Phrase, check_concordance, occurrences
+from tmnmt.index.covering import everything
 from tmnmt.index.embedded.build import in_runs, remove_leftovers, write_generation
 from tmnmt.index.embedded.generation import Generation
 from tmnmt.index.embedded.journal import Change, encoded
@@ -31,7 +32,7 @@ from tmnmt.index.embedded.manifest import (
 from tmnmt.index.embedded.postings import PostingsQuery
 from tmnmt.index.embedded.verify import verify
 from tmnmt.index.filter import EVERYTHING, Filter
-from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton
+from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton, scored
 from tmnmt.index.skeleton import skeleton
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
@@ -161,6 +162,25 @@ class MemoryIndex:
                     raise
             return self.same_skeleton(queries, k)  # replaced before it was read
         return answers
+
+    def covering(
+        self, text: str, k: int, accepts: Callable[[int], bool] = everything
+    ) -> list[Match]:
+        """As `CoversPhrases.covering` says (`embedded.fragments`). What was added since the index
+        was built is looked at once there is much of it, or after a compaction."""
+        words = match_tokens(text)
+        with self._lock:
+            now = self._refreshed()
+            parts = now.parts(self.meant)
+        try:
+            runs = [[*part.covering(words, k, accepts)] for part in parts]
+        except MemoryIndexError:
+            with self._lock:
+                if self._refreshed() is now:
+                    raise
+            return self.covering(text, k, accepts)  # replaced before it was read
+        segments = [*chain.from_iterable(runs)][:k]
+        return [scored(words, segment) for segment in segments]
 
     def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
         """As `WritableIndex.concordance` says, with what any process has changed. Of an index of a

@@ -49,6 +49,17 @@ class Part(NamedTuple):
         """At most `k` segments that are not dead, nearly all of which have this skeleton."""
         return self._fetched(self.postings.same_skeleton(bones, length, k, self._is_meant))
 
+    def covering(
+        self, words: Sequence[str], k: int, accepts: Callable[[int], bool]
+    ) -> Iterable[Segment]:
+        """At most `k` segments that are not dead, and whose ids are accepted, which together cover
+        most of the rare phrases of these match tokens."""
+
+        def is_meant(number: int) -> bool:
+            return self._is_meant(number) and accepts(number)
+
+        return self._fetched(self.postings.covering(words, k, is_meant))
+
     def with_phrase(self, phrase: Phrase, k: int) -> Iterable[Segment]:
         """The `k` newest segments that are not dead and have the phrase."""
         meant, size = None if self.kept is None else self.kept.of_ids, k

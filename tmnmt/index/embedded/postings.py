@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.concordance import Phrase
+from tmnmt.index.embedded.fragments import Fragments
 from tmnmt.index.embedded.positions import POSITIONS, TARGET, WordPositions
 from tmnmt.index.embedded.small_json import parsed
 from tmnmt.index.embedded.structure import first_damage
@@ -180,6 +181,20 @@ class Postings:
             return side.newest(phrase, k, meant)
         except (IndexError, ValueError) as error:
             raise _damaged(self._folder / f"{name}{POSITIONS}.npy", str(error)) from error
+
+    def covering(self, words: Sequence[str], k: int, is_meant: Callable[[int], bool]) -> list[int]:
+        """The ids of at most `k` segments that are meant and together cover most of the rare
+        phrases of these match tokens; none where it is not kept where words stand."""
+        if not self.has_positions:
+            return []
+        try:
+            return self._fragments.covering(words, k, is_meant)
+        except (IndexError, ValueError) as error:
+            raise _damaged(self._folder / f"{POSITIONS}.npy", str(error)) from error
+
+    @cached_property
+    def _fragments(self) -> Fragments:
+        return Fragments(self._parts)
 
     @cached_property
     def _sources(self) -> WordPositions:
