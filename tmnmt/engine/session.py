@@ -83,12 +83,13 @@ class Session:
         saved = load_caches(
             path, self.translator.cache_hash, self.cache, len(self.translator.vocab)
         )
+        has_positions = self.cache.positions is not None
         self.cache, self._before = saved.cache, saved.before
         done = [Done.of(record) for record in saved.done]
         in_index = self._kept(done)
         for entry in done:
             self._note(entry, entry in in_index)
-        if self.translator.settings.mode == "nearest":
+        if has_positions:
             self._fill_again()  # positions are not in the file
 
     def beside(self) -> Session:

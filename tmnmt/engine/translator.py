@@ -658,7 +658,7 @@ class Translator:
                 cache.kind.overwrite if overwrite is None else overwrite,
                 self.device,
             )
-        if self.settings.mode == "nearest":
+        if self.settings.mode == "nearest" and not contents.size:
             contents.positions = SessionPositions(self.backbone.hidden_size, self.device)
         return contents
 
