@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import torch
-from marian_student import Architecture, write_student
+from marian_student import Architecture, shortlist, write_student
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from tmnmt import Translator
+from tmnmt.config.options import Decoding, Precision
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.keys.compute import header_of
 from tmnmt.models.folder import load_model, save_model, stamp
@@ -190,3 +192,30 @@ def test_keys_are_bound_to_the_kind_of_products(model: Path) -> None:
     assert replace(whole, products="bf16").states_hash != whole.states_hash
     assert header_of(plain).model == plain.states_hash
     assert replace(whole, products="int8").states_hash == whole.states_hash
+
+
+def test_a_student_reads_its_shortlist_unless_it_is_not_to(tmp_path: Path) -> None:
+    size = len(write_student(tmp_path / "mozilla", SMALL)["Wemb"])
+    import_marian(tmp_path / "mozilla", tmp_path / "plain", "en", "pt")
+    lists = [[word] if word > 1 else [] for word in range(size)]
+    (tmp_path / "mozilla" / "lex.50.50.enpt.s2t.bin").write_bytes(shortlist(lists, 5))
+    import_marian(tmp_path / "mozilla", tmp_path / "listed", "en", "pt")
+    for folder, option, read in (
+        ("listed", None, True),
+        ("listed", False, False),
+        ("plain", None, False),
+    ):
+        translator = Translator.load(tmp_path / folder, decoding=Decoding(shortlist=option))
+        assert (translator.decoder.shortlist is not None) == read
+    with pytest.raises(UsageError, match="no shortlist"):
+        Translator.load(tmp_path / "plain", decoding=Decoding(shortlist=True))
+
+
+def test_a_translator_makes_products_as_its_folder_says(model: Path) -> None:
+    steps: list[tuple[Precision | None, type]]
+    steps = [(None, Int8Step), ("int8", Int8Step), ("fp32", CompiledStep)]
+    for precision, step in steps:
+        backbone: Any = Translator.load(model, decoding=Decoding(precision=precision)).backbone
+        assert type(backbone.compiled) is step
+    with pytest.raises(UsageError, match="precision"):
+        Decoding(precision="int4")  # type: ignore[arg-type]
