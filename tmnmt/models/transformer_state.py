@@ -44,8 +44,13 @@ class EncodedSource:
 
     @cached_property
     def source(self) -> Source:
-        """The same for a compiled step."""
+        """The same for a compiled step. Raises ValueError where keys and values are not laid out
+        alike, in the CPU's memory: compiled code takes that for granted."""
         keys, values = ([t.float() for t in part] for part in (self.keys, self.values))
+        for each in (*keys, *values):
+            alike = each.stride() == keys[0].stride() and each.shape == keys[0].shape
+            if not alike or each.stride(-1) != 1 or not each.is_cpu:
+                raise ValueError("keys and values are not laid out alike on the CPU")
         both = [[k.data_ptr(), v.data_ptr()] for k, v in zip(keys, values, strict=True)]
         return Source(keys, values, self.mask.sum(1), torch.tensor(both))
 

@@ -194,11 +194,9 @@ class Int8Step:
         else:
             _expect("cells", state.cells, torch.float32, (layers, rows, d))
             moving = state.cells
-        for each in (*keys, *source.values):
-            alike = each.stride() == keys[0].stride() and each.shape == keys[0].shape
-            if each.dtype != torch.float32 or not alike or each.stride(-1) != 1 or not each.is_cpu:
-                raise ValueError("keys and values are not laid out alike, in fp32, on the CPU")
         sentences, _, length, _ = keys[0].shape
+        if sentences and rows % sentences:
+            raise ValueError(f"{rows} rows for {sentences} sentences")
         longest = max(length, state.length + 1)
         size = 12 * longest + 4 * rows * (4 * d + 2 * self.widest)
         size += room_of_product(rows, self.widest)
