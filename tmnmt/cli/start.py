@@ -190,12 +190,8 @@ def _next(
 
     index = str(place.index)
     if model is not None:
-        from tmnmt.eval.start import mode_of
-
-        translate = ["translate", "--model", str(model), "--memory", index, *mode_of(model)]
-        return [
-            _command(*translate, "document.txt", "--output", f"document.{languages[1]}.txt"),
-        ]
+        files = ["document.txt", "--output", f"document.{languages[1]}.txt"]
+        return [_command("translate", "--model", str(model), "--memory", index, *files)]
     own = ["--src-lang", languages[0], "--tgt-lang", languages[1], "-o", str(place.folder)]
     again = ["start", *map(str, memories), *own]
     if known_models(*languages):

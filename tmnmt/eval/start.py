@@ -24,7 +24,7 @@ from tmnmt.counted import counted
 from tmnmt.durable import make_folder, write
 from tmnmt.engine.calibration import calibrate
 from tmnmt.engine.opened import languages_of, load_layers
-from tmnmt.engine.settings import UNTRAINED
+from tmnmt.engine.settings import UNTRAINED, default_mode
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.data.prepare import INDEX, MANIFEST_FILE, SAME_SOURCE, Settings, prepare
 from tmnmt.eval.faults import KINDS, find_faults
@@ -53,7 +53,6 @@ FAULTS = "faults.json"
 FEWEST = 50  # segments of a sample below which figures say hardly anything
 EXAMPLES = 5
 CALIBRATED = 100  # segments of the rest that calibration holds out
-NEAREST_MODE = ["--mode", "nearest"]
 METRICS = ("BLEU", "chrF2++")
 # what the report calls the systems, and what they are called to a person
 SYSTEMS = {BASE: "base", PASTED: "pasted", TM: "with memory", CONFIRMED: "confirmed"}
@@ -173,7 +172,7 @@ def calibrate_base(place: Place, base: Path) -> Calibration | None:
     """How this base is to read the nearest positions of the memory, chosen once on the rest of it;
     None where the memory is too small for that, or the base has layers that read it."""
     model = load_model(base)
-    if mode_of(base) != NEAREST_MODE:
+    if default_mode(load_layers(model, "cpu")) != "nearest":
         return None
     index_folder = place.split / INDEX
     if (calibration := load_calibration(index_folder, model.hash)) is not None:
@@ -358,10 +357,3 @@ def _is_sure(test: Mapping[str, Any], name: str) -> bool:
         each["metric"] == "BLEU" and differs(each["test"], each["p_holm"])
         for each in system["versus"]
     )
-
-
-def mode_of(model_folder: Path) -> list[str]:
-    """What `tmnmt translate` has to be told so that this model reads a memory."""
-    layers = load_layers(load_model(model_folder), "cpu")
-    reads = layers is not None and "copy" in layers.modes
-    return [] if reads else NEAREST_MODE
