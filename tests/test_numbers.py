@@ -103,6 +103,7 @@ def test_numbers_that_a_translation_lacks(src: str, tgt: str, missing: list[str]
         ("It is 12,345.67 dollars.", "C’est 12,34,67 $.", "C’est 12,345.67 $."),
         ("It is 12,345.67 dollars.", "C’est 12,345,67 $.", "C’est 12,345.67 $."),
         ("a rate of 3.75 %", "un taux de 1 400 %", "de 3.75 %"),
+        ("open at 10:30, or 9:05", "ouvert à 10 :30 ou 9: 05", "ouvert à 10:30 ou 9:05"),
         # not sure
         ("5 million people", "5 000 000 de personnes", ""),
         ("10 or 20", "30 ou 40", ""),

@@ -859,14 +859,14 @@ def test_numbers_that_a_translation_lacks_are_told_and_those_of_a_memory_not(
     )
 
 
-def test_what_the_checks_find_is_told_and_counted_and_nothing_of_a_memory(
+def test_what_the_checks_find_is_told_and_counted_of_a_memory_placeholders_alone(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = Code(2, "placeholder", "%s", covers=2)
     said = [
         Translation("a %s", "b %s", 0.0, origin="model", src_codes=(code,), tgt_codes=(code,)),
         Translation("a %s", "b", 0.0, origin="model"),
-        Translation("a %s", "b", 0.0, origin="memory"),
+        Translation("a %s", "b très très très", 0.0, origin="memory"),
         Translation("a {b}", "b très très très", 0.0, origin="model"),
     ]
     monkeypatch.setattr(Translator, "stream", lambda *_, **__: iter(said))
@@ -875,7 +875,7 @@ def test_what_the_checks_find_is_told_and_counted_and_nothing_of_a_memory(
     assert [record["checks"] for record in records(out)] == [
         [],
         [{"name": "placeholders", "what": "lost: %s"}],
-        [],
+        [{"name": "placeholders", "what": "lost: %s"}],
         [
             {"name": "placeholders", "what": "lost: {b}"},
             {"name": "repeated", "what": "très"},
@@ -884,8 +884,8 @@ def test_what_the_checks_find_is_told_and_counted_and_nothing_of_a_memory(
     codes = [[record.get(f"{side}_codes") for side in ("src", "tgt")] for record in records(out)]
     assert codes == [[[[2, "p", "%s", "", "", 2]]] * 2, *[[None, None]] * 3]
     assert err == (
-        "tmnmt: warning: translations that have other placeholders than the source: 2; check "
-        "lines 2, 4\n"
+        "tmnmt: warning: translations that have other placeholders than the source: 3; check "
+        "lines 2, 3, 4\n"
         "tmnmt: warning: translations that repeat words: 1; check line 4\n"
     )
 

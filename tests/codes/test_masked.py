@@ -38,6 +38,9 @@ def target_of(source: str, written: str, links: str = "") -> str:
     ("source", "written", "links", "wanted"),
     [
         ("Delete %s files?", "Supprimer 901 fichiers ?", "", "Supprimer %s fichiers ?"),
+        # a literal that a pair has, and not the source
+        ("Return %s now", "Retourner 901 ``True`` maintenant", "", "Retourner %s maintenant"),
+        (r"one \n two", "un deux", "0 1", r"un \n deux"),
         ("Copy {a} to {b}", "Vers 902 copier 901", "", "Vers {b} copier {a}"),
         # lost: put in where it belongs, between blanks, and not before a full stop
         ("Delete %s files?", "Supprimer fichiers ?", "0 2 3", "Supprimer %s fichiers ?"),

@@ -108,6 +108,16 @@ def test_codes_inside_or_over_a_placeholder_leave_it_alone() -> None:
     assert [code.markup for code in with_placeholders(around).codes] == ["<b>", "%s", "</b>"]
 
 
+def test_a_longer_placeholder_takes_in_a_shorter_one_that_the_reader_has_found() -> None:
+    read = with_placeholders(Text("Set #{name} to %s/%s"))
+    whole = with_placeholders(read, [by_pattern(r"#\{\w+\}"), by_pattern("%s/%s")])
+    assert [(code.markup, code.movable) for code in whole.codes] == [
+        ("#{name}", True),
+        ("%s/%s", False),
+    ]
+    assert whole.written() == read.written()
+
+
 def test_patterns_of_one_s_own_and_some_of_ours() -> None:
     finders = [*FINDERS["printf"], by_pattern("[A-Z]{2}-[0-9]+")]
     codes = with_placeholders(Text("%s {a} AB-12"), finders).codes

@@ -32,6 +32,8 @@ CASES = {
     "MR. MÜLLER": ["MÜLLER"],
     "Ø20": ["Ø20"],
     "a naïve œuvre": [],
+    "5 m² for €5, or ΔT of the R&D": ["m²", "€5", "ΔT", "R&D"],
+    "The vessel† is ≥5 m": ["†", "≥5"],
     "Plain words, 50 % of 3.": [],
 }
 

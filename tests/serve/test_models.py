@@ -118,3 +118,15 @@ def test_dialects_with_a_field_for_it_name_a_model(
         query = f"input=No.&srcLangCode=en&trgLangCode=fr&modelTag={tag.replace(' ', '+')}"
         assert two.ask("GET", f"/MTRestService/TranslateJson?{query}").status == 200
     assert models == ["second", "model", "second", "model", "model"]
+
+
+def test_what_the_server_is_told_to_keep_comes_through(folder: Path, tmp_path: Path) -> None:
+    sessions = str(tmp_path / "sessions.db")
+    service = service_of([folder / "model"], [], [], threads=1, sessions=sessions, keep=r"Acme \w+")
+    with serving(service) as server:
+        reply = post(server, "/v1/translate", texts=["No Acme works today."])
+        assert "Acme works" in reply["translations"][0]["text"]
+        session = post(server, "/v1/sessions", write_to="")["id"]
+        confirm = f"/v1/sessions/{session}/confirm"
+        reply = post(server, confirm, src="No Acme works.", tgt="Non.")
+        assert {"name": "placeholders", "what": "lost: Acme works"} in reply["checks"]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tmnmt.config.bounds import Help, at_least, whole
-from tmnmt.config.options import Threads
+from tmnmt.config.options import Keep, Threads
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 from tmnmt.serve.roles import Role
@@ -122,6 +122,7 @@ def serve(
         ),
     ] = 200_000,
     seconds: Annotated[int, whole(1, 3600), Help("That a request may take.", title="Limits")] = 60,
+    keep: Keep = None,
     threads: Threads = None,
 ) -> None:
     """Serve models and memories to the tools that people have, over HTTP.
@@ -164,6 +165,7 @@ def serve(
                 terms or [],
                 sessions,
                 site,
+                keep,
             )
         scheme = "https" if certificate is not None else "http"
         name = f"[{host.strip('[]')}]" if ":" in host else host

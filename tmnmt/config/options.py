@@ -80,6 +80,15 @@ WriteTo = Annotated[
     ),
 ]
 
+Keep = Annotated[
+    str | None,
+    Bound("a regular expression that matches no empty text", is_pattern),
+    Help(
+        "What this matches comes through as it is, besides placeholders, code and the like.",
+        metavar="REGEX",
+    ),
+]
+
 _NamedFile = Bound("a file, not standard output", lambda path: str(path) != STDOUT)
 
 
@@ -331,14 +340,7 @@ class Decoding(Options):
         whole(1, 1000),
         Help("So many of the best translations, at most as many as the beam, with --json."),
     ] = 1
-    keep: Annotated[
-        str | None,
-        Bound("a regular expression that matches no empty text", is_pattern),
-        Help(
-            "What this matches comes through as it is, besides placeholders, code and the like.",
-            metavar="REGEX",
-        ),
-    ] = None
+    keep: Keep = None
     precision: Annotated[
         Precision | None,
         Help(

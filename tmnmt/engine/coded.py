@@ -133,7 +133,10 @@ class Coded:
         return masked_pair(self._masked, pair.src, pair.tgt, self._copied)
 
     def pieces(self, read: Sequence[str]) -> list[str]:
-        """What the source has for texts that the model reads, which follow one another."""
+        """What the source has for texts that the model reads, which follow one another: all of it
+        for one that is all, though signs at its ends be read as nothing."""
+        if [*read] == [self.read.strip()]:
+            return [self.source.plain]
         return [self._masked.original(start, end) for start, end in _spans(read, self.read)]
 
     def said(self, written: str, read: str) -> str:

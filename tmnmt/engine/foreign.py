@@ -58,7 +58,7 @@ RARE = dict.fromkeys(("ar", "bg", "el", "ga", "he", "hi", "hu", "is", "ja", "ko"
     "zh": "",
 }
 TYPOGRAPHY = (
-    "\"'‘’‚‛“”„‟‹›«»…*-‐‑‒−·.,;:!?()[]/%‰"  # signs that go by the language, or come through anyway
+    "\"'‘’‚‛“”„‟‹›«»…*-‐‑‒−·.,;:!?()[]/%‰`"  # signs that go by the language, or come through anyway
 )
 LONGEST_UNIT = 3  # letters that a superscript makes a unit, as cm³
 _DASH = re.compile(f"[{DASHES}]")

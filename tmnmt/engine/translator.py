@@ -143,6 +143,7 @@ class Translator:
         self.at_work = AtWork()
         self._spellings = dict[bool, Spellings]()
         self.tally = tally or Tally()
+        self.copied = copied(self.vocab, self.src_lang, settings.kept)
         self.keys = self._pair_keys(model, indexes)
         self.longest = longest(model)
         self.longest_whole = longest_whole(model)
@@ -220,7 +221,6 @@ class Translator:
             self.tally,
             self.reaches or self._reaches(indexes),
         )
-        self.copied = copied(self.vocab, self.src_lang, settings.kept)
         self.preparation = Preparation(
             self.vocab,
             self.copied,

@@ -18,6 +18,7 @@ import uvicorn
 
 from tmnmt.allocator import keep_freed
 from tmnmt.compiled.steps import prepare_decoding
+from tmnmt.config.options import Decoding
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.index.cached import prepare_search
@@ -70,8 +71,10 @@ def service_of(
     terms: Sequence[str] = (),
     sessions: str | None = None,
     site: Site = Site(),
+    keep: str | None = None,
 ) -> Service:
-    """Everything loaded. `sessions`: the file or Redis of what outlives the process. Raises what
+    """Everything loaded. `sessions`: the file or Redis of what outlives the process. `keep`: as
+    `Decoding.keep` has it. Raises what
     `Translator.load`, `memories.opened`, `terms.opened`, `place_of` and `storage.opened` raise, and
     UsageError for keys that do not go with the memories, and where nothing is to be served. Without
     a model, memories alone are looked up in."""
@@ -90,7 +93,7 @@ def service_of(
     lists = terms_opened(terms, pairs)
     if keys is not None:
         check_keys(keys, memories, {one.name for one in lists})
-    served = [_model(model, memories, limits, threads) for model in models]
+    served = [_model(model, memories, limits, threads, keep) for model in models]
     names = [model.name for model in served]
     for number, name in enumerate(names):
         if name in names[:number]:
@@ -98,7 +101,13 @@ def service_of(
     return Service(served, memories, storage_opened(place), keys, limits, lists, site)
 
 
-def _model(folder: Path, memories: Sequence[Memory], limits: Limits, threads: int | None) -> Model:
+def _model(
+    folder: Path,
+    memories: Sequence[Memory],
+    limits: Limits,
+    threads: int | None,
+    keep: str | None,
+) -> Model:
     from tmnmt.models.folder import languages_in
 
     name = folder.resolve().name
@@ -109,7 +118,8 @@ def _model(folder: Path, memories: Sequence[Memory], limits: Limits, threads: in
     except Refused as refused:
         raise UsageError(f"{folder}: the languages of this model are unknown") from refused
     own = [memory for memory in memories if memory.serves((source, target))]
-    translator = Translator.load(folder, [memory.index for memory in own], threads=threads)
+    indexes = [memory.index for memory in own]
+    translator = Translator.load(folder, indexes, decoding=Decoding(keep=keep), threads=threads)
     if translator.backbone.reads_around:
         raise UsageError(
             f"{folder}: its context network reads whole documents, and the server translates "
