@@ -103,8 +103,8 @@ class Client:
 class Run:
     """What all connections did."""
 
-    def __init__(self, texts: Sequence[str], pause: float) -> None:
-        self.texts, self.pause = texts, pause
+    def __init__(self, texts: Sequence[str], pause: float, kinds: Sequence[str] = KINDS) -> None:
+        self.texts, self.pause, self.kinds = texts, pause, kinds
         self.seconds: defaultdict[str, list[float]] = defaultdict(list)
         self.statuses: Counter[tuple[str, int]] = Counter()
         self.confirmed: dict[str, str] = {}  # target by source, as acknowledged last
@@ -115,7 +115,7 @@ class Run:
         session = f"/v1/sessions/{begun['id']}"
         count = 0
         while time.monotonic() < until:
-            kind, text = draw.choice(KINDS), draw.choice(self.texts)
+            kind, text = draw.choice(self.kinds), draw.choice(self.texts)
             count += 1
             pair = {"src": f"{text} ({number}/{count})", "tgt": f"{text[::-1]} {number} {count}"}
             path, body = {
@@ -165,12 +165,14 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--pause", type=float, default=10.0, help="mean seconds between requests")
+    parser.add_argument("--only", choices=sorted(set(KINDS)), help="requests of this kind alone")
     parser.add_argument("--json", type=Path)
     given, options = parser.parse_known_args()  # others are options of tmnmt serve
     texts = [line for line in given.texts.read_text(encoding="utf-8").splitlines() if line.strip()]
     load = os.getloadavg()
     with tempfile.TemporaryDirectory() as name:
-        folder, run = Path(name), Run(texts, given.pause)
+        kinds = (given.only,) if given.only else KINDS
+        folder, run = Path(name), Run(texts, given.pause, kinds)
         server = Server(given.model, folder, options)
         try:
             before, cpu = server.resident(), server.cpu()

@@ -47,7 +47,7 @@ def test_the_tiny_model_knows_its_pair(model: Path) -> None:
 @pytest.mark.parametrize("mode", ["soft", "hard"])
 def test_a_term_comes_and_is_told_as_one(model: Path, tmp_path: Path, mode: TermsMode) -> None:
     found = translated(model, tmp_path, "Commission\tDirective\n", mode)
-    assert "Directive" in found.tgt and found.terms == ()
+    assert "Directive" in found.tgt and found.user_checks == ()
     told = {word.strip(".").lower() for word, origin in words(found.tokens) if origin == "term"}
     assert told == {"directive"}
 
@@ -68,7 +68,7 @@ def test_another_form_will_do_where_terms_are_soft_and_not_where_they_are_hard(
 def test_what_was_there_comes_again_beside_what_was_missing(model: Path, tmp_path: Path) -> None:
     text = "Member State\tÉtat membre\nCommission\tDirective\n"
     found = translated(model, tmp_path, text, "soft")
-    assert "Directive" in found.tgt and found.terms == ()
+    assert "Directive" in found.tgt and found.user_checks == ()
 
 
 def test_segments_without_a_term_are_translated_as_ever(model: Path, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_the_target_that_was_confirmed_in_the_document_comes_back(
 
     assert said() == "Commission"
     session.confirm("To the Commission of Paris", "À la Directive de Paris")
-    assert said() == "Directive" and session.translate(SOURCE).terms == ()
+    assert said() == "Directive" and session.translate(SOURCE).user_checks == ()
     assert "Directive" in session.complete(SOURCE, "").tgt
     session.confirm("Commission, Commission!", "Directive, Commission !")
     session.pass_over("The Commission is elsewhere")
