@@ -83,7 +83,7 @@ def tokens(options: argparse.Namespace) -> dict[str, object]:
             word: outcome(word, target, forms[word])
             for word, target in zip(forms, translated(translator, kind, list(forms)), strict=True)
         }
-        for kind in FILES
+        for kind in ("txt", *FILES)
     }
     kept = {
         kind: Counter(
@@ -125,9 +125,9 @@ def alone(word: str, text: str) -> bool:
 def translated(translator: Translator, kind: str, words: Sequence[str]) -> list[str]:
     """The translations of the frame with every word, through a file of this kind."""
     texts = [FRAME.format(word) for word in words]
-    written, read = FILES[kind]
     if kind == "txt":
         return [one.tgt for one in translator.translate(texts)]
+    written, read = FILES[kind]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"texts.{kind}"
         path.write_text(written(texts), encoding="utf-8")
@@ -180,7 +180,6 @@ def of_xliff(text: str) -> list[str]:
 
 
 FILES = {
-    "txt": (None, None),
     "json": (json_of, of_json),
     "po": (po_of, of_po),
     "xlf": (xliff_of, of_xliff),
