@@ -95,7 +95,8 @@ class Desk:
 def desk(browser: Browser, served: Server) -> Iterator[Desk]:
     made = Desk(browser, served)
     yield made
-    expected = ("status of 404", "status of 409")  # of what the page asks about, or is told of
+    # of what the page asks about, or is told of; and of a page that is left before any key is pressed
+    expected = ("status of 404", "status of 409", "'beforeunload' confirmation panel")
     assert [one for one in browser.problems if not any(map(one.count, expected))] == []
 
 

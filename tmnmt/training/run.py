@@ -93,9 +93,12 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool, device:
         log.info("going on at update %d", trainer.progress.update)
     elif config.start_from:
         trainer.model.load_state_dict(_start(config).backbone.state_dict())
-    trainer.on_best = lambda: save_model(
-        folder, trainer.model, vocab, model_config(config), half=True
-    )
+
+    def save_best() -> None:
+        _remove_layers_of_another(folder, trainer.model)
+        save_model(folder, trainer.model, vocab, model_config(config), half=True)
+
+    trainer.on_best = save_best
     progress = trainer.run()
     log.info(
         "%s; best dev loss %.4f, BLEU %.2f", progress.stopped, progress.best, progress.best_bleu
@@ -174,13 +177,19 @@ def _save(
     """The base, which may have a reference network, into the model folder; memory parameters of
     another base go first, so that the two never disagree. Weights of the base are rounded to fp16,
     so that what follows learns with what is saved."""
-    memory, model = folder / "memory.safetensors", trainer.model.eval()
+    model = trainer.model.eval()
     model.load_state_dict({name: value.half() for name, value in model.state_dict().items()})
+    _remove_layers_of_another(folder, backbone)
+    low = low_score(backbone, trainer.dev.src, next(model.parameters()).device)
+    save_model(folder, backbone, vocab, model_config(config) | {"low_score": low}, half=True)
+
+
+def _remove_layers_of_another(folder: Path, backbone: Backbone) -> None:
+    """Memory layers that were trained on another base than `backbone` go."""
+    memory = folder / "memory.safetensors"
     if memory.exists() and not _is_base(folder, backbone):
         log.info("%s: of another base; removed until its parts are trained on this one", memory)
         memory.unlink()
-    low = low_score(backbone, trainer.dev.src, next(model.parameters()).device)
-    save_model(folder, backbone, vocab, model_config(config) | {"low_score": low}, half=True)
 
 
 def _is_base(folder: Path, backbone: Backbone) -> bool:
