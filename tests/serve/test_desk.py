@@ -95,7 +95,7 @@ class Desk:
 def desk(browser: Browser, served: Server) -> Iterator[Desk]:
     made = Desk(browser, served)
     yield made
-    # of what the page asks about, or is told of; and of a page that is left before any key is pressed
+    # of what the page asks about, or is told of; and of a page that is left before a key is pressed
     expected = ("status of 404", "status of 409", "'beforeunload' confirmation panel")
     assert [one for one in browser.problems if not any(map(one.count, expected))] == []
 
