@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import chain
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tmnmt.errors import DataError, ServerError
+from tmnmt.errors import DataError, LockedError, ServerError
 from tmnmt.grouped import MOST, Grouped
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.embedded.lock import writing
 from tmnmt.segments import Segment
 from tmnmt.serve.storage.records import StoredSession
 from tmnmt.serve.storage.sqlite import SqliteStorage
@@ -133,9 +135,35 @@ def test_additions_to_an_index_share_the_disk(
         with ThreadPoolExecutor(THREADS) as threads:
             ids = list(threads.map(add, range(160)))
         assert len(syncs) < 80  # one each would be 144
+        with ThreadPoolExecutor(THREADS) as threads:  # some delete what others are adding beside it
+            list(threads.map(lambda id: (index.delete([id]), add(id)), range(2, 22)))
+        assert len(index) == 145 - sum(number % 10 == 3 for number in range(2, 22))
         added = [id for id in ids if id is not None]
-        assert sorted(added) == list(range(2, 146)) and len(index) == 145
+        assert sorted(added) == list(range(2, 146))
         assert all(id is None for id in ids[3::10])
+
+
+def test_a_lock_of_another_is_waited_for_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after another, the last would wait sixteen times as long."""
+    build(tmp_path / "index", [Segment("It was there.", "Il y était.")], "en", "fr")
+    monkeypatch.setattr("tmnmt.index.embedded.index.SECONDS_TO_WAIT", 0.5)
+    with MemoryIndex.open(tmp_path / "index") as index:
+
+        def add(number: int) -> bool:
+            try:
+                index.add([Segment(f"Notice {number}.", f"Avis {number}.")])
+            except LockedError:
+                return False
+            return True
+
+        start = time.monotonic()
+        with ThreadPoolExecutor(THREADS) as threads:
+            with writing(tmp_path / "index", 1.0):
+                assert not any(threads.map(add, range(THREADS)))
+            assert time.monotonic() - start < 0.5 * THREADS / 2
+            assert all(threads.map(add, range(THREADS)))
 
 
 def test_a_search_does_not_wait_for_the_disk(

@@ -3,6 +3,7 @@ many."""
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,8 +29,9 @@ class Grouped(Generic[State]):
 
     def __init__(self) -> None:
         self._turn, self._counting = threading.Lock(), threading.Lock()
-        self._waiting = 0
+        self._waiting = self._tries = 0
         self._group: _Group[State] | None = None
+        self._failure: tuple[int, BaseException] | None = None  # of the try with this number
 
     @contextmanager
     def change(self, begin: Callable[[], State], end: Callable[[State], None]) -> Iterator[State]:
@@ -37,10 +39,14 @@ class Grouped(Generic[State]):
         group, with what its changes are made in; `end` puts all of them on disk, or none where it
         raises. One change is made at a time; where others wait, they join the group, and the last
         one ends it. A block that raises must leave the state as it was. Raises what `begin` and
-        `end` raise."""
+        `end` raise; where `begin` fails, it fails for all that waited for it."""
+        tries = self._tries
         self._take_turn()
         try:
-            group = self._group = self._group or _Group(begin(), end)
+            if self._group is None:
+                self._check_failure(tries)
+                self._group = _Group(self._tried(begin), end)
+            group = self._group
             try:
                 yield group.state
                 group.size += 1
@@ -59,6 +65,19 @@ class Grouped(Generic[State]):
                 raise error
         finally:
             del error, group  # an error that its own frames hold on to would hold on to files
+
+    def _tried(self, begin: Callable[[], State]) -> State:
+        self._tries += 1
+        try:
+            return begin()
+        except Exception as error:
+            self._failure = self._tries, copy.copy(error)  # without its frames, which hold files
+            raise
+
+    def _check_failure(self, tries: int) -> None:
+        """Raises what a try has raised that began after so many others."""
+        if self._failure is not None and self._failure[0] > tries:
+            raise copy.copy(self._failure[1])
 
     @contextmanager
     def paused(self) -> Iterator[None]:

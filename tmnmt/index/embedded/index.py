@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Self
@@ -40,24 +41,38 @@ from tmnmt.text import match_tokens
 SECONDS_TO_WAIT = 5.0  # for another process' change; a build takes longer and is reported
 
 
-class _Additions:
-    """Segments that are put on disk together. `writing`: holds the right to write until it is
-    closed."""
+class _Changes:
+    """Changes that are put on disk together, by `put_on_disk`. `writing`: holds the right to write
+    until it is closed."""
 
-    def __init__(self, generation: Generation, writing: ExitStack) -> None:
-        self.generation, self.writing = generation, writing
-        self.bodies = list[bytes]()
+    def __init__(
+        self, generation: Generation, writing: ExitStack, put_on_disk: Callable[[bytes], None]
+    ) -> None:
+        self.generation, self.writing, self._put_on_disk = generation, writing, put_on_disk
+        self._bodies = list[bytes]()
         self._last_id = generation.last_id
+
+    def make(self, changes: Sequence[Change]) -> None:
+        """Raises DataError for what is no Unicode text; then nothing is changed."""
+        if changes:
+            self._bodies.append(encoded(changes))
+
+    def flush(self) -> None:
+        """All that was changed is on disk, and in the generation. Raises what `put_on_disk`
+        raises."""
+        self._put_on_disk(b"".join(self._bodies))
+        self._bodies.clear()
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Their ids. Raises DataError for what is no Unicode text; then nothing is added."""
         numbers = range(self._last_id + 1, self._last_id + 1 + len(segments))
-        changes = [
-            (number, replace(s, id=number)) for number, s in zip(numbers, segments, strict=True)
-        ]
-        if changes:
-            self.bodies.append(encoded(changes))
-            self._last_id = numbers[-1]
+        self.make(
+            [
+                (number, replace(segment, id=number))
+                for number, segment in zip(numbers, segments, strict=True)
+            ]
+        )
+        self._last_id += len(segments)
         return list(numbers)
 
 
@@ -75,7 +90,7 @@ class MemoryIndex:
         self._version = (0, 0, 0)
         self.meant = EVERYTHING
         self._now = Generation(manifest, path)
-        self._additions = Grouped[_Additions]()
+        self._changes = Grouped[_Changes]()
 
     @classmethod
     def open(
@@ -207,33 +222,35 @@ class MemoryIndex:
         process is writing, DataError for a source of more than 65,535 tokens, MemoryIndexError
         where the disk is full."""
         new = dated(segments)
-        with self._additions.change(self._begin, self._end) as additions:
-            return additions.add(new)
+        with self._changes.change(self._begin, self._end) as changes:
+            return changes.add(new)
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
         """Puts `change(segment)` in the place of every segment with one of these ids, all or none,
         as durable and visible as an addition; the new segments. The id stays; `changed` becomes the
         present time unless `change` gave a new one. Raises UnknownIdError, and what `add`
         raises."""
-        with self._additions.paused(), self._writing() as generation:
-            old = generation.by_ids(ids)
+        with self._changes.change(self._begin, self._end) as changes:
+            changes.flush()
+            old = changes.generation.by_ids(ids)
             edited = [corrected(segment, change(segment)) for segment in old.values()]
             check_sources(edited)
-            self._append(generation, [(segment.id, segment) for segment in edited])
+            changes.make([(segment.id, segment) for segment in edited])
         return edited
 
     def delete(self, ids: Iterable[int]) -> None:
         """Deletes the segments with these ids, all or none, as durable and visible as an addition.
         Their ids are never given again. Raises UnknownIdError, LockedError, MemoryIndexError."""
-        with self._additions.paused(), self._writing() as generation:
-            self._append(generation, [(number, None) for number in generation.by_ids(ids)])
+        with self._changes.change(self._begin, self._end) as changes:
+            changes.flush()
+            changes.make([(number, None) for number in changes.generation.by_ids(ids)])
 
     def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
         """Deletes those of all segments that `choose` names by id, while nobody else can write;
         their ids."""
         with self._writing() as generation:
             ids = list(dict.fromkeys(choose(generation.segments())))
-            self._append(generation, [(number, None) for number in ids])
+            self._put_on_disk(generation, encoded((number, None) for number in ids))
         return ids
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
@@ -349,26 +366,25 @@ class MemoryIndex:
             remove_leftovers(self.path, generation.manifest.generation)
             yield generation
 
-    def _append(self, generation: Generation, changes: Sequence[Change]) -> None:
-        if changes:
-            self._put_on_disk(generation, encoded(changes))
-
     def _put_on_disk(self, generation: Generation, body: bytes) -> None:
-        """Searches go on meanwhile, without the changes of `body`."""
+        """Appends changes to the journal, where there are any. Searches go on meanwhile, and do not
+        see them yet."""
+        if not body:
+            return
         with generation.journal.appending(self._lock):
             generation.journal.append(body)
         with self._lock:
             generation.refresh()
 
-    def _begin(self) -> _Additions:
+    def _begin(self) -> _Changes:
         with ExitStack() as stack:
             generation = stack.enter_context(self._writing())
-            return _Additions(generation, stack.pop_all())
+            return _Changes(generation, stack.pop_all(), partial(self._put_on_disk, generation))
 
-    def _end(self, additions: _Additions) -> None:
-        with additions.writing:
-            if additions.bodies:
-                self._put_on_disk(additions.generation, b"".join(additions.bodies))
+    @staticmethod
+    def _end(changes: _Changes) -> None:
+        with changes.writing:
+            changes.flush()
 
     def _refreshed(self) -> Generation:
         """The valid generation with all changes acknowledged so far. One that was replaced stays
