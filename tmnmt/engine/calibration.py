@@ -1,10 +1,13 @@
-"""The numbers by which nearest positions are read, chosen on the memory itself in seconds.
+"""The numbers by which nearest positions are read, as held-out references rank them.
 
-Some stretches of the memory are held out, and their references are forced through the model. Of
-every position it is then known which word the reference goes on with, how likely the model finds
-it, and how far the nearest positions of every source are. The numbers are chosen by which the
-references are likeliest: first those of one source, then those of the next, twice over. A session
-is simulated: every segment finds those before it in its stretch confirmed.
+The references of segments held out of a memory are forced through the model. Of every position it
+is then known which word the reference goes on with, how likely the model finds it, and how far the
+nearest positions of every source are. So the loss of any numbers is known at once. First the
+numbers of one source are chosen, then those of the next, twice over. A session is simulated: every
+segment finds those before it in its stretch confirmed.
+
+A likely reference is not yet a good translation, so what is found here are candidates;
+`tmnmt.eval.calibrate` translates with them.
 
 S: segments held out   T: subwords of the longest reference   K: nearest positions of one source"""
 
@@ -21,7 +24,7 @@ from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.config.options import Search
-from tmnmt.engine.held_out import Rest, Stretch, stretches
+from tmnmt.engine.held_out import Rest, Stretch
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.errors import DataError
 from tmnmt.index.base import best_of
@@ -32,15 +35,14 @@ from tmnmt.keys.compute import header_of, longest, precomputed
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
 from tmnmt.layers.mixing import mix_gold
 from tmnmt.layers.nearest import FULL, MOST_POSITIONS, NEAREST
-from tmnmt.layers.reach import STANDARD, Calibration, Reach, Reaches
+from tmnmt.layers.reach import STANDARD, Reach, Reaches
 from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model
-from tmnmt.models.kinds import for_decoding
 from tmnmt.segments import Match
 from tmnmt.text import normalise
-from tmnmt.vocab import BOS
+from tmnmt.vocab import BOS, Vocabulary
 
-SEGMENTS = 200
+CANDIDATES = 3  # numbers that translations are made with, beside the standard ones
 LEAST = 10  # segments that can be scored: fewer say nothing
 TAUS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 1.0)
 TEMPERATURES = (0.05, 0.1, 0.2, 0.3)
@@ -75,37 +77,74 @@ class Forced:
     sources: Mapping[str, Nearby]
 
 
-def calibrate(
+@dataclass(frozen=True)
+class Likelihoods:
+    """What forced references say: how many `segments` and `subwords` were scored, the loss by the
+    model alone, and numbers that make the references likely, the likeliest first, each with its
+    loss beside what was confirmed."""
+
+    segments: int
+    subwords: int
+    model: float
+    standard: float
+    candidates: Sequence[tuple[Reaches, float]]
+
+
+def likelihoods(
     model: Model,
     index: MemoryIndex,
-    segments: int = SEGMENTS,
-    seed: int = 1,
+    drawn: Sequence[Stretch],
     device: str = "cpu",
     progress: Callable[[int], None] = lambda count: None,
-) -> Calibration:
-    """The numbers for this model and this memory; `save_calibration` puts them beside the index,
-    where translating reads them. About so many segments are held out, drawn by the seed. progress:
-    called with segments done.
+) -> Likelihoods:
+    """The references of these stretches by model and memory, and which numbers make them likely.
+    progress: called with segments done.
 
-    Raises DataError where the memory has too few segments to hold any out."""
-    drawn = stretches(index, segments, seed)
+    Raises DataError where too few of them can be scored."""
     sample = _Sample(model, index, device)
     conditions = sample.forced(drawn, progress)
-    scored = int(conditions[0].real.any(1).sum())
+    confirmed = conditions[-1]
+    scored = int(confirmed.real.any(1).sum())
     if scored < LEAST:
         raise DataError(
             f"{index.path}: {scored} segments can be held out and scored; at least {LEAST} are "
             "needed. Without a calibration standard numbers hold"
         )
-    chosen = choose(conditions)
-    plain = replace(conditions[-1], sources={})
-    losses = {
-        "model": loss(plain, STANDARD),
-        "standard": loss(conditions[-1], STANDARD),
-        "chosen": loss(conditions[-1], chosen),
-    }
-    subwords = int(conditions[0].real.sum())
-    return Calibration(model.hash, len(index), scored, subwords, losses, chosen)
+    return Likelihoods(
+        segments=scored,
+        subwords=int(confirmed.real.sum()),
+        model=loss(replace(confirmed, sources={}), STANDARD),
+        standard=loss(confirmed, STANDARD),
+        candidates=[(each, loss(confirmed, each)) for each in candidates(conditions)],
+    )
+
+
+def candidates(conditions: Sequence[Forced], count: int = CANDIDATES) -> list[Reaches]:
+    """At most so many numbers by which the references are likely: first the likeliest, then the
+    likeliest of other temperatures, each the same for all sources. Losses of references prefer a
+    low temperature even where translations do not."""
+    best = choose(conditions)
+    others = [
+        _of_temperature(conditions, best, temperature)
+        for temperature in TEMPERATURES
+        if temperature != best.pairs.temperature
+    ]
+    others.sort(key=lambda reaches: _total(conditions, reaches))
+    return [best, *others][:count]
+
+
+def _of_temperature(conditions: Sequence[Forced], best: Reaches, temperature: float) -> Reaches:
+    """The likeliest numbers of one temperature for all sources, found from `best` on."""
+    chosen = Reaches(
+        **{
+            source.name: Reach(getattr(best, source.name).tau, temperature)
+            for source in fields(Reaches)
+        }
+    )
+    for source in fields(Reaches):
+        grid = [Reach(tau, temperature) for tau in TAUS]
+        chosen = _best(conditions, [replace(chosen, **{source.name: each}) for each in grid])
+    return chosen
 
 
 def choose(conditions: Sequence[Forced]) -> Reaches:
@@ -118,7 +157,7 @@ def choose(conditions: Sequence[Forced]) -> Reaches:
     for source in fields(Reaches):
         reach: Reach = getattr(chosen, source.name)
         penalised = [replace(reach, penalty=penalty) for penalty in PENALTIES]
-        other = _best(conditions, [replace(chosen, **{source.name: one}) for one in penalised])
+        other = _best(conditions, [replace(chosen, **{source.name: each}) for each in penalised])
         if _total(conditions, other) < PAYS * _total(conditions, chosen):
             chosen = other
     return chosen
@@ -187,7 +226,7 @@ class _Sample:
         header = header_of(model)
         self.index, self.device, self.vocab = index, device, model.vocab
         self.longest, self.most = longest(model), header.max_subwords
-        self.backbone: Backbone = for_decoding(model.backbone)
+        self.backbone: Backbone = model.decoding
         files = precomputed(index.path, header)
         self.keys = PairKeyStore(
             self.backbone,
@@ -225,16 +264,9 @@ class _Sample:
         return [Forced(model, real, alone), Forced(model, real, confirmed)]
 
     def _own(self, stretch: Stretch) -> list[PairKeys | None]:
-        """The keys of a stretch's references; None of those that are not scored: what is too long,
-        and what was confirmed before and would be taken as it stands."""
+        """The keys of a stretch's references; None of those that are not scored."""
         coded = [encode_pair((s.src, s.tgt), self.vocab, self.most) for s in stretch.segments]
-        known = set[str]()
-        scored = []
-        for segment, (src, tgt) in zip(stretch.segments, coded, strict=True):
-            source = normalise(segment.src)
-            fits = max(len(src), len(tgt)) <= self.longest + 1
-            scored.append(fits and bool(source) and source not in known)
-            known.add(source)
+        scored = are_scored(stretch, self.vocab, self.longest)
         rows = [pair for pair, fits in zip(coded, scored, strict=True) if fits]
         keys = iter(force_all(self.backbone, rows, self.device))
         return [next(keys) if fits else None for fits in scored]
@@ -271,6 +303,20 @@ class _Sample:
                 log_p = logits.float().log_softmax(-1)
                 parts.append(log_p.gather(1, row.ids[part, None])[:, 0].cpu())
         return torch.cat(parts)
+
+
+def are_scored(stretch: Stretch, vocab: Vocabulary, most: int) -> list[bool]:
+    """Of every segment of a stretch whether it is scored: no side has more than `most` subwords,
+    and it was not confirmed before, when it would be taken as it stands."""
+    known = set[str]()
+    scored = []
+    for segment in stretch.segments:
+        source = normalise(segment.src)
+        sides = encode_pair((segment.src, segment.tgt), vocab, most + 1)
+        fits = max(map(len, sides)) <= most + 1
+        scored.append(fits and bool(source) and source not in known)
+        known.add(source)
+    return scored
 
 
 def _nearby(row: PairKeys, pairs: Sequence[PairKeys]) -> Nearby:

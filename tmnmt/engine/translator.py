@@ -190,7 +190,9 @@ class Translator:
 
     def _reaches(self, indexes: Sequence[Index]) -> Reaches:
         """How the nearest positions of these memories are read."""
-        return reaches_of(indexes, self.model_hash) if self.settings.mode == "nearest" else STANDARD
+        return (
+            reaches_of(indexes, self.states_hash) if self.settings.mode == "nearest" else STANDARD
+        )
 
     def _datastore(self, indexes: Sequence[Index]) -> Datastore:
         """The keys of all memories, which neighbours are found in."""

@@ -357,9 +357,9 @@ class Job:
             else []
         )
         if self._engine.neighbours:
-            bound = replace(model, products=self._engine.precision).states_hash
             settings["keys"] = [
-                keys_state(self.run.memories[name].index, bound) for name in self.memory_names
+                keys_state(self.run.memories[name].index, self._states_hash)
+                for name in self.memory_names
             ]
         if self.before is not None and self.before.kept is not None:
             settings["confirmed"] = digest(WRITES, self.before.kept.path.stem)
@@ -462,7 +462,15 @@ class Job:
     def _reaches(self) -> Reaches:
         """How the nearest positions are read, also of random pairs of the memories."""
         indexes = [self.run.memories[name].index for name in self.memory_names]
-        return reaches_of(indexes, self.run.models[self.system.model][0].hash)
+        return reaches_of(indexes, self._states_hash)
+
+    @property
+    def _states_hash(self) -> str:
+        """What keys, and the numbers of nearest positions, are bound to where the system reads
+        them."""
+        engine = self._engine
+        model = self.run.models[self.system.model][0].reading(engine.reference, engine.context)
+        return replace(model, products=engine.precision).states_hash
 
     def _pasted(self) -> list[str]:
         name, test = self.memory_names[0], self.read.test

@@ -22,10 +22,10 @@ from typing import Any
 
 from tmnmt.counted import counted
 from tmnmt.durable import make_folder, write
-from tmnmt.engine.calibration import calibrate
 from tmnmt.engine.opened import languages_of, load_layers
 from tmnmt.engine.settings import UNTRAINED, default_mode
 from tmnmt.errors import DataError, UsageError
+from tmnmt.eval.calibrate import calibrate
 from tmnmt.eval.data.prepare import INDEX, MANIFEST_FILE, SAME_SOURCE, Settings, prepare
 from tmnmt.eval.faults import KINDS, find_faults
 from tmnmt.eval.faults.find import PASSES
@@ -52,7 +52,6 @@ BEGUN, SPLIT, BASE_FOLDER, MEASURED, ALL = "start.json", "split", "base", "measu
 FAULTS = "faults.json"
 FEWEST = 50  # segments of a sample below which figures say hardly anything
 EXAMPLES = 5
-CALIBRATED = 100  # segments of the rest that calibration holds out
 METRICS = ("BLEU", "chrF2++")
 # what the report calls the systems, and what they are called to a person
 SYSTEMS = {BASE: "base", PASTED: "pasted", TM: "with memory", CONFIRMED: "confirmed"}
@@ -172,17 +171,15 @@ def calibrate_base(place: Place, base: Path) -> Calibration | None:
     """How this base is to read the nearest positions of the memory, chosen once on the rest of it;
     None where the memory is too small for that, or the base has layers that read it."""
     model = load_model(base)
-    if default_mode(load_layers(model, "cpu")) != "nearest":
+    layers = load_layers(model, "cpu")
+    if default_mode(layers) != "nearest":
         return None
     index_folder = place.split / INDEX
-    if (calibration := load_calibration(index_folder, model.hash)) is not None:
+    if (calibration := load_calibration(index_folder, model.states_hash)) is not None:
         return calibration
-    with (
-        MemoryIndex.open(index_folder) as index,
-        Progress("calibrating", "segments", CALIBRATED) as progress,
-    ):
+    with MemoryIndex.open(index_folder) as index:
         try:
-            calibration = calibrate(model, index, CALIBRATED, progress=progress.advance)
+            calibration = calibrate(model, layers, index)
         except DataError:
             return None
     save_calibration(index_folder, calibration)

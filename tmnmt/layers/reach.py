@@ -1,17 +1,18 @@
 """How far and how sharply the nearest positions are read: numbers of each source of positions, and
 the file beside an index that keeps what calibration has chosen.
 
-    INDEX/keys/<model hash>.reach.json
+    INDEX/keys/<states hash>.reach.json
 
-The numbers belong to one model and one memory. They are left unread where the memory has grown to
-twice what it was, or shrunk to half of it; standard numbers hold then."""
+The numbers belong to one memory and to all that hidden states depend on, as keys do: the model, and
+whether its products are in int8 (`Model.states_hash`). They are left unread where the memory has
+grown to twice what it was, or shrunk to half of it; standard numbers hold then."""
 
 from __future__ import annotations
 
 import json
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
 
 SUFFIX = ".reach.json"
-FORMAT = 1
+FORMATS = WITHOUT_TRIALS, FORMAT = 1, 2
 MOST_BYTES = 1 << 14
 COUNTS = "memory", "segments", "subwords"
+FIGURES = {"loss": math.inf, "bleu": 100.0, "chrf": 100.0, "above": 1.0}  # of a trial, at most
 GROWTH = 2.0  # a memory that has changed its size by this factor is another one
 LARGEST = 4.0  # of a distance, hence of tau
 
@@ -72,16 +74,27 @@ STANDARD = Reaches()
 
 
 @dataclass(frozen=True)
+class Trial:
+    """What numbers did on segments that were held out."""
+
+    reaches: Reaches
+    loss: float  # nats a subword of the references, beside what was confirmed before
+    bleu: float  # of the translations
+    chrf: float  # chrF2++
+    above: float  # share of the resamples in which chrf is above that of the standard numbers
+
+
+@dataclass(frozen=True)
 class Calibration:
     """What was chosen for one model and one memory, and by what."""
 
-    model: str  # its hash
+    model: str  # its `states_hash`
     memory: int  # segments of the memory
     segments: int  # of these, segments that were held out, and scored
     subwords: int  # of their references
-    # nats a subword of the references, by the model alone, by the standard numbers, by those chosen
-    losses: Mapping[str, float]
-    reaches: Reaches
+    model_loss: float  # nats a subword of the references, by the model alone
+    trials: Sequence[Trial]  # of the standard numbers, and of others
+    reaches: Reaches  # those chosen
 
     def record(self) -> dict[str, Any]:
         """The same for JSON."""
@@ -89,7 +102,7 @@ class Calibration:
 
 
 def reach_file(index_dir: Path, model: str) -> Path:
-    """Where an index keeps the numbers of the model with this hash."""
+    """Where an index keeps the numbers of the model with this `states_hash`."""
     return index_dir / KEYS_DIR / f"{model}{SUFFIX}"
 
 
@@ -107,7 +120,8 @@ def save_calibration(index_dir: Path, calibration: Calibration) -> Path:
 
 
 def load_calibration(index_dir: Path, model: str) -> Calibration | None:
-    """The numbers that the index keeps for the model with this hash; None where it keeps none.
+    """The numbers that the index keeps for the model with this `states_hash`; None where it keeps
+    none.
     Raises DataError where they are damaged."""
     path = reach_file(index_dir, model)
     if not path.exists():
@@ -122,50 +136,87 @@ def load_calibration(index_dir: Path, model: str) -> Calibration | None:
 
 def reaches_of(indexes: Sequence[Index], model: str) -> Reaches:
     """The numbers by which positions of these memories are read: those of the largest memory that
-    was calibrated for the model with this hash, else the standard ones. A logged warning says where
-    a memory has changed so much that its numbers are not read any more. Raises DataError where a
-    file of numbers is damaged."""
+    was calibrated for the model with this `states_hash`, else the standard ones. A logged warning
+    says where a memory has changed so much that its numbers are not read any more, or has those of
+    other models or products only. Raises DataError where a file of numbers is damaged."""
     chosen = STANDARD
     largest = 0
     for index in indexes:
         if not isinstance(index, MemoryIndex):
             continue
         calibration = load_calibration(index.path, model)
-        if calibration is None or calibration.memory <= largest:
-            continue
-        size = len(index)
-        if not calibration.memory / GROWTH < size < calibration.memory * GROWTH:
-            log.warning(
-                "%s: was calibrated with %d segments and has %d now; run tmnmt calibrate again",
-                index.path,
-                calibration.memory,
-                size,
-            )
-            continue
-        chosen, largest = calibration.reaches, calibration.memory
+        if calibration is None:
+            _warn_of_others(index.path, model)
+        elif calibration.memory > largest and _fits(calibration, index):
+            chosen, largest = calibration.reaches, calibration.memory
     return chosen
 
 
+def _fits(calibration: Calibration, index: MemoryIndex) -> bool:
+    """Whether the memory is still about as large as it was; a logged warning says where not."""
+    size = len(index)
+    if calibration.memory / GROWTH < size < calibration.memory * GROWTH:
+        return True
+    log.warning(
+        "%s: was calibrated with %d segments and has %d now; run tmnmt calibrate again",
+        index.path,
+        calibration.memory,
+        size,
+    )
+    return False
+
+
+def _warn_of_others(index_dir: Path, model: str) -> None:
+    others = sorted(path.name for path in (index_dir / KEYS_DIR).glob(f"*{SUFFIX}"))
+    if others:
+        log.warning(
+            "%s: is calibrated for model %s, not for %s; standard numbers hold. Run tmnmt "
+            "calibrate with this model and --precision",
+            index_dir,
+            others[0].removesuffix(SUFFIX),
+            model,
+        )
+
+
 def _calibration(content: Any, model: str) -> Calibration:
-    """What `Calibration.record` gave. Raises ValueError for anything else."""
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"this version reads format {FORMAT}")
+    """What `Calibration.record` gave, in this format or the former one. Raises ValueError for
+    anything else."""
+    if not isinstance(content, dict) or content.get("format") not in FORMATS:
+        raise ValueError(f"this version reads the formats {' and '.join(map(str, FORMATS))}")
     if not is_text(content.get("model")) or content["model"] != model:
         raise ValueError("they are of another model")
+    if content["format"] == WITHOUT_TRIALS:
+        losses = content.get("losses")
+        loss = losses.get("model") if isinstance(losses, dict) else None
+        content = {**content, "trials": [], "model_loss": loss}
     counts: list[Any] = [content.get(name) for name in COUNTS]
-    losses, reaches = content.get("losses"), content.get("reaches")
-    if not all(map(is_count, counts)) or not isinstance(losses, dict):
-        raise ValueError("a count or a loss is missing")
-    if not isinstance(reaches, dict):
-        raise ValueError("the numbers are missing")
-    checked = {str(name): _number(loss, math.inf) for name, loss in losses.items()}
-    by_source = {
-        source.name: _reach(reaches[source.name])
-        for source in fields(Reaches)
-        if source.name in reaches
-    }
+    trials = content.get("trials")
+    if not all(map(is_count, counts)) or not isinstance(trials, list):
+        raise ValueError("a count or a trial is missing")
     memory, segments, subwords = counts
-    return Calibration(model, memory, segments, subwords, checked, Reaches(**by_source))
+    return Calibration(
+        model,
+        memory,
+        segments,
+        subwords,
+        _number(content.get("model_loss"), math.inf),
+        [*map(_trial, trials)],
+        _reaches(content.get("reaches")),
+    )
+
+
+def _trial(content: Any) -> Trial:
+    if not isinstance(content, dict):
+        raise ValueError("a trial is missing")
+    figures = (_number(content.get(name), most) for name, most in FIGURES.items())
+    return Trial(_reaches(content.get("reaches")), *figures)
+
+
+def _reaches(content: Any) -> Reaches:
+    if not isinstance(content, dict):
+        raise ValueError("the numbers are missing")
+    names = [source.name for source in fields(Reaches) if source.name in content]
+    return Reaches(**{name: _reach(content[name]) for name in names})
 
 
 def _reach(content: Any) -> Reach:

@@ -1,0 +1,167 @@
+"""Numbers of the nearest positions, chosen by what is translated with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from repeating_memory import documents, student
+
+from tmnmt.cli import run
+from tmnmt.config.options import Decoding
+from tmnmt.engine.held_out import MARGIN, Stretch, stretches
+from tmnmt.engine.held_out_translation import translate_held_out
+from tmnmt.engine.translator import Translator
+from tmnmt.eval import calibrate as calibrating
+from tmnmt.eval.calibrate import best_of, calibrate, compare
+from tmnmt.index import MemoryIndex, build
+from tmnmt.layers.reach import (
+    STANDARD,
+    Reach,
+    Reaches,
+    Trial,
+    load_calibration,
+    save_calibration,
+)
+from tmnmt.models.folder import Model
+
+WIDE, NOTHING = Reach(1.0, 0.05), Reach(1e-6, 0.1)
+REACHES = STANDARD, Reaches(WIDE, WIDE, WIDE), Reaches(NOTHING, NOTHING, NOTHING)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return student(tmp_path_factory.mktemp("student") / "en-pt")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> MemoryIndex:
+    build(tmp_path / "index", documents(), "en", "pt")
+    return MemoryIndex.open(tmp_path / "index")
+
+
+def near_to(stretch: Stretch) -> range:
+    """The ids of a neighbourhood: every document is a large part of so small a memory."""
+    assert stretch.document == ""
+    numbers = [segment.id for segment in stretch.segments]
+    return range(numbers[0] - MARGIN, numbers[-1] + MARGIN + 1)
+
+
+def test_held_out_segments_are_translated_as_in_a_session(
+    index: MemoryIndex, model: Model, tmp_path: Path
+) -> None:
+    drawn = stretches(index, 100, 1)
+    advanced: list[int] = []
+    references, translations = translate_held_out(
+        model, None, index, drawn, REACHES, progress=advanced.append
+    )
+    assert references == [segment.tgt for stretch in drawn for segment in stretch.segments]
+    assert sum(advanced) == len(REACHES) * len(references)
+    assert len({*map(tuple, translations)}) == len(REACHES)
+    for reaches, texts in zip(REACHES, translations, strict=True):
+        expected = []
+        for stretch in drawn:
+            near = near_to(stretch)
+            rest = [segment for segment in index.segments() if segment.id not in near]
+            folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+            build(folder, rest, "en", "pt")
+            translator = Translator.load(
+                model.folder,
+                [MemoryIndex.open(folder)],
+                decoding=Decoding(mode="nearest", verbatim=0),
+            )
+            translator.reaches = reaches
+            translator.read(translator.lookup.retriever.indexes)
+            session = translator.session()
+            for segment in stretch.segments:
+                expected.append(session.translate(segment.src).tgt)
+                session.confirm(segment.src, segment.tgt)
+        assert texts == expected
+
+
+def trial(chrf: float, above: float, tau: float) -> Trial:
+    return Trial(Reaches(Reach(tau, 0.1)), 1.0, 50.0, chrf, above)
+
+
+def test_the_standard_numbers_stay_unless_others_are_better_by_more_than_chance() -> None:
+    standard = Trial(STANDARD, 1.1, 50.0, 70.0, 0.0)
+    likelier, better = trial(70.4, 0.9, 0.2), trial(71.0, 0.99, 0.3)
+    best = trial(71.5, 0.985, 0.5)
+    assert best_of([standard]) == STANDARD
+    assert best_of([standard, likelier]) == STANDARD
+    assert best_of([standard, likelier, better]) == better.reaches
+    assert best_of([standard, likelier, better, best]) == best.reaches
+    by_chance = replace(better, above=0.96)  # enough for one comparison, too little for three
+    assert best_of([standard, by_chance]) == by_chance.reaches
+    assert best_of([standard, by_chance, likelier, likelier]) == STANDARD
+
+
+def test_resamples_say_how_often_numbers_are_better() -> None:
+    references = [segment.tgt for segment in documents()[:40]]
+    worse = [text.replace("o", "a") for text in references]
+    mixed = [*references[:20], *worse[20:]]
+    losses = dict.fromkeys(REACHES, 1.0)
+    trials = compare(losses, references, [mixed, references, worse], "pt")
+    assert [each.reaches for each in trials] == [*REACHES]
+    assert [each.above for each in trials] == [0.0, 1.0, 0.0]
+    assert trials[1].chrf == trials[1].bleu == 100 > trials[0].chrf > trials[2].chrf
+
+
+def test_likely_numbers_that_translate_worse_are_not_taken(
+    index: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calibration = calibrate(model, None, index)
+    assert calibration.memory == len(index) and calibration.segments == len(index) // 5
+    assert calibrate(model, None, index) == calibration
+    save_calibration(index.path, calibration)
+    assert load_calibration(index.path, model.states_hash) == calibration
+    standard, likeliest, *_ = calibration.trials
+    assert standard.reaches == STANDARD != likeliest.reaches and standard.loss > likeliest.loss
+
+    def writing(good: bool) -> Any:
+        """Candidates that write the references, or nothing."""
+
+        def translate(
+            model: Model,
+            layers: None,
+            index: MemoryIndex,
+            drawn: Sequence[Stretch],
+            reaches: Sequence[Reaches],
+            *_: Any,
+        ) -> tuple[list[str], list[list[str]]]:
+            references, (own,) = translate_held_out(model, layers, index, drawn, [STANDARD])
+            others = references if good else [""] * len(references)
+            return references, [own, *[others] * (len(reaches) - 1)]
+
+        return translate
+
+    monkeypatch.setattr(calibrating, "translate_held_out", writing(good=False))
+    assert calibrate(model, None, index).reaches == STANDARD
+    monkeypatch.setattr(calibrating, "translate_held_out", writing(good=True))
+    assert calibrate(model, None, index).reaches == likeliest.reaches
+
+
+def test_the_command_prints_the_numbers_and_keeps_them(
+    index: MemoryIndex, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["calibrate", "--model", str(model.folder), "--memory", str(index.path)]
+    assert run([*arguments, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    calibration = load_calibration(index.path, model.states_hash)
+    assert calibration is not None
+    assert Path(printed.pop("file")).exists()
+    assert printed == calibration.record()
+    assert run([*arguments, "--precision", "fp32"]) == 0
+    assert load_calibration(index.path, replace(model, products="fp32").states_hash) is not None
+    out, error = capsys.readouterr()
+    header, pairs, *_ = out.splitlines()
+    assert header == "source\ttau\ttemperature\tpenalty"
+    assert pairs.startswith("pairs\t")
+    assert "0.4/0.1, 0.4/0.1, 0.3/0.1: chrF2++" in error and error.count("<- chosen") == 1
+    build(tmp_path / "small", documents()[:20], "en", "pt")
+    assert run([*arguments[:3], "--memory", str(tmp_path / "small")]) == 1
+    assert "at least 10 are needed" in capsys.readouterr().err

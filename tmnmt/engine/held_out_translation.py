@@ -1,0 +1,110 @@
+"""What a model makes of segments held out of a memory, with several numbers for the nearest
+positions: as a document that is translated with the rest of the memory, while its references are
+confirmed one after another."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tmnmt.config.options import (
+    Decoding,
+    Neighbours,
+    Penalties,
+    Remembering,
+    Search,
+    Selection,
+)
+from tmnmt.engine.calibration import are_scored
+from tmnmt.engine.held_out import Rest, Stretch
+from tmnmt.engine.narrowed import narrowed
+from tmnmt.engine.schedule import InOrder, Piece
+from tmnmt.engine.session import Session
+from tmnmt.engine.settings import Settings, settled
+from tmnmt.engine.translator import Translator
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.keys.compute import longest
+from tmnmt.layers.combine import MemoryLayers
+from tmnmt.layers.reach import STANDARD, Reaches
+from tmnmt.models.folder import Model
+from tmnmt.segments import Segment
+
+
+@dataclass
+class _Document:
+    """One stretch, translated with one set of numbers."""
+
+    segments: Iterator[Segment]
+    translator: Translator
+    session: Session
+    queue: InOrder = field(default_factory=InOrder)
+    translations: list[str] = field(default_factory=list)
+
+    def prepare(self, segment: Segment) -> list[Piece]:
+        """The pieces of the next segment, with what the rest of the memory has for them."""
+        pieces = self.translator.preparation.pieces(segment.src, 0, self.queue)
+        return self.translator.retrieve(pieces, [self.session] * len(pieces))
+
+
+def translate_held_out(
+    model: Model,
+    layers: MemoryLayers | None,
+    index: MemoryIndex,
+    drawn: Sequence[Stretch],
+    reaches: Sequence[Reaches],
+    device: str = "cpu",
+    progress: Callable[[int], None] = lambda count: None,
+) -> tuple[list[str], list[list[str]]]:
+    """The references of all segments that are scored, and their translations by every `reaches`.
+    Matches, fragments and what is confirmed are read as the model reads them by default.
+    progress: called with translations made."""
+    shared = Translator(model, layers, [index], _settings(layers), device, reaches=STANDARD)
+    by_stretch = [_scored(model, stretch) for stretch in drawn]
+    documents = [
+        [_document(shared, Rest(index, stretch), segments, numbers) for numbers in reaches]
+        for stretch, segments in zip(drawn, by_stretch, strict=True)
+    ]
+    working = [document for group in documents for document in group]
+    while working := _translate_next(shared, working):
+        progress(len(working))
+    columns = zip(*documents, strict=True)
+    references = [segment.tgt for segments in by_stretch for segment in segments]
+    return references, [[text for one in column for text in one.translations] for column in columns]
+
+
+def _settings(layers: MemoryLayers | None) -> Settings:
+    """Those that hold by default, but that nothing is taken as it stands."""
+    decoding = Decoding(mode="nearest", verbatim=0)
+    groups = Search(), Selection(), Remembering(), Neighbours(), decoding, Penalties()
+    return settled(groups, layers, "nearest")
+
+
+def _scored(model: Model, stretch: Stretch) -> list[Segment]:
+    scored = are_scored(stretch, model.vocab, longest(model))
+    return [segment for segment, fits in zip(stretch.segments, scored, strict=True) if fits]
+
+
+def _document(
+    shared: Translator, rest: Rest, segments: Sequence[Segment], reaches: Reaches
+) -> _Document:
+    by_numbers = copy.copy(shared)
+    by_numbers.reaches = reaches
+    translator = narrowed(by_numbers, [rest], [], shared.settings)
+    return _Document(iter(segments), translator, translator.session())
+
+
+def _translate_next(shared: Translator, documents: Sequence[_Document]) -> list[_Document]:
+    """Translates and confirms the next segment of every document, all of them together. Gives the
+    documents that had one."""
+    coming = [(each, segment) for each in documents if (segment := next(each.segments, None))]
+    pieces = [(each, piece) for each, segment in coming for piece in each.prepare(segment)]
+    batch, sessions = [piece for _, piece in pieces], [each.session for each, _ in pieces]
+    for (each, piece), translated in zip(
+        pieces, shared.translate_batch(batch, sessions), strict=True
+    ):
+        each.queue.put(piece, *translated)
+    for each, _ in coming:
+        each.translations += [translation.tgt for translation in each.queue.ready()]
+    shared.confirm([(each.session, shared.confirmation(seg.src, seg.tgt)) for each, seg in coming])
+    return [each for each, _ in coming]

@@ -1,0 +1,100 @@
+"""How nearest positions of a memory are read by a model: numbers chosen by translations.
+
+Some stretches of the memory are held out. Their references say which numbers are likely
+(`engine.calibration`), and what those few make of the segments is compared with what the standard
+numbers make of them. Losses alone mislead: they prefer a lower temperature than translations do.
+
+The standard numbers stay unless others are better by more than chance: by chrF2++, in at least
+1 - 0.05 / n of 1,000 paired bootstrap resamples, n being how many are compared with the standard
+ones. Of several such numbers those of the highest chrF2++ are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tmnmt.engine.calibration import likelihoods
+from tmnmt.engine.held_out import stretches
+from tmnmt.engine.held_out_translation import translate_held_out
+from tmnmt.eval.measures.metrics import count, metrics
+from tmnmt.eval.measures.significance import Scored
+from tmnmt.eval.measures.verdict import LEVEL
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.layers.combine import MemoryLayers
+from tmnmt.layers.reach import STANDARD, Calibration, Reaches, Trial
+from tmnmt.models.folder import Model
+from tmnmt.progress import Progress
+
+SEGMENTS = 200
+JUDGE = "chrF2++"
+
+
+def calibrate(
+    model: Model,
+    layers: MemoryLayers | None,
+    index: MemoryIndex,
+    segments: int = SEGMENTS,
+    seed: int = 1,
+    device: str = "cpu",
+) -> Calibration:
+    """The numbers for this model and this memory; `save_calibration` puts them beside the index,
+    where translating reads them. About so many segments are held out, drawn by the seed. How far
+    it is stands on stderr.
+
+    Raises DataError where the memory has too few segments to hold any out."""
+    drawn = stretches(index, segments, seed)
+    total = sum(len(stretch.segments) for stretch in drawn)
+    with Progress("calibrating", "segments", total) as progress:
+        likely = likelihoods(model, index, drawn, device, progress.advance)
+    losses = {STANDARD: likely.standard, **dict(likely.candidates)}
+    with Progress("translating", "segments", len(losses) * likely.segments) as progress:
+        references, translations = translate_held_out(
+            model, layers, index, drawn, [*losses], device, progress.advance
+        )
+    trials = compare(losses, references, translations, index.tgt_lang)
+    return Calibration(
+        model=model.states_hash,
+        memory=len(index),
+        segments=likely.segments,
+        subwords=likely.subwords,
+        model_loss=likely.model,
+        trials=trials,
+        reaches=best_of(trials),
+    )
+
+
+def compare(
+    losses: dict[Reaches, float],
+    references: Sequence[str],
+    translations: Sequence[Sequence[str]],
+    language: str,
+) -> list[Trial]:
+    """A trial of every numbers, the standard ones first, by their translations."""
+    scored = {
+        metric.name: [Scored(metric, each) for each in count(metric, [references], translations)]
+        for metric in metrics(language)
+        if metric.name in ("BLEU", JUDGE)
+    }
+    standard, *_ = scored[JUDGE]
+    return [
+        Trial(
+            reaches=reaches,
+            loss=loss,
+            bleu=round(bleu.score, 2),
+            chrf=round(chrf.score, 2),
+            above=float(np.mean(chrf.resampled > standard.resampled)),
+        )
+        for (reaches, loss), bleu, chrf in zip(
+            losses.items(), scored["BLEU"], scored[JUDGE], strict=True
+        )
+    ]
+
+
+def best_of(trials: Sequence[Trial]) -> Reaches:
+    """The numbers that are better than the first by more than chance, the best of several; else
+    those of the first."""
+    first, *others = trials
+    least = 1.0 - LEVEL / max(len(others), 1)
+    better = [trial for trial in others if trial.above >= least]
+    return max(better, key=lambda trial: trial.chrf, default=first).reaches
