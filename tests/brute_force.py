@@ -11,6 +11,7 @@ from places import JRC
 from rapidfuzz.distance import Levenshtein
 
 from tmnmt.formats import read_memory
+from tmnmt.index.base import SKELETONS_A_QUERY, Index, IndexQuery
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -73,3 +74,11 @@ def queries(count: int, seed: int) -> list[str]:
             words = words or ["Article"]
         made.append(" ".join(words))
     return made
+
+
+def same_skeleton(
+    index: Index, texts: Sequence[str], k: int = SKELETONS_A_QUERY
+) -> list[list[Match]]:
+    """What an index has of the skeleton of every text."""
+    answers = index.look_up([IndexQuery(text, same_skeleton=k) for text in texts])
+    return [answer.same_skeleton for answer in answers]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from itertools import groupby
 
 MAX_TOKEN_CHARS = 200
@@ -66,11 +67,13 @@ def _in_canonical_order(run: re.Match[str]) -> str:
     )
 
 
-def written_for_tokens(text: str) -> tuple[bytes, bool]:
+def written_for_tokens(text: str, tokens: Iterable[str] | None = None) -> tuple[bytes, bool]:
     """What compiled code reads the match tokens from: ASCII as it is, of other text the tokens, one
-    a line (and whether). Raises UnicodeEncodeError where a text is no Unicode."""
-    whole = text.isascii()
-    return (text if whole else "\n".join(match_tokens(text))).encode(), not whole
+    a line (and whether). tokens: of the text, where they are known. Raises UnicodeEncodeError where
+    a text is no Unicode."""
+    if text.isascii():
+        return text.encode(), False
+    return "\n".join(match_tokens(text) if tokens is None else tokens).encode(), True
 
 
 def normalise(text: str) -> str:

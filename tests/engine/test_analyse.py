@@ -13,7 +13,7 @@ from brute_force import real_segments
 
 from tmnmt.cli import run
 from tmnmt.codes.record import Code, Text
-from tmnmt.engine.analyse import NAMES, Analysis, Counts, asked_of, asked_of_lines
+from tmnmt.engine.analyse import NAMES, Analysis, Counts, queries_of_lines, queries_of_units
 from tmnmt.files.unit import Unit
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded.sealed import LOOSE
@@ -64,7 +64,7 @@ def index(tmp_path: Path) -> MemoryIndex:
 
 
 def counted(lines: Sequence[str], index: MemoryIndex, trust: Sequence[Trust] = ()) -> Counts:
-    return Analysis([index], trust=trust).counts(asked_of_lines(lines))
+    return Analysis([index], trust=trust).counts(queries_of_lines(lines))
 
 
 def test_every_segment_is_in_one_band(index: MemoryIndex) -> None:
@@ -76,14 +76,16 @@ def test_every_segment_is_in_one_band(index: MemoryIndex) -> None:
 
 
 def test_without_a_memory_there_are_repetitions_and_internal_matches(index: MemoryIndex) -> None:
-    counts = Analysis([]).counts(asked_of_lines(["a b c d", "a b c d", "a b c e", "x"]))
+    counts = Analysis([]).counts(queries_of_lines(["a b c d", "a b c d", "a b c e", "x"]))
     assert dict(counts.segments) == {"no match": 2, "repetitions": 1, "internal 75-84": 1}
 
 
 def test_what_came_in_an_earlier_file_is_a_repetition(index: MemoryIndex) -> None:
     analysis = Analysis([index])
-    analysis.counts(asked_of_lines(["Something else"]))
-    assert dict(analysis.counts(asked_of_lines(["Something else"])).segments) == {"repetitions": 1}
+    analysis.counts(queries_of_lines(["Something else"]))
+    assert dict(analysis.counts(queries_of_lines(["Something else"])).segments) == {
+        "repetitions": 1
+    }
 
 
 def test_tags_in_lines_are_codes_be_they_text_or_codes_in_the_memory(tmp_path: Path) -> None:
@@ -115,7 +117,7 @@ def test_internal_matches_are_those_of_brute_force(index: MemoryIndex) -> None:
             expected += best >= 0.5 or bare in skeletons
             seen.append(tokens)
             skeletons.add(bare)
-    counts = Analysis([]).counts(asked_of_lines(texts))
+    counts = Analysis([]).counts(queries_of_lines(texts))
     internal = sum(n for band, n in counts.segments.items() if band.startswith("internal"))
     assert internal == expected > 20
 
@@ -123,7 +125,7 @@ def test_internal_matches_are_those_of_brute_force(index: MemoryIndex) -> None:
 def test_units_are_asked_with_their_neighbours_codes_and_names() -> None:
     bold = (Code(0, "standalone", "<b/>"),)
     one, other = Unit(Text("a", bold), id="7"), Unit(Text("b"), id="8", context="menu")
-    first, second = asked_of([one, other])
+    first, second = queries_of_units([one, other])
     assert (first.text, first.codes, first.previous, first.next, first.id) == (
         "a",
         bold,
@@ -132,7 +134,7 @@ def test_units_are_asked_with_their_neighbours_codes_and_names() -> None:
         "7",
     )
     assert (second.previous, second.next, second.id) == ("a", "", "menu")
-    assert asked_of([replace(one, id="")])[0].id == ""
+    assert queries_of_units([replace(one, id="")])[0].id == ""
 
 
 def test_the_command_prints_a_table_or_json(

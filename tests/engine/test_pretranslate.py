@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.codes.record import Code, Text
-from tmnmt.engine.analyse import Analysis, asked_of
+from tmnmt.engine.analyse import Analysis, queries_of_units
 from tmnmt.engine.filling import finished
 from tmnmt.engine.pretranslate import Pretranslator, best_matches
 from tmnmt.engine.retrieve import Retriever
@@ -124,7 +124,7 @@ def test_analyse_counts_as_drafts_what_becomes_one(tmp_path: Path) -> None:
     (tmp_path / "a.po").write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{body}')
     file = opened(tmp_path / "a.po")
     index = MemoryIndex.open(tmp_path / "index")
-    values = Analysis([index])._values(asked_of(units_of(file)))
+    values = Analysis([index])._values(queries_of_units(units_of(file)))
     pretranslator = Pretranslator(Retriever([index], 4, 0.5), drafts=75)
     every = list(
         finished(file, "nothing", lambda texts: pretranslator.stream(t for d in texts for t in d))

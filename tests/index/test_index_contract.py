@@ -3,15 +3,24 @@ scores, order."""
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from brute_force import DATES, brute_force, pairs, queries, real_segments, written
+from brute_force import (
+    DATES,
+    brute_force,
+    pairs,
+    queries,
+    real_segments,
+    same_skeleton,
+    written,
+)
 from elastic_server import Running
 from places import MEMORIES
 from rapidfuzz import process
@@ -19,10 +28,12 @@ from rapidfuzz.distance import Levenshtein
 
 from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.base import COPIES, Index, IndexAnswer, IndexQuery, same_source_by_search
 from tmnmt.index.elastic import build as build_module
 from tmnmt.index.elastic import layout
 from tmnmt.index.elastic.build import build_elastic
-from tmnmt.index.elastic.index import ElasticIndex
+from tmnmt.index.elastic.index import QUERIES_A_REQUEST, ElasticIndex
+from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
@@ -177,13 +188,102 @@ def three_best(
     return [(-number, score) for score, _, number in sorted(hits, reverse=True)[:3]]
 
 
+def wanted(texts: Sequence[str]) -> list[IndexQuery]:
+    """All kinds of queries in one batch, some of them twice."""
+    kinds = itertools.cycle(
+        [
+            IndexQuery("", 12, 0.5, True, 16),
+            IndexQuery("", same_source=True, same_skeleton=16),
+            IndexQuery("", 3, 0.3),
+            IndexQuery("", same_source=True),
+            IndexQuery("", 2, 1.0, same_skeleton=3),
+        ]
+    )
+    some = [kind._replace(text=text) for text, kind in zip(texts, kinds, strict=False)]
+    return [*some, *some[::3], IndexQuery(texts[0])]
+
+
+def one_by_one(index: Index, query: IndexQuery) -> IndexAnswer:
+    """What separate lookups give: a search, searches for more and more copies, and a lookup of the
+    skeleton alone."""
+    text = query.text
+    found = index.search([text], query.similar, query.threshold) if query.similar else [[]]
+    copies = same_source_by_search(index, [text])[text] if query.same_source else []
+    (bones,) = same_skeleton(index, [text], query.same_skeleton)
+    return IndexAnswer(found[0], copies, bones)
+
+
+@pytest.mark.parametrize("meant", [EVERYTHING, Filter(since="2020"), Filter(document="none")])
+def test_one_lookup_of_many_queries_has_what_separate_ones_have(
+    elastic: ElasticIndex, embedded: MemoryIndex, meant: Filter
+) -> None:
+    texts = [*queries(90, 7), "", "...", "Article 1", "(a)", *map(str.upper, queries(5, 8))]
+    batch = wanted(texts)
+    answers = []
+    for index in (elastic.restricted_to(meant), embedded.restricted_to(meant)):
+        expected = [one_by_one(index, query) for query in batch]
+        assert index.look_up(batch) == expected
+        answers.append(expected)
+    assert answers[0] == answers[1]
+    has = [sum(bool(answer[part]) for answer in answers[0]) for part in range(3)]
+    assert (min(has) > 10) == (meant != Filter(document="none"))
+
+
+def test_a_batch_of_lookups_is_one_request(elastic: ElasticIndex, counted: list[int]) -> None:
+    texts = queries(QUERIES_A_REQUEST, 5)
+    elastic.look_up([IndexQuery(text, 12, 0.5, True, 16) for text in texts])
+    assert len(counted) == 1 and counted[0] > QUERIES_A_REQUEST
+
+
+@pytest.fixture
+def counted(elastic: ElasticIndex, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many searches were in every request."""
+    sizes = list[int]()
+    search = elastic._server.client.msearch
+
+    def noted(**asked: Any) -> Any:
+        sizes.append(len(asked["searches"]) // 2)
+        return search(**asked)
+
+    monkeypatch.setattr(elastic._server.client, "msearch", noted)
+    return sizes
+
+
+def test_lookups_after_changes_have_what_separate_ones_have(
+    server: Running, tmp_path: Path
+) -> None:
+    """More copies of a source than are looked for at first, in the build and in what was added."""
+    address = server.address("changed")
+    often = Segment("Repealed.", "Abrogé.", created="2019", changed="2020-01-01T00:00:00Z")
+    build_elastic(address, [*real_segments()[:300], *[often] * (COPIES + 1)], "en", "fr")
+    build(tmp_path / "m", [*real_segments()[:300], *[often] * (COPIES + 1)], "en", "fr")
+    added = [replace(one, id=0, created="2024", changed="2024") for one in real_segments()[:700]]
+    with ElasticIndex.open(address) as there, MemoryIndex.open(tmp_path / "m") as here:
+        for index in (there, here):
+            index.add([*added, *[replace(often, changed="2023")] * 3])
+            index.delete(range(1, 60, 3))
+            index.edit([2, 350], lambda one: replace(one, tgt=f"{one.tgt} !", changed="2025"))
+            index.add([replace(often, src="REPEALED", changed="2026"), *added[:20]])
+        texts = ["Repealed.", "repealed", *[segment.src for segment in added[:300:7]]]
+        batch = [IndexQuery(text, 12, 0.5, True, 16) for text in texts]
+        answers = []
+        for index in (there, here):
+            answers.append(index.look_up(batch))
+            assert answers[-1] == [one_by_one(index, query) for query in batch]
+        assert [answer[:2] for answer in answers[0]] == [answer[:2] for answer in answers[1]]
+        assert len(answers[0][0].same_source) == COPIES + 4
+        for first, second, *_ in answers:
+            assert "REPEALED" in {match.segment.src for match in first.same_skeleton}
+            assert "Repealed." in {match.segment.src for match in second.same_skeleton}
+
+
 def test_skeletons_and_neighbours_are_found_alike(
     elastic: ElasticIndex, embedded: MemoryIndex
 ) -> None:
     sources = [segment.src for segment in real_segments()]
     asked = [*map(str.upper, sources[::29]), "Article 900", "(x) 5", "...", "nothing like it"]
-    found = elastic.same_skeleton(asked)
-    assert found == embedded.same_skeleton(asked)
+    found = same_skeleton(elastic, asked)
+    assert found == same_skeleton(embedded, asked)
     assert sum(map(bool, found)) > 60 and found[-2:] == [[], []]
     ids = [segment.id for segment in real_segments()[::50]] + [999_999]
     assert elastic.find(ids) == embedded.find(ids) and elastic.find([]) == {}
@@ -202,10 +302,10 @@ def test_skeletons_of_additions_and_corrections_are_found_alike(
             index.add([Segment("PAGE 7 OF 7", "PAGE 7", changed="2020-01-01T00:00:00Z")])
             index.edit([2], lambda segment: replace(segment, src="Shut file", changed="2021"))
         asked = ["Page 1 of 1", "CLOSE FILE", "SHUT FILE"]
-        found = there.same_skeleton(asked)
+        found = same_skeleton(there, asked)
         assert [[match.segment.id for match in alike] for alike in found] == [[1, 3], [], [2]]
         assert [[m.segment.src for m in alike] for alike in found] == [
-            [m.segment.src for m in alike] for alike in here.same_skeleton(asked)
+            [m.segment.src for m in alike] for alike in same_skeleton(here, asked)
         ]
 
 
@@ -222,4 +322,4 @@ def test_a_server_index_of_the_former_format_is_changed_and_keeps_no_skeletons(
     build_elastic(address, [Segment("Page 3", "Page 3")], "en", "fr")
     with ElasticIndex.open(address) as index:
         index.add([Segment("Page 4", "Page 4")])
-        assert len(index.search(["Page 4"])[0]) == 2 and index.same_skeleton(["Page 7"]) == [[]]
+        assert len(index.search(["Page 4"])[0]) == 2 and same_skeleton(index, ["Page 7"]) == [[]]

@@ -12,9 +12,10 @@ from places import JRC
 from tmnmt.config.options import Penalties
 from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.base import COPIES
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
-from tmnmt.index.pairs import COPIES, count_copies, distinct, search_by_worth, search_pairs
-from tmnmt.index.worth import Asked, Trust, most_worth, valued
+from tmnmt.index.pairs import count_copies, distinct, search_by_worth, search_pairs
+from tmnmt.index.worth import Query, Trust, most_worth, valued
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -104,7 +105,7 @@ def test_those_worth_most_are_found_however_many_are_more_alike(
         words[: 1 + n // 40] = [f"x{n}"] * (1 + n // 40)
         segments.append(Segment(" ".join(words), f"{n}", "odd" if n < 200 else "even"))
     build(tmp_path / "m", segments, "en", "fr")
-    asked, trust = Asked(text), Trust(3)
+    asked, trust = Query(text), Trust(3)
     with MemoryIndex.open(tmp_path / "m") as index:
         (found,) = search_by_worth(index, [asked], 5, 0.5, penalties, trust)
         every = [scored(text, segment) for segment in index.segments()]
@@ -121,7 +122,7 @@ def test_what_has_the_same_skeleton_is_found_below_the_threshold_and_by_its_wort
     segments = [Segment("Page 3 of 12", "Page 3 sur 12"), Segment("Close file", "Fermer")]
     build(tmp_path / "m", segments, "en", "fr")
     with MemoryIndex.open(tmp_path / "m") as index:
-        asked = [Asked("Page 7 of 31"), Asked("CLOSE FILE"), Asked("Open")]
+        asked = [Query("Page 7 of 31"), Query("CLOSE FILE"), Query("Open")]
         found = search_by_worth(index, asked, 4, 0.8)
         assert [worths(matches) for matches in found] == [
             [("Page 3 of 12", 100)],

@@ -6,21 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from brute_force import real_segments
+from brute_force import real_segments, same_skeleton
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index import MemoryIndex
-from tmnmt.index.base import best_of
+from tmnmt.index.base import COPIES, Index, IndexQuery, best_of
 from tmnmt.index.embedded.build import build
 from tmnmt.index.embedded.manifest import read_manifest, write_manifest
 from tmnmt.index.embedded.sealed import LOOSE
 from tmnmt.index.fuzzy import fuzzy_score
-from tmnmt.index.same_skeleton import same_skeleton
 from tmnmt.index.skeleton import NUMBER, skeleton, skeleton_hash, sorted_hashes, texts_with
 from tmnmt.index.substitute import adapt, differences
 from tmnmt.segments import Match, Segment
@@ -96,11 +96,12 @@ def test_many_hashes_at_once_are_those_of_each(texts: list[list[str]]) -> None:
     for text in texts:
         bones = skeleton(" ".join(text))
         alike = [at for at, other in enumerate(texts) if skeleton(" ".join(other)) == bones]
-        assert texts_with(hashes, skeleton_hash(bones)).tolist() == (alike if bones else [])
+        (found,) = texts_with(hashes, [skeleton_hash(bones)])
+        assert found.tolist() == (alike if bones else [])
 
 
 def test_what_differs_in_numbers_case_and_punctuation_is_found(index: MemoryIndex) -> None:
-    pages, closes, marks, none = index.same_skeleton(["Page 7 of 31", "CLOSE FILE!", "...", "x 7"])
+    pages, closes, marks, none = same_skeleton(index, ["Page 7 of 31", "CLOSE FILE!", "...", "x 7"])
     assert [match.segment.src for match in pages] == [PAGE.src]
     assert [match.segment.src for match in closes] == [CLOSE.src]
     assert [match.score for match in closes] == [0.0]
@@ -115,7 +116,7 @@ def test_real_segments_are_found_as_brute_force_finds_them(tmp_path: Path) -> No
     asked = [segment.src.upper() for segment in segments[::23]] + ["Article 1", "1", "(a)"]
     expected = [scored(query, segments) for query in asked]
     few = [row for row, alike in enumerate(expected) if len(alike) <= 4]
-    found = index.same_skeleton(asked)
+    found = same_skeleton(index, asked)
     assert len(few) > 40
     for row, (matches, alike) in enumerate(zip(found, expected, strict=True)):
         assert {*ids(matches)} <= {*ids(alike)} and bool(matches) == bool(alike)
@@ -127,7 +128,7 @@ def test_of_many_those_with_as_many_tokens_come_then_the_newest(tmp_path: Path) 
     old = [Segment(f"Page {n}", f"Page {n}", changed=date) for n, date in enumerate(dates)]
     new = [Segment(f"Page {n}.", f"Page {n}.", changed="2070") for n in range(50)]
     build(tmp_path / "m", [*old, *new], "en", "fr")
-    (found,) = MemoryIndex.open(tmp_path / "m").same_skeleton(["Page 900"], 3)
+    (found,) = same_skeleton(MemoryIndex.open(tmp_path / "m"), ["Page 900"], 3)
     assert [match.segment.changed for match in found] == dates[:-4:-1]
 
 
@@ -135,40 +136,40 @@ def test_additions_corrections_and_deletions_are_seen_and_compaction_keeps_them(
     index: MemoryIndex,
 ) -> None:
     (number,) = index.add([Segment("PAGE 9 OF 9", "PAGE 9 SUR 9")])
-    assert len(index.same_skeleton(["page 1 of 2"])[0]) == 2
+    assert len(same_skeleton(index, ["page 1 of 2"])[0]) == 2
     index.edit([number], lambda segment: replace(segment, src="Sheet 9 of 9"))
     index.delete([1])
     for opened in (index, MemoryIndex.open(index.path)):
         asked = ["page 1 of 2", "sheet 1 of 2", "close file"]
-        assert [len(found) for found in opened.same_skeleton(asked)] == [0, 1, 1]
+        assert [len(found) for found in same_skeleton(opened, asked)] == [0, 1, 1]
     index.compact()
-    assert [len(found) for found in index.same_skeleton(asked)] == [0, 1, 1]
+    assert [len(found) for found in same_skeleton(index, asked)] == [0, 1, 1]
 
 
 def test_additions_that_got_postings_of_their_own_are_found(index: MemoryIndex) -> None:
     index.add([Segment(f"Line {n}", f"Ligne {n}") for n in range(LOOSE + 1)])
     index.search(["Line 7"])
-    assert len(index.same_skeleton(["LINE 900"])[0]) == 16
+    assert len(same_skeleton(index, ["LINE 900"])[0]) == 16
 
 
 def test_an_index_of_the_former_format_answers_alike_and_keeps_them_once_compacted(
     index: MemoryIndex,
 ) -> None:
     asked = ["Page 7 of 31", "CLOSE FILE!", "..."]
-    expected = index.same_skeleton(asked)
+    expected = same_skeleton(index, asked)
     without_skeletons(index.path)
     former = MemoryIndex.open(index.path)
-    assert former.same_skeleton(asked) == expected and read_manifest(index.path).format == 5
+    assert same_skeleton(former, asked) == expected and read_manifest(index.path).format == 5
     former.add([Segment("New", "Nouveau")])
     former.compact()
     manifest = read_manifest(index.path)
     assert f"postings-{manifest.postings}/skeletons.npy" in manifest.files
-    assert former.same_skeleton(asked) == expected
+    assert same_skeleton(former, asked) == expected
 
 
 def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
     build(tmp_path / "m", [], "en", "fr")
-    assert MemoryIndex.open(tmp_path / "m").same_skeleton(["a", ""]) == [[], []]
+    assert same_skeleton(MemoryIndex.open(tmp_path / "m"), ["a", ""]) == [[], []]
 
 
 def test_hashes_that_name_a_text_that_is_not_there_are_told_as_damage(index: MemoryIndex) -> None:
@@ -177,17 +178,31 @@ def test_hashes_that_name_a_text_that_is_not_there_are_told_as_damage(index: Mem
     hashes = np.load(path)
     np.save(path, hashes | np.uint64(0xFFFF))
     with pytest.raises(MemoryIndexError, match=r"skeletons\.npy: damaged \(names a text"):
-        MemoryIndex.open(index.path).same_skeleton(["Close file"])
+        same_skeleton(MemoryIndex.open(index.path), ["Close file"])
 
 
-def test_an_index_that_keeps_no_skeletons_finds_nothing() -> None:
-    class Other:
+def test_an_index_that_can_only_search_has_all_but_skeletons(index: MemoryIndex) -> None:
+    class Searched(Index):
         src_lang = tgt_lang = "en"
 
-        def search(self, *_: object, **__: object) -> list[list[Match]]:
-            return []
+        def search(self, *texts: Any, **more: Any) -> list[list[Match]]:
+            return index.search(*texts, **more)
 
-    assert same_skeleton(Other(), ["a", "b"]) == [[], []]
+    index.add([CLOSE] * (COPIES + 1))
+    queries = [
+        IndexQuery("Close file", 2, 0.5, True, 16),
+        IndexQuery("Close the file", 1, 0.3),
+        IndexQuery("Page 3 of 12.", same_source=True),
+        IndexQuery("Close file", 2, 0.5),
+    ]
+    expected = [answer._replace(same_skeleton=[]) for answer in index.look_up(queries)]
+    assert Searched().look_up(queries) == expected
+    assert [[*map(len, answer)] for answer in expected] == [
+        [2, COPIES + 2, 0],
+        [1, 0, 0],
+        [0, 1, 0],
+        [2, 0, 0],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +246,7 @@ def test_a_segment_deleted_after_it_got_postings_is_found_no_more(
     monkeypatch.setattr("tmnmt.index.embedded.generation.LOOSE", 0)
     with index, MemoryIndex.open(index.path) as other:
         added = other.add([Segment("Page 4 of 5.", "a"), Segment("Page 5 of 5.", "b")])
-        assert len(other.same_skeleton(["Page 9 of 9."])[0]) == 3
+        assert len(same_skeleton(other, ["Page 9 of 9."])[0]) == 3
         other.delete(added[:1])
-        found = other.same_skeleton(["Page 9 of 9."])[0]
+        found = same_skeleton(other, ["Page 9 of 9."])[0]
         assert sorted(match.segment.id for match in found) == [1, added[1]]

@@ -12,7 +12,7 @@ from places import TESTS
 from tmnmt.codes.record import Code
 from tmnmt.config.options import Penalties
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
-from tmnmt.index.worth import Around, Asked, Trust, most_worth, worth
+from tmnmt.index.worth import Around, Query, Trust, most_worth, worth
 from tmnmt.segments import Match, Reason, Segment, Worth
 from tmnmt.text import match_tokens
 
@@ -45,7 +45,7 @@ def match_of(text: str, segment: Segment) -> Match:
 def found(case: Case) -> Worth:
     more: dict[str, Any] = json.loads(case.more or "{}")
     of_asked, of_segment = map(codes, more.get("codes", [None, []]))
-    asked = Asked(case.asked, of_asked, **more.get("asked", {}))
+    asked = Query(case.asked, of_asked, **more.get("asked", {}))
     about = more.get("segment", {})
     about["properties"] = tuple(map(tuple, about.get("properties", [])))
     segment = Segment(case.src, case.tgt, src_codes=of_segment or (), **about)

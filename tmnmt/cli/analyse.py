@@ -16,7 +16,7 @@ from tmnmt.config.options import FileFormat, Format, Language, Penalties
 if TYPE_CHECKING:
     from tmnmt.engine.analyse import Counts
     from tmnmt.files.unit import TranslatableFile
-    from tmnmt.index.worth import Asked
+    from tmnmt.index.worth import Query
 
 
 def analyse(
@@ -75,9 +75,9 @@ def analyse(
     analysis = Analysis(indexes, worth, [named(name).trust for name in names])
     by_file: dict[str, Counts] = {}
     total = Counts()
-    for path, asked in zip(files, texts, strict=True):
+    for path, queries in zip(files, texts, strict=True):
         with Progress("analysing", "segments", lazy=True) as progress:
-            counts = analysis.counts(asked, progress.advance)
+            counts = analysis.counts(queries, progress.advance)
         by_file[str(path)] = counts
         total += counts
     if json:
@@ -109,19 +109,19 @@ def _texts(
     src_lang: str | None,
     tgt_lang: str | None,
     format: Format | None,
-) -> Iterable[Asked]:
+) -> Iterable[Query]:
     """What there is to translate in a file. Raises FormatError where its beginning cannot be
     read."""
     from tmnmt.cli.files import check_text
-    from tmnmt.engine.analyse import asked_of, asked_of_lines
+    from tmnmt.engine.analyse import queries_of_lines, queries_of_units
     from tmnmt.formats.text import CHECKS, read_document_lines
 
     if file is not None:
         file.src_lang = file.src_lang or src_lang or ""
         file.tgt_lang = file.tgt_lang or tgt_lang or ""
-        return chain.from_iterable(asked_of([*one.units]) for one in file.documents())
+        return chain.from_iterable(queries_of_units([*one.units]) for one in file.documents())
     check_text(path, format)
-    return asked_of_lines(read_document_lines(path, check=CHECKS[format]))
+    return queries_of_lines(read_document_lines(path, check=CHECKS[format]))
 
 
 def record(counts: Counts) -> dict[str, object]:

@@ -145,17 +145,17 @@ def _matches(
     """The pairs worth most; where they are selected in another way, those, in their order."""
     from tmnmt.index.pairs import search_by_worth, search_pairs
     from tmnmt.index.select import candidates, selected
-    from tmnmt.index.worth import Asked, valued
+    from tmnmt.index.worth import Query, valued
 
-    asked = list(map(Asked, queries))
+    texts = list(map(Query, queries))
     if selection == Selection():
-        return search_by_worth(index, asked, k, threshold, penalties)
+        return search_by_worth(index, texts, k, threshold, penalties)
     matches_of = search_pairs(index, queries, candidates(selection, k), threshold)
     chosen = [
         selected(selection, query, matches, k)
         for query, matches in zip(queries, matches_of, strict=True)
     ]
-    pairs = zip(asked, chosen, strict=True)
+    pairs = zip(texts, chosen, strict=True)
     return [valued(one, matches, index, penalties) for one, matches in pairs]
 
 

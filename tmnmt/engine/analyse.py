@@ -7,22 +7,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from tmnmt.codes.record import Text, inline
 from tmnmt.config.options import Penalties
 from tmnmt.engine.filling import placed
-from tmnmt.engine.retrieve import tags_as_text
+from tmnmt.engine.retrieve import tags_as_codes, with_tags_as_text
 from tmnmt.files.texts import text_of
 from tmnmt.files.unit import Unit
-from tmnmt.index.base import Index, best_of
+from tmnmt.index.base import Index, IndexAnswer, IndexQuery
+from tmnmt.index.embedded.answer import answers_of, answers_of_latest
 from tmnmt.index.embedded.delta import Delta
-from tmnmt.index.embedded.postings import PostingsQuery
+from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.embedded.sealed import LOOSE, Sealed, seal
-from tmnmt.index.pairs import search_by_worth
-from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton
-from tmnmt.index.skeleton import skeleton
-from tmnmt.index.worth import FULL, IN_FULL, Asked, Trust
+from tmnmt.index.filter import EVERYTHING
+from tmnmt.index.pairs import copies, search_by_worth
+from tmnmt.index.worth import FULL, IN_FULL, Query, Trust
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise, words
 
@@ -72,7 +71,7 @@ class Analysis:
         self._earlier = _Earlier()
 
     def counts(
-        self, asked: Iterable[Asked], progress: Callable[[int], None] = lambda _: None
+        self, queries: Iterable[Query], progress: Callable[[int], None] = lambda _: None
     ) -> Counts:
         """The segments of one file; those without words, numbers or marks do not count.
 
@@ -80,63 +79,72 @@ class Analysis:
         before is a repetition; else its band is that of its best match, which is internal only
         where an earlier segment is more alike than all of the memories."""
         counts = Counts()
-        for together in _runs(one for one in asked if match_tokens(one.text)):
+        for together in _runs(one for one in queries if match_tokens(one.text)):
             for one, value in zip(together, self._values(together), strict=True):
                 counts.add(self._band(one, value), one.text)
             progress(len(together))
         return counts
 
-    def _values(self, asked: Sequence[Asked]) -> list[int]:
+    def _values(self, queries: Sequence[Query]) -> list[int]:
         """What the best match of all memories is worth, for every text; 0: there is none."""
-        best = [0] * len(asked)
+        best = [0] * len(queries)
         for index, trust in self._indexes:
-            answers = search_by_worth(index, asked, 1, LEAST / FULL, self.penalties, trust)
-            as_text = tags_as_text(index, asked, self.penalties, trust)
+            answers = search_by_worth(index, queries, 1, LEAST / FULL, self.penalties, trust)
+            as_text = self._tagged(index, queries, trust)
             best = [
-                max(value, _value(matches), *(_value([match]) for match in as_text[one]))
-                for one, value, matches in zip(asked, best, answers, strict=True)
+                max(value, _value(matches), *(_value([match]) for match in tagged))
+                for value, matches, tagged in zip(best, answers, as_text, strict=True)
             ]
         return best
 
-    def _band(self, asked: Asked, value: int) -> str:
-        name = normalise(asked.text)
+    def _tagged(self, index: Index, queries: Sequence[Query], trust: Trust) -> list[list[Match]]:
+        """For every text its copies that have the same tags as text."""
+        texts = [*map(with_tags_as_text, queries)]
+        copied = copies(index, [text for text in texts if text]) | {"": []}
+        return [
+            tags_as_codes(query, copied[text], index, self.penalties, trust)
+            for query, text in zip(queries, texts, strict=True)
+        ]
+
+    def _band(self, query: Query, value: int) -> str:
+        name = normalise(query.text)
         is_known = name in self._seen
         self._seen.add(name)
-        own = 0 if is_known or value >= FULL else self._internal(asked.text)
+        own = 0 if is_known or value >= FULL else self._internal(query.text)
         if not is_known:
-            self._earlier.add(asked.text)
+            self._earlier.add(query.text)
         if is_known and value <= FULL:
             return REPETITIONS
         return f"{INTERNAL} {_name_of(own)}" if own > value else _name_of(value)
 
     def _internal(self, text: str) -> int:
         """What the best of the earlier segments is worth."""
-        (matches,) = search_by_worth(self._earlier, [Asked(text)], 1, LEAST / FULL, self._of_texts)
+        (matches,) = search_by_worth(self._earlier, [Query(text)], 1, LEAST / FULL, self._of_texts)
         return _value(matches)
 
 
-def asked_of(units: Sequence[Unit]) -> list[Asked]:
+def queries_of_units(units: Sequence[Unit]) -> list[Query]:
     """The units of a document as they are looked up: with their neighbours, codes and names."""
-    return [Asked(one.plain, one.codes, one.previous, one.next, one.id) for one in placed(units)]
+    return [Query(one.plain, one.codes, one.previous, one.next, one.id) for one in placed(units)]
 
 
-def asked_of_lines(lines: Iterable[str]) -> Iterator[Asked]:
+def queries_of_lines(lines: Iterable[str]) -> Iterator[Query]:
     """The lines of a plain text. Only of one with tags it says what codes it has."""
     before, here = "", None
     for line in lines:
         if here is not None:
-            yield _asked_of(here, before, line)
+            yield _query_of(here, before, line)
             before = here
         here = line
     if here is not None:
-        yield _asked_of(here, before, "")
+        yield _query_of(here, before, "")
 
 
-def _asked_of(line: str, before: str, behind: str) -> Asked:
+def _query_of(line: str, before: str, behind: str) -> Query:
     text = text_of(line, breaks=False) if "<" in line else Text(line)
     if inline(text.codes):
-        return Asked(text.plain, text.codes, before, behind)
-    return Asked(line, None, before, behind)
+        return Query(text.plain, text.codes, before, behind)
+    return Query(line, None, before, behind)
 
 
 def _value(matches: Sequence[Match]) -> int:
@@ -147,9 +155,9 @@ def _name_of(value: int) -> str:
     return next((name for least, name in BANDS.items() if value >= least), NO_MATCH)
 
 
-def _runs(asked: Iterable[Asked]) -> Iterator[list[Asked]]:
-    run = list[Asked]()
-    for one in asked:
+def _runs(queries: Iterable[Query]) -> Iterator[list[Query]]:
+    run = list[Query]()
+    for one in queries:
         run.append(one)
         if len(run) == TOGETHER:
             yield run
@@ -185,20 +193,15 @@ class _Earlier:
         exclude_documents: Sequence[str] | None = None,
     ) -> list[list[Match]]:
         """As `Index.search`; no documents are known here."""
-        lookups = [PostingsQuery(text) for text in queries]
-        answers = [
-            each.part.search(lookups, k, threshold, exclude_sources, 1) for each in self._sealed
-        ]
-        new = [self._delta.search(text, threshold, exclude_sources, "") for text in queries]
-        return [best_of(chain(*alike), k) for alike in zip(*answers, new, strict=True)]
+        searches = [IndexQuery(text, k, threshold) for text in queries]
+        return [answer.similar for answer in self._answers(searches, exclude_sources)]
 
-    def same_skeleton(
-        self, queries: Sequence[str], k: int = SKELETONS_A_QUERY
-    ) -> list[list[Match]]:
-        """As `FindsSkeletons.same_skeleton`."""
-        alike = []
-        for text in queries:
-            bones, length = skeleton(text), len(match_tokens(text))
-            old = (each.part.same_skeleton(bones, length, k) for each in self._sealed if bones)
-            alike.append(of_skeleton(text, chain(self._delta.same_skeleton(bones), *old), k))
-        return alike
+    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
+        """As `Index.look_up`."""
+        return self._answers(queries, False)
+
+    def _answers(self, queries: Sequence[IndexQuery], without_equal: bool) -> list[IndexAnswer]:
+        prepared = [*map(PreparedQuery, queries)]
+        latest = answers_of_latest(self._delta, prepared, EVERYTHING.keeps, without_equal)
+        parts = [each.part for each in self._sealed]
+        return answers_of(parts, latest, prepared, without_equal, 1)

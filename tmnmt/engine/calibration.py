@@ -28,9 +28,10 @@ from tmnmt.engine.held_out import Rest, Stretch
 from tmnmt.engine.lookup import copyable
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.errors import DataError
-from tmnmt.index.base import best_of
+from tmnmt.index.base import IndexQuery, best_of
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.pairs import distinct
 from tmnmt.keys.compute import header_of, longest, precomputed
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
@@ -283,7 +284,8 @@ class _Sample:
         read = list[tuple[Sequence[Match], ...]]()
         confirmed = Delta()
         for segment, matches in zip(stretch.segments, retriever.search(texts), strict=True):
-            own = confirmed.search(segment.src, retriever.least(segment.src), False, "")
+            query = PreparedQuery(IndexQuery(segment.src))
+            own = confirmed.search(query, retriever.least(segment.src))
             every = best_of([*matches, *own], len(matches) + len(own))
             both = distinct(every)[: search.top_k]
             fragments = () if matches else retriever.fragments(segment.src, search.fragments)

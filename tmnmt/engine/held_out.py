@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tmnmt.index.base import Index
 from tmnmt.index.covering import everything
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.segments import Match, Segment
@@ -29,7 +30,7 @@ class Stretch:
     document: str
 
 
-class Rest:
+class Rest(Index):
     """An index without one stretch and its surroundings, and for every query without the segments
     of its very source: a document to come is in no memory, and what is in one word for word is
     taken as it stands."""

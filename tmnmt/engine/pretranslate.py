@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from tmnmt.codes.record import Beside, Code, Source, Text, beside, plain_of
+from tmnmt.codes.record import Beside, Source, Text, beside, plain_of
 from tmnmt.config.options import DRAFTS, Untranslated
 from tmnmt.engine.coded import Coded
-from tmnmt.engine.retrieve import Retriever
+from tmnmt.engine.retrieve import Request, Retriever, queries_of
 from tmnmt.engine.verbatim import as_it_stands, value_but_codes, value_of
 from tmnmt.formats.clean import clean
-from tmnmt.index.worth import FULL
+from tmnmt.index.worth import FULL, Query
 from tmnmt.segments import Match, Translation
 
 TOGETHER = 32  # texts that are looked up at once
@@ -29,22 +29,17 @@ def best_matches(
     coming = iter(texts)
     near = iter(beside(texts))
     while batch := list(islice(coming, TOGETHER)):
-        matches += _best(retriever, *_cleaned(batch), [*islice(near, len(batch))], least)
+        queries = _queries_of(*_cleaned(batch), [*islice(near, len(batch))])
+        answers = retriever.look_up([Request(query, False, least) for query in queries])
+        matches += [answer.exact for answer in answers]
     return matches
 
 
-def _best(
-    retriever: Retriever,
-    cleaned: Sequence[str],
-    coded: Sequence[Coded | None],
-    near: Sequence[Beside],
-    least: int,
-) -> list[Match | None]:
-    return retriever.exact(cleaned, _codes_of(coded), beside=near, least=least)
-
-
-def _codes_of(coded: Sequence[Coded | None]) -> list[Sequence[Code] | None]:
-    return [one.source.codes if one is not None else None for one in coded]
+def _queries_of(
+    cleaned: Sequence[str], coded: Sequence[Coded | None], near: Sequence[Beside]
+) -> list[Query]:
+    codes = [one.source.codes if one is not None else None for one in coded]
+    return queries_of(cleaned, codes, near)
 
 
 def _cleaned(batch: Sequence[Source]) -> tuple[list[str], list[Coded | None]]:
@@ -87,14 +82,12 @@ class Pretranslator:
 
     def _batch(self, batch: list[Source]) -> Iterator[Translation]:
         cleaned, coded = _cleaned(batch)
-        near = beside(batch)
-        similar = self.retriever.search(cleaned, codes=_codes_of(coded), beside=near)
         sought = min(self.least, DRAFTS)
-        best = _best(self.retriever, cleaned, coded, near, sought)
-        for row, match in enumerate(best):
+        queries = _queries_of(cleaned, coded, beside(batch))
+        answers = self.retriever.look_up([Request(query, least=sought) for query in queries])
+        for row, (matches, match) in enumerate(answers):
             plain = plain_of(batch[row])
             taken = None
-            matches = similar[row]
             if match is not None:
                 taken = as_it_stands(plain, match, matches)
                 matches = taken.matches

@@ -2,25 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from tmnmt.codes.record import Beside, Code, Text, inline, native
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Penalties, Search, Selection
 from tmnmt.engine.verbatim import has_codes, value_of, worth_most
-from tmnmt.index.base import Index, best_of
+from tmnmt.index.base import SKELETONS_A_QUERY, Index, IndexAnswer, IndexQuery, best_of
 from tmnmt.index.covering import covering
 from tmnmt.index.embedded.delta import Delta
-from tmnmt.index.pairs import OVERSAMPLED, copies, distinct
-from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton, same_skeleton
+from tmnmt.index.embedded.prepared import PreparedQuery
+from tmnmt.index.fuzzy import SLACK
+from tmnmt.index.pairs import OVERSAMPLED, distinct
+from tmnmt.index.same_skeleton import of_skeleton
 from tmnmt.index.select import candidates, selected
-from tmnmt.index.skeleton import skeleton
-from tmnmt.index.worth import FULL, IN_FULL, Asked, Trust, most_worth, valued
+from tmnmt.index.worth import FULL, IN_FULL, Query, Trust, most_worth, valued
 from tmnmt.segments import Match
 from tmnmt.text import words
 
 SHORT = 3  # words: of a shorter segment a similar one mostly says something else
+
+
+class Request(NamedTuple):
+    """A text, and what is wanted of the memories for it."""
+
+    query: Query
+    similar: bool = True  # the pairs that the decoder reads
+    # what the match is worth at least that is taken as it stands; None: none is looked for
+    least: int | None = FULL
+
+    @property
+    def tagged(self) -> str:
+        """The text with its tags in it, if segments may have it so: a catalogue that became a
+        memory has."""
+        return with_tags_as_text(self.query) if self.least is not None else ""
+
+
+class Answer(NamedTuple):
+    """What the memories have for a request."""
+
+    matches: tuple[Match, ...]
+    exact: Match | None
+
+
+class _Source(NamedTuple):
+    """Where matches are from; no memory: from what a session has confirmed, the user's own."""
+
+    memory: Index | None = None
+    trust: Trust = IN_FULL
 
 
 class Retriever:
@@ -44,6 +75,41 @@ class Retriever:
         self.penalties = penalties
         self.trust = [*trust, *[IN_FULL] * (len(self.indexes) - len(trust))]
 
+    def look_up(self, requests: Sequence[Request], confirmed: Sequence[Delta] = ()) -> list[Answer]:
+        """For every request what it wants; each index is asked once for all of them.
+
+        `matches`: at most `top_k` distinct pairs, chosen from the best; of equal score the newest
+        is the better one, then the one with the smallest id. Where a memory is trusted less, they
+        are chosen by what they are worth. Each says what it is worth. The codes and the place of
+        the text count for that, and not for which are found.
+
+        `exact`: the match whose target is taken as it stands, or adapted: the one that is worth
+        most, if that is enough; else None. Codes of the text that are None are not looked at; where
+        a pair has the same ones, others do not count.
+
+        confirmed: for every request what its session has confirmed and no index keeps, which is
+        searched, too."""
+        if not requests:
+            return []
+        of_texts = [self._index_query(request) for request in requests]
+        of_tagged = [IndexQuery(request.tagged, same_source=True) for request in requests]
+        every = [*dict.fromkeys([*of_texts, *(query for query in of_tagged if query.text)])]
+        by_index = [dict(zip(every, index.look_up(every), strict=True)) for index in self.indexes]
+        deltas: Sequence[Delta | None] = confirmed or [None] * len(requests)
+        answers = []
+        for request, query, tagged, delta in zip(
+            requests, of_texts, of_tagged, deltas, strict=True
+        ):
+            index_answers = [answers_of[query] for answers_of in by_index]
+            tags = [answers_of[tagged].same_source for answers_of in by_index if tagged.text]
+            prepared = PreparedQuery(query)
+            matches = (
+                self._similar(request, index_answers, prepared, delta) if request.similar else []
+            )
+            exact = self._exact(request, index_answers, tags, prepared, delta)
+            answers.append(Answer(tuple(matches), exact))
+        return answers
+
     def search(
         self,
         texts: Sequence[str],
@@ -51,32 +117,11 @@ class Retriever:
         codes: Sequence[Sequence[Code] | None] = (),
         beside: Sequence[Beside] = (),
     ) -> list[tuple[Match, ...]]:
-        """For every text its at most `top_k` distinct pairs, chosen from the best; of equal score
-        the newest is the better one, then the one with the smallest id. Where a memory is trusted
-        less, they are chosen by what they are worth. Each says what it is worth.
-
-        confirmed: for every text what its session has confirmed and no index keeps, which is
-        searched, too. codes, beside: as in `exact`; they count for what a match is worth, and not
-        for which are found."""
-        if not texts:
-            return []
-        count = candidates(self.selection, self.top_k) * OVERSAMPLED
-        answers = [index.search(texts, count, self.threshold) for index in self.indexes]
-        if confirmed:
-            pairs = zip(texts, confirmed, strict=True)
-            answers.append([delta.search(text, self.threshold, False, "") for text, delta in pairs])
-        return [
-            tuple(self._choose(one, [answer[at] for answer in answers]))
-            for at, one in enumerate(_asked(texts, codes, beside))
-        ]
-
-    def fragments(self, text: str, k: int) -> tuple[Match, ...]:
-        """At most `k` distinct pairs that together cover most of the rare phrases of a text, of the
-        first memory that has any."""
-        for index in self.indexes:
-            if matches := distinct(covering(index, text, k)):
-                return tuple(matches)
-        return ()
+        """The `matches` of every text, as `look_up` says. codes, beside: of every text its codes,
+        and the texts before and after it."""
+        queries = queries_of(texts, codes, beside)
+        answers = self.look_up([Request(query, least=None) for query in queries], confirmed)
+        return [answer.matches for answer in answers]
 
     def exact(
         self,
@@ -86,153 +131,190 @@ class Retriever:
         confirmed: Sequence[Delta] = (),
         least: int = FULL,
     ) -> list[Match | None]:
-        """For every text the match whose target is taken as it stands, or adapted: one that is
-        worth `least` or more. None where no memory holds one.
+        """The match of every text that is taken as it stands, as `look_up` says, with `codes` and
+        `beside` as in `search`."""
+        queries = queries_of(texts, codes, beside)
+        answers = self.look_up([Request(query, False, least) for query in queries], confirmed)
+        return [answer.exact for answer in answers]
 
-        codes: of every text; where a pair has the same ones, others do not count. None: they are
-        not looked at. beside: the texts before and after each, and its id. confirmed: as in
-        `search`."""
-        asked = _asked(texts, codes, beside)
-        alike = [copies(index, texts) for index in self.indexes]
-        every = self._valued(alike, asked)
-        by_trust = zip(self.indexes, self.trust, strict=True)
-        tagged = [tags_as_text(index, asked, self.penalties, trust) for index, trust in by_trust]
-        as_text = [[match for by_text in tagged for match in by_text[one]] for one in asked]
-        taken = [
-            worth_most(theirs, least) or worth_most(matches, least)
-            for theirs, matches in zip(as_text, every, strict=True)
-        ]
-        # where the text itself is worth enough, no other of its skeleton is looked for
-        left = [row for row, match in enumerate(taken) if match is None or value_of(match) < FULL]
-        others = [asked[row] for row in left]
-        by_index = [_near(index, [one.text for one in others], least) for index in self.indexes]
-        deltas = [confirmed[row] for row in left] if confirmed else []
-        valued = self._valued(by_index, others, deltas)
-        for row, matches in zip(left, valued, strict=True):
-            other, same = worth_most(matches, least), taken[row]
-            if same is None or (other is not None and value_of(other) > value_of(same)):
-                taken[row] = other
-        trusted = {
-            id(match.segment): trust
-            for answers in (alike, by_index)
-            for by_text, trust in zip(answers, self.trust, strict=True)
-            for matches in by_text.values()
-            for match in matches
-        }
-        return [
-            match and self._less_for_codes(match, one, trusted.get(id(match.segment), IN_FULL))
-            for match, one in zip(taken, asked, strict=True)
-        ]
-
-    def _valued(
-        self,
-        by_index: Sequence[dict[str, list[Match]]],
-        asked: Sequence[Asked],
-        confirmed: Sequence[Delta] = (),
-    ) -> list[list[Match]]:
-        """For every text what all indexes have found for it, with its worth; and what its session
-        has `confirmed` of its skeleton."""
-        every = []
-        for at, one in enumerate(asked):
-            alike = [by_text[one.text] for by_text in by_index]
-            sources: list[tuple[Index | None, Trust]] = [
-                *zip(self.indexes, self.trust, strict=True)
-            ]
-            if confirmed:
-                alike.append(_of_session(one.text, confirmed[at]))
-                sources.append((None, IN_FULL))
-            codes = one.codes
-            has_same_codes = codes is not None and any(
-                has_codes(m, codes) for matches in alike for m in matches
-            )
-            query = one if has_same_codes else replace(one, codes=None)
-            every.append(
-                [
-                    match
-                    for matches, (index, trust) in zip(alike, sources, strict=True)
-                    for match in valued(query, matches, index, self.penalties, trust)
-                ]
-            )
-        return every
+    def fragments(self, text: str, k: int) -> tuple[Match, ...]:
+        """At most `k` distinct pairs that together cover most of the rare phrases of a text, of the
+        first memory that has any."""
+        for index in self.indexes:
+            if matches := distinct(covering(index, text, k)):
+                return tuple(matches)
+        return ()
 
     def least(self, text: str) -> float:
         """The score that a match of a text must have."""
         return max(self.threshold, self.short_threshold if words(text) <= SHORT else 0.0)
 
-    def _choose(self, asked: Asked, by_index: Sequence[list[Match]]) -> list[Match]:
-        text = asked.text
-        least = self.least(text)
-        sources: list[tuple[Index | None, Trust]] = [
-            *zip(self.indexes, self.trust, strict=True),
-            (None, IN_FULL),  # what was confirmed is the user's own
-        ]
-        source_of = {
-            id(match.segment): source
-            for source, matches in zip(sources, by_index, strict=False)
-            for match in matches
-        }
-        every = [match for matches in by_index for match in matches if match.score >= least]
+    def _index_query(self, request: Request) -> IndexQuery:
+        """What an index is asked for a request: one search finds the pairs that are read and, where
+        a match that is taken may be worth less than the same text, those that may be that."""
+        searches = list[tuple[int, float]]()
+        if request.similar:
+            searches.append((self._candidates, self.threshold))
+        if request.least is None:
+            return IndexQuery(request.query.text, *_widest(searches))
+        if request.least < FULL:
+            searches.append((SKELETONS_A_QUERY, request.least / FULL))
+        most = SKELETONS_A_QUERY
+        return IndexQuery(
+            request.query.text, *_widest(searches), same_source=True, same_skeleton=most
+        )
 
-        def with_worth(match: Match, asked: Asked) -> Match:
-            index, trust = source_of[id(match.segment)]
-            [one] = valued(replace(asked, codes=None), [match], index, self.penalties, trust)
-            return self._less_for_codes(one, asked, trust)
+    @property
+    def _candidates(self) -> int:
+        """How many segments are looked for, of which the pairs are chosen."""
+        return candidates(self.selection, self.top_k) * OVERSAMPLED
+
+    @property
+    def _sources(self) -> list[_Source]:
+        return [*map(_Source, self.indexes, self.trust)]
+
+    def _similar(
+        self,
+        request: Request,
+        index_answers: Sequence[IndexAnswer],
+        prepared: PreparedQuery,
+        confirmed: Delta | None,
+    ) -> list[Match]:
+        by_source = [
+            (source, _best(answer.similar, self._candidates, self.threshold))
+            for source, answer in zip(self._sources, index_answers, strict=True)
+        ]
+        if confirmed is not None:
+            by_source.append((_Source(), confirmed.search(prepared, self.threshold)))
+        return self._choose(request.query, by_source)
+
+    def _choose(
+        self, query: Query, by_source: Sequence[tuple[_Source, Sequence[Match]]]
+    ) -> list[Match]:
+        text = query.text
+        least = self.least(text)
+        source_of = {
+            id(match.segment): source for source, matches in by_source for match in matches
+        }
+        every = [match for _, matches in by_source for match in matches if match.score >= least]
+
+        def with_worth(match: Match, query: Query) -> Match:
+            source = source_of[id(match.segment)]
+            plain = _without_codes(query)
+            [one] = valued(plain, [match], source.memory, self.penalties, source.trust)
+            return self._less_for_codes(one, query, source.trust)
 
         if any(each != IN_FULL for each in self.trust):
-            best = most_worth([with_worth(match, Asked(text)) for match in every], len(every))
+            best = most_worth([with_worth(match, Query(text)) for match in every], len(every))
         else:
             best = best_of(every, len(every))
         pairs = distinct(best)[: candidates(self.selection, self.top_k)]
         chosen = selected(self.selection, text, pairs, self.top_k)
-        return [with_worth(match, asked) for match in chosen]
+        return [with_worth(match, query) for match in chosen]
 
-    def _less_for_codes(self, match: Match, asked: Asked, trust: Trust) -> Match:
+    def _exact(
+        self,
+        request: Request,
+        index_answers: Sequence[IndexAnswer],
+        tagged: Sequence[Sequence[Match]],
+        prepared: PreparedQuery,
+        confirmed: Delta | None,
+    ) -> Match | None:
+        """The match that is taken as it stands: with the same tags as text where there is one, then
+        of the same text; where neither is worth enough, one that is worth more."""
+        query, least = request.query, request.least
+        if least is None:
+            return None
+        sources = self._sources
+        same = [*zip(sources, (answer.same_source for answer in index_answers), strict=True)]
+        as_text = [
+            match
+            for source, matches in zip(sources, tagged, strict=False)
+            for match in tags_as_codes(query, matches, source.memory, self.penalties, source.trust)
+        ]
+        taken = worth_most(as_text, least) or worth_most(self._valued(query, same), least)
+        near = list[tuple[_Source, Sequence[Match]]]()
+        if taken is None or value_of(taken) < FULL:
+            near += zip(sources, (_near(answer, least) for answer in index_answers), strict=True)
+            if confirmed is not None:
+                segments = confirmed.same_skeleton(prepared)
+                alike = of_skeleton(prepared.tokens, segments, SKELETONS_A_QUERY)
+                near.append((_Source(), alike))
+            other = worth_most(self._valued(query, near), least)
+            if taken is None or (other is not None and value_of(other) > value_of(taken)):
+                taken = other
+        if taken is None:
+            return None
+        trusts = (
+            source.trust
+            for source, matches in (*same, *near)
+            for match in matches
+            if match.segment is taken.segment
+        )
+        return self._less_for_codes(taken, query, next(trusts, IN_FULL))
+
+    def _valued(
+        self, query: Query, by_source: Sequence[tuple[_Source, Sequence[Match]]]
+    ) -> list[Match]:
+        """All of these matches with their worth."""
+        codes = query.codes
+        has_same_codes = codes is not None and any(
+            has_codes(match, codes) for _, matches in by_source for match in matches
+        )
+        query = query if has_same_codes else _without_codes(query)
+        return [
+            match
+            for source, matches in by_source
+            for match in valued(query, matches, source.memory, self.penalties, source.trust)
+        ]
+
+    def _less_for_codes(self, match: Match, query: Query, trust: Trust) -> Match:
         """The match, worth less where its codes are others than those of the text."""
         off = self.penalties.penalty_codes
-        if match.worth is None or asked.codes is None or has_codes(match, asked.codes) or not off:
+        if match.worth is None or query.codes is None or has_codes(match, query.codes) or not off:
             return match
-        [one] = valued(asked, [match], None, self.penalties, trust)
+        [one] = valued(query, [match], None, self.penalties, trust)
         return replace(match, worth=one.worth)
 
 
-def _asked(
-    texts: Sequence[str], codes: Sequence[Sequence[Code] | None], beside: Sequence[Beside]
-) -> list[Asked]:
+def queries_of(
+    texts: Sequence[str],
+    codes: Sequence[Sequence[Code] | None] = (),
+    beside: Sequence[Beside] = (),
+) -> list[Query]:
     """The texts with their codes and places; without codes or places where none are given."""
     return [
-        Asked(text, tuple(own) if own is not None else None, *near)
+        Query(text, tuple(own) if own is not None else None, *near)
         for text, own, near in zip(
             texts, codes or [None] * len(texts), beside or [("", "")] * len(texts), strict=True
         )
     ]
 
 
-def tags_as_text(
-    index: Index, asked: Sequence[Asked], penalties: Penalties, trust: Trust
-) -> dict[Asked, list[Match]]:
-    """For every text its copies that have the same tags as text: a catalogue that became a memory
-    has them so. Here they are codes."""
-    written = {one: _as_text(one) for one in asked}
-    copied = copies(index, [text for text in written.values() if text])
-    return {
-        one: [
-            match
-            for match in valued(one, [*map(_tagged, copied[text])], index, penalties, trust)
-            if has_codes(match, one.codes or ())
-        ]
-        if text
-        else []
-        for one, text in written.items()
-    }
+def _without_codes(query: Query) -> Query:
+    return query if query.codes is None else replace(query, codes=None)
 
 
-def _as_text(asked: Asked) -> str:
+def with_tags_as_text(query: Query) -> str:
     """The text with its tags in it, as its own format has them; "" where it has no codes but
     placeholders, or one that does not say what it is there."""
-    codes = asked.codes or ()
+    codes = query.codes or ()
     if not (own := inline(codes)) or not all(map(native, own)):
         return ""
-    return Text(asked.text, tuple(replace(code, markup=native(code)) for code in codes)).written()
+    return Text(query.text, tuple(replace(code, markup=native(code)) for code in codes)).written()
+
+
+def tags_as_codes(
+    query: Query,
+    matches: Iterable[Match],
+    index: Index | None,
+    penalties: Penalties,
+    trust: Trust,
+) -> list[Match]:
+    """Those of the matches of `with_tags_as_text` that have the tags of the text, as codes, with
+    their worth. A catalogue that became a memory has them as text."""
+    coded = valued(query, [*map(_tagged, matches)], index, penalties, trust)
+    return [match for match in coded if has_codes(match, query.codes or ())]
 
 
 def _tagged(match: Match) -> Match:
@@ -243,18 +325,22 @@ def _tagged(match: Match) -> Match:
     return replace(match, segment=replace(plain, src_codes=src.codes, tgt_codes=tgt.codes))
 
 
-def _near(index: Index, texts: Sequence[str], least: int) -> dict[str, list[Match]]:
-    """For every text what may be worth `least` beside segments of the same text: some of the same
-    skeleton; and where a full match is not asked for, the most alike."""
-    alike = same_skeleton(index, texts)
+def _widest(searches: Sequence[tuple[int, float]]) -> tuple[int, float]:
+    """How many a search looks for, and from what score, that finds all that these find; 0 where
+    there are none."""
+    return max((k for k, _ in searches), default=0), min((t for _, t in searches), default=1.0)
+
+
+def _best(matches: Sequence[Match], k: int, threshold: float) -> list[Match]:
+    """What a search for so many of this score finds, out of what a wider one has found."""
+    return [match for match in matches[:k] if match.score >= threshold - SLACK]
+
+
+def _near(answer: IndexAnswer, least: int) -> list[Match]:
+    """What may be worth `least` beside segments of the same text: some of the same skeleton; and
+    where a full match is not asked for, the most alike."""
     if least >= FULL:
-        return dict(zip(texts, alike, strict=True))
-    similar = index.search(texts, SKELETONS_A_QUERY, least / FULL)
-    return {
-        text: [*{match.segment.id: match for match in (*bones, *others)}.values()]
-        for text, bones, others in zip(texts, alike, similar, strict=True)
-    }
-
-
-def _of_session(text: str, confirmed: Delta) -> list[Match]:
-    return of_skeleton(text, confirmed.same_skeleton(skeleton(text)), SKELETONS_A_QUERY)
+        return answer.same_skeleton
+    similar = _best(answer.similar, SKELETONS_A_QUERY, least / FULL)
+    matches = {match.segment.id: match for match in (*answer.same_skeleton, *similar)}
+    return [*matches.values()]

@@ -60,9 +60,12 @@ def worth_most(matches: Sequence[Match], least: int) -> Match | None:
 def agreement_of(match: Match, equals: Sequence[Match]) -> Agreement:
     """How many of these matches, which are worth the same, translate as `match` does, blanks
     aside."""
-    written = [normalise(one.tgt) for one in equals]
-    times, chosen = Counter(written), normalise(match.tgt)
-    texts = {text: one.tgt for text, one in reversed([*zip(written, equals, strict=True)])}
+    times, texts = Counter[str](), dict[str, str]()
+    for tgt, count in Counter(one.tgt for one in equals).items():
+        text = normalise(tgt)
+        times[text] += count
+        texts.setdefault(text, tgt)
+    chosen = normalise(match.tgt)
     rivals = [Rival(texts[text], count) for text, count in times.most_common() if text != chosen]
     return Agreement(times[chosen], len(equals), tuple(rivals[:RIVALS]))
 

@@ -72,7 +72,7 @@ def _check_documents(segments: Sequence[Segment], config: TestConfig) -> None:
         )
 
 
-class RandomPairs:
+class RandomPairs(Index):
     """An index whose every search gives random pairs, the same for the same query."""
 
     def __init__(self, segments: Sequence[Segment], seed: int = 1) -> None:

@@ -1,11 +1,12 @@
-"""The smallest index: one verb; and what every kind of index must do alike."""
+"""What every kind of index promises, and must do alike."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
 from tmnmt.formats.iso639 import short
@@ -16,14 +17,40 @@ from tmnmt.text import match_tokens
 
 _SECONDS = "%Y-%m-%dT%H:%M:%SZ"
 MAX_TOKENS = 65_535  # a hundred pages: nobody aligns such a segment
+SKELETONS_A_QUERY = 16  # "Article 0" stands in a memory of laws ten thousand times
+COPIES = 64  # of a source are looked for at first
+WIDER = 4  # times as many again, where copies took the places
 
 
 class UnknownIdError(DataError):
     """No segment of the memory has this id."""
 
 
+class IndexQuery(NamedTuple):
+    """A text, and what an index is to look up for it."""
+
+    text: str
+    similar: int = 0  # the most similar segments: so many, of a fuzzy score of at least
+    threshold: float = 0.5
+    same_source: bool = False  # every segment whose source has the same match tokens
+    same_skeleton: int = 0  # segments of the same skeleton: so many
+
+
+class IndexAnswer(NamedTuple):
+    """What an index has for a query; nothing where the query does not want it. All is best first,
+    in the order of `Index.search`."""
+
+    similar: list[Match]  # as `Index.search` gives them
+    same_source: list[Match]  # all of them
+    # Where there are more than are wanted, those of as many match tokens come first, then the
+    # newest; of equal sources a few are looked at. A text without words or numbers has none, and
+    # an index that keeps no skeletons has none for any text.
+    same_skeleton: list[Match]
+
+
 class Index(Protocol):
-    """A memory that can be searched, wherever it lives."""
+    """A memory that can be searched, wherever it lives. A class that has `search` alone inherits
+    the rest from here."""
 
     src_lang: str
     tgt_lang: str
@@ -46,6 +73,23 @@ class Index(Protocol):
         exclude_documents: for every query the document whose segments are left out, "" for none.
         """
         ...
+
+    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
+        """For every query all that it wants, of one moment. Here by one search after another, and
+        without skeletons; an index that can does it in one pass over all queries."""
+        similar: dict[IndexQuery, list[Match]] = {}
+        for (k, threshold), alike in grouped_by_search(queries).items():
+            matches = self.search([query.text for query in alike], k, threshold)
+            similar |= zip(alike, matches, strict=True)
+        sources = same_source_by_search(self, [one.text for one in queries if one.same_source])
+        return [
+            IndexAnswer(
+                list(similar.get(query, ())),
+                list(sources[query.text]) if query.same_source else [],
+                [],
+            )
+            for query in queries
+        ]
 
 
 class WritableIndex(Index, Protocol):
@@ -90,6 +134,50 @@ class WritableIndex(Index, Protocol):
         """Deletes the segments with these ids, as durable and visible as an addition. Raises
         UnknownIdError."""
         ...
+
+
+def grouped_by_search(
+    queries: Iterable[IndexQuery],
+) -> dict[tuple[int, float], list[IndexQuery]]:
+    """The distinct queries that want similar segments, by how many and of what score."""
+    groups = defaultdict[tuple[int, float], list[IndexQuery]](list)
+    for query in dict.fromkeys(queries):
+        if query.similar:
+            groups[query.similar, query.threshold].append(query)
+    return groups
+
+
+def same_source_by_search(index: Index, texts: Sequence[str]) -> dict[str, list[Match]]:
+    """For every text all segments of an index whose source has its match tokens, by searches for
+    ever more matches of score 1."""
+    matches = widened(index, texts, COPIES, 1.0, lambda alike: False)
+    return {text: [match for match in alike if match.edits == 0] for text, alike in matches.items()}
+
+
+def widened(
+    index: Index,
+    texts: Sequence[str],
+    k: int,
+    threshold: float,
+    enough: Callable[[list[Match]], bool],
+) -> dict[str, list[Match]]:
+    """The matches of every text: `k`, and where those are not `enough`, ever more, until they are,
+    or are all."""
+    matches: dict[str, list[Match]] = {}
+    left = list(dict.fromkeys(texts))
+    while left:
+        matches.update(zip(left, index.search(left, k, threshold), strict=True))
+        left = [text for text in left if len(matches[text]) == k and not enough(matches[text])]
+        k *= WIDER
+    return matches
+
+
+def check_queries(queries: Iterable[IndexQuery]) -> None:
+    """Raises UsageError where something is to be looked up that cannot be."""
+    for query in queries:
+        if query.similar < 0 or query.same_skeleton < 0:
+            raise UsageError(f"{query}: how many are looked for must be 0 or more")
+        check_search([], max(1, query.similar), query.threshold, None)
 
 
 def check_search(

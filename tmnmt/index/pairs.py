@@ -4,19 +4,23 @@ is enough."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from tmnmt.config.options import Penalties
-from tmnmt.index.base import Index, WritableIndex
+from tmnmt.index.base import (
+    SKELETONS_A_QUERY,
+    WIDER,
+    Index,
+    IndexQuery,
+    WritableIndex,
+    widened,
+)
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.fuzzy import SLACK
-from tmnmt.index.same_skeleton import same_skeleton
-from tmnmt.index.worth import FULL, IN_FULL, Asked, Trust, most_worth, valued
+from tmnmt.index.worth import FULL, IN_FULL, Query, Trust, most_worth, valued
 from tmnmt.segments import Match
 
 OVERSAMPLED = 3  # times as many segments are searched for as pairs are wanted
-WIDER = 4  # times as many again, where copies took the places
-COPIES = 64  # of a source are looked for at first
 
 
 def distinct(matches: Iterable[Match]) -> list[Match]:
@@ -35,7 +39,7 @@ def search_pairs(
 
     Where copies take the places, more segments are asked for, until there are `k` pairs or no more
     segments."""
-    answers = _widened(
+    answers = widened(
         index, queries, k * OVERSAMPLED, threshold, lambda matches: len(distinct(matches)) >= k
     )
     return [distinct(answers[query])[:k] for query in queries]
@@ -56,7 +60,7 @@ def concordance_pairs(index: WritableIndex, phrase: Phrase, k: int) -> list[Occu
 
 def search_by_worth(
     index: Index,
-    asked: Sequence[Asked],
+    queries: Sequence[Query],
     k: int,
     threshold: float,
     penalties: Penalties = Penalties(),
@@ -67,22 +71,28 @@ def search_by_worth(
 
     Where points are taken of those found, more are asked for, until none of the others can be worth
     more: points only lower what a fuzzy score is worth."""
-    texts = [one.text for one in asked]
-    alike = same_skeleton(index, texts)
-    best: list[list[Match]] = [[] for _ in asked]
-    left, size = list(range(len(asked))), k * OVERSAMPLED
+    size = k * OVERSAMPLED
+    answers = index.look_up(
+        [IndexQuery(one.text, size, threshold, same_skeleton=SKELETONS_A_QUERY) for one in queries]
+    )
+    similar = [answer.similar for answer in answers]
+    best: list[list[Match]] = [[] for _ in queries]
+    left = list(range(len(queries)))
     while left:
         again = []
-        answers = index.search([texts[at] for at in left], size, threshold)
-        for at, matches in zip(left, answers, strict=True):
+        for at in left:
+            matches = similar[at]
             seen = {match.segment.id for match in matches}
-            every = [*matches, *(match for match in alike[at] if match.segment.id not in seen)]
-            worth = valued(asked[at], every, index, penalties, trust)
+            bones = (match for match in answers[at].same_skeleton if match.segment.id not in seen)
+            worth = valued(queries[at], [*matches, *bones], index, penalties, trust)
             enough = [match for match in worth if _is_alike(match, threshold)]
             best[at] = distinct(most_worth(enough, len(enough)))[:k]
             if len(matches) == size and not _surpasses(best[at][k - 1 : k], matches[-1]):
                 again.append(at)
         left, size = again, size * WIDER
+        wider = index.search([queries[at].text for at in left], size, threshold) if left else []
+        for at, matches in zip(left, wider, strict=True):
+            similar[at] = matches
     return best
 
 
@@ -120,25 +130,9 @@ def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:
 
 def copies(index: Index, queries: Sequence[str]) -> dict[str, list[Match]]:
     """For every query all segments of the index whose source has its match tokens."""
-    matches = _widened(index, queries, COPIES, 1.0, lambda alike: False)
-    return {
-        query: [match for match in alike if match.edits == 0] for query, alike in matches.items()
-    }
-
-
-def _widened(
-    index: Index,
-    queries: Sequence[str],
-    k: int,
-    threshold: float,
-    enough: Callable[[list[Match]], bool],
-) -> dict[str, list[Match]]:
-    """The matches of every query: `k`, and where those are not `enough`, ever more, until they are,
-    or are all."""
-    matches: dict[str, list[Match]] = {}
-    left = list(dict.fromkeys(queries))
-    while left:
-        matches.update(zip(left, index.search(left, k, threshold), strict=True))
-        left = [query for query in left if len(matches[query]) == k and not enough(matches[query])]
-        k *= WIDER
-    return matches
+    texts = list(dict.fromkeys(queries))
+    if not texts:
+        return {}
+    answers = index.look_up([IndexQuery(text, same_source=True) for text in texts])
+    sources = [answer.same_source for answer in answers]
+    return dict(zip(texts, sources, strict=True))

@@ -11,7 +11,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import count as numbers_from
 from itertools import pairwise
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,9 +37,10 @@ def skeleton(text: str) -> tuple[str, ...]:
 
 def bones(tokens: Iterable[str]) -> tuple[str, ...]:
     """The skeleton of a text of these match tokens."""
-    return tuple(part for token in tokens if (part := bone(token)))
+    return tuple(filter(None, map(bone, tokens)))
 
 
+@lru_cache(1 << 16)
 def bone(token: str) -> str:
     """What counts of a match token; "" of punctuation."""
     if token.isascii():
@@ -53,8 +56,8 @@ def bone(token: str) -> str:
 
 def skeleton_hash(parts: Iterable[str]) -> int:
     """32 bits of a skeleton; equal skeletons have equal ones, and nearly all others do not."""
-    total = sum(_hashed(part) * _multiplier(at) for at, part in enumerate(parts)) & _MASK
-    return total >> _BITS
+    total: int = sum(map(mul, map(_hashed, parts), map(_multiplier, numbers_from(0))))
+    return (total & _MASK) >> _BITS
 
 
 def sorted_hashes(
@@ -78,12 +81,14 @@ def sorted_hashes(
     return np.sort(np.concatenate(parts))
 
 
-def texts_with(hashes: NDArray[np.uint64], hash_: int) -> NDArray[np.uint64]:
-    """The numbers of the texts with this hash, ascending."""
+def texts_with(hashes: NDArray[np.uint64], skeletons: Sequence[int]) -> list[NDArray[np.int64]]:
+    """For every one of these skeletons' hashes the numbers of the texts that have it, ascending."""
     low = (1 << _BITS) - 1
-    ends = np.array([hash_ << _BITS, hash_ << _BITS | low], np.uint64)
-    begin, end = np.searchsorted(hashes, ends)
-    return hashes[begin:end] & np.uint64(low)
+    first = np.array(skeletons, np.uint64) << np.uint64(_BITS)
+    begins = np.searchsorted(hashes, first).tolist()
+    ends = np.searchsorted(hashes, first | np.uint64(low)).tolist()
+    numbers = [hashes[begin:end] & np.uint64(low) for begin, end in zip(begins, ends, strict=True)]
+    return [of_hash.astype(np.int64) for of_hash in numbers]
 
 
 def _hashes(of_word: NDArray[np.uint64], rows: NDArray[Any], first: int) -> NDArray[np.uint64]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -51,7 +51,11 @@ class Adapted(NamedTuple):
 
 def differences(query: str, src: str) -> Differences | None:
     """None where the texts have not the same skeleton, or none at all."""
-    one, other = match_tokens(query), match_tokens(src)
+    return differences_of(match_tokens(query), match_tokens(src))
+
+
+def differences_of(one: Sequence[str], other: Sequence[str]) -> Differences | None:
+    """As `differences`, of texts of these match tokens."""
     bones, others = [list(map(bone, tokens)) for tokens in (one, other)]
     if [part for part in bones if part] != [part for part in others if part] or not any(bones):
         return None
@@ -88,8 +92,11 @@ def renamed(query: str, segment: Segment) -> str | None:
     """The target with the placeholders, code and the like of `query` in place of those of its
     source, where two texts differ in these alone; None where they do not, or where the target has
     one not as often as the source."""
-    (words, names), (their_words, their_names) = map(_around_names, (query, segment.src))
-    if not names or words != their_words or names == their_names:
+    words, names = _around_names(query)
+    if not names:
+        return None
+    their_words, their_names = _around_names(segment.src)
+    if words != their_words or names == their_names:
         return None
     becomes = dict(zip(their_names, names, strict=True))
     if [becomes[name] for name in their_names] != [*names] or len({*becomes.values()}) < len(
@@ -162,6 +169,7 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
         return None
     written: dict[str, str] = {}
     known_words = set(_IDENTIFIER.findall(src))
+    signs = _signs(known, places)
     for new, old in forms:
         value = _digits(old)
         if becomes[value] == {old}:
@@ -176,7 +184,7 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
             return None
         if any(_in_other_word(tgt, number, known_words) for number in theirs):
             return None
-        form = _form(new, old, theirs[0][0], _signs(known, places))
+        form = _form(new, old, theirs[0][0], signs)
         if form is None:
             return None
         written[value] = form
@@ -244,7 +252,9 @@ def _signs(known: list[str], places: list[re.Match[str]]) -> dict[str, str]:
     return signs
 
 
+@lru_cache(4096)
 def _digits(number: str) -> str:
+    """Its digits, in the script of ASCII."""
     return "".join(str(unicodedata.decimal(sign)) for sign in number if sign.isdecimal())
 
 

@@ -15,7 +15,7 @@ from tmnmt.codes.record import Code, alike, inline
 from tmnmt.config.options import Penalties
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import SLACK
-from tmnmt.index.substitute import Adapted, adapt, differences, renamed
+from tmnmt.index.substitute import Adapted, adapt, differences_of, renamed
 from tmnmt.segments import Match, Reason, Segment, Worth
 from tmnmt.text import match_tokens, normalise
 
@@ -38,9 +38,9 @@ ALIGNMENT = ("alignment", "aligned", "align", "align!", "auto-aligned", "aligned
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A text as it is looked up: with its codes where they are known, the texts before and after it
-    in its document, and its id there; "" where there is none, or nobody knows it."""
+class Query:
+    """A text that the memories are asked for: with its codes where they are known, the texts before
+    and after it in its document, and its id there; "" where there is none, or nobody knows it."""
 
     text: str
     codes: tuple[Code, ...] | None = None
@@ -69,7 +69,7 @@ IN_FULL = Trust()
 
 
 def worth(
-    asked: Asked,
+    query: Query,
     match: Match,
     around: Around = Around(),
     penalties: Penalties = Penalties(),
@@ -81,8 +81,8 @@ def worth(
     and one with other placeholders; any other its fuzzy score in per cent. Then points are taken
     for codes, domain, origin, age and memory. What is still 100, word for word, gets a point for
     each of previous segment, next segment and id that is the same, two at most."""
-    value, reasons, adapted = _of_text(asked.text, match, penalties)
-    reasons += _of_segment(asked, match.segment, penalties)
+    value, reasons, adapted = _of_text(query.text, match, penalties)
+    reasons += _of_segment(query, match.segment, penalties)
     reasons += [Reason("memory", -trust.penalty)] if trust.penalty else []
     value += sum(reason.points for reason in reasons)
     if trust.weight != 1.0:
@@ -90,7 +90,7 @@ def worth(
         reasons.append(Reason("weight", weighted - max(value, 0)))
         value = weighted
     if value == FULL and not reasons:
-        reasons = _of_place(asked, match.segment, around)
+        reasons = _of_place(query, match.segment, around)
         value += sum(reason.points for reason in reasons)
     tgt = adapted.tgt if adapted is not None and adapted.tgt != match.segment.tgt else ""
     return Worth(min(max(value, 0), MOST), tuple(reasons), tgt)
@@ -103,7 +103,7 @@ def _of_text(
     tokens, theirs = match_tokens(text), match_tokens(src)
     if tokens == theirs:
         return FULL, [], None
-    differing = differences(text, src)
+    differing = differences_of(tokens, theirs)
     if differing is None and (tgt := renamed(text, match.segment)) is not None:
         reasons = [Reason("placeholders", -penalties.penalty_codes)]
         return FULL, reasons, Adapted(tgt, True, True, True)
@@ -121,11 +121,11 @@ def _of_text(
     return FULL, reasons, adapted
 
 
-def _of_segment(asked: Asked, segment: Segment, penalties: Penalties) -> list[Reason]:
+def _of_segment(query: Query, segment: Segment, penalties: Penalties) -> list[Reason]:
     made = _made_by(segment)
     off = {
-        "codes": asked.codes is not None
-        and not alike(inline(asked.codes), inline(segment.src_codes)),
+        "codes": query.codes is not None
+        and not alike(inline(query.codes), inline(segment.src_codes)),
         "domain": penalties.domain is not None and not _is_of(segment, *penalties.domain_asked),
         "machine": made & {*MACHINE} != set(),
         "alignment": made & {*ALIGNMENT} != set(),
@@ -151,16 +151,16 @@ def _named(segment: Segment, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     return ((name, value) for name, value in segment.properties if name.lower() in names)
 
 
-def _of_place(asked: Asked, segment: Segment, around: Around) -> list[Reason]:
+def _of_place(query: Query, segment: Segment, around: Around) -> list[Reason]:
     """A point for each of previous, next and id that agrees, two at most."""
     agree = [
-        ("previous", asked.previous, [around.previous, *_values(segment, PREVIOUS)]),
-        ("next", asked.next, [around.next, *_values(segment, NEXT)]),
+        ("previous", query.previous, [around.previous, *_values(segment, PREVIOUS)]),
+        ("next", query.next, [around.next, *_values(segment, NEXT)]),
     ]
     reasons = [
         Reason(what, 1) for what, text, others in agree if any(_same_text(text, o) for o in others)
     ]
-    if asked.id and asked.id in _values(segment, IDS):
+    if query.id and query.id in _values(segment, IDS):
         reasons.append(Reason("id", 1))
     return reasons[: MOST - FULL]
 
@@ -208,7 +208,7 @@ def _source_beside(other: Segment | None, segment: Segment, step: int) -> str:
 
 
 def valued(
-    asked: Asked,
+    query: Query,
     matches: Sequence[Match],
     index: Index | None = None,
     penalties: Penalties = Penalties(),
@@ -221,14 +221,14 @@ def valued(
     for match in matches:
         key = _counts(match.segment, penalties)
         if key not in known:
-            known[key] = worth(asked, match, Around(), penalties, trust)
+            known[key] = worth(query, match, Around(), penalties, trust)
         plain.append(known[key])
-    if index is not None and (asked.previous or asked.next):
+    if index is not None and (query.previous or query.next):
         full = [at for at, one in enumerate(plain) if one.value >= FULL and not one.tgt]
         segments = [matches[at].segment for at in full[:MOST_PLACES]]
         for at, near in zip(full, around(index, segments), strict=False):
-            if _same_text(near.previous, asked.previous) or _same_text(near.next, asked.next):
-                plain[at] = worth(asked, matches[at], near, penalties, trust)
+            if _same_text(near.previous, query.previous) or _same_text(near.next, query.next):
+                plain[at] = worth(query, matches[at], near, penalties, trust)
     return [
         Match(match.segment, match.score, match.edits, one)
         for match, one in zip(matches, plain, strict=True)

@@ -15,7 +15,7 @@ from tmnmt.index.elastic.address import is_address
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.embedded.manifest import is_to_be_built
 from tmnmt.index.pairs import concordance_pairs, distinct, search_by_worth
-from tmnmt.index.worth import Asked, Trust, most_worth
+from tmnmt.index.worth import Query, Trust, most_worth
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Match, Segment
 from tmnmt.serve.keys import NAME, NAMES, Caller
@@ -183,7 +183,7 @@ def matches_of(
     memories: Sequence[Memory], texts: Sequence[str], k: int, threshold: float
 ) -> list[list[Match]]:
     """For every text its `k` pairs that are worth most, of all these memories."""
-    asked = list(map(Asked, texts))
+    asked = list(map(Query, texts))
     answers = [
         search_by_worth(memory.index, asked, k, threshold, trust=memory.trust)
         for memory in memories

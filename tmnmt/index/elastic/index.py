@@ -9,7 +9,15 @@ from itertools import islice
 from typing import Any, Self
 
 from tmnmt.errors import MemoryIndexError, ServerError
-from tmnmt.index.base import best_of, check_languages, check_search, dated
+from tmnmt.index.base import (
+    IndexAnswer,
+    IndexQuery,
+    best_of,
+    check_languages,
+    check_queries,
+    check_search,
+    dated,
+)
 from tmnmt.index.concordance import Occurrence, Phrase, check_concordance
 from tmnmt.index.elastic.address import ElasticAddress
 from tmnmt.index.elastic.change import Writer
@@ -30,8 +38,8 @@ from tmnmt.index.elastic.upkeep import count_changes, count_segments, merge, sto
 from tmnmt.index.embedded.postings import OF_EQUAL_SOURCES
 from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.index.fuzzy import SLACK, edit_distance, score_of
-from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton
-from tmnmt.index.skeleton import skeleton
+from tmnmt.index.same_skeleton import of_skeleton
+from tmnmt.index.skeleton import bones
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -108,50 +116,17 @@ class ElasticIndex:
         Raises ServerError, which says how many of the queries were answered."""
         check_search(queries, k, threshold, exclude_documents)
         documents = exclude_documents or [""] * len(queries)
-        keys = [
-            (tuple(match_tokens(text)), document)
-            for text, document in zip(queries, documents, strict=True)
-        ]
-        questions = {
-            key: _Question(key[0], k, threshold, exclude_sources, key[1], self.meant)
-            for key in keys
-        }
-        asked = [question for question in questions.values() if question.tokens]
-        for i in range(0, len(asked), QUERIES_A_REQUEST):
-            left = asked[i : i + QUERIES_A_REQUEST]
-            try:
-                while left:
-                    self._answer(left)
-                    left = self._outdated(left) + [
-                        question for question in left if question.doubt()
-                    ]
-            except ServerError as error:
-                if len(asked) == 1:
-                    raise
-                raise ServerError(
-                    f"{error} ({i:,} of {len(asked):,} queries had been answered)"
-                ) from error
-        return [questions[key].best() for key in keys]
+        pairs = zip(queries, documents, strict=True)
+        keys = [(IndexQuery(text, k, threshold), document) for text, document in pairs]
+        return [answer.similar for answer in self._answers(keys, exclude_sources)]
 
-    def same_skeleton(
-        self, queries: Sequence[str], k: int = SKELETONS_A_QUERY
-    ) -> list[list[Match]]:
-        """As `FindsSkeletons.same_skeleton`; of more than 200 sources of one skeleton, those of as
-        many match tokens first, then any. Nothing of an index of a former format."""
-        check_search(queries, k, 0.0, None)
-        asked = {
-            text: (hash_of(bones), len(match_tokens(text)))
-            for text in queries
-            if (bones := skeleton(text))
-        }
-        matches: dict[str, list[Match]] = {}
-        texts = list(asked)
-        for i in range(0, len(texts), QUERIES_A_REQUEST):
-            together = texts[i : i + QUERIES_A_REQUEST]
-            hits = self._hits([of_skeleton_query(*asked[text]) for text in together], FIRST_PAGE)
-            for text, own in zip(together, hits, strict=True):
-                matches[text] = _alike(text, own, k, self.meant)
-        return [list(matches.get(text, ())) for text in queries]
+    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
+        """As `Index.look_up` says, nearly always by one request for 32 queries; of more than 200
+        sources of one skeleton, those of as many match tokens first, then any. An index of a former
+        format has no skeletons. Raises ServerError, which says how many of the queries were
+        answered."""
+        check_queries(queries)
+        return self._answers([(query, "") for query in queries], False)
 
     def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
         """As `WritableIndex.concordance` says, with what any process has changed. Raises
@@ -195,7 +170,7 @@ class ElasticIndex:
         numbers = set(ids)
         if not numbers:
             return {}
-        (hits,) = self._hits([{"terms": {"ids": sorted(numbers)}}], 2 * len(numbers))
+        (hits,) = self._hits([({"terms": {"ids": sorted(numbers)}}, 2 * len(numbers))])
         segments = [read(pair) for hit in hits for pair in hit["_source"]["pairs"]]
         segments.sort(key=lambda segment: segment.changed)  # one on its way stands in two places
         return {segment.id: segment for segment in segments if segment.id in numbers}
@@ -256,14 +231,49 @@ class ElasticIndex:
     def _writer(self) -> Writer:
         return Writer(self._server, self._current())
 
+    def _answers(
+        self, keys: Sequence[tuple[IndexQuery, str]], without_equal: bool
+    ) -> list[IndexAnswer]:
+        """For every query all that it wants; none of the similar segments is of its document."""
+        questions = {
+            (query, document): _Question(query, without_equal, document, self.meant)
+            for query, document in keys
+        }
+        asked = [question for question in questions.values() if question.tokens]
+        for i in range(0, len(asked), QUERIES_A_REQUEST):
+            try:
+                self._answer(asked[i : i + QUERIES_A_REQUEST])
+            except ServerError as error:
+                if len(asked) == 1:
+                    raise
+                raise ServerError(
+                    f"{error} ({i:,} of {len(asked):,} queries had been answered)"
+                ) from error
+        return [questions[key].answer() for key in keys]
+
     def _answer(self, questions: Sequence[_Question]) -> None:
-        """First pages in one request; where that raised the bound, once more above it; the rest
-        page by page."""
+        left = [question for question in questions if question.is_searched]
+        with_skeleton = [question for question in questions if question.skeleton]
+        while left or with_skeleton:
+            self._search(left, with_skeleton)
+            with_skeleton = []
+            left = self._outdated(left) + [question for question in left if question.doubt()]
+
+    def _search(self, questions: Sequence[_Question], with_skeleton: Sequence[_Question]) -> None:
+        """First pages, and documents by their skeleton, in one request; where that raised the
+        bound, once more above it; the rest page by page."""
         page = FIRST_PAGE
         asked = list(questions)
-        while asked:
+        while asked or with_skeleton:
             bounds = [question.bound() for question in asked]
-            for question, hits in zip(asked, self._pages(asked, bounds, page), strict=True):
+            pairs = zip(asked, bounds, strict=True)
+            searches = [(candidates(question.tokens, bound), page) for question, bound in pairs]
+            searches += [(question.of_skeleton(), FIRST_PAGE) for question in with_skeleton]
+            pages_of = self._hits(searches)
+            for question, hits in zip(with_skeleton, pages_of[len(asked) :], strict=True):
+                question.documents = hits
+            with_skeleton = []
+            for question, hits in zip(asked, pages_of, strict=False):
                 question.restart()
                 question.read(hits)
                 question.settled |= len(hits) < page
@@ -317,26 +327,20 @@ class ElasticIndex:
             except GenerationGone:
                 bound = question.threshold
 
-    def _pages(
-        self, questions: Sequence[_Question], bounds: Sequence[float], size: int
-    ) -> list[list[Any]]:
-        """The first page of every question."""
-        asked = zip(questions, bounds, strict=True)
-        return self._hits([candidates(question.tokens, bound) for question, bound in asked], size)
-
-    def _hits(self, queries: Sequence[Mapping[str, Any]], size: int) -> list[list[Any]]:
-        """The first hits of every query, by one request; again for those a busy server has
-        refused."""
+    def _hits(self, searches: Sequence[tuple[Mapping[str, Any], int]]) -> list[list[Any]]:
+        """The first hits of every search, a query and how many, by one request; again for those a
+        busy server has refused."""
         waiting = Waiting(self._server)
         hits: dict[int, list[Any]] = {}
-        while left := [i for i in range(len(queries)) if i not in hits]:
+        while left := [i for i in range(len(searches)) if i not in hits]:
             lines: list[Mapping[str, Any]] = []
             header = {
                 "index": self.address.name,
                 "allow_partial_search_results": False,
             }  # a part is a wrong answer
             for i in left:
-                lines += [header, {"query": queries[i], "size": size, "track_total_hits": False}]
+                query, size = searches[i]
+                lines += [header, {"query": query, "size": size, "track_total_hits": False}]
             answer = self._server.ask(
                 self._server.client.msearch, searches=lines, filter_path=ASKED
             )
@@ -351,22 +355,7 @@ class ElasticIndex:
                     raise self._server.error(f"the search failed: {reason_in(response['error'])}")
             if refused is not None:
                 waiting.pause(f"is too busy: {reason_in(refused)}")
-        return [hits[i] for i in range(len(queries))]
-
-
-def _alike(text: str, hits: Sequence[Any], k: int, meant: Filter) -> list[Match]:
-    """The at most `k` segments of these documents that are meant and have the skeleton of the
-    text."""
-    length = len(match_tokens(text))
-    every = ([*filter(meant.keeps, map(read, hit["_source"]["pairs"]))] for hit in hits)
-    groups = [group for group in every if group]
-    groups.sort(key=lambda group: group[0].id)
-    groups.sort(key=lambda group: group[0].changed, reverse=True)
-    groups.sort(key=lambda group: len(match_tokens(group[0].src)) != length)
-    segments = [segment for group in groups for segment in group[:OF_EQUAL_SOURCES]]
-    latest = {segment.id: segment for segment in sorted(segments, key=lambda s: s.changed)}
-    chosen = [*dict.fromkeys(segment.id for segment in segments)][:k]
-    return of_skeleton(text, [latest[number] for number in chosen], k)
+        return [hits[i] for i in range(len(searches))]
 
 
 def _version(pair: Mapping[str, Any]) -> Version:
@@ -374,24 +363,30 @@ def _version(pair: Mapping[str, Any]) -> Version:
 
 
 class _Question:
-    """One query while its candidates come, best bound first."""
+    """One query while its candidates come, best bound first. `documents`: those of its
+    skeleton."""
 
     def __init__(
-        self,
-        tokens: tuple[str, ...],
-        k: int,
-        threshold: float,
-        without_equal: bool,
-        without_document: str,
-        meant: Filter,
+        self, query: IndexQuery, without_equal: bool, without_document: str, meant: Filter
     ) -> None:
-        self.tokens, self._k, self.threshold, self.meant = tokens, k, threshold, meant
+        self.query, self.meant = query, meant
+        self.tokens = match_tokens(query.text)
+        self.is_searched = bool(query.similar) or query.same_source
+        limits = (query.similar, query.threshold) if query.similar else (1, 1.0)
+        self._k, self.threshold = limits
+        self.skeleton = bones(self.tokens) if query.same_skeleton else ()
         self._without_equal, self._without_document = without_equal, without_document
         self._matches: list[Match] = []
+        self._copies: list[Match] = []  # all matches of the same source, where these are wanted
         self._scores: list[float] = []  # heap of the k best
         self.settled = self._doubted = False
         self.moving: set[Version] = set()  # segments that were met on their way to another document
         self._arrived: set[Version] = set()  # those that are known to be there already
+        self.documents: list[Any] = []
+
+    def of_skeleton(self) -> dict[str, Any]:
+        """The server's query for the documents of its skeleton."""
+        return of_skeleton_query(hash_of(self.skeleton), len(self.tokens))
 
     def bound(self) -> float:
         """What a score must reach to be among the k best as known by now."""
@@ -402,8 +397,11 @@ class _Question:
     def doubt(self) -> bool:
         """Begins again, once, if it has met a segment twice: shards are not read at one moment, so
         one that moves may be met where it was and where it is."""
-        met = {match.segment.id for match in self._matches}
-        if self._doubted or len(met) == len(self._matches):
+        has_twice = any(
+            len({match.segment.id for match in matches}) < len(matches)
+            for matches in (self._matches, self._copies)
+        )
+        if self._doubted or not has_twice:
             return False
         self._doubted = True
         self.restart()
@@ -411,7 +409,7 @@ class _Question:
 
     def restart(self) -> None:
         """Forgets the candidates: they come again, from another state of the index perhaps."""
-        self._matches, self._scores = [], []
+        self._matches, self._copies, self._scores = [], [], []
         self.moving = set()
         self.settled = False
 
@@ -430,14 +428,28 @@ class _Question:
             if hit["_score"] < self.bound() - FLOAT_SLACK:
                 self.settled = True
                 return
-            self._verify(hit["_source"]["pairs"])
+            self._verify(_pairs(hit))
 
-    def best(self) -> list[Match]:
-        latest = {
-            match.segment.id: match
-            for match in sorted(self._matches, key=lambda verified: verified.segment.changed)
-        }
-        return best_of(latest.values(), self._k)
+    def answer(self) -> IndexAnswer:
+        """All that the query wants, as far as it was read."""
+        similar = _latest(self._matches) if self.query.similar else []
+        copies = _latest(self._copies)
+        return IndexAnswer(
+            best_of(similar, self._k), best_of(copies, len(copies)), self._of_same_skeleton()
+        )
+
+    def _of_same_skeleton(self) -> list[Match]:
+        """Those of the segments of its documents that are meant and have its skeleton."""
+        length, k = len(self.tokens), self.query.same_skeleton
+        every = ([*filter(self.meant.keeps, map(read, _pairs(hit)))] for hit in self.documents)
+        groups = [group for group in every if group]
+        groups.sort(key=lambda group: group[0].id)
+        groups.sort(key=lambda group: group[0].changed, reverse=True)
+        groups.sort(key=lambda group: len(match_tokens(group[0].src)) != length)
+        segments = [segment for group in groups for segment in group[:OF_EQUAL_SOURCES]]
+        latest = {segment.id: segment for segment in sorted(segments, key=lambda s: s.changed)}
+        chosen = [*dict.fromkeys(segment.id for segment in segments)][:k]
+        return of_skeleton(self.tokens, [latest[number] for number in chosen], k)
 
     def _verify(self, pairs: Sequence[Mapping[str, Any]]) -> None:
         tokens = match_tokens(pairs[0]["src"])
@@ -454,9 +466,24 @@ class _Question:
                 for pair in candidates
                 if "becomes" not in pair or _version(pair) not in self._arrived
             ]
-        segments = filter(self.meant.keeps, map(read, candidates))
+        segments: Iterator[Segment] = filter(self.meant.keeps, map(read, candidates))
+        if edits == 0 and self.query.same_source:
+            copies = [Match(segment, score, edits) for segment in segments]
+            self._copies += copies
+            segments = (match.segment for match in copies)
         # newest first: no more than k of them can be among the best
         for segment in islice(segments, self._k):
             self._matches.append(Match(segment, score, edits))
             push = heapq.heappushpop if len(self._scores) == self._k else heapq.heappush
             push(self._scores, score)
+
+
+def _pairs(hit: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    pairs: list[Mapping[str, Any]] = hit["_source"]["pairs"]
+    return pairs
+
+
+def _latest(matches: Iterable[Match]) -> list[Match]:
+    """The latest version of every segment."""
+    by_time = sorted(matches, key=lambda match: match.segment.changed)
+    return [*{match.segment.id: match for match in by_time}.values()]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 from tmnmt.errors import MemoryIndexError
+from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.fuzzy import SLACK, score_of
 from tmnmt.index.skeleton import skeleton, skeleton_hash
 from tmnmt.segments import Match, Segment
@@ -73,25 +74,29 @@ class Delta:
             self._segments[place], self._written[place] = last, written
             self._place[last.id] = place
 
-    def same_skeleton(self, bones: Sequence[str]) -> list[Segment]:
-        """The segments of this skeleton, and perhaps another, in no order."""
+    def same_skeleton(self, query: PreparedQuery) -> list[Segment]:
+        """The segments of the query's skeleton, where it wants some, and perhaps of another, in no
+        order."""
+        if not query.skeleton or not self._segments:
+            return []
         if self._skeletons is None:
             self._skeletons = defaultdict(set)
             for segment in self._segments:
                 self._skeletons[_skeleton_of(segment)].add(segment.id)
-        ids = self._skeletons.get(skeleton_hash(bones), ())
+        ids = self._skeletons.get(query.skeleton_hash, ())
         return [self._segments[self._place[number]] for number in ids]
 
     def search(
-        self, text: str, threshold: float, without_equal: bool, without_document: str
+        self, query: PreparedQuery, threshold: float, without_equal: bool = False
     ) -> list[Match]:
         """Every match of score >= `threshold`, in no order."""
-        if not self._written or not (tokens := match_tokens(text)):
+        if not self._written or not query.tokens:
             return []
-        query = "".join(self._character.get(token, _UNKNOWN) for token in tokens)
+        text = "".join([self._character.get(token, _UNKNOWN) for token in query.tokens])
+        document = query.without_document
         cutoff = max(0.0, threshold - RAPIDFUZZ_SLACK)
         hits = process.extract(
-            query,
+            text,
             self._written,
             scorer=Levenshtein.normalized_similarity,
             score_cutoff=cutoff,
@@ -99,13 +104,13 @@ class Delta:
         )
         matches = []
         for written, similarity, i in hits:
-            longer = max(len(query), len(written))
+            longer = max(len(text), len(written))
             edits = round((1.0 - similarity) * longer)
             segment = self._segments[i]
             if (
                 score_of(edits, longer) < threshold - SLACK
                 or (without_equal and edits == 0)
-                or (without_document and segment.document == without_document)
+                or (document and segment.document == document)
             ):
                 continue
             matches.append(Match(segment, score_of(edits, longer), edits))

@@ -12,14 +12,25 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.grouped import Grouped
-from tmnmt.index.base import best_of, check_languages, check_search, check_sources, corrected, dated
+from tmnmt.index.base import (
+    IndexAnswer,
+    IndexQuery,
+    check_languages,
+    check_queries,
+    check_search,
+    check_sources,
+    corrected,
+    dated,
+)
 from tmnmt.index.concordance import Occurrence, Phrase, check_concordance, occurrences
 from tmnmt.index.covering import everything
+from tmnmt.index.embedded.answer import answers_of, answers_of_latest
 from tmnmt.index.embedded.build import in_runs, remove_leftovers, write_generation
+from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.generation import Generation
 from tmnmt.index.embedded.journal import Change, encoded
 from tmnmt.index.embedded.lock import writing
@@ -30,15 +41,18 @@ from tmnmt.index.embedded.manifest import (
     manifest_version,
     read_manifest,
 )
-from tmnmt.index.embedded.postings import PostingsQuery
+from tmnmt.index.embedded.part import Part, PartAnswer
+from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.embedded.verify import verify
 from tmnmt.index.filter import EVERYTHING, Filter
-from tmnmt.index.same_skeleton import SKELETONS_A_QUERY, of_skeleton, scored
-from tmnmt.index.skeleton import skeleton
+from tmnmt.index.same_skeleton import scored
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
 SECONDS_TO_WAIT = 5.0  # for another process' change; a build takes longer and is reported
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 class _Changes:
@@ -145,38 +159,15 @@ class MemoryIndex:
         if threads is not None and threads < 1:
             raise UsageError(f"threads is {threads}; it must be at least 1")
         documents = exclude_documents or [""] * len(queries)
-        asked = list(map(PostingsQuery, queries, documents))
-        distinct = list(dict.fromkeys(asked)) if len(asked) > 1 else asked
-        answers = self._search(distinct, k, threshold, exclude_sources, threads or _cores())
-        if len(distinct) == len(asked):
-            return answers
-        best = dict(zip(distinct, answers, strict=True))
-        return [list(best[key]) for key in asked]
+        pairs = zip(queries, documents, strict=True)
+        prepared = [PreparedQuery(IndexQuery(text, k, threshold), one) for text, one in pairs]
+        answers = self._answers(prepared, exclude_sources, threads or _cores())
+        return [answer.similar for answer in answers]
 
-    def same_skeleton(
-        self, queries: Sequence[str], k: int = SKELETONS_A_QUERY
-    ) -> list[list[Match]]:
-        """As `FindsSkeletons.same_skeleton` says, with what any process has added."""
-        check_search(queries, k, 0.0, None)
-        with self._lock:
-            now = self._refreshed()
-            parts = now.parts(self.meant)
-            answers = []
-            added = [
-                filter(self.meant.keeps, now.delta.same_skeleton(skeleton(text)))
-                for text in queries
-            ]
-        try:
-            for text, new in zip(queries, added, strict=True):
-                bones, length = skeleton(text), len(match_tokens(text))
-                old = (part.same_skeleton(bones, length, k) for part in parts if bones)
-                answers.append(of_skeleton(text, chain(new, *old), k))
-        except MemoryIndexError:
-            with self._lock:
-                if self._refreshed() is now:
-                    raise
-            return self.same_skeleton(queries, k)  # replaced before it was read
-        return answers
+    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
+        """As `Index.look_up` says, with what any process has added."""
+        check_queries(queries)
+        return self._answers([*map(PreparedQuery, queries)], False, _cores())
 
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = everything
@@ -184,35 +175,25 @@ class MemoryIndex:
         """As `CoversPhrases.covering` says (`embedded.fragments`). What was added since the index
         was built is looked at once there is much of it, or after a compaction."""
         words = match_tokens(text)
-        with self._lock:
-            now = self._refreshed()
-            parts = now.parts(self.meant)
-        try:
-            runs = [[*part.covering(words, k, accepts)] for part in parts]
-        except MemoryIndexError:
-            with self._lock:
-                if self._refreshed() is now:
-                    raise
-            return self.covering(text, k, accepts)  # replaced before it was read
-        segments = [*chain.from_iterable(runs)][:k]
-        return [scored(words, segment) for segment in segments]
+
+        def of_parts(parts: list[Part], _: None) -> list[Segment]:
+            return [*chain.from_iterable(part.covering(words, k, accepts) for part in parts)]
+
+        segments = self._of_one_moment(lambda _: None, of_parts)
+        return [scored(words, segment) for segment in segments[:k]]
 
     def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
         """As `WritableIndex.concordance` says, with what any process has changed. Of an index of a
         former format all segments are read the first time."""
         check_concordance(k)
-        with self._lock:
-            now = self._refreshed()
-            parts = now.parts(self.meant, with_words=True)
-            added = list(filter(self.meant.keeps, now.delta))
-        try:
-            built = [part.with_phrase(phrase, k) for part in parts]
-        except MemoryIndexError:
-            with self._lock:
-                if self._refreshed() is now:
-                    raise
-            return self.concordance(phrase, k)  # replaced before it was read
-        return occurrences(phrase, chain(added, *built), k)
+
+        def of_latest(delta: Delta) -> list[Segment]:
+            return list(filter(self.meant.keeps, delta))
+
+        def of_all(parts: list[Part], latest: list[Segment]) -> list[Segment]:
+            return [*latest, *chain.from_iterable(part.with_phrase(phrase, k) for part in parts)]
+
+        return occurrences(phrase, self._of_one_moment(of_latest, of_all, with_words=True), k)
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments, all or none; their ids. On return they are on disk, and the next search by
@@ -325,37 +306,42 @@ class MemoryIndex:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _search(
+    def _answers(
+        self, queries: Sequence[PreparedQuery], without_equal: bool, threads: int
+    ) -> list[IndexAnswer]:
+        distinct = [*dict.fromkeys(queries)]
+
+        def of_latest(delta: Delta) -> list[PartAnswer]:
+            return answers_of_latest(delta, distinct, self.meant.keeps, without_equal)
+
+        def of_all(parts: list[Part], latest: list[PartAnswer]) -> list[IndexAnswer]:
+            return answers_of(parts, latest, distinct, without_equal, threads)
+
+        answers = self._of_one_moment(of_latest, of_all)
+        if len(distinct) == len(queries):
+            return answers
+        by_query = dict(zip(distinct, answers, strict=True))
+        return [IndexAnswer(*map(list, by_query[query])) for query in queries]
+
+    def _of_one_moment(
         self,
-        queries: list[PostingsQuery],
-        k: int,
-        threshold: float,
-        without_equal: bool,
-        threads: int,
-    ) -> list[list[Match]]:
+        of_latest: Callable[[Delta], S],
+        of_all: Callable[[list[Part], S], T],
+        with_words: bool = False,
+    ) -> T:
+        """What `of_all` makes of the parts and of what `of_latest` has of the latest additions, as
+        both are now; once more where the generation was replaced before it was read."""
         with self._lock:
             now = self._refreshed()
-            parts, keeps = now.parts(self.meant), self.meant.keeps
-            added = [
-                [
-                    match
-                    for match in now.delta.search(text, threshold, without_equal, document)
-                    if keeps(match.segment)
-                ]
-                for text, document in queries
-            ]
+            parts = now.parts(self.meant, with_words=with_words)
+            latest = of_latest(now.delta)
         try:
-            answers = [part.search(queries, k, threshold, without_equal, threads) for part in parts]
+            return of_all(parts, latest)
         except MemoryIndexError:
             with self._lock:
                 if self._refreshed() is now:
                     raise
-            return self._search(
-                queries, k, threshold, without_equal, threads
-            )  # replaced before it was read
-        if len(answers) == 1 and not any(added):
-            return answers[0]
-        return [best_of(chain(*alike), k) for alike in zip(*answers, added, strict=True)]
+        return self._of_one_moment(of_latest, of_all, with_words)
 
     @contextmanager
     def _writing(self) -> Iterator[Generation]:

@@ -3,14 +3,18 @@ fetched from."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tmnmt.index.base import COPIES, WIDER
 from tmnmt.index.concordance import Phrase
-from tmnmt.index.embedded.postings import Hit, Postings, PostingsQuery
+from tmnmt.index.embedded.postings import Hit, Postings
+from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.segments import Match, Segment
 
 
@@ -21,6 +25,15 @@ class Kept(NamedTuple):
     by_rank: NDArray[np.uint8]
 
 
+class PartAnswer(NamedTuple):
+    """What a part has for a query, best first; of segments that may have its skeleton in no
+    order."""
+
+    similar: list[Match]
+    same_source: list[Match]
+    same_skeleton: list[Segment]
+
+
 class Part(NamedTuple):
     """Never changes: what a search has taken stays as it was, whatever is changed meanwhile."""
 
@@ -29,25 +42,62 @@ class Part(NamedTuple):
     dead: frozenset[int] = frozenset()  # ids that are found no more, or elsewhere
     kept: Kept | None = None  # the only ones that are found; None: all
 
-    def search(
-        self,
-        queries: Sequence[PostingsQuery],
-        k: int,
-        threshold: float,
-        without_equal: bool,
-        threads: int,
-    ) -> list[list[Match]]:
-        """For every query the at most `k` best matches that are not dead, best first."""
-        hits_of = self.hits(queries, k, threshold, without_equal, threads)
-        segments = self.fetch([hit.id for hits in hits_of for hit in hits])
-        return [
-            [Match(segments[number], score, edits) for number, edits, score in hits]
-            for hits in hits_of
-        ]
+    def look_up(
+        self, queries: Sequence[PreparedQuery], without_equal: bool, threads: int
+    ) -> list[PartAnswer]:
+        """For every query what it wants of the segments that are not dead. Each segment is fetched
+        once."""
+        hits = self._searched(queries, without_equal, threads)
+        sources = self._same_source(queries, hits, threads)
+        skeletons = self.postings.same_skeleton(queries, self._is_meant)
+        ids = (hit.id for hits_of in (*hits, *sources) for hit in hits_of)
+        segments = self.fetch([*dict.fromkeys(chain(ids, *skeletons))])
+        answers = []
+        for query, alike, same, bones in zip(queries, hits, sources, skeletons, strict=True):
+            similar = [Match(segments[number], score, edits) for number, edits, score in alike]
+            copies = similar[: len(same)]
+            if len(copies) < len(same):
+                copies = [Match(segments[hit.id], hit.score, hit.edits) for hit in same]
+            shown = similar if query.query.similar else []
+            answers.append(PartAnswer(shown, copies, [segments[number] for number in bones]))
+        return answers
 
-    def same_skeleton(self, bones: Sequence[str], length: int, k: int) -> Iterable[Segment]:
-        """At most `k` segments that are not dead, nearly all of which have this skeleton."""
-        return self._fetched(self.postings.same_skeleton(bones, length, k, self._is_meant))
+    def _searched(
+        self, queries: Sequence[PreparedQuery], without_equal: bool, threads: int
+    ) -> list[list[Hit]]:
+        """The hits of every query's search, within its limits."""
+        hits: list[list[Hit]] = [[] for _ in queries]
+        groups = defaultdict[tuple[int, float], list[int]](list)
+        for row, query in enumerate(queries):
+            if query.is_searched:
+                groups[query.limits].append(row)
+        for (k, threshold), rows in groups.items():
+            together = [queries[row] for row in rows]
+            hits_of_each = self.hits(together, k, threshold, without_equal, threads)
+            for row, hits_of in zip(rows, hits_of_each, strict=True):
+                hits[row] = hits_of
+        return hits
+
+    def _same_source(
+        self, queries: Sequence[PreparedQuery], hits: Sequence[Sequence[Hit]], threads: int
+    ) -> list[list[Hit]]:
+        """The hits of the same source of every query that wants them. These come first among all
+        hits; where nothing else is among them, more are asked for, until these are all."""
+        same: list[list[Hit]] = [[] for _ in queries]
+        left = list[int]()
+        for row, (query, hits_of) in enumerate(zip(queries, hits, strict=True)):
+            if query.query.same_source:
+                same[row] = [hit for hit in hits_of if hit.edits == 0]
+                if len(same[row]) == query.limits[0]:
+                    left.append(row)
+        size = COPIES * WIDER
+        while left:
+            hits_of_each = self.hits([queries[row] for row in left], size, 1.0, False, threads)
+            for row, hits_of in zip(left, hits_of_each, strict=True):
+                same[row] = [hit for hit in hits_of if hit.edits == 0]
+            left = [row for row in left if len(same[row]) == size]
+            size *= WIDER
+        return same
 
     def covering(
         self, words: Sequence[str], k: int, accepts: Callable[[int], bool]
@@ -72,14 +122,15 @@ class Part(NamedTuple):
 
     def hits(
         self,
-        queries: Sequence[PostingsQuery],
+        queries: Sequence[PreparedQuery],
         k: int,
         threshold: float,
         without_equal: bool,
         threads: int,
     ) -> list[list[Hit]]:
-        """As `search`, but ids. Exact: hits come in one order, so the first of a longer list are
-        the first; where too many of them are dead, twice as many are asked for."""
+        """For every query the at most `k` best hits that are not dead, best first. Exact: hits come
+        in one order, so the first of a longer list are the first; where too many of them are dead,
+        twice as many are asked for."""
         dead, kept = self.dead, None if self.kept is None else self.kept.by_rank
         if not dead:
             return self.postings.search(

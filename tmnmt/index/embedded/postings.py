@@ -20,6 +20,7 @@ from tmnmt.errors import MemoryIndexError
 from tmnmt.index.concordance import Phrase
 from tmnmt.index.embedded.fragments import Fragments
 from tmnmt.index.embedded.positions import POSITIONS, TARGET, WordPositions
+from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.embedded.small_json import parsed
 from tmnmt.index.embedded.structure import first_damage
 from tmnmt.index.fuzzy import SLACK
@@ -35,8 +36,7 @@ from tmnmt.index.kernels.arrays import (
     best_of_each,
     numbered,
 )
-from tmnmt.index.skeleton import skeleton_hash, sorted_hashes, texts_with
-from tmnmt.text import written_for_tokens
+from tmnmt.index.skeleton import sorted_hashes, texts_with
 
 # parts beside those of `kernels.Arrays`
 VOCABULARY, DOCUMENTS, IDS, SKELETONS = "vocabulary", "documents", "ids", "skeletons"
@@ -80,13 +80,6 @@ class _Room(threading.local):
         self.words, self.address = words, address_of(words)
 
 
-class PostingsQuery(NamedTuple):
-    """A query of the postings, and the document whose segments are left out ("": none)."""
-
-    text: str
-    without_document: str = ""
-
-
 class Postings:
     """The best segments for a token sequence, exactly as brute force finds them."""
 
@@ -107,7 +100,7 @@ class Postings:
 
     def search(
         self,
-        queries: Sequence[PostingsQuery],
+        queries: Sequence[PreparedQuery],
         k: int,
         threshold: float,
         *,
@@ -124,7 +117,7 @@ class Postings:
         size = max(1, min(QUERIES_A_CALL, MOST_HITS_A_CALL // k))
         runs = [queries[i : i + size] for i in range(0, len(queries), size)]
 
-        def search(run: Sequence[PostingsQuery]) -> list[list[Hit]]:
+        def search(run: Sequence[PreparedQuery]) -> list[list[Hit]]:
             return self._search(run, k, threshold, without_equal, kept)
 
         if len(queries) <= size:
@@ -136,22 +129,36 @@ class Postings:
             return [hits for hits_of in pool.map(search, runs) for hits in hits_of]
 
     def same_skeleton(
-        self, bones: Sequence[str], length: int, k: int, is_meant: Callable[[int], bool]
+        self, queries: Sequence[PreparedQuery], is_meant: Callable[[int], bool]
+    ) -> list[list[int]]:
+        """For every query the ids of as many segments as it wants that are meant and whose source
+        may have its skeleton: those of as many match tokens first, then the newest; of equal
+        sources a few. Another skeleton can have the same hash."""
+        ids: list[list[int]] = [[] for _ in queries]
+        rows = [row for row, query in enumerate(queries) if query.skeleton]
+        if not rows:
+            return ids
+        groups_of = texts_with(self._skeletons, [queries[row].skeleton_hash for row in rows])
+        for row, groups in zip(rows, groups_of, strict=True):
+            if len(groups):
+                ids[row] = self._members(queries[row], groups, is_meant)
+        return ids
+
+    def _members(
+        self, query: PreparedQuery, groups: NDArray[np.int64], is_meant: Callable[[int], bool]
     ) -> list[int]:
-        """The ids of at most `k` segments that are meant and whose source may have this
-        skeleton: those of so many match tokens first, then the newest; of equal sources a few.
-        Another skeleton can have the same hash."""
-        groups = texts_with(self._skeletons, skeleton_hash(bones)).astype(np.int64)
+        """The ids of the segments of these groups, as `same_skeleton` wants them."""
+        k, length = query.query.same_skeleton, len(query.tokens)
         starts, offsets = self._parts["length_start"], self._parts["member_offsets"]
-        if groups.max(initial=-1) >= len(offsets) - 1:
+        if groups.max() >= len(offsets) - 1:
             raise _damaged(self._folder / f"{SKELETONS}.npy", "names a text that is not there")
         first, end = starts[[min(length, len(starts) - 1), min(length + 1, len(starts) - 1)]]
         others = (groups < first) | (groups >= end)
         newest = self._parts["members"][offsets[groups]]
         ids: list[int] = []
         for group in groups[np.lexsort((newest, others))].tolist():
-            ranks = self._parts["members"][offsets[group] : offsets[group + 1]].tolist()
-            alive = (number for rank in ranks if is_meant(number := self._id(rank)))
+            ranks = self._parts["members"][offsets[group] : offsets[group + 1]]
+            alive = filter(is_meant, self._ids_of(ranks))
             ids += itertools.islice(alive, min(OF_EQUAL_SOURCES, k - len(ids)))
             if len(ids) == k:
                 break
@@ -227,7 +234,7 @@ class Postings:
 
     def _search(
         self,
-        queries: Sequence[PostingsQuery],
+        queries: Sequence[PreparedQuery],
         k: int,
         threshold: float,
         without_equal: bool,
@@ -246,21 +253,22 @@ class Postings:
             job[ROOM], job[ROOM_SIZE] = room.address, len(room.words)
             best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
         rows = room.words[: 4 * job[HITS]].view(np.float64).reshape(-1, 4)
+        ids = self._ids_of(rows[:, 1].astype(np.int64))
         hits: list[list[Hit]] = [[] for _ in queries]
-        for query, rank, edits, score in rows.tolist():
-            hits[int(query)].append(Hit(self._id(int(rank)), int(edits), score))
+        for number, (query, _, edits, score) in zip(ids, rows.tolist(), strict=True):
+            hits[int(query)].append(Hit(number, int(edits), score))
         return hits
 
-    def _written(self, queries: Sequence[PostingsQuery]) -> tuple[bytes, array[int]]:
+    def _written(self, queries: Sequence[PreparedQuery]) -> tuple[bytes, array[int]]:
         """The queries as `best_of_each` reads them: ASCII as it is, of other text the tokens."""
         texts = []
         rows = array("q")
         end = 0
-        for text, document in queries:
-            written, one_a_line = written_for_tokens(text)
+        for query in queries:
+            written, one_a_line = query.written
             texts.append(written)
             end += len(written)
-            rows.extend((end, one_a_line, self._document(document)))
+            rows.extend((end, one_a_line, self._document(query.without_document)))
         return b"".join(texts), rows
 
     @cached_property
@@ -270,10 +278,12 @@ class Postings:
         table = addresses(arrays)
         return _Mapped(address_of(table), (*arrays, table))
 
-    def _id(self, rank: int) -> int:
-        if not 0 <= rank < len(self._ids):
+    def _ids_of(self, ranks: NDArray[Any]) -> list[int]:
+        """The ids of the segments of these ranks, as a member of a group or a hit has them."""
+        if len(ranks) and not 0 <= ranks.min() <= ranks.max() < len(self._ids):
             raise _damaged(self._folder / "members.npy", "names a segment that is not there")
-        return int(self._ids[rank])
+        ids: list[int] = self._ids[ranks].tolist()
+        return ids
 
     @cached_property
     def _number_of_document(self) -> dict[str, int]:

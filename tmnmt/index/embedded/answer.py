@@ -1,0 +1,64 @@
+"""What the parts of an embedded index and its latest additions have for a batch of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+
+from tmnmt.index.base import IndexAnswer, best_of
+from tmnmt.index.embedded.delta import Delta
+from tmnmt.index.embedded.part import Part, PartAnswer
+from tmnmt.index.embedded.prepared import PreparedQuery
+from tmnmt.index.same_skeleton import of_skeleton
+from tmnmt.segments import Match, Segment
+
+
+def answers_of_latest(
+    delta: Delta,
+    queries: Sequence[PreparedQuery],
+    is_meant: Callable[[Segment], bool],
+    without_equal: bool = False,
+) -> list[PartAnswer]:
+    """For every query what it wants of the segments that are meant and stand in `delta`, in no
+    order."""
+    answers = []
+    for query in queries:
+        matches = list[Match]()
+        if query.is_searched:
+            similar = delta.search(query, query.limits[1], without_equal)
+            matches = [match for match in similar if is_meant(match.segment)]
+        same = [match for match in matches if match.edits == 0 and query.query.same_source]
+        skeletons = [*filter(is_meant, delta.same_skeleton(query))]
+        answers.append(PartAnswer(matches if query.query.similar else [], same, skeletons))
+    return answers
+
+
+def answers_of(
+    parts: Sequence[Part],
+    latest: Sequence[PartAnswer],
+    queries: Sequence[PreparedQuery],
+    without_equal: bool,
+    threads: int,
+) -> list[IndexAnswer]:
+    """For every query what it wants of all parts, and of the `latest` additions."""
+    every = [latest, *(part.look_up(queries, without_equal, threads) for part in parts)]
+    return [_joined(query, of_parts) for query, *of_parts in zip(queries, *every, strict=True)]
+
+
+def _joined(query: PreparedQuery, answers: Sequence[PartAnswer]) -> IndexAnswer:
+    similar = _ordered([answer.similar for answer in answers])
+    segments = chain.from_iterable(answer.same_skeleton for answer in answers)
+    return IndexAnswer(
+        similar[: query.query.similar],
+        _ordered([answer.same_source for answer in answers]),
+        of_skeleton(query.tokens, segments, query.query.same_skeleton) if query.skeleton else [],
+    )
+
+
+def _ordered(answers: Sequence[list[Match]]) -> list[Match]:
+    """All matches, best first, of answers of which the first is in no order and each of the others
+    is in order."""
+    if not answers[0] and sum(map(bool, answers)) <= 1:
+        return [*chain.from_iterable(answers)]
+    every = [*chain.from_iterable(answers)]
+    return best_of(every, len(every))
