@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: venv demo test lint docs bench clean
+.PHONY: venv demo test coverage lint docs bench clean
 
 demo: $(VENV)/.installed
 	$(RUN) eval/demo.py
@@ -27,7 +27,11 @@ test: $(VENV)/.installed-dev
 	$(RUN) index/elasticsearch/server.py fetch || echo "make test: without it the tests that need Elasticsearch are skipped"
 	$(RUN) okapi/fetch.py || echo "make test: without it the tests that need Okapi are skipped"
 	$(RUN) tests/fetch_clients.py || echo "make test: without it the tests of clients for Node and Java are skipped"
-	$(RUN) -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=
+	$(RUN) -m pytest --numprocesses 2 --dist loadfile
+
+# The same with every branch counted, also in the programs that tests start: some minutes longer.
+coverage: $(VENV)/.installed-dev
+	$(RUN) -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=term:skip-covered
 
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check

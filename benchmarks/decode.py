@@ -40,9 +40,11 @@ import torch
 from tmnmt.allocator import keep_freed
 from tmnmt.engine import beam_search as decode
 from tmnmt.engine import decoder as engine
+from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.opened import load_layers, load_on
-from tmnmt.engine.schedule import InOrder, side_by_side
+from tmnmt.engine.piece import Piece
+from tmnmt.engine.schedule import side_by_side
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.translator import Translator
@@ -326,14 +328,19 @@ def line(row: Row) -> str:
 
 def translate(translator: Translator, documents: list[list[str]]) -> None:
     """As `Translator.stream` with a session cache does it, whether there is one or not."""
-    queue = InOrder()
-    prepared = [
-        [piece for text in document for piece in translator.preparation.pieces(text, number, queue)]
-        for number, document in enumerate(documents)
-    ]
+    pipeline, prepared = translator.pipeline, list[list[Piece]]()
+    for number, document in enumerate(documents):
+        assembly = Assembly()
+        prepared.append(
+            [
+                piece
+                for text in document
+                for piece in pipeline.preparation.pieces(text, assembly, document=number)
+            ]
+        )
     sessions = [translator.session() for _ in prepared]
-    for group in side_by_side(prepared, translator.settings.batch, translator.retrieve):
-        translator.translate_batch(group, [sessions[piece.document] for piece in group])
+    for group in side_by_side(prepared, translator.settings.batch, pipeline.retrieve):
+        pipeline.translate(group, [sessions[piece.segment.document] for piece in group])
 
 
 class Clock:

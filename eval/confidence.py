@@ -72,7 +72,7 @@ def main() -> None:
         parser.error("--write needs --dev")
     torch.set_num_threads(1)
     translator = Translator.load(options.model, [options.memory], threads=1)
-    fitted = translator.postprocessor.confidence
+    fitted = translator.pipeline.postprocessor.confidence
     if options.dev is not None:
         fitted = fit(explained(translator, options.dev, options.segments))
     if fitted is None:

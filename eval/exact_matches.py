@@ -87,7 +87,8 @@ def measured(
 
 def held_by(translator: Translator, sources: list[str]) -> list[set[str]]:
     """All targets that the memory has for each source."""
-    found = [index.search(sources, EVERY, 1.0) for index in translator.lookup.retriever.indexes]
+    indexes = translator.pipeline.lookup.retriever.indexes
+    found = [index.search(sources, EVERY, 1.0) for index in indexes]
     return [
         {match.segment.tgt for matches in alike for match in matches}
         for alike in zip(*found, strict=True)

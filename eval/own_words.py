@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from torch import Tensor
 
 from tmnmt.durable import write
 from tmnmt.engine.opened import load_layers
+from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
@@ -49,6 +51,18 @@ SPACE = "▁"  # how the first subword of a word begins
 Said = tuple[Tensor, Tensor, Tensor]  # contexts (T, l), states (T, d), words (T,) of a sentence
 
 
+@dataclass(frozen=True)
+class _Written(Pipeline):
+    """A pipeline that asks what is to be written into a cache."""
+
+    instead: Callable[..., Said | None]
+
+    def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
+        written = self.instead(cache, contexts, hiddens, ids)
+        if written is not None:
+            super().write(cache, *written)
+
+
 class Writing(Translator):
     """Writes into the caches what `way` says, and keeps what was said in every document."""
 
@@ -58,30 +72,35 @@ class Writing(Translator):
         self.kept: list[CacheContents] = []  # in the order of the documents
         self.words: dict[tuple[int, ...], int] = {}  # of several subwords, with their numbers
         self.random = torch.Generator().manual_seed(1)
+        fields = {key: value for key, value in vars(self.pipeline).items() if key != "instead"}
+        self.pipeline = _Written(**fields, instead=self._instead)
 
     def new_cache(self, slots: int | None = None) -> CacheContents:
         self.kept.append(super().new_cache(slots))
         self.said.append([])
         return self.kept[-1]
 
-    def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
+    def _instead(
+        self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor
+    ) -> Said | None:
+        """What is written in place of what was said; None: nothing."""
         document = next(at for at, other in enumerate(self.kept) if other is cache)
         said = self.said[document]
         said.append((contexts, hiddens, ids))
         if self.way == "other":
             others = self.of_others[(document + 1) % len(self.of_others)]
             if len(said) > len(others):
-                return
+                return None
             contexts, hiddens, ids = others[len(said) - 1]
         elif self.way == "whole":
             contexts, hiddens, ids = self._of_words(contexts, hiddens, ids)
         elif self.way == "nothing":
-            return
+            return None
         elif self.way == "noise":
             contexts, hiddens = (self._turned(x, len(x)) for x in (contexts, hiddens))
         elif self.way == "constant":
             contexts, hiddens = (self._turned(x, 1) for x in (contexts, hiddens))
-        super().write(cache, contexts, hiddens, ids)
+        return contexts, hiddens, ids
 
     def _of_words(self, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> Said:
         """One position for every word: the mean of those of its subwords. A word of several is

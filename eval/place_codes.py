@@ -38,8 +38,8 @@ from tmnmt.codes.record import Code, Part, Text, joined, pairs
 from tmnmt.config.options import Decoding
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.links import Array, Linker, with_same_words
+from tmnmt.engine.piece import OpenSegment, Piece
 from tmnmt.engine.provenance import Neighbouring, tokens_of
-from tmnmt.engine.schedule import Piece
 from tmnmt.engine.translator import Translator
 from tmnmt.layers.collated import collate
 from tmnmt.layers.contract import Collated
@@ -162,13 +162,14 @@ def read_along(
 ) -> tuple[Sequence[Token], Sequence[Match]]:
     """What the decoder read of the memory while it was forced along the target, word by word; and
     its matches. Nothing where there is none."""
-    piece = Piece(source, tuple(translator.vocab.encode_source(source)), source, 0, 0)
-    (piece,) = translator.retrieve([piece])
+    of_source = tuple(translator.vocab.encode_source(source))
+    piece = Piece(OpenSegment(source, 0, 0), source, source, of_source)
+    (piece,) = translator.pipeline.retrieve([piece])
     memories, backbone = translator.layers, translator.backbone
-    if not piece.matches or memories is None:
+    if piece.retrieved is None or not piece.matches or memories is None:
         return (), ()
     scores = [match.score for match in piece.matches]
-    collated = Collated(pairs=collate([list(piece.keys)], [scores]))
+    collated = Collated(pairs=collate([[*piece.retrieved.keys]], [scores]))
     ids = translator.vocab.encode(target)
     with torch.inference_mode():
         encoded = backbone.encode(

@@ -96,7 +96,7 @@ def _beside_pairs(
             options.model, [Path(folder) / "index"], decoding=Decoding(verbatim=0)
         )
         found = cases(pairs, kind, len(pairs))
-        answers = translator.lookup.retriever.search([case.source for case in found])
+        answers = translator.pipeline.lookup.retriever.search([case.source for case in found])
         like = [case for case, matches in zip(found, answers, strict=True) if matches]
         like = like[: options.sentences]
         ways = {"translator": _through(translator, like)}

@@ -68,6 +68,7 @@ def main() -> None:
     ]
     sources, references = ([text.plain for text in side] for side in read)
     translator = Translator.load(options.model, decoding=Decoding(verbatim=0))
+    free = translator.pipeline
     proper = [tagged(*both) for both in zip(*read, strict=True)]
     lists = {"proper": proper, "random": others(translator, sources, references, proper)}
     told = {"none": _told(translator, sources, references, proper)}
@@ -78,9 +79,10 @@ def main() -> None:
             finder = Own(sources, terms)
             own = TermList(finder, translator.vocab, mode == "hard", translator.tgt_lang)
             # a decoder that knows nothing of the runs before
-            translator.decoder = replace(translator.decoder, terms=own)
+            with_terms = replace(free.decoder, terms=own)
+            translator.pipeline = replace(free, decoder=with_terms)
             told[f"{name}, {mode}"] = _told(translator, sources, references, terms)
-        translator.decoder.terms = None
+        translator.pipeline = free
     print(json.dumps(told, indent=1))
     if options.output:
         options.output.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

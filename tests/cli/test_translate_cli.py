@@ -22,7 +22,8 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.codes.record import Code
-from tmnmt.engine.schedule import Piece
+from tmnmt.engine.piece import Piece
+from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index import MemoryIndex, build
@@ -694,13 +695,13 @@ def test_lines_that_have_come_are_translated_together_and_as_from_a_file(
 ) -> None:
     text = tmp_path / "text"
     text.write_text("Repealed.\nThe Council shall act.\n\nIt shall apply.\n" * 10)
-    batches, whole = list[int](), Translator.translate_batch
+    batches, whole = list[int](), Pipeline.translate
 
-    def counting(self: Translator, batch: Sequence[Piece], *given: Any) -> Any:
+    def counting(self: Pipeline, batch: Sequence[Piece], *given: Any) -> Any:
         batches.append(len(batch))
         return whole(self, batch, *given)
 
-    monkeypatch.setattr(Translator, "translate_batch", counting)
+    monkeypatch.setattr(Pipeline, "translate", counting)
     assert translate(folder, str(text), *arguments, "--batch", "40") == 0
     expected = capsys.readouterr().out
     batches.clear()
@@ -733,13 +734,13 @@ def test_few_lines_are_translated_by_one_thread_and_many_by_all(
     arguments: tuple[str, ...],
     used: set[int],
 ) -> None:
-    text, threads, whole = tmp_path / "text", set[int](), Translator.translate_batch
+    text, threads, whole = tmp_path / "text", set[int](), Pipeline.translate
 
-    def counting(self: Translator, *given: Any) -> Any:
+    def counting(self: Pipeline, *given: Any) -> Any:
         threads.add(torch.get_num_threads())
         return whole(self, *given)
 
-    monkeypatch.setattr(Translator, "translate_batch", counting)
+    monkeypatch.setattr(Pipeline, "translate", counting)
     text.write_text("Repealed.\n" * lines)
     torch.set_num_threads(3)
     try:
@@ -795,14 +796,14 @@ def test_interrupted_a_long_first_line_holds_back_few_others(
     lines: int,
     told: str,
 ) -> None:
-    whole, left = Translator.translate_batch, iter(range(batches))
+    whole, left = Pipeline.translate, iter(range(batches))
 
-    def stopped(self: Translator, *given: Any) -> Any:
+    def stopped(self: Pipeline, *given: Any) -> Any:
         if next(left, None) is None:
             raise KeyboardInterrupt
         return whole(self, *given)
 
-    monkeypatch.setattr(Translator, "translate_batch", stopped)
+    monkeypatch.setattr(Pipeline, "translate", stopped)
     (tmp_path / "in").write_text("It shall apply from 1 January 1996.\n" + "Repealed.\n" * 15)
     assert translate(folder, str(tmp_path / "in"), "--batch", "2") == 130
     out, err = capsys.readouterr()
@@ -812,17 +813,17 @@ def test_interrupted_a_long_first_line_holds_back_few_others(
 def test_progress_counts_what_waits_for_a_line_before_it(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done, whole, seen = list[int](), Translator.translate_batch, list[int]()
+    done, whole, seen = list[int](), Pipeline.translate, list[int]()
 
     def advance(self: Progress, n: int = 1, share: float | None = None) -> None:
         done.append(n)
 
-    def batch(self: Translator, *given: Any) -> Any:
+    def batch(self: Pipeline, *given: Any) -> Any:
         seen.append(sum(done))
         return whole(self, *given)
 
     monkeypatch.setattr(Progress, "advance", advance)
-    monkeypatch.setattr(Translator, "translate_batch", batch)
+    monkeypatch.setattr(Pipeline, "translate", batch)
     (tmp_path / "in").write_text("It shall apply from 1 January 1996.\nRepealed.\n\nRepealed.\n")
     assert translate(folder, str(tmp_path / "in"), "--batch", "1", "-o", str(tmp_path / "out")) == 0
     assert seen == [1, 2, 3] and sum(done) == 4  # the blank one first, the long one last

@@ -22,9 +22,9 @@ from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Source, Text, inline, joined
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Decoding, Remembering, Search
+from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.links import Linker
-from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.errors import UsageError
 from tmnmt.files.texts import text_of
 from tmnmt.formats.clean_codes import clean_codes
@@ -118,8 +118,8 @@ def test_a_blank_text_of_a_file_ends_no_document(folder: Path) -> None:
     documents: list[list[Source]] = [[PLAIN[0], Text(" "), PLAIN[1]], [PLAIN[0], " ", PLAIN[1]]]
     numbers = []
     for texts in documents:
-        parts = translator.preparation.documents([(texts, repeat(None))], InOrder(), "")
-        numbers.append([piece.document for part in parts for piece in part])
+        parts = translator.pipeline.preparation.documents([(texts, repeat(None))], Assembly(), "")
+        numbers.append([piece.segment.document for part in parts for piece in part])
     assert numbers == [[0, 0], [0, 1]]
 
 
@@ -136,7 +136,7 @@ def test_a_segment_in_pieces_has_every_code_once(translator: Translator) -> None
         ]
     )
     (found,) = translator.translate([long])
-    assert translator.tally.changed[translator.lookup.in_pieces] > 0
+    assert translator.tally.changed[translator.pipeline.lookup.in_pieces] > 0
     kept(clean_codes(long)[0], Text(found.tgt, found.tgt_codes))
 
 
@@ -153,8 +153,7 @@ def test_a_segment_too_long_to_be_placed_at_once_has_every_code_once(
     coded, chance = Coded(whole, len), np.random.default_rng(seed)
     for number, piece in enumerate(coded.read.split()):
         said = coded.said(" ".join(chance.choice(["A", "901", ","], 2)), piece)
-        part = Piece(piece, (), coded.source.plain, 0, 0, number, coded=coded, masked=piece)
-        coded.add(part, Translation(piece, said, 0.0))
+        coded.add(number, piece, Translation(piece, said, 0.0), is_whole=False)
     for number, piece, said in coded.unlinked():
         links = chance.random((len(token_spans(said)), len(token_spans(piece))))
         coded.linked(number, links)
@@ -328,8 +327,8 @@ def pair(source: Text, target: Text) -> Match:
     return Match(segment, 0.8, 1)
 
 
-def whole_piece(coded: Coded) -> Piece:
-    return Piece(coded.source.plain, (), coded.source.plain, 0, 0, coded=coded, masked=coded.read)
+def add_whole(coded: Coded, translation: Translation) -> None:
+    coded.add(0, coded.read, translation, is_whole=True)
 
 
 OLD, NEW = "les femmes de 1998", "les femmes de 1997"
@@ -356,7 +355,7 @@ def test_a_pair_that_is_like_the_translation_lends_its_places(
         for text, codes in ((query, ITALIC), (source, BOLD), (target, BOLD))
     ]
     coded, done = Coded(sides[0], len), Translation("", said, 0.0, (pair(sides[1], sides[2]),))
-    coded.add(whole_piece(coded), done)
+    add_whole(coded, done)
     assert (written(coded.finished(done)) != said) and bool(coded._lent) == wanted
     if wanted:
         found = coded.finished(done)
@@ -373,7 +372,7 @@ def test_borrowed_codes_are_as_whole_as_others(source: Text, seed: int, changed:
     coded = Coded(source, len)
     words[changed] = "X"
     done = Translation("", " ".join(words), 0.0, (pair(coded.source, target),))
-    coded.add(whole_piece(coded), done)
+    add_whole(coded, done)
     if coded._lent is not None:
         found = coded.finished(done)
         text = Text(found.tgt, found.tgt_codes)
@@ -440,5 +439,5 @@ def test_a_letter_written_byte_by_byte_is_told_in_capitals(translator: Translato
     tokens = tuple(replace(free.tokens[0], text=piece) for piece in pieces)
     coded = Coded("THE ZŁOTY", len)
     made = replace(free, tgt="ZŁOTY", tokens=tokens)
-    coded.add(whole_piece(coded), made)
+    add_whole(coded, made)
     assert [word for word, _ in words(coded.finished(made).tokens)] == ["ZŁOTY"]

@@ -19,7 +19,7 @@ from tmnmt import Translator
 from tmnmt.codes.record import Code, Text
 from tmnmt.config.options import Decoding, Remembering, Terms
 from tmnmt.engine import completion
-from tmnmt.engine.schedule import InOrder
+from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.session import Session
 from tmnmt.engine.typed import Opening, Spellings, Typed
 from tmnmt.errors import UsageError
@@ -286,8 +286,8 @@ def test_codes_stay_where_the_words_are_another_s(translator: Translator, prefix
 
 
 def test_a_long_segment_is_gone_on_with_piece_by_piece(translator: Translator) -> None:
-    pieces = translator.preparation.pieces
-    assert len(pieces(LONG, 0, InOrder())) > 1
+    pieces = translator.pipeline.preparation.pieces
+    assert len(pieces(LONG, Assembly())) > 1
     whole = translator.complete(LONG, "").tgt
     assert whole == translator.translate([LONG])[0].tgt
     at = len(whole) // 2

@@ -23,12 +23,15 @@ from torch import Tensor
 
 from tmnmt import Translator
 from tmnmt.config.options import ConfirmTo, Decoding, Remember, Remembering, Search
+from tmnmt.engine.assembly import Assembly, join
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.opened import devices, load_layers
+from tmnmt.engine.piece import OpenSegment, Piece
 from tmnmt.engine.pieces import pieces
+from tmnmt.engine.pipeline import Outcome
 from tmnmt.engine.preparation import Preparation
-from tmnmt.engine.schedule import InOrder, Piece, by_length, join, side_by_side
+from tmnmt.engine.schedule import by_length, side_by_side
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
 from tmnmt.index import MemoryIndex, build
@@ -291,8 +294,9 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
     translator = Translator.load(folder, remembering=remembering)
     session = translator.session()
     session.cache = cache = CacheContents(3, 1, 1)
-    piece = Piece("x", (5,), "x", segment=0, document=0)
-    translator._remember([session], {0: [(piece, Decoded(best, Collated(), 0))]})
+    piece = Piece(OpenSegment("x", 0, 0), "x", "x", (5,))
+    outcomes = [[Outcome(piece, Decoded(best, Collated(), 0))]]
+    translator.pipeline._remember([session], outcomes)
     assert cache.ids.tolist() == [5, 6]
     assert cache.keys.flatten().tolist() == [6.0, 8.0]  # (8 + 4) / 2
 
@@ -855,16 +859,18 @@ def test_a_long_segment_with_a_good_match_is_translated_whole(
         folder, [tmp_path / "long"], remembering=Remembering(cache=0), decoding=Decoding(batch=1)
     )
     assert (
-        translator.longest < len(translator.vocab.encode(long)) <= translator.lookup.longest_whole
+        translator.pipeline.preparation.longest
+        < len(translator.vocab.encode(long))
+        <= translator.pipeline.lookup.longest_whole
     )
     decoded: list[tuple[str, int]] = []
-    decode = translator.decoder.decode
+    decode = translator.pipeline.decoder.decode
 
-    def noted(pieces: Sequence[Piece], memory: Collated, explain: bool = False) -> list[Hypothesis]:
-        decoded.extend((piece.text, len(piece.matches or ())) for piece in pieces)
-        return decode(pieces, memory, explain)
+    def noted(pieces: Sequence[Piece], *others: Any) -> list[Hypothesis]:
+        decoded.extend((piece.text, len(piece.matches)) for piece in pieces)
+        return decode(pieces, *others)
 
-    translator.decoder.decode = noted  # type: ignore[method-assign, assignment]
+    translator.pipeline.decoder.decode = noted  # type: ignore[method-assign, assignment]
     documents = [[long, PAIRS[0][0][:-4]]]
     found = list(translator.stream(documents, True, [[None, None]] if in_order else None))
     assert [t.src for t in found] == documents[0] and sorted(text for text, _ in decoded) == sorted(
@@ -880,7 +886,9 @@ def test_a_long_segment_with_a_good_match_is_translated_whole(
     )
     other = " ".join(f"Nothing like {n} is here at all." for n in range(3))
     assert (
-        translator.longest < len(translator.vocab.encode(other)) <= translator.lookup.longest_whole
+        translator.pipeline.preparation.longest
+        < len(translator.vocab.encode(other))
+        <= translator.pipeline.lookup.longest_whole
     )
     translator.translate([other])
     counts = dict(translator.tally.changed)
@@ -904,21 +912,23 @@ def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: P
         f"Nothing like number {number} is here, nor is anything like it." for number in range(40)
     )
     asked: list[str] = []
-    search = translator.lookup.retriever.search
+    search = translator.pipeline.lookup.retriever.search
 
     def noted(texts: Sequence[str], *others: Any) -> list[tuple[Match, ...]]:
         asked.extend(texts)
         return search(texts, *others)
 
-    translator.lookup.retriever.search = noted  # type: ignore[method-assign, assignment]
+    translator.pipeline.lookup.retriever.search = noted  # type: ignore[method-assign, assignment]
     batches = list(
         translator.batches(
-            iter([translator.preparation.pieces(text, 0, InOrder())]), in_order=False, ahead=True
+            iter([translator.pipeline.preparation.pieces(text, Assembly())]),
+            in_order=False,
+            ahead=True,
         )
     )
     assert len(batches) > 10
     for batch in batches:
-        translator.retrieve(batch)
+        translator.pipeline.retrieve(batch)
     assert asked.count(text) == 1 and len(asked) == sum(map(len, batches)) + 1
 
 
@@ -951,7 +961,7 @@ def test_pieces_of_unlike_length_come_back_in_the_order_of_the_text(
     translator = Translator.load(
         folder, remembering=Remembering(cache=0), decoding=Decoding(batch=2, beam=1)
     )
-    parts = pieces(" ".join(sentences), vocab, translator.longest)
+    parts = pieces(" ".join(sentences), vocab, translator.pipeline.preparation.longest)
     lengths = [len(vocab.encode(part)) for part in parts]
     assert lengths != sorted(lengths)
     whole = translator.translate(["Notice.", " ".join(sentences), "Notice."])[1]
@@ -1074,14 +1084,14 @@ def test_the_keys_of_what_is_retrieved_are_asked_for_once(
         remembering=Remembering(cache=0),
         decoding=Decoding(batch=2, verbatim=0),
     )
-    own, asked = translator.keys.keys_of, list[int]()
+    own, asked = translator.pipeline.keys.keys_of, list[int]()
 
     def counted(sentences: Iterable[Iterable[tuple[str, str]]]) -> list[list[PairKeys]]:
         wanted = [list(pairs) for pairs in sentences]
         asked.append(sum(map(len, wanted)))
         return own(wanted)
 
-    monkeypatch.setattr(translator.keys, "keys_of", counted)
+    monkeypatch.setattr(translator.pipeline.keys, "keys_of", counted)
     confirmed = [[None] * len(DOCUMENT)] if in_order else None
     found = list(translator.stream([DOCUMENT], False, confirmed))
     told = sum(len(translation.matches) for translation in found)
@@ -1123,7 +1133,8 @@ def test_pieces_fit_and_lose_nothing_but_blanks(vocab: Vocabulary, text: str, lo
 
 
 def piece(segment: int, document: int, length: int = 1) -> Piece:
-    return Piece(f"{segment}", (4,) * length, f"{segment}", segment, document)
+    text = f"{segment}"
+    return Piece(OpenSegment(text, segment, document), text, text, (4,) * length)
 
 
 def retrieved(group: list[Piece]) -> list[Piece]:
@@ -1137,9 +1148,9 @@ def test_documents_go_side_by_side_each_in_its_order(lengths: list[int], batch: 
         [piece(next(numbers), d) for _ in range(length)] for d, length in enumerate(lengths)
     ]
     batches = list(side_by_side(iter(documents), batch, retrieved))  # type: ignore[arg-type]
-    assert all(len({p.document for p in found}) == len(found) <= batch for found in batches)
+    assert all(len({p.segment.document for p in found}) == len(found) <= batch for found in batches)
     for d, document in enumerate(documents):
-        assert [p for found in batches for p in found if p.document == d] == document
+        assert [p for found in batches for p in found if p.segment.document == d] == document
     assert all(
         len(found) == batch
         for found in batches[: min(lengths, default=0) if len(lengths) >= batch else 0]
@@ -1158,7 +1169,7 @@ def test_sentences_of_like_length_go_together() -> None:
 
 @given(st.permutations(range(5)))
 def test_translations_come_back_in_order_as_soon_as_they_can(order: list[int]) -> None:
-    queue = InOrder()
+    queue = Assembly()
     numbers = [queue.announce(str(i), 1) for i in range(5)]
     done: list[str] = []
     for count, i in enumerate(order):
@@ -1170,10 +1181,10 @@ def test_translations_come_back_in_order_as_soon_as_they_can(order: list[int]) -
 
 @given(st.permutations(range(4)))
 def test_the_pieces_of_a_segment_may_be_done_in_any_order(order: list[int]) -> None:
-    queue = InOrder()
+    queue = Assembly()
     number = queue.announce("text", 4)
     for count, part in enumerate(order, 1):
-        queue.put(replace(piece(number, 0), part=part), Translation("", f"t{part}", -1.0), 3)
+        queue.put(replace(piece(number, 0), number=part), Translation("", f"t{part}", -1.0), 3)
         assert [t.tgt for t in queue.ready()] == (["t0 t1 t2 t3"] if count == 4 else [])
 
 

@@ -10,7 +10,6 @@ from grouped import grouped
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
-from tmnmt.engine.narrowed import narrowed
 from tmnmt.engine.session import Session
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
@@ -32,13 +31,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_reads_its_own_memories_alone(folder: Path) -> None:
     translator = Translator.load(folder / "model", [folder / "index"], threads=1)
-    none = narrowed(translator, [], [], translator.settings)
+    none = translator.restricted([], [], translator.settings)
     (with_memory,), (without,) = (t.translate([PAIRS[0][0]]) for t in (translator, none))
     assert with_memory.tgt == PAIRS[0][1] and with_memory.origin == "memory"
     assert without.matches == () and without.origin == "model"
     assert translator.translate([PAIRS[0][0]]) == [with_memory]
-    less = narrowed(
-        translator, translator.lookup.retriever.indexes, [Trust(9)], translator.settings
+    less = translator.restricted(
+        translator.pipeline.lookup.retriever.indexes, [Trust(9)], translator.settings
     )
     assert less.translate([PAIRS[0][0]])[0].origin == "model"
     assert none.tally is translator.tally and none.backbone is translator.backbone
@@ -47,11 +46,11 @@ def test_it_reads_its_own_memories_alone(folder: Path) -> None:
 def test_what_one_confirms_the_other_does_not_read(folder: Path) -> None:
     translator = Translator.load(folder / "model", threads=1)
     with MemoryIndex.open(folder / "other") as other:
-        one = narrowed(translator, [other], [], translator.settings, other)
+        one = translator.restricted([other], [], translator.settings, other)
         Session(one).confirm("All is void.", "Tout est nul.")
         assert one.translate(["All is void."])[0].tgt == "Tout est nul."
         assert translator.translate(["All is void."])[0].tgt != "Tout est nul."
-        assert narrowed(one, [], [], one.settings).translate(["All is void."])[0].matches == ()
+        assert one.restricted([], [], one.settings).translate(["All is void."])[0].matches == ()
         assert translator.writable is None
 
 
@@ -63,4 +62,4 @@ def test_neighbours_are_of_all_memories(folder: Path) -> None:
         folder / "model", [folder / "index"], threads=1, **grouped(neighbours=2)
     )
     with pytest.raises(UsageError, match="cannot be narrowed"):
-        narrowed(translator, [], [], translator.settings)
+        translator.restricted([], [], translator.settings)

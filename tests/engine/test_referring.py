@@ -83,7 +83,8 @@ def test_keys_are_of_states_that_read_the_network(plain: Path) -> None:
     folder = with_network(plain, "bilingual")
     with_it, without = translator(folder), translator(folder, reference=False)
     assert with_it.model_hash != without.model_hash == translator(plain).model_hash
-    (found,), (other,) = (made.keys.keys_of([[PAIRS[1]]])[0] for made in (with_it, without))
+    stores = [each.pipeline.keys for each in (with_it, without)]
+    (found,), (other,) = (store.keys_of([[PAIRS[1]]])[0] for store in stores)
     backbone, vocab = load_model(folder).backbone, with_it.vocab
     src, tgt = (torch.tensor([[*vocab.encode(text), EOS]]) for text in PAIRS[1])
     with torch.no_grad():

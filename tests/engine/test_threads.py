@@ -61,7 +61,7 @@ def test_threads_get_what_one_thread_gets(
     translator = Translator.load(
         folder / "model", [folder / "index"], **grouped(beam=2, verbatim=0, **options)
     )
-    decode, inside, most = translator.decoder.decode, list[int](), list[int]()
+    decode, inside, most = translator.pipeline.decoder.decode, list[int](), list[int]()
 
     def watched(*arguments: Any) -> Any:
         inside.append(0)
@@ -79,7 +79,7 @@ def test_threads_get_what_one_thread_gets(
         alike = session.translate("The whole Act is repealed at once.").matches[0]
         return [*found, ("confirmed", alike.segment.tgt)]
 
-    monkeypatch.setattr(translator.decoder, "decode", watched)
+    monkeypatch.setattr(translator.pipeline.decoder, "decode", watched)
     alone = dict(translated(0)) | {"confirmed": None}
     for number, found in enumerate(in_threads(translated)):
         assert dict(found) == alone | {"confirmed": f"Abrogé {number}."}

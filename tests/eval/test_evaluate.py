@@ -25,8 +25,8 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.config.options import Decoding, Remembering, Search
+from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.opened import load_layers
-from tmnmt.engine.schedule import InOrder
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
@@ -415,7 +415,7 @@ def test_a_reference_is_not_in_the_cache_before_its_segment_is_translated_to_its
 ) -> None:
     open_cache(folder / "open")
     long = " ".join([PAIRS[0][0]] * 12)
-    assert len(Translator.load(folder / "open").preparation.pieces(long, 0, InOrder())) > 2
+    assert len(Translator.load(folder / "open").pipeline.preparation.pieces(long, Assembly())) > 2
     write_tsv(
         folder / "long.tsv",
         [Segment(long, " ".join([PAIRS[0][1]] * 12), f"doc{n}", 0) for n in range(2)],

@@ -92,9 +92,9 @@ def test_beside_pairs_the_words_are_mixed_into_what_these_gave(
     translator = Translator.load(
         model, [memory], **grouped(mode="copy", knn_adaptive=trained, neighbours=4, threads=1)
     )
-    decoder = translator.decoder
+    decoder = translator.pipeline.decoder
     assert decoder.datastore is not None and decoder.knn is not None and decoder.layers is not None
-    keys = translator.keys.keys_of([[PAIRS[0]]])
+    keys = translator.pipeline.keys.keys_of([[PAIRS[0]]])
     pairs = collate(keys, [[0.8]], "cpu")
     made = torch.Generator().manual_seed(7)
     hidden, context = (torch.randn(1, 32, generator=made) for _ in range(2))

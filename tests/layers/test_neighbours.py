@@ -109,7 +109,7 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
         neighbours=Neighbours(neighbours=4, knn_weight=0.4),
         decoding=Decoding(mode=mode, verbatim=0),
     )
-    memories, datastore = translator.layers, translator.decoder.datastore
+    memories, datastore = translator.layers, translator.pipeline.decoder.datastore
     assert memories is not None and datastore is not None
     made = torch.Generator().manual_seed(2)
     prev = torch.randint(4, len(translator.vocab), (3,), generator=made)

@@ -206,7 +206,7 @@ def test_a_student_reads_its_shortlist_unless_it_is_not_to(tmp_path: Path) -> No
         ("plain", None, False),
     ):
         translator = Translator.load(tmp_path / folder, decoding=Decoding(shortlist=option))
-        assert (translator.decoder.shortlist is not None) == read
+        assert (translator.pipeline.decoder.shortlist is not None) == read
     with pytest.raises(UsageError, match="no shortlist"):
         Translator.load(tmp_path / "plain", decoding=Decoding(shortlist=True))
 

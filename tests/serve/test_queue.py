@@ -13,8 +13,8 @@ import pytest
 
 from tmnmt.allocator import EVERY
 from tmnmt.config.options import Decoding
-from tmnmt.engine.narrowed import narrowed
-from tmnmt.engine.schedule import Piece
+from tmnmt.engine.piece import Piece
+from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex
@@ -48,13 +48,13 @@ def job(translator: Translator, texts: Sequence[str] = TEXTS, **how: Any) -> Job
 def seen(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The texts of every batch that is decoded."""
     batches: list[list[str]] = []
-    plain = translator.translate_batch
+    plain = Pipeline.translate
 
-    def watched(batch: Sequence[Piece], *rest: Any) -> Any:
-        batches.append([piece.whole for piece in batch])
-        return plain(batch, *rest)
+    def watched(pipeline: Pipeline, batch: Sequence[Piece], *rest: Any) -> Any:
+        batches.append([piece.segment.text for piece in batch])
+        return plain(pipeline, batch, *rest)
 
-    monkeypatch.setattr(translator, "translate_batch", watched)
+    monkeypatch.setattr(Pipeline, "translate", watched)
     return batches
 
 
@@ -266,14 +266,14 @@ def test_who_would_wait_too_long_is_refused_at_once(
     translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches of 8 that take a second each: what has 12 s may wait for two, and its own."""
-    plain, now = translator.translate_batch, [0.0]
+    plain, now = Pipeline.translate, [0.0]
 
     def slowly(*given: Any) -> Any:
         now[0] += 1
         return plain(*given)
 
     monkeypatch.setattr("tmnmt.serve.queue.time.monotonic", lambda: now[0])
-    monkeypatch.setattr(translator, "translate_batch", slowly)
+    monkeypatch.setattr(Pipeline, "translate", slowly)
     for _ in range(2):  # the first says nothing
         queue.submit(job(translator, ["No."], seconds=60))
         queue._work()
@@ -328,7 +328,7 @@ def test_a_memory_that_fails_fails_its_own_requests_alone(
     translator: Translator, queue: Queue
 ) -> None:
     settings = translator.settings
-    broken = narrowed(translator, [Broken()], [], settings)
+    broken = translator.restricted([Broken()], [], settings)
     bad = queue.submit(job(broken, ["Repealed."]))
     good = queue.submit(job(translator, ["Repealed."]))
     queue.start()

@@ -17,6 +17,7 @@ from serving import Server, serving, tiny_server
 from tmnmt.cli import run
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import confirmed_now
+from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.session import written_to
 from tmnmt.errors import DataError
 from tmnmt.index import MemoryIndex
@@ -97,15 +98,15 @@ def test_confirming_waits_for_no_translation(
     path = f"/v1/sessions/{done(server, '/v1/sessions', write_to='own')['id']}"
     began, go_on = threading.Event(), threading.Event()
     translator = server.service.models[0].translator
-    translate_batch = type(translator).translate_batch
+    translate = Pipeline.translate
 
     def slowly(*given: Any, **more: Any) -> Any:
         began.set()
         with translator.lock:
             assert go_on.wait(60)
-        return translate_batch(*given, **more)
+        return translate(*given, **more)
 
-    monkeypatch.setattr(type(translator), "translate_batch", slowly)
+    monkeypatch.setattr(Pipeline, "translate", slowly)
     found: list[Any] = []
     asks = threading.Thread(
         target=lambda: found.append(done(server, "/v1/translate", texts=["Slow."]))

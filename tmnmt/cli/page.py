@@ -166,7 +166,9 @@ class Page:
         from tmnmt.vocab import EOS
 
         segment, vocab = match.segment, self.translator.vocab
-        _, ids = encode_pair((segment.src, segment.tgt), vocab, self.translator.keys.max_subwords)
+        _, ids = encode_pair(
+            (segment.src, segment.tgt), vocab, self.translator.pipeline.keys.max_subwords
+        )
         if furthest >= len(ids) - 1:
             ids = [*vocab.encode(segment.tgt), EOS]
         return {

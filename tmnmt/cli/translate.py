@@ -289,7 +289,7 @@ def _fill(
 
     from tmnmt.engine.pretranslate import best_matches
 
-    look_up = partial(best_matches, translator.lookup.retriever)
+    look_up = partial(best_matches, translator.pipeline.lookup.retriever)
     computing.use_for(sum(job.open_units for job in todo))
     for job in todo:
         job.do(translated, written, lines_out, look_up)

@@ -35,7 +35,6 @@ from tmnmt.text import match_tokens, token_spans
 
 if TYPE_CHECKING:
     from tmnmt.engine.links import Array
-    from tmnmt.engine.schedule import Piece
 
 Spans = list[tuple[int, int]]
 MOST = 10**8  # words of both sides and codes, multiplied, that are placed together
@@ -191,13 +190,14 @@ class Coded:
             if self._lent is None and self.messages is not None:  # its target has frames of its own
                 self._lent = with_placeholders(pair[1])
 
-    def add(self, piece: Piece, translation: Translation) -> None:
-        """The translation of a piece; of no account where a target was taken for the whole."""
+    def add(self, number: int, read: str, translation: Translation, is_whole: bool) -> None:
+        """The translation of the piece of this number, of which the model has read `read`; of no
+        account where a target was taken for the whole."""
         if self.is_taken:
             return
-        self._parts[piece.part] = _Part(piece.read, translation.tgt, None)
-        if piece.text == piece.whole:
-            is_same = translation.tgt == piece.read
+        self._parts[number] = _Part(read, translation.tgt, None)
+        if is_whole:
+            is_same = translation.tgt == read
             self._lent = self.source if is_same else self._borrowed(translation)
 
     def unlinked(self) -> list[tuple[int, str, str]]:

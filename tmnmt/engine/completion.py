@@ -20,13 +20,14 @@ from torch import Tensor
 
 from tmnmt.codes.record import Code, Source, Text, plain_of
 from tmnmt.codes.tags import html_tags, with_tags
+from tmnmt.engine.assembly import joined
 from tmnmt.engine.beam_search import NEVER, Begun, Hypothesis, SearchSettings, search_on
 from tmnmt.engine.decoder import Decoded
+from tmnmt.engine.piece import Piece
+from tmnmt.engine.pieces import sentences
 from tmnmt.engine.provenance import Neighbouring, tokens_of
-from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.engine.spelling import APOSTROPHES
 from tmnmt.engine.typed import Opening, Typed, one_blank, spelt_size
-from tmnmt.engine.verbatim import as_it_stands
 from tmnmt.files.texts import string_of
 from tmnmt.formats.clean import legible
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
@@ -36,7 +37,7 @@ from tmnmt.segments import Alternative, Token, Translation
 from tmnmt.vocab import BOS, EOS
 
 if TYPE_CHECKING:
-    from tmnmt.engine.coded import Coded
+    from tmnmt.engine.pipeline import Passage
     from tmnmt.engine.session import Session
     from tmnmt.engine.translator import Translator
 
@@ -255,9 +256,10 @@ class Part:
 
     @torch.inference_mode()
     def __init__(self, translator: Translator, piece: Piece, session: Session) -> None:
-        self.piece, self._translator = replace(piece, chosen=session.chosen), translator
-        self._collated = translator.decoder.collated([piece], [session.cache])
-        self._encoded, self._ready, (self._longest,) = translator.decoder.read_in(
+        self.piece, self._translator, self._choices = piece, translator, session.term_choices
+        self._decoder = translator.pipeline.decoder
+        self._collated = self._decoder.collated([piece], [session])
+        self._encoded, self._ready, (self._longest,) = self._decoder.read_in(
             [piece], self._collated
         )
         for_beam = translator.backbone.for_beam(self._encoded)
@@ -291,8 +293,8 @@ class Part:
         settings = SearchSettings(beam, translator.settings.length_penalty, explain=True)
         with translator.tally.timed("decode"):
             whole = self._searched(typed, settings, self._longest)
-            (with_terms,) = translator.decoder.with_terms(
-                [self.piece], [whole], self._encoded, self._ready, explain=True
+            (with_terms,) = self._decoder.with_terms(
+                [self.piece], [self._choices], [whole], self._encoded, self._ready, explain=True
             )
         begins = typed.spellings.bytes_of(with_terms.ids).startswith(typed.spelt)
         return with_terms if begins else whole  # a term takes no place of what was typed
@@ -359,29 +361,31 @@ class Part:
     def translation_of(self, best: Hypothesis) -> tuple[Translation, int]:
         """What it says, and its length."""
         decoded = Decoded(best, self._collated, 0)
-        translation = self._translator.postprocessor.translation(self.piece, decoded)
+        translation = self._translator.pipeline.postprocessor.translation(self.piece, decoded)
         return translation, len(best.ids) + best.finished
 
 
 class Sentence:
-    """A sentence at work."""
+    """A sentence at work. Nothing typed, it is translated as any other; behind what was typed, the
+    same pieces are gone on with."""
 
     def __init__(self, session: Session, source: Source) -> None:
-        self._translator = translator = session.translator
+        self._translator = session.translator
+        self._pipeline = pipeline = session.translator.pipeline
         self._session = session
         self._source = source
         self.made = time.monotonic()
-        before = session.done[-1].src if session.done else ""
-        made = translator.preparation.pieces(source, 0, InOrder(), before=session.before)
-        pieces = [replace(piece, beside=(before, "")) for piece in made]
-        self._pieces = translator.retrieve(pieces, [session] * len(pieces))
+        pieces = pipeline.passage().open(source, session.neighbours, session.preceding)
+        self._pieces = pipeline.retrieve(pieces, [session] * len(pieces))
+        # as they are decoded behind what was typed: sentences, where a translation had lost one
+        self._decoded_pieces: list[Piece] | None = None
         self._parts: list[tuple[Piece, Part | None, bool]] | None = None
         self._suggested: OrderedDict[str, Translation] = OrderedDict()  # by what was typed
-        self._taken = self._as_it_stands()
+        self._is_counted = False
 
     @property
     def _capitals(self) -> bool:
-        coded = self._pieces[0].coded if self._pieces else None
+        coded = self._pieces[0].segment.coded if self._pieces else None
         return coded is not None and coded.in_capitals
 
     def complete(self, prefix: str) -> Translation:
@@ -404,7 +408,7 @@ class Sentence:
         """What comes behind `prefix`: the rest of a suggestion that begins so, where there is one,
         else the next words."""
         self._read_first()
-        suggestion = self._known(prefix) or self._ended(prefix, self._known) or self._taken
+        suggestion = self._known(prefix) or self._ended(prefix, self._known)
         if suggestion is not None and suggestion.tgt.startswith(prefix):
             return suggestion.tgt[len(prefix) :]
         text = prefix.rstrip()
@@ -425,16 +429,24 @@ class Sentence:
         return replace(suggestion, tgt=prefix)
 
     def _read_first(self) -> None:
-        """Of a heading, and of messages, the suggestion for nothing is known first: these are read
-        in two ways, and what was asked for before must change nothing."""
-        first = self._pieces[0] if self._pieces else None
-        if first is None or "" in self._suggested:
-            return
-        if first.is_heading or (first.coded is not None and first.coded.messages is not None):
-            self._suggested[""] = self._made("")
+        """The suggestion for nothing is known first where it is made in another way than those
+        behind something: of a full match, a heading, messages, and several sentences. So what was
+        asked for before changes nothing."""
+        if self._pieces and "" not in self._suggested and self._needs_free(self._pieces[0]):
+            self._suggested[""] = self._free()
+
+    def _needs_free(self, piece: Piece) -> bool:
+        coded, settings = piece.segment.coded, self._translator.settings
+        return (
+            self._pipeline.full_match(piece, self._session) is not None
+            or piece.is_heading
+            or (coded is not None and coded.messages is not None)
+            or (settings.lost_sentences and piece.is_whole and len(sentences(piece.read)) > 1)
+        )
 
     def alternatives(self, prefix: str, count: int) -> list[Alternative]:
         """The words that may stand behind `prefix`."""
+        self._read_first()
         at_work = self._at_work(prefix)
         if at_work is None:
             return []
@@ -456,7 +468,8 @@ class Sentence:
 
     def _shown(self, text: str) -> str:
         """What the model has written, as a person reads it."""
-        text, coded = legible(text, self._pieces[0].whole), self._pieces[0].coded
+        segment = self._pieces[0].segment
+        text, coded = legible(text, segment.text), segment.coded
         return text if coded is None else coded.shown(text)
 
     def _known(self, prefix: str) -> Translation | None:
@@ -469,39 +482,34 @@ class Sentence:
         ]
         return max(known, key=lambda one: one[0])[1] if known else None
 
-    def _as_it_stands(self) -> Translation | None:
-        """What a memory has for the sentence itself."""
-        translator = self._translator
-        for piece in self._pieces[:1]:
-            if (match := translator.exact(piece, self._session)) is not None:
-                coded = piece.coded.anew() if piece.coded is not None else None
-                if coded is not None:
-                    coded.take(match)
-                taken = as_it_stands(
-                    piece.text, match, piece.matches or (), translator.vocab, explain=True
-                )
-                return self._whole([(translator.postprocessor.rated(taken), 1)], coded)
-        return None
+    def _free(self) -> Translation:
+        """The translation, where nothing is typed."""
+        pipeline = self._pipeline
+        passage = pipeline.passage()
+        pieces, sessions = passage.open_again(self._source, self._pieces), [self._session]
+        outcomes = pipeline.outcomes(pieces, sessions * len(pieces), explain=True)
+        has_sentences = len(outcomes[0]) > 1 and pieces[0].is_whole
+        coded = pieces[0].segment.coded
+        if has_sentences and (coded is None or coded.messages is None):
+            self._decoded_pieces = [outcome.piece for outcome in outcomes[0]]
+        results = pipeline.merged(pieces, outcomes, explain=True)
+        for piece, result in zip(pieces, results, strict=True):
+            passage.put(piece, *result)
+        return self._finished(passage)
 
     def _made(self, prefix: str) -> Translation:
-        if self._taken is not None and self._taken.tgt.startswith(prefix):
-            return self._taken
-        if not prefix and self._pieces[0].is_heading:
-            return self._of_heading()
-        coded = self._pieces[0].coded
-        coded = coded.anew() if coded is not None else None
-        first = replace(self._pieces[0], coded=coded)
-        if not prefix and (parts := self._translator.messages(first)):
-            said = self._translator.say([(part, self._session) for part in parts], True)
-            flat = [one for of_piece in said for one in of_piece]
-            return self._whole([self._translator.together(first.text, flat)], coded)
-        done = list[tuple[Translation, int]]()
+        if not prefix:
+            return self._free()
+        passage = self._pipeline.passage()
+        (first,) = passage.open_again(self._source, [self._as_one()])
+        coded = first.segment.coded
+        results = list[tuple[Translation, int]]()
         behind = ""
         left = self._as_read(prefix)
         is_typed = True  # the piece, in part at least
         for piece, part, is_last in self._decoders():
             if part is None:
-                done.append((Translation(piece.text, "", 0.0), 0))
+                results.append((Translation(piece.text, "", 0.0), 0))
                 continue
             typed = self._typed(left)
             words = None if is_last or self._capitals else part.ends_within(typed)
@@ -515,47 +523,43 @@ class Sentence:
                 behind += typed.tail(best.ids) if is_typed else f" {translation.tgt}"
                 left, is_typed = "", False
             if coded is not None:
-                coded.add(piece, translation)
-            done.append((translation, length))
-        whole = self._whole(done, coded)
+                coded.add(piece.number, piece.read, translation, piece.is_whole)
+            results.append((translation, length))
+        passage.put(first, *joined(first.text, results))
+        return self._beginning(self._finished(passage), prefix, behind)
+
+    def _as_one(self) -> Piece:
+        """The segment as one piece, whose translation is put together here."""
+        segment = self._pieces[0].segment
+        return replace(self._pieces[0], text=segment.text, number=0)
+
+    def _finished(self, passage: Passage) -> Translation:
+        """The translation; of a sentence at work the first one counts."""
+        (translation,) = passage.finish(counts=not self._is_counted)
+        self._is_counted = True
+        return translation
+
+    def _beginning(self, whole: Translation, prefix: str, behind: str) -> Translation:
+        """A translation that begins with `prefix` to the letter; `behind`: what the model wrote
+        behind it."""
         if whole.tgt.startswith(prefix):
             return whole
-        tgt = prefix + self._shown(behind)
+        tgt, coded = prefix + self._shown(behind), self._pieces[0].segment.coded
         if coded is not None and coded.has_tags_as_text:
             return replace(whole, tgt=_with_other_tags(tgt, whole.tgt, prefix))
         text = Text(whole.tgt, whole.tgt_codes)
         return replace(whole, tgt=tgt, tgt_codes=_moved(text, prefix, len(tgt)))
-
-    def _of_heading(self) -> Translation:
-        """The translation of a heading, of which nothing is typed yet."""
-        translator = self._translator
-        piece = replace(self._pieces[0], chosen=self._session.chosen)
-        (decoded,) = translator.decoder.decoded([piece], [self._session.cache], explain=True)
-        translation = translator.postprocessor.translation(piece, decoded)
-        coded = piece.coded.anew() if piece.coded is not None else None
-        if coded is not None:
-            coded.add(piece, translation)
-        return self._whole([(translation, len(decoded.best.ids))], coded)
-
-    def _whole(self, done: Sequence[tuple[Translation, int]], coded: Coded | None) -> Translation:
-        """The translation of the segment from those of its pieces."""
-        queue = InOrder()
-        queue.announce(plain_of(self._source), len(done), coded)
-        for piece, (translation, length) in zip(self._pieces, done, strict=False):
-            queue.put(piece, translation, length)
-        if coded is not None:
-            self._translator.link(coded.linked_apart)
-        return next(queue.ready())
 
     def _decoders(self) -> list[tuple[Piece, Part | None, bool]]:
         """The pieces as the decoder has them, made when it is first asked; None for one that
         another stands for; and whether none follows."""
         if self._parts is None:
             translator = self._translator
-            pieces = translator.lookup.to_be_decoded(self._pieces)
-            last = max(at for at, piece in enumerate(pieces) if not piece.silent)
+            pieces = self._pipeline.lookup.to_be_decoded(self._decoded_pieces or self._pieces)
+            last = max(at for at, piece in enumerate(pieces) if piece.role != "merged")
             parts = [
-                None if piece.silent else Part(translator, piece, self._session) for piece in pieces
+                None if piece.role == "merged" else Part(translator, piece, self._session)
+                for piece in pieces
             ]
             ends = [at == last for at in range(len(pieces))]
             self._parts = [*zip(pieces, parts, ends, strict=True)]
@@ -563,7 +567,7 @@ class Sentence:
 
     def _as_read(self, prefix: str) -> str:
         """What was typed, as the model would write it."""
-        coded = self._pieces[0].coded
+        coded = self._pieces[0].segment.coded
         return prefix if coded is None else coded.typed(prefix)
 
     def _typed(self, text: str) -> Typed:

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 
 from tmnmt.engine.beam_search import Hypothesis, Looked, SearchSettings, beam_search
 from tmnmt.engine.links import Array, Linker
+from tmnmt.engine.piece import NOTHING, Piece
 from tmnmt.engine.rewriting import Part, Writer
-from tmnmt.engine.schedule import Piece
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
-from tmnmt.engine.terms import TermList
+from tmnmt.engine.terms import TermChoices, TermList
 from tmnmt.engine.unread import Unread
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.keys.datastore import Datastore
@@ -34,6 +34,16 @@ from tmnmt.models.document_context import InDocument, surveyed
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.text import match_tokens, nfc
 from tmnmt.vocab import EOS
+
+
+class DocumentMemory(Protocol):
+    """What is remembered of a document: its session cache, and how it says its terms."""
+
+    @property
+    def cache(self) -> CacheContents: ...
+
+    @property
+    def term_choices(self) -> TermChoices: ...
 
 
 class Decoded(NamedTuple):
@@ -68,49 +78,52 @@ class Decoder:
     def _unread(self) -> Unread:
         return Unread(self.backbone)
 
-    def collated(self, pieces: Sequence[Piece], caches: Sequence[CacheContents]) -> Collated:
+    def collated(self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory]) -> Collated:
         """What the memory layers read for these pieces: pairs, session caches, neighbours."""
+        caches = [document.cache for document in documents]
         pairs = None
         if self.settings.mode != "off":
-            keys, scores = [list(piece.keys) for piece in pieces], map(self._scores, pieces)
+            keys = [[*(piece.retrieved or NOTHING).keys] for piece in pieces]
+            scores = map(self._scores, pieces)
             pairs = collate(keys, list(scores), self.device)
         asked = self._asked(pieces)
         voters = Voters(asked, self.knn) if asked is not None and self.knn is not None else None
         return Collated(
             pairs=pairs,
-            slots=collate_caches(list(caches), self.device),
+            slots=collate_caches(caches, self.device),
             recent=collate_recent([cache.positions for cache in caches], self.device),
             neighbours=asked if voters is None else None,
             voters=voters,
-            reaches=[piece.reaches for piece in pieces],
+            reaches=[(piece.retrieved or NOTHING).reaches for piece in pieces],
         )
 
     def decoded(
-        self, pieces: Sequence[Piece], caches: Sequence[CacheContents], explain: bool = False
+        self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
     ) -> list[Decoded]:
-        """The translations of pieces, each with its document's cache. Those that lack terms are
-        written once more together."""
-        done = self._decoded_once(pieces, caches, explain)
-        self._read_headings(pieces, caches, done, explain)
-        self._put_in_terms(pieces, caches, done, explain)
-        return done
+        """The translations of pieces, each with what is remembered of its document. Those that
+        lack terms are written once more together."""
+        results = self._decoded_once(pieces, documents, explain)
+        self._read_headings(pieces, documents, results, explain)
+        self._put_in_terms(pieces, documents, results, explain)
+        return results
 
     def _decoded_once(
-        self, pieces: Sequence[Piece], caches: Sequence[CacheContents], explain: bool
+        self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool
     ) -> list[Decoded]:
         done = list[Decoded]()
         size = self.settings.batch
         for at in range(0, len(pieces), size):
             rows = slice(at, at + size)
-            collated = self.collated(pieces[rows], caches[rows])
-            hypotheses = self.decode(pieces[rows], collated, explain)
+            collated = self.collated(pieces[rows], documents[rows])
+            choices = [document.term_choices for document in documents[rows]]
+            hypotheses = self.decode(pieces[rows], collated, choices, explain)
             done += [Decoded(best, collated, row) for row, best in enumerate(hypotheses)]
         return done
 
     def _read_headings(
         self,
         pieces: Sequence[Piece],
-        caches: Sequence[CacheContents],
+        documents: Sequence[DocumentMemory],
         decoded: list[Decoded],
         explain: bool,
     ) -> None:
@@ -123,17 +136,22 @@ class Decoder:
             if pieces[row].is_heading:
                 decoded[row] = one._replace(heading=True)
                 rows += [row] if one.best.per_subword < self.doubtful else []
-        read = [replace(pieces[row], ids=pieces[row].within) for row in rows]
-        again = self._decoded_once(read, [caches[row] for row in rows], explain)
+        read = [replace(pieces[row], ids=pieces[row].segment.lower_ids) for row in rows]
+        again = self._decoded_once(read, [documents[row] for row in rows], explain)
         for row, other in zip(rows, again, strict=True):
             if other.best.per_subword > decoded[row].best.per_subword:
                 decoded[row] = other._replace(heading=True, within=True)
 
     def decode(
-        self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
+        self,
+        pieces: Sequence[Piece],
+        collated: Collated,
+        choices: Sequence[TermChoices],
+        explain: bool = False,
     ) -> list[Hypothesis]:
         """The best hypothesis for each piece by beam search, with what the session cache will want
-        of it, and, where it lacks terms, what putting them in will."""
+        of it, and, where it lacks terms, what putting them in will. `choices`: how the document of
+        each says its terms."""
         if not pieces:
             return []
         with self.tally.timed("decode"), torch.inference_mode():
@@ -144,11 +162,12 @@ class Decoder:
                 backbone, notes = backbone.noting()
             search = self._search(explain)
             said = beam_search(backbone, self.layers, placed, ready, longest, search)
-            return self._looked(pieces, said, encoded, notes)
+            return self._looked(pieces, choices, said, encoded, notes)
 
     def _looked(
         self,
         pieces: Sequence[Piece],
+        choices: Sequence[TermChoices],
         said: list[Hypothesis],
         encoded: Encoded,
         notes: Sequence[Noted],
@@ -156,8 +175,7 @@ class Decoder:
         """Those that lack terms with what they were found by."""
         if self.terms is None:
             return said
-        texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
-        lacking = self.terms.lacking(texts, chosen, said)
+        lacking = self.terms.lacking([piece.read for piece in pieces], choices, said)
         hypotheses = [*said]
         for row in lacking:
             length = len(pieces[row].ids) + 1  # with </s>
@@ -169,7 +187,7 @@ class Decoder:
     def _put_in_terms(
         self,
         pieces: Sequence[Piece],
-        caches: Sequence[CacheContents],
+        documents: Sequence[DocumentMemory],
         decoded: list[Decoded],
         explain: bool,
     ) -> None:
@@ -180,11 +198,13 @@ class Decoder:
             return
         rewritten = [pieces[row] for row in rows]
         said = [decoded[row].best for row in rows]
-        collated = self.collated(rewritten, [caches[row] for row in rows])
+        remembered = [documents[row] for row in rows]
+        collated = self.collated(rewritten, remembered)
+        choices = [document.term_choices for document in remembered]
         with self.tally.timed("decode"), torch.inference_mode():
             first, *rest = (one.looked.encoded for one in said if one.looked is not None)
             placed, ready = self._in_place(rewritten, first.beside(rest)), self._ready(collated)
-            with_terms = self.with_terms(rewritten, said, placed, ready, explain)
+            with_terms = self.with_terms(rewritten, choices, said, placed, ready, explain)
         for at, (row, best, before) in enumerate(zip(rows, with_terms, said, strict=True)):
             if best is not before:
                 decoded[row] = Decoded(best, collated, at)
@@ -200,9 +220,9 @@ class Decoder:
 
     def _in_place(self, pieces: Sequence[Piece], encoded: Encoded) -> Encoded:
         """Encoded pieces with what is read of their documents."""
-        backbone = self.backbone
-        places = [piece.around if backbone.reads_around else piece.before for piece in pieces]
-        placed: Encoded = backbone.in_document(encoded, places)
+        needs_others = self.backbone.reads_around  # and a document of one sentence has none
+        places = [piece.context or (None if needs_others else ()) for piece in pieces]
+        placed: Encoded = self.backbone.in_document(encoded, places)
         return placed
 
     def _ready(self, collated: Collated) -> Ready:
@@ -217,7 +237,7 @@ class Decoder:
         encoded: Encoded = self.backbone.encode(padded(ids, self.device), src_len)
         return encoded, [2 * len(row) + 10 for row in ids]
 
-    def surveyed(self, pieces: Sequence[Piece]) -> list[Piece]:
+    def first_pass(self, pieces: Sequence[Piece]) -> list[Piece]:
         """The pieces of a document, each with all others of it and what the base, without memory,
         says of them: the first pass of a model that reads these (Maruf and Haffari 2018)."""
         backbone = self.backbone
@@ -235,11 +255,12 @@ class Decoder:
                     said[i] = [word for word in best.ids if word != EOS]
             pairs = [(piece.ids, ids) for piece, ids in zip(pieces, said, strict=True)]
             document = surveyed(backbone.base, pairs, torch.device(self.device))
-        return [replace(piece, around=Around(document, at)) for at, piece in enumerate(pieces)]
+        return [replace(piece, context=Around(document, at)) for at, piece in enumerate(pieces)]
 
     def with_terms(
         self,
         pieces: Sequence[Piece],
+        choices: Sequence[TermChoices],
         hypotheses: list[Hypothesis],
         encoded: Encoded,
         ready: Ready,
@@ -261,8 +282,7 @@ class Decoder:
             read = [nfc(pieces[row].read) for row in rows]
             return self.linker.along(own, read, [hypotheses[row] for row in rows])
 
-        texts, chosen = [piece.read for piece in pieces], [piece.chosen for piece in pieces]
-        return terms.put_in(texts, chosen, hypotheses, again, linked)
+        return terms.put_in([piece.read for piece in pieces], choices, hypotheses, again, linked)
 
     def _search(self, explain: bool) -> SearchSettings:
         settings = self.settings
@@ -289,7 +309,7 @@ class Decoder:
         """What is asked of the whole memory at every word; None where nothing is."""
         if self.datastore is None or not pieces:
             return None
-        pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches or ()] for piece in pieces]
+        pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches] for piece in pieces]
         sources = [piece.text for piece in pieces]
         return Asked(self.datastore, self.settings.neighbours, sources, pairs)
 
@@ -299,5 +319,5 @@ class Decoder:
         matches = piece.pairs
         if self.settings.selection.similarity == "fuzzy":
             return [match.score for match in matches]
-        tokens = match_tokens(piece.whole)
+        tokens = match_tokens(piece.segment.text)
         return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]

@@ -11,8 +11,8 @@ from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.lookup import AT_ONCE
+from tmnmt.engine.piece import Piece
 from tmnmt.engine.pieces import pieces, sentences
-from tmnmt.engine.schedule import Piece
 from tmnmt.index.fuzzy import edit_distance, score_of
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
@@ -22,13 +22,14 @@ from tmnmt.vocab import Vocabulary
 def by_message(piece: Piece, vocab: Vocabulary, longest: int) -> list[Piece]:
     """The messages of a segment as pieces of their own, not looked up yet; none where it has none.
     longest: subwords of a piece."""
-    if piece.coded is None or piece.coded.messages is None:
+    coded = piece.segment.coded
+    if coded is None or coded.messages is None:
         return []
-    offered = _by_message(piece.coded.messages, piece.matches or ())
+    offered = _by_message(coded.messages, piece.matches)
     return [
         part
-        for message, matches in zip(piece.coded.by_message(), offered, strict=True)
-        for part in _of_message(replace(piece, offered=matches), message, vocab, longest)
+        for message, matches in zip(coded.by_message(), offered, strict=True)
+        for part in _of_message(piece, message, matches, vocab, longest)
     ]
 
 
@@ -64,54 +65,45 @@ def _match(text: str, segment: Segment, src: Text, tgt: Text) -> Match:
     return Match(own, score_of(edits, longest), edits)
 
 
-def _of_message(piece: Piece, message: Coded, vocab: Vocabulary, longest: int) -> list[Piece]:
+def _of_message(
+    piece: Piece, message: Coded, matches: tuple[Match, ...], vocab: Vocabulary, longest: int
+) -> list[Piece]:
     reads = pieces(message.read.strip(), vocab, longest)
-    own = replace(
-        piece,
-        whole=message.source.plain,
+    segment = replace(
+        piece.segment,
+        text=message.source.plain,
         coded=message,
-        again=True,
-        matches=None,
-        exact=None,
-        keys=(),
-        within=(),
-        of_whole=[],
+        size=len(reads),
+        lower_ids=(),
+        similar=[],
+        message_matches=matches,
     )
+    parts = zip(message.pieces(reads), reads, strict=True)
     return [
-        replace(own, text=text, masked=read, ids=_ids(read, piece, vocab), part=part)
-        for part, (text, read) in enumerate(zip(message.pieces(reads), reads, strict=True))
+        Piece(segment, text, read, _ids(read, piece, vocab), number, "part", piece.context)
+        for number, (text, read) in enumerate(parts)
     ]
 
 
 def one_by_one(piece: Piece, written: str, vocab: Vocabulary) -> list[Piece]:
     """The sentences of a whole segment as pieces of it, not looked up yet, where its translation
     has fewer; none where it has as many, or where a memory has the segment nearly as it is."""
-    if piece.text != piece.whole or piece.part:
+    if not piece.is_whole or piece.number:
         return []
     read = sentences(piece.read)
     if len(sentences(written)) >= len(read) or _is_known(piece):
         return []
-    own = read if piece.coded is None else piece.coded.pieces(read)
-    of_whole = [piece.matches or ()]
+    coded = piece.segment.coded
+    own = read if coded is None else coded.pieces(read)
+    segment = replace(piece.segment, size=len(read), similar=[piece.matches])
     return [
-        replace(
-            piece,
-            text=own[number],
-            masked=text,
-            ids=_ids(text, piece, vocab),
-            part=number,
-            again=True,
-            matches=None,
-            keys=(),
-            within=(),
-            of_whole=of_whole,
-        )
+        Piece(segment, own[number], text, _ids(text, piece, vocab), number, "part", piece.context)
         for number, text in enumerate(read)
     ]
 
 
 def _is_known(piece: Piece) -> bool:
-    return any(match.score >= AT_ONCE for match in piece.matches or ())
+    return any(match.score >= AT_ONCE for match in piece.matches)
 
 
 def _ids(text: str, piece: Piece, vocab: Vocabulary) -> tuple[int, ...]:

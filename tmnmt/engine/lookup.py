@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from tmnmt.codes.record import Beside, Code
 from tmnmt.engine.coded import Coded
+from tmnmt.engine.piece import NOTHING, Piece, Retrieved
 from tmnmt.engine.pieces import fits
 from tmnmt.engine.retrieve import Retriever
-from tmnmt.engine.schedule import Piece
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.verbatim import has_codes
@@ -47,31 +48,32 @@ class Lookup:
         self.reaches = reaches
         self.in_pieces = f"had more than {longest} subwords, translated in pieces"
 
-    def of(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
-        """The pieces with their matches and the keys of these; those that have them already stay as
-        they are. The keys of all pairs found are computed together. confirmed: for every piece what
-        its session has confirmed, which is searched, too."""
-        rows = [row for row, piece in enumerate(pieces) if piece.matches is None]
-        done = list(pieces)
+    def with_matches(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
+        """The pieces with what the memories have for them; those that have it already stay as they
+        are. The keys of all pairs found are computed together. confirmed: for every piece what its
+        session has confirmed, which is searched, too."""
+        rows = [row for row, piece in enumerate(pieces) if piece.retrieved is None]
+        results = list(pieces)
         if not rows:
-            return done
-        asked, own = [pieces[row] for row in rows], [confirmed[row] for row in rows if confirmed]
+            return results
+        new, own = [pieces[row] for row in rows], [confirmed[row] for row in rows if confirmed]
         with self.tally.timed("search"):
-            with_matches = self._with_exact(self._with_matches(asked, own), own)
-            with_matches = [*map(self._with_fragments, with_matches)]
-            for piece in with_matches:
-                cut = piece.text != piece.whole and not piece.again
-                self.tally.changed[self.in_pieces] += cut and not piece.part
-        for row, piece, keys in zip(rows, with_matches, self._keys(with_matches), strict=True):
-            reaches = self.reaches.for_fragments if piece.fragments else self.reaches
-            done[row] = replace(piece, keys=tuple(keys), reaches=reaches)
-        return done
+            found = self._with_full_match(self._with_similar(new, own), own)
+            found = [*map(self._with_fragments, found)]
+            for piece in found:
+                is_cut = piece.role != "part" and not piece.is_whole
+                self.tally.changed[self.in_pieces] += is_cut and not piece.number
+        for row, piece, keys in zip(rows, found, self._keys(found), strict=True):
+            has_fragments = bool((piece.retrieved or NOTHING).fragments)
+            reaches = self.reaches.for_fragments if has_fragments else self.reaches
+            results[row] = _with(piece, keys=tuple(keys), reaches=reaches)
+        return results
 
     def to_be_decoded(self, pieces: Sequence[Piece]) -> list[Piece]:
         """Pieces that were looked up, to be decoded even where a match is taken as it stands."""
-        free = [replace(piece, exact=None) for piece in pieces]
+        free = [_with(piece, full_match=None) for piece in pieces]
         return [
-            replace(piece, keys=tuple(keys))
+            _with(piece, keys=tuple(keys))
             for piece, keys in zip(free, self._keys(free), strict=True)
         ]
 
@@ -89,102 +91,107 @@ class Lookup:
         best, other = (max((match.score for match in matches), default=0.0) for matches in answers)
         return best > 0 and best >= other
 
-    def _with_matches(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
+    def _with_similar(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
         """The pieces with what the decoder reads of the memories: what they are like, else what
         their segment is like. Where its match is good the first piece becomes the whole segment, as
-        a piece would read of a pair what is not its own; the others are silent."""
+        a piece would read of a pair what is not its own; the others are merged into it."""
         if not self.settings.retrieves:
-            return [replace(piece, matches=()) for piece in pieces]
-        self._ask_of_wholes(pieces, confirmed)
-        done = [self._joined(piece) for piece in pieces]
-        rows = [row for row, piece in enumerate(done) if piece.matches is None]
+            return [replace(piece, retrieved=NOTHING) for piece in pieces]
+        self._look_up_wholes(pieces, confirmed)
+        results = [self._joined(piece) for piece in pieces]
+        rows = [row for row, piece in enumerate(results) if piece.retrieved is None]
         own = self.retriever.search(
-            [_asked_of(done[row], done[row].text) for row in rows],
+            [_query_text(results[row], results[row].text) for row in rows],
             [confirmed[row] for row in rows] if confirmed else [],
-            [_codes_of_whole(done[row]) for row in rows],
-            [_place_of_whole(done[row]) for row in rows],
+            [_codes_of_whole(results[row]) for row in rows],
+            [_neighbours_of_whole(results[row]) for row in rows],
         )
         for row, matches in zip(rows, own, strict=True):
-            piece = done[row]
-            read = self._with_offered(piece, matches) or next(iter(piece.of_whole), ())
-            done[row] = replace(piece, matches=read)
-        return done
+            piece = results[row]
+            read = self._with_message_matches(piece, matches) or _similar(piece)
+            results[row] = _with(piece, matches=read)
+        return results
 
-    def _with_offered(self, piece: Piece, matches: tuple[Match, ...]) -> tuple[Match, ...]:
+    def _with_message_matches(self, piece: Piece, matches: tuple[Match, ...]) -> tuple[Match, ...]:
         """The matches of a piece with those of its whole segment's pairs that are as good."""
-        least = self.retriever.least(piece.text) if piece.offered else 0.0
-        good = [match for match in piece.offered if match.score >= least]
+        others = piece.segment.message_matches
+        least = self.retriever.least(piece.text) if others else 0.0
+        good = [match for match in others if match.score >= least]
         every = distinct(best_of([*good, *matches], len(good) + len(matches)))
         return tuple(every[: self.retriever.top_k]) if good else matches
 
-    def _ask_of_wholes(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> None:
+    def _look_up_wholes(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> None:
         """Looks up every segment in pieces, once."""
         parts = [
             row
             for row, piece in enumerate(pieces)
-            if piece.text != piece.whole and not piece.of_whole
+            if not piece.is_whole and not piece.segment.similar
         ]
-        first = {id(pieces[row].of_whole): row for row in reversed(parts)}
-        again = [confirmed[row] for row in first.values()] if confirmed else []
-        texts = [_asked_of(pieces[row], pieces[row].whole) for row in first.values()]
-        codes = [codes_of(pieces[row]) for row in first.values()]
-        beside = [pieces[row].beside for row in first.values()]
-        wholes = self.retriever.search(texts, again, codes, beside)
-        for row, matches in zip(first.values(), wholes, strict=True):
-            pieces[row].of_whole.append(matches)
+        first = {id(pieces[row].segment.similar): row for row in reversed(parts)}
+        rows = [*first.values()]
+        wholes = self.retriever.search(
+            [_query_text(pieces[row], pieces[row].segment.text) for row in rows],
+            [confirmed[row] for row in rows] if confirmed else [],
+            [codes_of(pieces[row]) for row in rows],
+            [pieces[row].segment.neighbours for row in rows],
+        )
+        for row, matches in zip(rows, wholes, strict=True):
+            pieces[row].segment.similar.append(matches)
 
     def _joined(self, piece: Piece) -> Piece:
         """The piece, or what becomes of it where its segment is translated whole."""
-        of_whole = next(iter(piece.of_whole), ())
-        good = max((match.score for match in of_whole), default=0.0) >= AT_ONCE
-        read = piece.whole if piece.coded is None else piece.coded.read
-        if not good or not fits(read, self.vocab, self.longest_whole):
+        similar, coded = _similar(piece), piece.segment.coded
+        is_good = max((match.score for match in similar), default=0.0) >= AT_ONCE
+        read = piece.segment.text if coded is None else coded.read
+        if not is_good or not fits(read, self.vocab, self.longest_whole):
             return piece
-        if piece.part:
-            return replace(piece, matches=(), silent=True)
+        if piece.number:
+            return replace(piece, retrieved=NOTHING, role="merged")
         return replace(
             piece,
-            text=piece.whole,
-            masked=read,
+            text=piece.segment.text,
+            read=read,
             ids=tuple(self.vocab.encode_source(read)),
-            matches=of_whole,
+            retrieved=Retrieved(similar),
         )
 
-    def _with_exact(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
+    def _with_full_match(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
         """The pieces; those that are whole segments with the match that is taken as it stands."""
-        done = list(pieces)
+        results = list(pieces)
         if not self.settings.verbatim:
-            return done
-        whole = [row for row, piece in enumerate(pieces) if piece.text == piece.whole]
+            return results
+        whole = [row for row, piece in enumerate(pieces) if piece.is_whole]
         exact = self.retriever.exact(
             [pieces[row].text for row in whole],
             [codes_of(pieces[row]) for row in whole],
-            beside=[pieces[row].beside for row in whole],
+            beside=[pieces[row].segment.neighbours for row in whole],
             confirmed=[confirmed[row] for row in whole] if confirmed else [],
             least=self.settings.verbatim,
         )
         for row, match in zip(whole, exact, strict=True):
-            done[row] = replace(pieces[row], exact=match or _same(pieces[row]))
-        return done
+            results[row] = _with(pieces[row], full_match=match or _same_message(pieces[row]))
+        return results
 
     def _with_fragments(self, piece: Piece) -> Piece:
         """A piece that is decoded and has no matches with pairs that share phrases with it."""
         count = self.settings.fragments if self.settings.mode == "nearest" else 0
-        if not count or piece.matches or piece.exact is not None or piece.silent:
+        retrieved = piece.retrieved or NOTHING
+        is_read = not (retrieved.matches or retrieved.full_match or piece.role == "merged")
+        if not count or not is_read:
             return piece
-        asked = _asked_of(piece, piece.text)
-        return replace(piece, fragments=self.retriever.fragments(asked, count))
+        fragments = self.retriever.fragments(_query_text(piece, piece.text), count)
+        return _with(piece, fragments=fragments)
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self.tally.timed("keys"):
             keys = self.keys.keys_of(
-                [_as_read(piece, match) for match in piece.pairs if piece.exact is None]
+                [_as_read(piece, match) for match in piece.pairs if _is_decoded(piece)]
                 for piece in pieces
             )
         if self.settings.mode != "nearest":
             return keys
         return [
-            copyable(piece.matches or (), of_pairs) if of_pairs else of_pairs
+            copyable(piece.matches, of_pairs) if of_pairs else of_pairs
             for piece, of_pairs in zip(pieces, keys, strict=True)
         ]
 
@@ -207,36 +214,51 @@ def _cut(keys: PairKeys, length: int) -> PairKeys:
     return PairKeys(keys.contexts[:length], keys.hiddens[:length], keys.ids[:length])
 
 
-def _same(piece: Piece) -> Match | None:
-    """The first of the pairs that a message is offered whose source is the message."""
-    same = (match for match in piece.offered if match.segment.src == piece.whole)
+def _with(piece: Piece, **changes: Any) -> Piece:
+    """The piece with something else of what the memories have for it."""
+    return replace(piece, retrieved=replace(piece.retrieved or NOTHING, **changes))
+
+
+def _is_decoded(piece: Piece) -> bool:
+    return (piece.retrieved or NOTHING).full_match is None
+
+
+def _similar(piece: Piece) -> tuple[Match, ...]:
+    """What the whole segment of a piece is like, where the memories were asked."""
+    return next(iter(piece.segment.similar), ())
+
+
+def _same_message(piece: Piece) -> Match | None:
+    """The first of the pairs of a message whose source is the message."""
+    matches = piece.segment.message_matches
+    same = (match for match in matches if match.segment.src == piece.segment.text)
     codes = codes_of(piece) or ()
     return next((match for match in same if has_codes(match, codes)), None)
 
 
 def codes_of(piece: Piece) -> Sequence[Code] | None:
     """The codes of a segment; None of a text that has none by what it is."""
-    return piece.coded.source.codes if piece.coded is not None else None
+    return piece.segment.coded.source.codes if piece.segment.coded is not None else None
 
 
 def _codes_of_whole(piece: Piece) -> Sequence[Code] | None:
     """The codes of a piece that is a whole segment; None of a part of one."""
-    return codes_of(piece) if piece.text == piece.whole else None
+    return codes_of(piece) if piece.is_whole else None
 
 
-def _place_of_whole(piece: Piece) -> Beside:
+def _neighbours_of_whole(piece: Piece) -> Beside:
     """The texts beside a piece that is a whole segment; none of a part of one."""
-    return piece.beside if piece.text == piece.whole else ("", "")
+    return piece.segment.neighbours if piece.is_whole else ("", "")
 
 
 def _as_read(piece: Piece, match: Match) -> tuple[str, str]:
     """A pair as the model reads it beside the piece."""
-    if piece.coded is None:
+    if piece.segment.coded is None:
         return match.segment.src, match.segment.tgt
-    read = piece.coded.beside(match.segment)
+    read = piece.segment.coded.beside(match.segment)
     return read.src, read.tgt
 
 
-def _asked_of(piece: Piece, text: str) -> str:
+def _query_text(piece: Piece, text: str) -> str:
     """The text of a segment as the memories are asked for what is like it."""
-    return text if piece.coded is None else piece.coded.asked(text)
+    return text if piece.segment.coded is None else piece.segment.coded.asked(text)

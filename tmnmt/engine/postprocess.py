@@ -10,8 +10,8 @@ from tmnmt.codes.capitals import capitalised
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.decoder import Decoded
+from tmnmt.engine.piece import Piece
 from tmnmt.engine.provenance import Neighbouring, tokens_of
-from tmnmt.engine.schedule import Piece
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.unknown import copied, lacking
 from tmnmt.engine.wordless import is_wordless, kept
@@ -38,7 +38,7 @@ class Postprocessor:
 
     def translation(self, piece: Piece, decoded: Decoded) -> Translation:
         """The translation of a piece, with the next best ones."""
-        best, matches = self._shown(decoded.best, decoded), piece.matches or ()
+        best, matches = self._shown(decoded.best, decoded), piece.matches
         near = Neighbouring(decoded.collated.asked, len(piece.pairs))
         tokens = (
             tokens_of(best, self.vocab, decoded.collated, decoded.row, near, piece)
@@ -57,7 +57,7 @@ class Postprocessor:
         unknown = lacking(piece.text, self.vocab) if of_pair else 0
         low = decoded.best.per_subword < self.low_score
         if tokens:
-            matches += piece.fragments
+            matches = piece.pairs
         matches += near.matches(decoded.row)
         others = {text: Other(text, best.score, 0)}  # one may be spelled by other subwords, too
         for one in best.others[: self.nbest - 1]:
@@ -97,7 +97,8 @@ class Postprocessor:
         if self._lacks(piece) and isinstance(self.vocab, PairVocabulary):
             text = copied(self.backbone, self.vocab, piece.read, piece.ids, ids, text)
         text = legible(clean(text)[0], piece.read).strip()  # single bytes could spell a line end
-        return piece.coded.said(text, piece.read) if piece.coded else mended(piece.read, text)
+        coded = piece.segment.coded
+        return coded.said(text, piece.read) if coded is not None else mended(piece.read, text)
 
     def _lacks(self, piece: Piece) -> bool:
         """Whether the vocabulary lacks characters of a piece."""

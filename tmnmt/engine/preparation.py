@@ -9,19 +9,18 @@ from itertools import chain, zip_longest
 
 from tmnmt.codes.capitals import within_sentence
 from tmnmt.codes.form import Copied
-from tmnmt.codes.record import Source, Text, beside, plain_of
+from tmnmt.codes.record import Beside, Source, Text, beside, plain_of
+from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.confirmed import source_of
 from tmnmt.engine.lookup import Lookup
+from tmnmt.engine.piece import OpenSegment, Piece, Preceding
 from tmnmt.engine.pieces import pieces
-from tmnmt.engine.schedule import InOrder, Piece
 from tmnmt.engine.tally import CONTROL, Tally
 from tmnmt.errors import UsageError
-from tmnmt.segments import Match
 from tmnmt.vocab import Vocabulary
 
 Pair = tuple[Source, Source]  # source, target
-Read = tuple[tuple[int, ...], ...]  # subwords of the segments before one, the oldest first
 
 
 class Preparation:
@@ -46,39 +45,45 @@ class Preparation:
     def documents(
         self,
         documents: Iterable[tuple[Sequence[Source], Iterable[Pair | None]]],
-        queue: InOrder,
+        assembly: Assembly,
         tag: str,
         at_once: int | None = None,
-        before: Read = (),
+        preceding: Preceding = (),
     ) -> Iterator[list[Piece]]:
-        """Every document as the pieces to be translated, the last of a segment with what is then
-        confirmed; blank lines part documents. Announces all to `queue`. `at_once`: a longer
-        document comes in lists of about so many pieces, each made when it is asked for. `before`:
-        what stands before the first."""
+        """Every document as the pieces to be translated, each segment with what is then confirmed;
+        blank lines part documents. Announces all to `assembly`. `at_once`: a longer document comes
+        in lists of about so many pieces, each made when it is asked for. `preceding`: what stands
+        before the first."""
         number = 0
         for texts, pairs in documents:
             confirmed = iter(pairs)
             for part in _split_at_blanks(texts_of(texts)):
-                prepared = []
-                for text, near in zip(part, beside(part), strict=True):
-                    made = self.pieces(text, number, queue, tag, before)
+                prepared = list[Piece]()
+                for text, neighbours in zip(part, beside(part), strict=True):
                     pair = next(confirmed, None)
-                    before = self.after(before, made)
-                    made = [replace(piece, beside=near) for piece in made]
-                    prepared += made[:-1] + [replace(piece, confirmed=pair) for piece in made[-1:]]
+                    made = self.pieces(text, assembly, neighbours, preceding, tag, number, pair)
+                    preceding = self.following(preceding, made)
+                    prepared += made
                     if at_once is not None and len(prepared) > at_once:
                         yield prepared[:-1]
                         prepared = prepared[-1:]  # the last of its document, perhaps
-                number, before = number + 1, ()
+                number, preceding = number + 1, ()
                 if prepared:
-                    yield [*prepared[:-1], replace(prepared[-1], last=True)]
+                    yield [*prepared[:-1], _ending_document(prepared[-1])]
 
     def pieces(
-        self, text: Source, document: int, queue: InOrder, tag: str = "", before: Read = ()
+        self,
+        text: Source,
+        assembly: Assembly,
+        neighbours: Beside = ("", ""),
+        preceding: Preceding = (),
+        tag: str = "",
+        document: int = 0,
+        to_confirm: Pair | None = None,
     ) -> list[Piece]:
         """A segment as what the model can translate: no control characters, no piece longer than it
-        was trained on, unless a memory holds it as it is. `tag`: as in `Translator.stream`;
-        `before`: as a piece has it."""
+        was trained on, unless a memory holds it as it is. Announces it to `assembly`. `tag`: as in
+        `Translator.stream`; all else as a piece and its segment have it."""
         given = source_of(text)
         whole = Coded(given, self._size, self._copied)
         with self.lock:
@@ -89,51 +94,55 @@ class Preparation:
             if len(texts) > 1 and (whole.messages is not None or self.lookup.holds(cleaned)):
                 texts = [read]
             self.tally.changed[CONTROL] += whole.changed
-        ids = [self.vocab.encode_source(piece_text) for piece_text in texts]
-        if tag:
-            ids = [self.vocab.tagged(one, tag) for one in ids]
         coded = None if isinstance(given, str) and whole.is_plain else whole
-        within = () if tag else self._within(whole, texts)
-        number = queue.announce(plain_of(given), len(texts), coded)
-        of_whole = list[tuple[Match, ...]]()  # shared by all pieces
+        segment = OpenSegment(
+            cleaned,
+            assembly.announce(plain_of(given), len(texts), coded),
+            document,
+            coded,
+            len(texts),
+            neighbours,
+            to_confirm=to_confirm,
+            lower_ids=() if tag else self._lower_ids(whole, texts),
+        )
+        own = texts if coded is None else coded.pieces(texts)
         return [
-            Piece(
-                text=own,
-                ids=tuple(ids[part]),
-                whole=cleaned,
-                segment=number,
-                document=document,
-                part=part,
-                of_whole=of_whole,
-                coded=coded,
-                masked=texts[part],
-                within=within,
-                before=before,
-            )
-            for part, own in enumerate(texts if coded is None else coded.pieces(texts))
+            Piece(segment, *both, self._ids(both[1], tag), number, context=preceding)
+            for number, both in enumerate(zip(own, texts, strict=True))
         ]
 
-    def _within(self, segment: Coded, texts: Sequence[str]) -> tuple[int, ...]:
+    def _ids(self, text: str, tag: str) -> tuple[int, ...]:
+        ids = self.vocab.encode_source(text)
+        return tuple(self.vocab.tagged(ids, tag) if tag else ids)
+
+    def _lower_ids(self, segment: Coded, texts: Sequence[str]) -> tuple[int, ...]:
         """The subwords of a heading without placeholders as it would stand within a sentence."""
         if len(texts) != 1 or any(code.covers for code in segment.source.codes):
             return ()
         read = within_sentence(texts[0], self._size)
         return () if read is None else tuple(self.vocab.encode_source(read))
 
-    def read_before(self, text: str) -> tuple[int, ...]:
-        """What the model reads of a segment that stands before the one it translates."""
-        return tuple(self.vocab.encode_source(text)[: self.longest])
+    def preceding_ids(self, texts: Iterable[str]) -> Preceding:
+        """What the model reads of the segments that stand before the one it translates."""
+        if not self.previous:
+            return ()
+        ids = [tuple(self.vocab.encode_source(text)[: self.longest]) for text in texts]
+        return tuple(ids[-self.previous :])
 
-    def after(self, before: Read, made: Sequence[Piece]) -> Read:
+    def following(self, preceding: Preceding, made: Sequence[Piece]) -> Preceding:
         """What stands before the next segment, where these are the pieces of this one; one without
         any counts for nothing."""
         if not self.previous or not made:
-            return before
+            return preceding
         own = tuple(chain.from_iterable(piece.ids for piece in made))[: self.longest]
-        return (*before, own)[-self.previous :]
+        return (*preceding, own)[-self.previous :]
 
     def _size(self, word: str) -> int:
         return len(self.vocab.encode_source(word))
+
+
+def _ending_document(piece: Piece) -> Piece:
+    return replace(piece, segment=replace(piece.segment, ends_document=True))
 
 
 def paired(

@@ -23,7 +23,7 @@ from torch import Tensor
 from tmnmt.codes.masked_pair import MaskedPair
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.links import piece_spans
-from tmnmt.engine.schedule import Piece
+from tmnmt.engine.piece import Piece
 from tmnmt.layers.collated import Pairs, Recent, Slots
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked
@@ -85,11 +85,12 @@ def tokens_of(
 def _in_pairs(memory: Collated, sentence: int, piece: Piece, vocab: Vocabulary) -> Collated:
     """What was read with the positions of the pairs as they stand, not as the model has read them,
     with masks."""
-    if memory.pairs is None or piece.coded is None:
+    coded = piece.segment.coded
+    if memory.pairs is None or coded is None:
         return memory
     position = memory.pairs.position.clone()
     for number, match in enumerate(piece.pairs):
-        read = piece.coded.beside(match.segment)
+        read = coded.beside(match.segment)
         if read.spans:
             own = torch.tensor(_places(read, match.segment.tgt, vocab), device=position.device)
             of_it = memory.pairs.mask[sentence] & (memory.pairs.pair[sentence] == number)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tmnmt.checks import Check, OnChecks
-from tmnmt.codes.record import Source, Text, plain_of
+from tmnmt.codes.record import Beside, Source, Text, plain_of
 from tmnmt.engine.confirmed import Confirmed, Done, confirmed_now, source_of, text_of
-from tmnmt.engine.schedule import InOrder, Piece
+from tmnmt.engine.piece import Piece, Preceding
 from tmnmt.engine.verbatim import agreeing, commonest
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
@@ -49,22 +49,27 @@ class Session:
         self.confirmed = Confirmed()
         self.done: list[Done] = []
         # of terms with several targets, those that were confirmed last in this document
-        self.chosen: dict[Term, str] = {}
+        self.term_choices: dict[Term, str] = {}
         # where translations are written: the last text, and the cache without what was written of
         # it
         self._before: tuple[str, CacheContents] | None = None
 
     @property
-    def before(self) -> tuple[tuple[int, ...], ...]:
+    def preceding(self) -> Preceding:
         """Subwords of what the document has confirmed or passed over last, as many segments as the
         model reads, the oldest first."""
-        preparation = self.translator.preparation
-        kept = list[str]()
+        preparation = self.translator.pipeline.preparation
+        texts = list[str]()
         for entry in reversed(self.done if preparation.previous else []):
-            if not entry.src or len(kept) == preparation.previous:
+            if not entry.src or len(texts) == preparation.previous:
                 break
-            kept.append(entry.src)
-        return tuple(preparation.read_before(text) for text in reversed(kept))
+            texts.append(entry.src)
+        return preparation.preceding_ids(reversed(texts))
+
+    @property
+    def neighbours(self) -> Beside:
+        """The texts beside the next segment: of the one behind it nothing is known."""
+        return self.done[-1].src if self.done else "", ""
 
     def save(self, path: str | Path) -> None:
         """Writes the session to a file, for `Translator.session(path)`: its cache, and all that is
@@ -103,21 +108,15 @@ class Session:
         """The translation of the document's next segment, with its codes; with `remember` "own" it
         is in the cache then."""
         text = source_of(text)
-        plain = plain_of(text)
+        remembers = self.translator.settings.remembers
         with self.translator.lock:
-            queue = InOrder()
-            self._before = (
-                (plain, copy.deepcopy(self.cache)) if self.translator.settings.remembers else None
-            )
-            before = self.done[-1].src if self.done else ""
-            pieces = self.translator.preparation.pieces(text, 0, queue, before=self.before)
-            for made in pieces:
-                piece = replace(made, beside=(before, ""))
-                done = self.translator.translate_batch([piece], [self], explain)
-                queue.put(piece, *done[0])
-            coded = pieces[0].coded if pieces else None
-            self.translator.link(coded.linked_apart if coded is not None else [])
-            return self.translator.tally.counted(next(queue.ready()))
+            self._before = (plain_of(text), copy.deepcopy(self.cache)) if remembers else None
+            passage = self.translator.pipeline.passage()
+            pieces = passage.open(text, self.neighbours, self.preceding)
+            for batch in [[piece] for piece in pieces] if remembers else [pieces]:
+                passage.translate(batch, [self] * len(batch), explain)
+            (translation,) = passage.finish()
+            return translation
 
     def complete(self, text: Source, prefix: str, explain: bool = False) -> Translation:
         """The best translation of the document's next segment that begins with what was typed of
@@ -253,7 +252,7 @@ class Session:
             self._before = None
         if keys is not None:
             for cache in (self.cache, *(self._before[1:] if self._before is not None else ())):
-                self.translator.write(cache, keys.contexts, keys.hiddens, keys.ids)
+                self.translator.pipeline.write(cache, keys.contexts, keys.hiddens, keys.ids)
 
     def _written(self, entry: Done) -> Done:
         """The pair as it is kept: in the memory that is written to, else in the session's own."""
@@ -283,9 +282,10 @@ class Session:
         """Takes over how a segment that is done says its terms; none is known where a document
         begins."""
         if not entry.src:
-            self.chosen = {}
+            self.term_choices = {}
         elif entry.tgt and self.translator.terms is not None:
-            self.chosen = {**self.chosen, **self.translator.terms.chosen(entry.src, entry.tgt)}
+            chosen = self.translator.terms.chosen(entry.src, entry.tgt)
+            self.term_choices = {**self.term_choices, **chosen}
 
     def _fill_again(self) -> None:
         """The cache, and what terms are said by, from what was confirmed since the document
@@ -294,7 +294,7 @@ class Session:
         start = 0
         for at, entry in enumerate(self.done, 1):
             start = start if entry.src else at
-        self.chosen = {}
+        self.term_choices = {}
         for entry in self.done[start:]:
             self._choose(entry)
         self.cache = translator.new_cache()
@@ -304,8 +304,9 @@ class Session:
 
     def _remember(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Writes the words of these pairs to the cache."""
-        for keys in self.translator.keys.keys_of([pairs])[0]:
-            self.translator.write(self.cache, keys.contexts, keys.hiddens, keys.ids)
+        pipeline = self.translator.pipeline
+        for keys in pipeline.keys.keys_of([pairs])[0]:
+            pipeline.write(self.cache, keys.contexts, keys.hiddens, keys.ids)
 
 
 def written_to(writable: WritableIndex, entry: Done) -> Done:
@@ -349,16 +350,17 @@ class Sessions:
         self._idle = self._new()  # of all that need none
 
     def of(self, piece: Piece) -> Session:
-        if piece.document not in self._open:
+        document = piece.segment.document
+        if document not in self._open:
             if not self.each:
                 return self._idle
-            self._open[piece.document] = self._new()
-        return self._open[piece.document]
+            self._open[document] = self._new()
+        return self._open[document]
 
     def leave(self, piece: Piece) -> None:
         """Forgets a document of which nothing follows, where they go in order."""
-        if piece.last and self.each:
-            self._open.pop(piece.document, None)
+        if piece.segment.ends_document and self.each:
+            self._open.pop(piece.segment.document, None)
 
     def _new(self) -> Session:
         return Session(self.translator) if self.first is None else self.first.beside()

@@ -30,7 +30,7 @@ from tmnmt.vocab import UNK, Vocabulary
 
 Array = NDArray[np.float64]
 Searched = Callable[[Sequence[int], Sequence[Sequence[Part]]], list[Hypothesis]]
-Chosen = Mapping[Term, str]  # the target that a document has confirmed for a term of several
+TermChoices = Mapping[Term, str]  # the target that a document has confirmed for a term of several
 Linked = Callable[[Sequence[int]], list[Array]]  # of these rows
 TAKEN = ("memory", "adapted", "fuzzy")  # origins that are checked beside the model's own
 INSIDE = 0.35  # of what a word comes from, at least, is the term's where it stands for the term
@@ -60,7 +60,7 @@ class TermList:
     def put_in(
         self,
         texts: Sequence[str],
-        chosen: Sequence[Chosen],
+        chosen: Sequence[TermChoices],
         said: Sequence[Hypothesis],
         search: Searched,
         link: Linked,
@@ -85,7 +85,7 @@ class TermList:
         return hypotheses
 
     def lacking(
-        self, texts: Sequence[str], chosen: Sequence[Chosen], said: Sequence[Hypothesis]
+        self, texts: Sequence[str], chosen: Sequence[TermChoices], said: Sequence[Hypothesis]
     ) -> dict[int, list[TermPlace]]:
         """The rows whose translations lack a target, each with the places of its terms. `chosen`:
         of every text, the targets that alone count."""
@@ -95,7 +95,7 @@ class TermList:
             if (terms := self._lacking(nfc(text), own, best.ids))
         }
 
-    def _lacking(self, text: str, chosen: Chosen, ids: Sequence[int]) -> list[TermPlace]:
+    def _lacking(self, text: str, chosen: TermChoices, ids: Sequence[int]) -> list[TermPlace]:
         """The places of terms in a text for which its translation has less targets."""
         occurrences = self.occurrences(text, chosen)
         said = nfc(self.vocab.decode(ids)) if occurrences else ""
@@ -106,7 +106,7 @@ class TermList:
                 lacking += places
         return lacking
 
-    def occurrences(self, text: str, chosen: Chosen = MappingProxyType({})) -> list[TermPlace]:
+    def occurrences(self, text: str, chosen: TermChoices = MappingProxyType({})) -> list[TermPlace]:
         """Where the terms stand that have a target; of those that are `chosen` with that alone."""
         return [
             replace(one, term=replace(one.term, targets=(chosen[one.term],)))
@@ -168,7 +168,7 @@ class _Rewritten:
         self,
         terms: TermList,
         text: str,
-        chosen: Chosen,
+        chosen: TermChoices,
         ids: tuple[int, ...],
         links: Array,
     ) -> None:

@@ -14,16 +14,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate, count, groupby
 from math import ceil
 from typing import Any, TypeVar
 
 from tmnmt.allocator import EVERY, give_back
 from tmnmt.codes.record import Source, beside, plain_of
-from tmnmt.engine.coded import Coded
-from tmnmt.engine.preparation import Read
-from tmnmt.engine.schedule import InOrder, Piece
+from tmnmt.engine.piece import Piece, Preceding
+from tmnmt.engine.pipeline import Passage
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.segments import Translation
@@ -89,10 +89,12 @@ class Job:
         self.future: Future[list[Translation]] = Future()
         self.waiting: list[Piece] = []
         self._left = iter(list(zip(sources, beside(sources), strict=True)))
-        self._before: Read | None = None  # None: nothing is opened yet
-        self._order = InOrder()
-        self._open = dict[int, Coded]()  # by segment: those with codes whose places are not found
+        self._preceding: Preceding | None = None  # None: nothing is opened yet
         self._done: list[Translation] = []
+
+    @cached_property
+    def _passage(self) -> Passage:
+        return self.view.pipeline.passage()
 
     @property
     def gone(self) -> bool:
@@ -118,18 +120,17 @@ class Job:
     def read_on(self, count: int) -> None:
         """Opens texts until `count` pieces wait, or none are left."""
         while len(self.waiting) < count and (following := next(self._left, None)) is not None:
-            source, near = following
-            if self._before is None:
-                self._before = self.session.before
-            made = self.view.preparation.pieces(source, 0, self._order, before=self._before)
+            source, neighbours = following
+            if self._preceding is None:
+                self._preceding = self.session.preceding
+            made = self._passage.open(source, neighbours, self._preceding)
             ends = isinstance(source, str) and not source.strip()  # a document, as in `translate`
-            self._before = () if ends else self.view.preparation.after(self._before, made)
-            self.waiting += [replace(piece, beside=near) for piece in made]
+            following_this = self.view.pipeline.preparation.following
+            self._preceding = () if ends else following_this(self._preceding, made)
+            self.waiting += made
 
     def put(self, piece: Piece, translation: Translation, length: int) -> None:
-        self._order.put(piece, translation, length)
-        if piece.coded is not None:
-            self._open[piece.segment] = piece.coded
+        self._passage.put(piece, translation, length)
 
     def finish(self) -> None:
         """Gives the result if nothing waits any more."""
@@ -138,8 +139,7 @@ class Job:
         self.read_on(1)
         if self.waiting:
             return
-        self.view.link([*self._open.values()])
-        self._done += map(self.view.counted, self._order.ready())
+        self._done += self._passage.finish()
         if len(self._done) == len(self._pieces):
             self.future.set_result(self._done)
 
@@ -369,7 +369,7 @@ class Queue:
         self.counts["batches"] += 1
         self.counts["pieces"] += len(ready)
         try:
-            done = view.translate_batch([piece for _, piece in ready], sessions, explain)
+            done = view.pipeline.translate([piece for _, piece in ready], sessions, explain)
             for (job, piece), result in zip(ready, done, strict=True):
                 job.put(piece, *result)
         except Exception as error:
@@ -381,7 +381,7 @@ class Queue:
         for _, run in groupby(ordered, key=lambda each: id(each[0].view)):
             asked = list(run)
             try:
-                pieces = asked[0][0].view.retrieve(
+                pieces = asked[0][0].view.pipeline.retrieve(
                     [piece for _, piece in asked], [job.session for job, _ in asked]
                 )
             except Exception as error:  # a memory of theirs cannot be searched

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 from tmnmt.codes.record import Source, Text
 from tmnmt.config.option import options_of
 from tmnmt.config.options import Decoding, Search
-from tmnmt.engine.narrowed import narrowed
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.terms import TermList
@@ -509,8 +508,7 @@ class Service:
         with self._lock:
             if key not in self._views:
                 self._forget_views()
-                view = narrowed(
-                    model.translator,
+                view = model.translator.restricted(
                     [memory.index for memory in memories],
                     [memory.trust for memory in memories],
                     settings,

@@ -9,23 +9,23 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from tmnmt.engine.beam_search import Hypothesis
-from tmnmt.engine.decoder import Decoder
-from tmnmt.engine.schedule import Piece, side_by_side
-from tmnmt.engine.session import Session
+from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
+from tmnmt.engine.piece import Piece
+from tmnmt.engine.schedule import side_by_side
 from tmnmt.engine.settings import Settings
+from tmnmt.engine.terms import TermChoices
 from tmnmt.engine.translator import Translator
 from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import At, Collated
 from tmnmt.models.folder import Model
-from tmnmt.segments import Translation
 from tmnmt.vocab import BOS
 
 FREQUENT = 100  # words that count as frequent
@@ -81,10 +81,25 @@ class _Watched(Decoder):
 
     seen: Callable[[Sequence[Piece], Collated, Sequence[Hypothesis]], None]
 
+    latest: Sequence[list[int]] = ()  # slots of every piece's document, before it is translated
+
+    def decoded(
+        self,
+        pieces: Sequence[Piece],
+        documents: Sequence[DocumentMemory],
+        explain: bool = False,
+    ) -> list[Decoded]:
+        self.latest = [document.cache.latest for document in documents]
+        return super().decoded(pieces, documents, explain)
+
     def decode(
-        self, pieces: Sequence[Piece], collated: Collated, explain: bool = False
+        self,
+        pieces: Sequence[Piece],
+        collated: Collated,
+        choices: Sequence[TermChoices],
+        explain: bool = False,
     ) -> list[Hypothesis]:
-        hypotheses = super().decode(pieces, collated, explain)
+        hypotheses = super().decode(pieces, collated, choices, explain)
         self.seen(pieces, collated, hypotheses)
         return hypotheses
 
@@ -101,19 +116,13 @@ class Watching(Translator):
     ) -> None:
         super().__init__(model, layers, [], settings)
         self.frequent, self.watched = frequent, Watched()
-        self.decoder = _Watched(**vars(self.decoder), seen=self._seen)
-        self._latest: Sequence[list[int]] = ()
+        self._decoder = _Watched(**vars(self.pipeline.decoder), seen=self._seen)
+        self.pipeline = replace(self.pipeline, decoder=self._decoder)
 
     def batches(
         self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool
     ) -> Iterator[list[Piece]]:
-        return side_by_side(prepared, self.settings.batch, self.retrieve)
-
-    def translate_batch(
-        self, batch: Sequence[Piece], sessions: Sequence[Session], explain: bool = False
-    ) -> list[tuple[Translation, int]]:
-        self._latest = [session.cache.latest for session in sessions]
-        return super().translate_batch(batch, sessions, explain)
+        return side_by_side(prepared, self.settings.batch, self.pipeline.retrieve)
 
     def _seen(
         self, pieces: Sequence[Piece], collated: Collated, hypotheses: Sequence[Hypothesis]
@@ -145,11 +154,11 @@ class Watching(Translator):
         _, read = cache.fuse(At(prev, hiddens, contexts), hiddens, rows)
         of_each = (torch.split(x, lengths.tolist()) for x in (read.weights, read.opened))
         for piece, best, latest, ids, weight, gate in zip(
-            pieces, hypotheses, self._latest, slots.ids, *of_each, strict=True
+            pieces, hypotheses, self._decoder.latest, slots.ids, *of_each, strict=True
         ):
             if latest and best.ids:
                 self._note(
-                    piece.segment,
+                    piece.segment.number,
                     Matrix(list(best.ids), ids[latest].tolist(), weight[:, latest]),
                     gate.tolist(),
                 )

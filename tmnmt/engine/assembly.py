@@ -1,0 +1,137 @@
+"""Translations of pieces put together: those of a segment, and segments in the order of the
+input."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tmnmt.engine.coded import Coded
+from tmnmt.engine.piece import Piece
+from tmnmt.segments import ORIGINS, Match, Other, Translation
+
+Translated = tuple[Translation, int]  # of a piece, and its length in subwords
+
+
+class Assembly:
+    """Gives back translations in the order in which their segments were announced."""
+
+    def __init__(self, finished: Callable[[], None] = lambda: None) -> None:
+        """finished: called as soon as a segment is complete, whatever stands before it."""
+        self._finished = finished
+        self._segments: deque[_Segment] = deque()
+        self._by_number: dict[int, _Segment] = {}
+        self._next = 0
+
+    def announce(self, text: str, pieces: int, coded: Coded | None = None) -> int:
+        """A segment to come in so many pieces; its number. Without pieces its
+        translation is empty."""
+        number = self._next
+        self._next += 1
+        segment = _Segment(number, text, pieces, coded)
+        self._segments.append(segment)
+        self._by_number[number] = segment
+        self._tell(segment)
+        return number
+
+    def put(self, piece: Piece, translation: Translation, length: int) -> None:
+        """The translation of a piece, `length` subwords with </s>; a segment's pieces may come in
+        any order."""
+        segment = self._by_number[piece.segment.number]
+        segment.parts[piece.number] = translation, length
+        self._tell(segment)
+
+    def _tell(self, segment: _Segment) -> None:
+        if segment.is_complete:
+            self._finished()
+
+    def ready(self) -> Iterator[Translation]:
+        """Those that are complete and have nothing incomplete before them."""
+        while self._segments and self._segments[0].is_complete:
+            segment = self._segments.popleft()
+            del self._by_number[segment.number]
+            yield segment.translation()
+
+
+@dataclass
+class _Segment:
+    number: int
+    text: str
+    pieces: int
+    coded: Coded | None
+    parts: dict[int, tuple[Translation, int]] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.parts) == self.pieces
+
+    def translation(self) -> Translation:
+        whole = self._whole()
+        return whole if self.coded is None else self.coded.finished(whole)
+
+    def _whole(self) -> Translation:
+        if not self.parts:
+            return Translation(self.text, "", 0.0)
+        if len(self.parts) == 1:
+            return replace(self.parts[0][0], src=self.text)
+        return join(self.text, [self.parts[number] for number in range(self.pieces)])
+
+
+def joined(text: str, parts: Sequence[Translated]) -> Translated:
+    """The translation of `text`, and its length, from those of its consecutive parts."""
+    if len(parts) == 1:
+        return parts[0]
+    return join(text, parts), sum(length for _, length in parts)
+
+
+def join(text: str, parts: Sequence[Translated]) -> Translation:
+    """One translation of `text` from those of its consecutive pieces and their lengths; the score
+    is the mean, weighted by length. Of several origins it is the one with most left to do, and
+    full matches put together are no full match."""
+    score = sum(part.score * length for part, length in parts) / sum(length for _, length in parts)
+    matches: dict[Match, int] = {}
+    tokens = []
+    for part, _ in parts:
+        numbers = [matches.setdefault(match, len(matches)) for match in part.matches]
+        for token in part.tokens:
+            sources, attention = (
+                tuple(replace(source, match=numbers[source.match]) for source in read)
+                for read in (token.sources, token.attention)
+            )
+            tokens.append(replace(token, sources=sources, attention=attention))
+    origins = [part.origin for part, _ in parts if part.origin]
+    origin = min(origins, key=ORIGINS.index, default="")
+    if origin == "memory" and len(origins) > 1:
+        origin = "adapted"
+    tgt = " ".join(part.tgt for part, _ in parts if part.tgt)
+    low, unknown = any(part.low for part, _ in parts), sum(part.unknown for part, _ in parts)
+    rest = _others([(part, length) for part, length in parts if length])
+    return Translation(
+        text,
+        tgt,
+        score,
+        tuple(matches),
+        tuple(tokens),
+        origin,
+        low,
+        unknown,
+        others=rest,
+        words=tuple(word for part, _ in parts for word in part.words),
+        confidence=min((p.confidence for p, _ in parts if p.confidence is not None), default=None),
+    )
+
+
+def _others(parts: Sequence[Translated]) -> tuple[Other, ...]:
+    """The next best of a segment in pieces: each has one other piece than the best."""
+    total, size = sum(part.score * length for part, length in parts), sum(n for _, n in parts)
+    wholes = []
+    for at, (part, length) in enumerate(parts):
+        for other in part.others:
+            texts = [one.tgt for one, _ in parts]
+            texts[at] = other.tgt
+            changed = total - part.score * length + other.score * other.length
+            new = size - length + other.length
+            wholes.append(Other(" ".join(filter(None, texts)), changed / new, new))
+    most = max((len(part.others) for part, _ in parts), default=0)
+    return tuple(sorted(wholes, key=lambda other: -other.score)[:most])

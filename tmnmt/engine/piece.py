@@ -1,0 +1,103 @@
+"""What is on its way through the pipeline: segments, the pieces that the model translates at once,
+and what the memories have for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tmnmt.codes.record import Beside, Source
+from tmnmt.engine.coded import Coded
+from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.layers.reach import STANDARD, Reaches
+from tmnmt.models.base import Around
+from tmnmt.segments import Match
+
+Preceding = tuple[tuple[int, ...], ...]  # subwords of the segments before one, the oldest first
+
+# A piece is of its segment as its text was cut; or the first piece stands for all, and this one is
+# merged into it; or it is a part, a message or a sentence, that is translated by itself.
+Role = Literal["cut", "merged", "part"]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenSegment:
+    """A segment that is being translated: what all of its pieces share.
+
+    `text`: without codes. `coded`: with them, where it may have any. `size`: into how many pieces
+    it was cut. `neighbours`: the texts before and behind it, and its id. `ends_document`: whether
+    nothing of its document follows. `to_confirm`: the pair that is confirmed once it is translated.
+    `lower_ids`: of a heading, its subwords in the letters that it would have within a sentence.
+    `similar`: what the whole segment is like, once the memories were asked. `message_matches`: of a
+    message, the same messages of pairs that its whole segment is like."""
+
+    text: str
+    number: int  # in the input
+    document: int
+    coded: Coded | None = None
+    size: int = 1
+    neighbours: Beside = ("", "")
+    ends_document: bool = False
+    to_confirm: tuple[Source, Source] | None = None
+    lower_ids: tuple[int, ...] = ()
+    similar: list[tuple[Match, ...]] = field(default_factory=list)
+    message_matches: tuple[Match, ...] = ()
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """What the memories have for a piece: matches with the keys of their pairs; fragments, pairs
+    that share phrases with it, where there are no matches; the full match whose target is taken as
+    it stands; and how positions of its pairs and its session are read."""
+
+    matches: tuple[Match, ...] = ()
+    fragments: tuple[Match, ...] = ()
+    full_match: Match | None = None
+    keys: tuple[PairKeys, ...] = field(default=(), compare=False)
+    reaches: Reaches = field(default=STANDARD, compare=False)
+
+
+NOTHING = Retrieved()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is translated at once: a segment, or a part of one. `text`: of the source; `read`: as
+    the model reads it, of which `ids` are the subwords, without </s>. `number`: its place in the
+    segment. `context`: what the model reads besides of its document, where it reads something: the
+    segments before it, or all others. `retrieved`: None until the memories were asked."""
+
+    segment: OpenSegment
+    text: str
+    read: str
+    ids: tuple[int, ...]
+    number: int = 0
+    role: Role = "cut"
+    context: Preceding | Around = field(default=(), compare=False)
+    retrieved: Retrieved | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of its segment."""
+        return self.text == self.segment.text
+
+    @property
+    def ends_segment(self) -> bool:
+        """Whether it is the last piece of its segment."""
+        return self.number + 1 == self.segment.size
+
+    @property
+    def matches(self) -> tuple[Match, ...]:
+        """Those that the memories have for it; none where they were not asked yet."""
+        return (self.retrieved or NOTHING).matches
+
+    @property
+    def pairs(self) -> tuple[Match, ...]:
+        """All that is read of the memories."""
+        retrieved = self.retrieved or NOTHING
+        return (*retrieved.matches, *retrieved.fragments)
+
+    @property
+    def is_heading(self) -> bool:
+        """Whether it is a heading that the memories have nothing like."""
+        return self.role == "cut" and bool(self.segment.lower_ids) and not self.matches

@@ -1,0 +1,319 @@
+"""The way of a sentence, for whoever feeds it: prepare -> retrieve -> take or decode -> remember ->
+put together -> place codes -> check and count.
+
+    passage = pipeline.passage()
+    pieces = passage.open(text)                      prepared, and announced
+    passage.translate(pieces, sessions)              retrieved, taken or decoded, remembered
+    translations = passage.finish()                  put together, checked and counted
+
+Streams, sessions, completion and the server's queue differ only in what they feed, and when."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from tmnmt.checks import kept
+from tmnmt.codes.form import Copied
+from tmnmt.codes.record import Beside, Source, plain_of
+from tmnmt.engine.assembly import Assembly, Translated, joined
+from tmnmt.engine.coded import Coded
+from tmnmt.engine.confirmed import Confirmed
+from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
+from tmnmt.engine.in_parts import by_message, one_by_one
+from tmnmt.engine.links import LINKED_AT_ONCE
+from tmnmt.engine.lookup import Lookup, codes_of
+from tmnmt.engine.piece import NOTHING, Piece, Preceding
+from tmnmt.engine.postprocess import Postprocessor
+from tmnmt.engine.preparation import Preparation
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.tally import Tally
+from tmnmt.engine.terms import TermList
+from tmnmt.engine.verbatim import as_it_stands
+from tmnmt.keys.pair_keys import PairKeyStore
+from tmnmt.layers.cache import CacheContents
+from tmnmt.layers.combine import MemoryLayers
+from tmnmt.models.base import Backbone
+from tmnmt.segments import Match, Translation
+from tmnmt.vocab import Vocabulary
+
+WAITING_AT_MOST = 8  # batches, at most, that wait for the places of their codes
+
+
+class Document(DocumentMemory, Protocol):
+    """What the pipeline reads of a session, and writes to it."""
+
+    @property
+    def confirmed(self) -> Confirmed: ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a piece, or of a part of it: what the model says, or the match whose target is
+    taken as it stands; neither where another piece stands for it."""
+
+    piece: Piece
+    decoded: Decoded | None = None
+    match: Match | None = None
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """One model with its memories, as sentences pass through it. `lock` is held while they do:
+    one batch is translated after another."""
+
+    settings: Settings
+    vocab: Vocabulary
+    backbone: Backbone
+    layers: MemoryLayers | None
+    keys: PairKeyStore
+    lookup: Lookup
+    preparation: Preparation
+    decoder: Decoder
+    postprocessor: Postprocessor
+    copied: Copied
+    tally: Tally
+    lock: threading.RLock
+
+    @property
+    def terms(self) -> TermList | None:
+        """The list of words whose translations must come."""
+        return self.decoder.terms
+
+    def passage(self, on_complete: Callable[[], None] = lambda: None) -> Passage:
+        """For segments of one caller. `on_complete`: called for every segment once it is
+        translated, also where it has to wait for those before it."""
+        return Passage(self, on_complete)
+
+    def retrieve(self, pieces: Sequence[Piece], documents: Sequence[Document] = ()) -> list[Piece]:
+        """The pieces with what the memories have for them, as `Lookup.with_matches` says.
+        `documents`: of every piece, whose confirmed pairs are searched, too."""
+        with self.lock:
+            confirmed = [document.confirmed.similar for document in documents]
+            return self.lookup.with_matches(pieces, confirmed)
+
+    def translate(
+        self, pieces: Sequence[Piece], documents: Sequence[Document], explain: bool = False
+    ) -> list[Translated]:
+        """The translations of pieces, each of another document where documents learn from what is
+        translated, and their lengths in subwords: retrieve -> take or decode -> remember -> put
+        together. Those that lack terms are written once more together."""
+        with self.lock:
+            pieces = self.retrieve(pieces, documents)
+            outcomes = self.outcomes(pieces, documents, explain)
+            self._remember(documents, outcomes)
+            return self.merged(pieces, outcomes, explain)
+
+    def outcomes(
+        self,
+        pieces: Sequence[Piece],
+        documents: Sequence[Document],
+        explain: bool,
+        splits_messages: bool = True,
+    ) -> list[list[Outcome]]:
+        """What becomes of pieces that were looked up: one outcome each; of one with messages, and
+        of one whose translation has lost a sentence, one for every message or sentence."""
+        results = [
+            self._taken(piece, document) for piece, document in zip(pieces, documents, strict=True)
+        ]
+        rows = [row for row, outcome in enumerate(results) if outcome is None]
+        parts = {row: self._messages(pieces[row]) if splits_messages else [] for row in rows}
+        rows = [row for row in rows if not parts[row]]
+        chosen = [pieces[row] for row in rows], [documents[row] for row in rows]
+        decoded = self.decoder.decoded(*chosen, explain) if rows else []
+        for row, one in zip(rows, decoded, strict=True):
+            parts[row] = self._lost_sentences(pieces[row], one)
+            results[row] = Outcome(pieces[row], one)
+        of_parts = iter(self._outcomes_of_parts(parts, documents, explain))
+        return [
+            [each for _ in parts.get(row, []) for each in next(of_parts)]
+            or ([outcome] if outcome is not None else [])
+            for row, outcome in enumerate(results)
+        ]
+
+    def _outcomes_of_parts(
+        self, parts: dict[int, list[Piece]], documents: Sequence[Document], explain: bool
+    ) -> list[list[Outcome]]:
+        """Those of every part in turn."""
+        ordered = [(piece, documents[row]) for row in sorted(parts) for piece in parts[row]]
+        if not ordered:
+            return []
+        own = [document for _, document in ordered]
+        pieces = self.retrieve([piece for piece, _ in ordered], own)
+        return self.outcomes(pieces, own, explain, splits_messages=False)
+
+    def full_match(self, piece: Piece, document: Document) -> Match | None:
+        """The match of the whole segment that is taken as it stands; None where the model is
+        asked."""
+        if not self.settings.verbatim:
+            return None
+        confirmed = document.confirmed.exact(piece.segment.text, codes_of(piece))
+        return confirmed or (piece.retrieved or NOTHING).full_match
+
+    def _taken(self, piece: Piece, document: Document) -> Outcome | None:
+        """None where the model is asked."""
+        match = self.full_match(piece, document)
+        is_in_first = match is not None and piece.number > 0
+        if piece.role == "merged" or is_in_first:
+            return Outcome(piece)
+        return None if match is None else Outcome(piece, match=match)
+
+    def _messages(self, piece: Piece) -> list[Piece]:
+        """As `by_message` says."""
+        if self.backbone.reads_around:
+            return []
+        return by_message(piece, self.vocab, self.preparation.longest)
+
+    def _lost_sentences(self, piece: Piece, decoded: Decoded) -> list[Piece]:
+        """As `one_by_one` says, of what the model wrote."""
+        if not self.settings.lost_sentences or self.backbone.reads_around:
+            return []
+        return one_by_one(piece, self.vocab.decode(decoded.best.ids), self.vocab)
+
+    def merged(
+        self, pieces: Sequence[Piece], outcomes: Sequence[Sequence[Outcome]], explain: bool
+    ) -> list[Translated]:
+        """The translation of each piece, of what became of it or of its parts."""
+        return [
+            joined(piece.text, [self._translated(outcome, explain) for outcome in of_piece])
+            for piece, of_piece in zip(pieces, outcomes, strict=True)
+        ]
+
+    def _translated(self, outcome: Outcome, explain: bool) -> Translated:
+        """The translation of a piece, which its segment has from now on, where that may have codes;
+        and its length."""
+        piece, coded = outcome.piece, outcome.piece.segment.coded
+        if outcome.decoded is not None:
+            best = outcome.decoded.best
+            translation = self.postprocessor.translation(piece, outcome.decoded)
+            length = len(best.ids) + best.finished
+        elif outcome.match is not None:
+            if coded is not None:
+                coded.take(outcome.match)
+            translation = as_it_stands(
+                piece.text, outcome.match, piece.matches, self.vocab, explain
+            )
+            translation = self.postprocessor.rated(translation)
+            length = len(self.vocab.encode(translation.tgt)) + 1
+        else:
+            return Translation(piece.text, "", 0.0), 0
+        if coded is not None:
+            coded.add(piece.number, piece.read, translation, piece.is_whole)
+        return translation, length
+
+    def link(self, segments: Sequence[Coded]) -> None:
+        """Gives segments with codes the links that the places of these depend on."""
+        with self.lock, self.tally.timed("links"):
+            self.decoder.linker.link(segments)
+
+    def checked(self, translation: Translation) -> Translation:
+        """A translation that is finished, with what is wrong in its terms, and what it lacks of
+        what is to be kept."""
+        if self.terms is not None:
+            translation = self.terms.checked(translation)
+        lacking = kept(translation.src, translation.tgt, self.copied)
+        if lacking:
+            translation = replace(translation, user_checks=(*translation.user_checks, *lacking))
+        return translation
+
+    @torch.no_grad()
+    def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
+        """A translated sentence into a document's cache: contexts (T, l), hiddens (T, d), ids
+        (T,)."""
+        if cache.positions is not None:
+            cache.positions.write(hiddens, ids)
+        if cache.size and self.layers is not None and self.layers.cache is not None:
+            cache.write(*self.layers.cache.slots_of(contexts, hiddens), ids)
+
+    def _remember(
+        self, documents: Sequence[Document], outcomes: Sequence[Sequence[Outcome]]
+    ) -> None:
+        """Writes what was translated to the documents' session caches, where they learn from it; of
+        several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
+        if not self.settings.remembers:
+            return
+        for document, of_piece in zip(documents, outcomes, strict=True):
+            for outcome in of_piece:
+                if outcome.decoded is not None:
+                    self._remember_decoded(document.cache, outcome.decoded)
+                elif outcome.match is not None:
+                    self._remember_match(document.cache, outcome.piece, outcome.match)
+
+    def _remember_decoded(self, cache: CacheContents, decoded: Decoded) -> None:
+        others = decoded.best.others[: self.settings.cache_best - 1]
+        for hypothesis in (*reversed(others), decoded.best):
+            if hypothesis.contexts is not None and hypothesis.hiddens is not None:
+                ids = torch.tensor(hypothesis.ids)
+                self.write(cache, hypothesis.contexts, hypothesis.hiddens, ids)
+
+    def _remember_match(self, cache: CacheContents, piece: Piece, match: Match) -> None:
+        """A match that is taken as it stands, or adapted."""
+        src = match.segment.src if match.tgt == match.segment.tgt else piece.text
+        keys = self.keys.keys_of([[(src, match.tgt)]])[0][0]
+        self.write(cache, keys.contexts, keys.hiddens, keys.ids)
+
+
+class Passage:
+    """Segments of one caller on their way: they come out in the order in which they went in."""
+
+    def __init__(self, pipeline: Pipeline, on_complete: Callable[[], None]) -> None:
+        self.pipeline = pipeline
+        self.assembly = Assembly(on_complete)
+        # segments whose codes wait for their places, each once; batches that were put meanwhile
+        self._unlinked = dict[int, Coded]()
+        self._waiting = 0
+
+    def open(
+        self, source: Source, neighbours: Beside = ("", ""), preceding: Preceding = ()
+    ) -> list[Piece]:
+        """A segment as the pieces to be translated, as `Preparation.pieces` makes them."""
+        prepare = self.pipeline.preparation.pieces
+        return prepare(source, self.assembly, neighbours, preceding)
+
+    def open_again(self, source: Source, pieces: Sequence[Piece]) -> list[Piece]:
+        """Pieces of a segment that was opened before, of which nothing is translated yet."""
+        if not pieces:
+            self.assembly.announce(plain_of(source), 0)
+            return []
+        segment = pieces[0].segment
+        coded = segment.coded.anew() if segment.coded is not None else None
+        number = self.assembly.announce(plain_of(source), len(pieces), coded)
+        segment = replace(segment, number=number, coded=coded)
+        return [replace(piece, segment=segment) for piece in pieces]
+
+    def translate(
+        self, pieces: Sequence[Piece], documents: Sequence[Document], explain: bool = False
+    ) -> None:
+        """Pieces that were opened, as `Pipeline.translate` does."""
+        results = self.pipeline.translate(pieces, documents, explain)
+        for piece, result in zip(pieces, results, strict=True):
+            self.put(piece, *result)
+
+    def put(self, piece: Piece, translation: Translation, length: int) -> None:
+        """The translation of a piece, of so many subwords; a segment's pieces may come in any
+        order."""
+        self.assembly.put(piece, translation, length)
+        coded = piece.segment.coded
+        for each in coded.linked_apart if coded is not None else ():
+            if each.unlinked():
+                self._unlinked[id(each)] = each
+
+    def ready(self) -> list[Translation]:
+        """The translations that are finished, and follow those before. Where codes stand among
+        words some calls are waited for, so that their places are found together."""
+        self._waiting = self._waiting + 1 if self._unlinked else 0
+        if len(self._unlinked) < LINKED_AT_ONCE and 0 < self._waiting < WAITING_AT_MOST:
+            return []
+        return self.finish()
+
+    def finish(self, counts: bool = True) -> list[Translation]:
+        """The same without waiting. `counts`: whether they count in the tally."""
+        self.pipeline.link([*self._unlinked.values()])
+        self._unlinked, self._waiting = {}, 0
+        finished = map(self.pipeline.checked, self.assembly.ready())
+        return [*(map(self.pipeline.tally.counted, finished) if counts else finished)]
