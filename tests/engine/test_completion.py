@@ -372,7 +372,7 @@ def test_what_a_vocabulary_cannot_spell_is_decided() -> None:
 @pytest.fixture(autouse=True)
 def _sessions_are_not_kept(translator: Translator) -> Iterator[None]:
     yield
-    assert len(translator.at_work._kept) <= completion.KEPT
+    assert len(translator.completions._states) <= completion.KEPT
 
 
 def test_what_others_write_to_a_memory_is_read_after_a_while(
@@ -390,9 +390,9 @@ def test_what_others_write_to_a_memory_is_read_after_a_while(
 def test_sentences_at_work_are_forgotten_with_their_session(translator: Translator) -> None:
     session: Session = translator.session()
     session.complete(SOURCE, "x")
-    assert any(key[0] is session for key in translator.at_work._kept)
+    assert any(key[0] is session for key in translator.completions._states)
     session.forget_work()
-    assert not any(key[0] is session for key in translator.at_work._kept)
+    assert not any(key[0] is session for key in translator.completions._states)
 
 
 @pytest.mark.parametrize("prefix", ["La ", "La Com", "Zut a", "«  x", "La Commission informe"])

@@ -901,7 +901,7 @@ def test_a_long_segment_like_one_just_confirmed_is_translated_whole(folder: Path
     assert not session.translate(long).matches
     session.confirm(f"{long} Repealed.", "TOUT")
     assert [match.segment.tgt for match in session.translate(long).matches] == ["TOUT"]
-    assert session.translator.tally.changed["had more than 40 subwords, translated in pieces"] == 1
+    assert session.pipeline.tally.changed["had more than 40 subwords, translated in pieces"] == 1
 
 
 def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: Path) -> None:

@@ -56,7 +56,7 @@ def analyse(
     101 and 102 are the same text in the same place, 100 the same text, also where only numbers
     differ and can be put in. A repetition came before in these files. Internal matches are like an
     earlier segment of these files, more than like any of the memories."""
-    from tmnmt.cli.pretranslation import languages_of
+    from tmnmt.cli.memory_languages import languages_of
     from tmnmt.engine.analyse import Analysis, Counts
     from tmnmt.engine.named_memories import named, open_memories
     from tmnmt.progress import Progress

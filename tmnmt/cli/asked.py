@@ -199,7 +199,7 @@ class Asked:
             from tmnmt.models.folder import languages_in
 
             return languages_in(self.model)
-        from tmnmt.cli.pretranslation import languages_of
+        from tmnmt.cli.memory_languages import languages_of
 
         return languages_of(self.memory, (self.src_lang, self.tgt_lang), files)
 

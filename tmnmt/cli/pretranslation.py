@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tmnmt.cli.files import Job
+from tmnmt.cli.memory_languages import languages_of
 from tmnmt.cli.written import Writing, Written
 from tmnmt.config.options import DRAFTS
 from tmnmt.counted import counted
-from tmnmt.errors import FormatError, UsageError
 from tmnmt.progress import Progress
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from tmnmt.cli.asked import Asked
     from tmnmt.engine.filling import Documents
     from tmnmt.engine.pretranslate import Pretranslator
-    from tmnmt.files.unit import TranslatableFile
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
@@ -128,39 +126,4 @@ def _summary(counts: Counter[str], empty: bool) -> str:
     return (
         f"{exact:,} of {counted(total, 'segment')} {have} an exact match{others}; "
         f"{untranslated:,} {left}"
-    )
-
-
-def languages_of(
-    memory: Sequence[str],
-    asked: tuple[str | None, str | None],
-    files: Sequence[TranslatableFile] = (),
-) -> tuple[str, str]:
-    """The languages asked for, else those of the first built index, else those that the files to be
-    translated say. Raises UsageError where nobody says them, FormatError for a memory that is not
-    there."""
-    from tmnmt.engine.named_memories import named
-    from tmnmt.index.cached import open_index
-    from tmnmt.index.elastic.address import is_address
-
-    src_lang, tgt_lang = asked
-    if src_lang and tgt_lang:
-        return src_lang, tgt_lang
-    places = [str(named(each).place) for each in memory]
-    for path in places:
-        if is_address(path) or Path(path).is_dir():
-            with open_index(path) as index:
-                return src_lang or index.src_lang, tgt_lang or index.tgt_lang
-    src_lang = src_lang or next((file.src_lang for file in files if file.src_lang), "")
-    tgt_lang = tgt_lang or next((file.tgt_lang for file in files if file.tgt_lang), "")
-    if src_lang and tgt_lang:
-        return src_lang, tgt_lang
-    for path in places:
-        if not Path(path).exists() and not any(Path(path).parent.glob(f"{Path(path).name}.*")):
-            raise FormatError(f"{path}: no such file")
-    what = {0: "the memory file is", 1: "the file to be translated is"}.get(
-        len(files), "the files to be translated are"
-    )
-    raise UsageError(
-        f"nothing says of which languages {what}: name them, --src-lang and --tgt-lang"
     )

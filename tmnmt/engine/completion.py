@@ -1,9 +1,10 @@
 """A translation that goes on from what was typed of it, with all memories (Foster et al. 1997,
 Knowles and Koehn 2016): the decoder is forced along what was typed, and searches on from there.
 
-Between two keystrokes little changes. So of a sentence at work is kept: what the memories have for
-it, what was encoded, the decoder's states along what was typed, and what was suggested. Where what
-is typed agrees with a suggestion, that stands, and nothing is decoded."""
+Between two keystrokes little changes. Therefore the state of a sentence is kept while somebody
+works on it: what the memories have for it, what was encoded, the decoder's states along what was
+typed, and what was suggested. Where what is typed agrees with a suggestion, that stands, and
+nothing is decoded."""
 
 from __future__ import annotations
 
@@ -13,33 +14,29 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from tmnmt.codes.record import Code, Source, Text, plain_of
+from tmnmt.codes.record import Beside, Code, Source, Text, plain_of
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.assembly import joined
 from tmnmt.engine.beam_search import NEVER, Begun, Hypothesis, SearchSettings, search_on
 from tmnmt.engine.decoder import Decoded
-from tmnmt.engine.piece import Piece
+from tmnmt.engine.piece import Piece, Preceding
 from tmnmt.engine.pieces import sentences
+from tmnmt.engine.pipeline import Document, Passage, Pipeline
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.spelling import APOSTROPHES
-from tmnmt.engine.typed import Opening, Typed, one_blank, spelt_size
+from tmnmt.engine.typed import Opening, Spellings, Typed, one_blank, spelt_size
 from tmnmt.files.texts import string_of
 from tmnmt.formats.clean import legible
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
 from tmnmt.segments import Alternative, Token, Translation
-from tmnmt.vocab import BOS, EOS
-
-if TYPE_CHECKING:
-    from tmnmt.engine.pipeline import Passage
-    from tmnmt.engine.session import Session
-    from tmnmt.engine.translator import Translator
+from tmnmt.vocab import BOS, EOS, Vocabulary
 
 BEAM = 3  # behind something typed: each keystroke waits for it
 KEPT = 32  # sentences at work
@@ -50,32 +47,54 @@ FEW = 10  # subwords behind what is typed that are found at once
 ENDS = math.log(0.5)  # where a piece ends rather than goes on, what is typed is of the next one
 
 
-class AtWork:
-    """The sentences at work, of all sessions of a model; those used last are kept."""
+class TypedDocument(Document, Protocol):
+    """A document in which somebody types."""
+
+    @property
+    def pipeline(self) -> Pipeline: ...
+
+    @property
+    def neighbours(self) -> Beside:
+        """The texts beside the next segment."""
+
+    @property
+    def preceding(self) -> Preceding:
+        """What the model reads of the segments before it."""
+
+
+class CompletionCache:
+    """The sentences at work, of all documents of a model; those used last are kept."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[Session, Source], Sentence] = OrderedDict()
+        self._states: OrderedDict[tuple[TypedDocument, Source], CompletionState] = OrderedDict()
+        self._spellings = dict[bool, Spellings]()
         self._lock = threading.Lock()  # a session may end while another one's sentence is decoded
 
-    def of(self, session: Session, source: Source) -> Sentence:
-        """The sentence, which reads what the session has confirmed."""
-        key = session, source
+    def state_of(self, document: TypedDocument, source: Source) -> CompletionState:
+        """The sentence, which reads what the document has confirmed."""
+        key = document, source
         with self._lock:
-            sentence = self._kept.get(key)
-        if sentence is None or time.monotonic() - sentence.made > FRESH:
-            sentence = Sentence(session, source)
+            state = self._states.get(key)
+        if state is None or time.monotonic() - state.created > FRESH:
+            state = CompletionState(document, source, self.spellings)
         with self._lock:
-            self._kept[key] = sentence
-            self._kept.move_to_end(key)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return sentence
+            self._states[key] = state
+            self._states.move_to_end(key)
+            while len(self._states) > KEPT:
+                self._states.popitem(last=False)
+        return state
 
-    def forget(self, session: Session) -> None:
-        """What a session reads has changed, or it ends."""
+    def forget(self, document: TypedDocument) -> None:
+        """What a document reads has changed, or it ends."""
         with self._lock:
-            for key in [key for key in self._kept if key[0] is session]:
-                del self._kept[key]
+            for key in [key for key in self._states if key[0] is document]:
+                del self._states[key]
+
+    def spellings(self, vocab: Vocabulary, capitals: bool) -> Spellings:
+        """What subwords spell; made when it is first needed."""
+        if capitals not in self._spellings:
+            self._spellings[capitals] = Spellings(vocab, capitals)
+        return self._spellings[capitals]
 
 
 Ids = tuple[int, ...]
@@ -141,6 +160,14 @@ class Path:
             )
         )
         self._nodes.append(Node(number, step.state, step.ready))
+
+    def end(self) -> float:
+        """The log probability that the translation ends here."""
+        begun = self.begun()
+        step = self._layers.step(
+            self._backbone, begun.prev, begun.state, begun.encoded, begun.memory, explain=False
+        )
+        return float(step.log_probs[0, EOS])
 
     def begun(self) -> Begun:
         """A search from here. What is decided is certain to it, as `Opening` says."""
@@ -251,47 +278,48 @@ class Words:
         return ids, (*chances, chance), (*traces, step.trace.at(rows, words).chosen(row, 0))
 
 
-class Part:
+class PieceCompletion:
     """A piece of a sentence at work."""
 
     @torch.inference_mode()
-    def __init__(self, translator: Translator, piece: Piece, session: Session) -> None:
-        self.piece, self._translator, self._choices = piece, translator, session.term_choices
-        self._decoder = translator.pipeline.decoder
-        self._collated = self._decoder.collated([piece], [session])
+    def __init__(self, piece: Piece, document: TypedDocument, spellings: Spellings) -> None:
+        self.piece, self._choices = piece, document.term_choices
+        self._pipeline, self._spellings = document.pipeline, spellings
+        self._decoder = self._pipeline.decoder
+        self._collated = self._decoder.collated([piece], [document])
         self._encoded, self._ready, (self._longest,) = self._decoder.read_in(
             [piece], self._collated
         )
-        for_beam = translator.backbone.for_beam(self._encoded)
-        layers = translator.layers or MemoryLayers()
-        self._path = Path(translator.backbone, layers, for_beam, self._ready)
+        backbone = self._pipeline.backbone
+        layers = self._pipeline.layers or MemoryLayers()
+        self._path = Path(backbone, layers, backbone.for_beam(self._encoded), self._ready)
         self._free: Hypothesis | None = None  # where nothing is typed
 
     @torch.inference_mode()
     def suggested(self, typed: Typed) -> Hypothesis:
         """The best translation that begins with what was typed."""
         if not typed.decided and not typed.open:
-            self._free = self._free or self._best(typed, self._translator.settings.beam)
+            self._free = self._free or self._best(typed, self._pipeline.settings.beam)
             return self._free
-        return self._best(typed, min(BEAM, self._translator.settings.beam))
+        return self._best(typed, min(BEAM, self._pipeline.settings.beam))
 
     @torch.inference_mode()
     def next_words(self, typed: Typed) -> str:
         """The words behind what was typed that `FEW` subwords reach; no part of a word that goes
         on behind them."""
-        translator = self._translator
+        pipeline = self._pipeline
         settings = SearchSettings(
-            min(BEAM, translator.settings.beam), translator.settings.length_penalty
+            min(BEAM, pipeline.settings.beam), pipeline.settings.length_penalty
         )
-        with translator.tally.timed("decode"):
+        with pipeline.tally.timed("decode"):
             following = self._searched(typed, settings, FEW)
         behind = typed.tail(following.ids)
         return behind if following.finished else behind.rpartition(" ")[0]
 
     def _best(self, typed: Typed, beam: int) -> Hypothesis:
-        translator = self._translator
-        settings = SearchSettings(beam, translator.settings.length_penalty, explain=True)
-        with translator.tally.timed("decode"):
+        pipeline = self._pipeline
+        settings = SearchSettings(beam, pipeline.settings.length_penalty, explain=True)
+        with pipeline.tally.timed("decode"):
             whole = self._searched(typed, settings, self._longest)
             (with_terms,) = self._decoder.with_terms(
                 [self.piece], [self._choices], [whole], self._encoded, self._ready, explain=True
@@ -308,7 +336,7 @@ class Part:
             return replace(said, finished=False)
         longest = min(self._longest, begun.length + most)
         lead = Opening(typed.open, typed.spellings) if typed.open else None
-        layers, backbone = self._translator.layers, self._translator.backbone
+        layers, backbone = self._pipeline.layers, self._pipeline.backbone
         (following,) = search_on(backbone, layers, begun, [longest], settings, lead)
         return self._path.whole(following, settings, lead.log_prob if lead is not None else 0.0)
 
@@ -317,19 +345,19 @@ class Part:
         """The likeliest words behind what was typed: the likeliest subwords, and what is likeliest
         to follow each until the word ends. Probabilities of one word spelled in several ways are
         added."""
-        translator = self._translator
+        pipeline = self._pipeline
         self._path.go(typed.decided)
-        words = Words(translator.backbone, translator.layers or MemoryLayers(), typed)
+        words = Words(pipeline.backbone, pipeline.layers or MemoryLayers(), typed)
         before = typed.decided
         merged = dict[str, Alternative]()
         for ids, probabilities, traces in words.likeliest(self._path.begun(), 2 * count):
-            text = translator.vocab.decode([*before, *ids])
-            text = text[len(translator.vocab.decode(before)) :].strip()
+            text = pipeline.vocab.decode([*before, *ids])
+            text = text[len(pipeline.vocab.decode(before)) :].strip()
             hypothesis = Hypothesis(
                 ids, 0.0, 0.0, False, probabilities=probabilities, traces=traces
             )
             near = Neighbouring(self._collated.asked, len(self.piece.pairs))
-            tokens = tokens_of(hypothesis, translator.vocab, self._collated, 0, near, self.piece)
+            tokens = tokens_of(hypothesis, pipeline.vocab, self._collated, 0, near, self.piece)
             chance = math.prod(probabilities)
             if text in merged:
                 same = merged[text]
@@ -341,45 +369,53 @@ class Part:
     @torch.inference_mode()
     def closed(self, text: str) -> Hypothesis:
         """What was typed, as a whole translation."""
-        self._path.go(self._translator.vocab.encode(text))
-        settings = SearchSettings(length_penalty=self._translator.settings.length_penalty)
+        self._path.go(self._pipeline.vocab.encode(text))
+        settings = SearchSettings(length_penalty=self._pipeline.settings.length_penalty)
         return self._path.whole(Hypothesis((), 0.0, 0.0, finished=True), settings)
 
     @torch.inference_mode()
     def ends_within(self, typed: Typed) -> int | None:
-        """How many of the decided words are of this piece, where it ends within them."""
+        """How many of the decided words are of this piece, where it ends within them or behind
+        them; None where it goes on with what is open."""
         self._path.go(typed.decided)
-        vocab = self._translator.vocab
+        vocab = self._pipeline.vocab
         words = 0
         for at, one in enumerate(self._path.written):
             is_first = vocab.piece(one.id).startswith("▁")
             if at and is_first and one.ends >= ENDS:
                 return words
             words += is_first
-        return None
+        opens_word = bool(words) and typed.open.startswith(b" ")
+        return words if opens_word and self._path.end() >= ENDS else None
 
     def translation_of(self, best: Hypothesis) -> tuple[Translation, int]:
         """What it says, and its length."""
         decoded = Decoded(best, self._collated, 0)
-        translation = self._translator.pipeline.postprocessor.translation(self.piece, decoded)
+        translation = self._pipeline.postprocessor.translation(self.piece, decoded)
         return translation, len(best.ids) + best.finished
 
 
-class Sentence:
+class CompletionState:
     """A sentence at work. Nothing typed, it is translated as any other; behind what was typed, the
     same pieces are gone on with."""
 
-    def __init__(self, session: Session, source: Source) -> None:
-        self._translator = session.translator
-        self._pipeline = pipeline = session.translator.pipeline
-        self._session = session
+    def __init__(
+        self,
+        document: TypedDocument,
+        source: Source,
+        spellings: Callable[[Vocabulary, bool], Spellings],
+    ) -> None:
+        """`spellings`: of a vocabulary, in capitals or not."""
+        self._pipeline = pipeline = document.pipeline
+        self._document = document
         self._source = source
-        self.made = time.monotonic()
-        pieces = pipeline.passage().open(source, session.neighbours, session.preceding)
-        self._pieces = pipeline.retrieve(pieces, [session] * len(pieces))
+        self._spellings = spellings
+        self.created = time.monotonic()
+        pieces = pipeline.passage().open(source, document.neighbours, document.preceding)
+        self._pieces = pipeline.retrieve(pieces, [document] * len(pieces))
         # as they are decoded behind what was typed: sentences, where a translation had lost one
         self._decoded_pieces: list[Piece] | None = None
-        self._parts: list[tuple[Piece, Part | None, bool]] | None = None
+        self._completions: list[tuple[Piece, PieceCompletion | None, bool]] | None = None
         self._suggested: OrderedDict[str, Translation] = OrderedDict()  # by what was typed
         self._is_counted = False
 
@@ -436,9 +472,9 @@ class Sentence:
             self._suggested[""] = self._free()
 
     def _needs_free(self, piece: Piece) -> bool:
-        coded, settings = piece.segment.coded, self._translator.settings
+        coded, settings = piece.segment.coded, self._pipeline.settings
         return (
-            self._pipeline.full_match(piece, self._session) is not None
+            self._pipeline.full_match(piece, self._document) is not None
             or piece.is_heading
             or (coded is not None and coded.messages is not None)
             or (settings.lost_sentences and piece.is_whole and len(sentences(piece.read)) > 1)
@@ -453,7 +489,7 @@ class Sentence:
         ways = at_work[0].alternatives(at_work[1], count)
         return [replace(one, text=self._shown(one.text)) for one in ways]
 
-    def _at_work(self, prefix: str) -> tuple[Part, Typed] | None:
+    def _at_work(self, prefix: str) -> tuple[PieceCompletion, Typed] | None:
         """The piece in which `prefix` ends, and what was typed of it; None: there is none."""
         left = self._as_read(prefix) if self._pieces else ""
         for _, part, is_last in self._decoders() if self._pieces else ():
@@ -486,7 +522,7 @@ class Sentence:
         """The translation, where nothing is typed."""
         pipeline = self._pipeline
         passage = pipeline.passage()
-        pieces, sessions = passage.open_again(self._source, self._pieces), [self._session]
+        pieces, sessions = passage.open_again(self._source, self._pieces), [self._document]
         outcomes = pipeline.outcomes(pieces, sessions * len(pieces), explain=True)
         has_sentences = len(outcomes[0]) > 1 and pieces[0].is_whole
         coded = pieces[0].segment.coded
@@ -550,20 +586,22 @@ class Sentence:
         text = Text(whole.tgt, whole.tgt_codes)
         return replace(whole, tgt=tgt, tgt_codes=_moved(text, prefix, len(tgt)))
 
-    def _decoders(self) -> list[tuple[Piece, Part | None, bool]]:
+    def _decoders(self) -> list[tuple[Piece, PieceCompletion | None, bool]]:
         """The pieces as the decoder has them, made when it is first asked; None for one that
         another stands for; and whether none follows."""
-        if self._parts is None:
-            translator = self._translator
+        if self._completions is None:
+            spellings = self._spellings(self._pipeline.vocab, self._capitals)
             pieces = self._pipeline.lookup.to_be_decoded(self._decoded_pieces or self._pieces)
             last = max(at for at, piece in enumerate(pieces) if piece.role != "merged")
             parts = [
-                None if piece.role == "merged" else Part(translator, piece, self._session)
+                None
+                if piece.role == "merged"
+                else PieceCompletion(piece, self._document, spellings)
                 for piece in pieces
             ]
             ends = [at == last for at in range(len(pieces))]
-            self._parts = [*zip(pieces, parts, ends, strict=True)]
-        return self._parts
+            self._completions = [*zip(pieces, parts, ends, strict=True)]
+        return self._completions
 
     def _as_read(self, prefix: str) -> str:
         """What was typed, as the model would write it."""
@@ -571,7 +609,7 @@ class Sentence:
         return prefix if coded is None else coded.typed(prefix)
 
     def _typed(self, text: str) -> Typed:
-        spellings = self._translator.spellings(self._capitals)
+        spellings = self._spellings(self._pipeline.vocab, self._capitals)
         return (Typed.in_capitals if self._capitals else Typed.of)(text, spellings)
 
     def _marked(self, tokens: Sequence[Token], prefix: str) -> tuple[Token, ...]:

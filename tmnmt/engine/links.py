@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -32,13 +32,20 @@ from tmnmt.segments import Match, Token
 from tmnmt.text import match_tokens, nfc, token_spans
 from tmnmt.vocab import EOS, Vocabulary
 
-if TYPE_CHECKING:
-    from tmnmt.engine.coded import Coded
-
 LINKED_AT_ONCE = 32  # pieces of segments with codes
 
 Array = NDArray[np.float64]
 Spans = Sequence[tuple[int, int]]
+
+
+class Linked(Protocol):
+    """A segment whose places of codes depend on the links of words."""
+
+    def unlinked(self) -> list[tuple[int, str, str]]:
+        """Of every piece that lacks links its number, what was read, and what was written."""
+
+    def linked(self, part: int, links: Array) -> None:
+        """The links of the words of a piece."""
 
 
 class Linker:
@@ -84,7 +91,7 @@ class Linker:
         sources, targets = zip(*pairs, strict=True)
         return self._in_words(sources, ids, targets, weights)
 
-    def link(self, segments: Sequence[Coded]) -> None:
+    def link(self, segments: Sequence[Linked]) -> None:
         """Gives segments with codes the links that the places of these depend on: what every word
         of the translation looks at, in one pass for as many as a batch has.
 

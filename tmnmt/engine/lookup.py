@@ -58,12 +58,12 @@ class Lookup:
             return results
         new, own = [pieces[row] for row in rows], [confirmed[row] for row in rows if confirmed]
         with self.tally.timed("search"):
-            found = self._with_full_match(self._with_similar(new, own), own)
-            found = [*map(self._with_fragments, found)]
-            for piece in found:
+            new = self._with_full_match(self._with_similar(new, own), own)
+            new = [*map(self._with_fragments, new)]
+            for piece in new:
                 is_cut = piece.role != "part" and not piece.is_whole
                 self.tally.changed[self.in_pieces] += is_cut and not piece.number
-        for row, piece, keys in zip(rows, found, self._keys(found), strict=True):
+        for row, piece, keys in zip(rows, new, self._keys(new), strict=True):
             has_fragments = bool((piece.retrieved or NOTHING).fragments)
             reaches = self.reaches.for_fragments if has_fragments else self.reaches
             results[row] = _with(piece, keys=tuple(keys), reaches=reaches)

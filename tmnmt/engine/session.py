@@ -5,16 +5,22 @@ from __future__ import annotations
 
 import copy
 import logging
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tmnmt.checks import Check, OnChecks
 from tmnmt.codes.record import Beside, Source, Text, plain_of
+from tmnmt.engine.completion import CompletionCache
+from tmnmt.engine.confirmation import Confirmation
 from tmnmt.engine.confirmed import Confirmed, Done, confirmed_now, source_of, text_of
 from tmnmt.engine.piece import Piece, Preceding
+from tmnmt.engine.pipeline import Pipeline
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.terms import TermList
 from tmnmt.engine.verbatim import agreeing, commonest
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
@@ -27,11 +33,34 @@ from tmnmt.layers.cache_file import Saved, load_caches, save_caches
 from tmnmt.segments import Alternative, Translation
 from tmnmt.terms.term import Term
 from tmnmt.text import normalise
-
-if TYPE_CHECKING:
-    from tmnmt.engine.translator import Translator
+from tmnmt.vocab import Vocabulary
 
 log = logging.getLogger(__name__)
+
+
+class Host(Protocol):
+    """What a session needs of a translator."""
+
+    pipeline: Pipeline
+    settings: Settings
+    vocab: Vocabulary
+    writable: WritableIndex | None
+    cache_hash: str  # of all that a slot of a session cache depends on
+    completions: CompletionCache
+    lock: threading.RLock
+
+    @property
+    def terms(self) -> TermList | None: ...
+
+    def new_cache(self, slots: int | None = None) -> CacheContents: ...
+
+    def stream_on(
+        self, session: Session, texts: Iterable[Source], explain: bool = False
+    ) -> Iterator[Translation]: ...
+
+    def confirmation(self, src: Source, tgt: Source) -> Confirmation: ...
+
+    def confirm(self, pairs: Sequence[tuple[Session, Confirmation]]) -> None: ...
 
 
 class Session:
@@ -43,7 +72,7 @@ class Session:
     may use it: calls come one after another, each whole. Where two threads share a session, what
     one confirms the other's next sentence reads."""
 
-    def __init__(self, translator: Translator) -> None:
+    def __init__(self, translator: Host) -> None:
         self.translator = translator
         self.cache = translator.new_cache()
         self.confirmed = Confirmed()
@@ -55,10 +84,15 @@ class Session:
         self._before: tuple[str, CacheContents] | None = None
 
     @property
+    def pipeline(self) -> Pipeline:
+        """The way of its sentences."""
+        return self.translator.pipeline
+
+    @property
     def preceding(self) -> Preceding:
         """Subwords of what the document has confirmed or passed over last, as many segments as the
         model reads, the oldest first."""
-        preparation = self.translator.pipeline.preparation
+        preparation = self.pipeline.preparation
         texts = list[str]()
         for entry in reversed(self.done if preparation.previous else []):
             if not entry.src or len(texts) == preparation.previous:
@@ -111,7 +145,7 @@ class Session:
         remembers = self.translator.settings.remembers
         with self.translator.lock:
             self._before = (plain_of(text), copy.deepcopy(self.cache)) if remembers else None
-            passage = self.translator.pipeline.passage()
+            passage = self.pipeline.passage()
             pieces = passage.open(text, self.neighbours, self.preceding)
             for batch in [[piece] for piece in pieces] if remembers else [pieces]:
                 passage.translate(batch, [self] * len(batch), explain)
@@ -129,7 +163,9 @@ class Session:
         text."""
         source = source_of(text)
         with self.translator.lock:
-            suggestion = self.translator.at_work.of(self, source).complete(text_of(prefix))
+            suggestion = self.translator.completions.state_of(self, source).complete(
+                text_of(prefix)
+            )
         return suggestion if explain else replace(suggestion, tokens=(), words=(), confidence=None)
 
     def next_words(self, text: Source, prefix: str) -> str:
@@ -137,7 +173,7 @@ class Session:
         where that begins so, else a few words, in a quarter of the time of all."""
         source = source_of(text)
         with self.translator.lock:
-            return self.translator.at_work.of(self, source).next_words(text_of(prefix))
+            return self.translator.completions.state_of(self, source).next_words(text_of(prefix))
 
     def alternatives(self, text: Source, prefix: str, count: int = 5) -> list[Alternative]:
         """The words that may stand behind what was typed, the likeliest first, at most `count`;
@@ -145,12 +181,12 @@ class Session:
         text."""
         source = source_of(text)
         with self.translator.lock:
-            at_work = self.translator.at_work.of(self, source)
-            return at_work.alternatives(text_of(prefix), count)
+            state = self.translator.completions.state_of(self, source)
+            return state.alternatives(text_of(prefix), count)
 
     def forget_work(self) -> None:
         """What the sentence at work has read is not so any more, or the session ends."""
-        self.translator.at_work.forget(self)
+        self.translator.completions.forget(self)
 
     def stream(self, texts: Iterable[Source], explain: bool = False) -> Iterator[Translation]:
         """The translations of all segments that follow, in order, nothing being confirmed in
@@ -252,7 +288,7 @@ class Session:
             self._before = None
         if keys is not None:
             for cache in (self.cache, *(self._before[1:] if self._before is not None else ())):
-                self.translator.pipeline.write(cache, keys.contexts, keys.hiddens, keys.ids)
+                self.pipeline.write(cache, keys.contexts, keys.hiddens, keys.ids)
 
     def _written(self, entry: Done) -> Done:
         """The pair as it is kept: in the memory that is written to, else in the session's own."""
@@ -304,7 +340,7 @@ class Session:
 
     def _remember(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Writes the words of these pairs to the cache."""
-        pipeline = self.translator.pipeline
+        pipeline = self.pipeline
         for keys in pipeline.keys.keys_of([pairs])[0]:
             pipeline.write(self.cache, keys.contexts, keys.hiddens, keys.ids)
 
@@ -342,7 +378,7 @@ def deleted_from(writable: WritableIndex | None, entry: Done) -> None:
 class Sessions:
     """The session of every document of a stream, for as long as it is needed."""
 
-    def __init__(self, translator: Translator, each: bool, first: Session | None) -> None:
+    def __init__(self, translator: Host, each: bool, first: Session | None) -> None:
         """each: every document needs one of its own. first: of the first document, whose pairs the
         others find."""
         self.translator, self.each, self.first = translator, each, first

@@ -29,7 +29,7 @@ from tmnmt.config.options import (
     Terms,
     Threads,
 )
-from tmnmt.engine.completion import AtWork
+from tmnmt.engine.completion import CompletionCache
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmation import Confirmation, confirmation
 from tmnmt.engine.decoder import Decoder
@@ -62,7 +62,6 @@ from tmnmt.engine.settings import (
 )
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
-from tmnmt.engine.typed import Spellings
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.embedded.index import MemoryIndex
@@ -128,8 +127,7 @@ class Translator:
         self.src_lang = model.config["src_lang"]
         self.tgt_lang = model.config["tgt_lang"]
         self.backbone = model.decoding
-        self.at_work = AtWork()
-        self._spellings = dict[bool, Spellings]()
+        self.completions = CompletionCache()
         self.tally = tally or Tally()
         keys = self._pair_keys(model, indexes)
         self._longest, self._longest_whole = longest(model), longest_whole(model)
@@ -477,12 +475,6 @@ class Translator:
         session = Session(self)
         session.cache = self.new_cache(0)
         return session
-
-    def spellings(self, capitals: bool) -> Spellings:
-        """What subwords spell; made when it is first asked for."""
-        if capitals not in self._spellings:
-            self._spellings[capitals] = Spellings(self.vocab, capitals)
-        return self._spellings[capitals]
 
     def session(self, path: str | Path | None = None) -> Session:
         """A document that is translated sentence by sentence and learns from every confirmed

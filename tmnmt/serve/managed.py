@@ -24,7 +24,8 @@ from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.routes import Route
-from tmnmt.serve.service import InTurn, Model, Service
+from tmnmt.serve.served_model import Model
+from tmnmt.serve.service import InTurn, Service
 from tmnmt.serve.storage.records import Dictionary, Glossary, Job
 from tmnmt.serve.terms import entries_of
 

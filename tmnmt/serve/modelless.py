@@ -19,7 +19,7 @@ from tmnmt.config.options import (
     Search,
     Selection,
 )
-from tmnmt.engine.completion import AtWork
+from tmnmt.engine.completion import CompletionCache
 from tmnmt.engine.settings import settled
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
@@ -48,7 +48,8 @@ class MemoryPair(Translator):
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
         self.settings = settled(groups, None, "off")
         self.layers, self.writable, self.copied = None, None, BY_FORM
-        self.lock, self.tally, self.at_work = threading.RLock(), Tally(), AtWork()
+        self.lock, self.tally = threading.RLock(), Tally()
+        self.completions = CompletionCache()
         self.model_hash = self.cache_hash = ""
 
     @property

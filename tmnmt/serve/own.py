@@ -43,7 +43,8 @@ from tmnmt.serve.modelless import no_model
 from tmnmt.serve.openapi import document
 from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
-from tmnmt.serve.service import Answer, Model, Request, Service, Translated
+from tmnmt.serve.served_model import Model
+from tmnmt.serve.service import Answer, Request, Service, Translated
 from tmnmt.serve.sessions import Open
 
 STREAMED = 16  # texts that are translated together

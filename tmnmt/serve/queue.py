@@ -78,7 +78,7 @@ class Job:
         before texts of it are decoded: the session then has what was confirmed by now. tenant: who
         has turns."""
         self.session, self.explain, self.follow = session, explain, follow
-        self.view: Translator = session.translator
+        self.view = session.translator
         sizes = [len(plain_of(source)) + 1 for source in sources]
         self.size = sum(sizes)  # of what waits
         self.urgent = len(sources) <= URGENT if urgent is None else urgent

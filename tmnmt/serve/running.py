@@ -30,7 +30,8 @@ from tmnmt.serve.memories import Memory, languages_of_indexes, opened
 from tmnmt.serve.protocol import Protocol
 from tmnmt.serve.queue import Queue
 from tmnmt.serve.refused import Refused
-from tmnmt.serve.service import Limits, Model, Service
+from tmnmt.serve.served_model import Model
+from tmnmt.serve.service import Limits, Service
 from tmnmt.serve.site import Site
 from tmnmt.serve.storage.opened import opened as storage_opened
 from tmnmt.serve.storage.opened import place_of

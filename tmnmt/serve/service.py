@@ -34,9 +34,10 @@ from tmnmt.serve.languages import Language, language, nearest
 from tmnmt.serve.markup import Form, Markup, markup
 from tmnmt.serve.memories import Memories, Memory, added, matches_of
 from tmnmt.serve.modelless import MemoryPair, NoQueue, memory_pairs, no_model
-from tmnmt.serve.queue import Job, Queue
+from tmnmt.serve.queue import Job
 from tmnmt.serve.quota import Quota, size_of_folder
 from tmnmt.serve.refused import Refused, unknown, wrong
+from tmnmt.serve.served_model import Model
 from tmnmt.serve.sessions import Given, Open, Sessions
 from tmnmt.serve.site import Site
 from tmnmt.serve.storage.base import Storage
@@ -81,28 +82,6 @@ class Limits:
     sessions: int = 1_000
     bodies: int = 200_000_000  # bytes of all bodies that are held at a time
     tenant: int = 10_000_000_000  # bytes of all that is kept for one
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model that is served, by the name of its folder; or a pair of languages of memories, which
-    stands for one where none is served."""
-
-    name: str
-    queue: Queue
-
-    @property
-    def translator(self) -> Translator:
-        return self.queue.translator
-
-    @property
-    def translates(self) -> bool:
-        """False: memories have this pair of languages, and no model."""
-        return not isinstance(self.queue, NoQueue)
-
-    @property
-    def languages(self) -> tuple[Language, Language]:
-        return language(self.translator.src_lang), language(self.translator.tgt_lang)
 
 
 @dataclass(frozen=True)

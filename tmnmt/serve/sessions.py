@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import Done, confirmed_now
@@ -21,11 +21,9 @@ from tmnmt.serve.intentions import Intentions, of_session
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.refused import Refused, unknown
 from tmnmt.serve.reviewed import Reviewed
+from tmnmt.serve.served_model import Model
 from tmnmt.serve.storage.base import SessionStorage
 from tmnmt.serve.storage.records import StoredSession
-
-if TYPE_CHECKING:
-    from tmnmt.serve.service import Model
 
 IDLE = 30 * 24 * 3600.0  # seconds after which a session that nobody used is forgotten
 TOUCHED = 3600.0  # seconds: so exactly is it known when it was used
