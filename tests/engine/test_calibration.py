@@ -173,7 +173,7 @@ def test_numbers_hold_for_one_kind_of_products_as_keys_do(
 ) -> None:
     def reaches(precision: Precision | None) -> Reaches:
         decoding = Decoding(mode="nearest", precision=precision)
-        return Translator.load(model.folder, [index], decoding=decoding).lookup.reaches
+        return Translator.load(model.folder, [index], decoding=decoding).pipeline.lookup.reaches
 
     assert model.precision == "int8"
     in_fp32 = replace(model, products="fp32")

@@ -74,9 +74,9 @@ def test_held_out_segments_are_translated_as_in_a_session(
                 [MemoryIndex.open(folder)],
                 decoding=Decoding(mode="nearest", verbatim=0),
             )
-            translator.reaches = reaches
-            translator.read(translator.lookup.retriever.indexes)
-            session = translator.session()
+            indexes = translator.pipeline.lookup.retriever.indexes
+            read = translator.restricted(indexes, [], translator.settings, reaches=reaches)
+            session = read.session()
             for segment in stretch.segments:
                 expected.append(session.translate(segment.src).tgt)
                 session.confirm(segment.src, segment.tgt)

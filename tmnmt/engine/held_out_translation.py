@@ -4,7 +4,6 @@ confirmed one after another."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -18,8 +17,8 @@ from tmnmt.config.options import (
 )
 from tmnmt.engine.calibration import are_scored
 from tmnmt.engine.held_out import Rest, Stretch
-from tmnmt.engine.narrowed import narrowed
-from tmnmt.engine.schedule import InOrder, Piece
+from tmnmt.engine.piece import Piece
+from tmnmt.engine.pipeline import Passage
 from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings, settled
 from tmnmt.engine.translator import Translator
@@ -36,15 +35,14 @@ class _Document:
     """One stretch, translated with one set of numbers."""
 
     segments: Iterator[Segment]
-    translator: Translator
     session: Session
-    queue: InOrder = field(default_factory=InOrder)
+    passage: Passage
     translations: list[str] = field(default_factory=list)
 
     def prepare(self, segment: Segment) -> list[Piece]:
         """The pieces of the next segment, with what the rest of the memory has for them."""
-        pieces = self.translator.preparation.pieces(segment.src, 0, self.queue)
-        return self.translator.retrieve(pieces, [self.session] * len(pieces))
+        pieces = self.passage.open(segment.src)
+        return self.passage.pipeline.retrieve(pieces, [self.session] * len(pieces))
 
 
 def translate_held_out(
@@ -88,10 +86,8 @@ def _scored(model: Model, stretch: Stretch) -> list[Segment]:
 def _document(
     shared: Translator, rest: Rest, segments: Sequence[Segment], reaches: Reaches
 ) -> _Document:
-    by_numbers = copy.copy(shared)
-    by_numbers.reaches = reaches
-    translator = narrowed(by_numbers, [rest], [], shared.settings)
-    return _Document(iter(segments), translator, translator.session())
+    translator = shared.restricted([rest], [], shared.settings, reaches=reaches)
+    return _Document(iter(segments), translator.session(), translator.pipeline.passage())
 
 
 def _translate_next(shared: Translator, documents: Sequence[_Document]) -> list[_Document]:
@@ -100,11 +96,10 @@ def _translate_next(shared: Translator, documents: Sequence[_Document]) -> list[
     coming = [(each, segment) for each in documents if (segment := next(each.segments, None))]
     pieces = [(each, piece) for each, segment in coming for piece in each.prepare(segment)]
     batch, sessions = [piece for _, piece in pieces], [each.session for each, _ in pieces]
-    for (each, piece), translated in zip(
-        pieces, shared.translate_batch(batch, sessions), strict=True
-    ):
-        each.queue.put(piece, *translated)
+    translated = shared.pipeline.translate(batch, sessions)
+    for (each, piece), result in zip(pieces, translated, strict=True):
+        each.passage.put(piece, *result)
     for each, _ in coming:
-        each.translations += [translation.tgt for translation in each.queue.ready()]
+        each.translations += [translation.tgt for translation in each.passage.finish()]
     shared.confirm([(each.session, shared.confirmation(seg.src, seg.tgt)) for each, seg in coming])
     return [each for each, _ in coming]

@@ -238,11 +238,13 @@ class Translator:
         settings: Settings,
         writable: WritableIndex | None = None,
         terms: TermList | None = None,
+        reaches: Reaches | None = None,
     ) -> Translator:
         """The same model, weights, pair keys, lock and counts, with these memories and terms alone,
         and what is confirmed written to `writable`: for what several users share, each with what is
         theirs. Batches of several such translators can be decoded by any of them once each has
-        retrieved for its own, where their settings and terms are the same.
+        retrieved for its own, where their settings and terms are the same. `reaches`: as in
+        `__init__`; None: as this one has them.
 
         Raises UsageError where neighbours are read: those are of all memories."""
         pipeline = self.pipeline
@@ -251,7 +253,8 @@ class Translator:
         other = copy.copy(self)
         other.__dict__.pop("_idle", None)  # a session of the memories of the first
         other.settings, other.writable = settings, writable
-        lookup = self._lookup(settings, pipeline.keys, indexes, trust)
+        other.reaches = reaches or self.reaches
+        lookup = other._lookup(settings, pipeline.keys, indexes, trust)
         other.pipeline = replace(
             pipeline,
             settings=settings,
