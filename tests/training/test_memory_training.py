@@ -31,6 +31,7 @@ from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index import fuzzy_score
+from tmnmt.index.base import Index
 from tmnmt.keys.pair_keys import PairKeyStore
 from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.layers.collated import collate
@@ -72,7 +73,7 @@ def backbone(vocab: Vocabulary) -> RNNsearch:
     return model.eval().requires_grad_(False)
 
 
-class BruteForce:
+class BruteForce(Index):
     """The index's answer by scoring every segment."""
 
     src_lang, tgt_lang = "en", "fr"
