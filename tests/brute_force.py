@@ -11,7 +11,13 @@ from places import JRC
 from rapidfuzz.distance import Levenshtein
 
 from tmnmt.formats import read_memory
-from tmnmt.index.base import SKELETONS_A_QUERY, Index, IndexQuery
+from tmnmt.index.base import (
+    SKELETONS_A_QUERY,
+    Index,
+    IndexAnswer,
+    IndexQuery,
+    same_source_by_search,
+)
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -82,3 +88,13 @@ def same_skeleton(
     """What an index has of the skeleton of every text."""
     answers = index.look_up([IndexQuery(text, same_skeleton=k) for text in texts])
     return [answer.same_skeleton for answer in answers]
+
+
+def separate_lookups(index: Index, query: IndexQuery) -> IndexAnswer:
+    """What separate lookups give for one query: a search, searches for more and more copies, and a
+    lookup of the skeleton alone."""
+    text = query.text
+    similar = index.search([text], query.similar, query.threshold) if query.similar else [[]]
+    copies = same_source_by_search(index, [text])[text] if query.same_source else []
+    (bones,) = same_skeleton(index, [text], query.same_skeleton)
+    return IndexAnswer(similar[0], copies, bones)

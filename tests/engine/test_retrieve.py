@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from brute_force import queries, real_segments, separate_lookups
 
-from tmnmt.codes.record import Code
-from tmnmt.config.options import Select, Selection, Similarity
+from tmnmt.codes.record import Code, Text, beside
+from tmnmt.codes.tags import html_tags, with_tags
+from tmnmt.config.options import Penalties, Select, Selection, Similarity
 from tmnmt.engine.confirmed import Confirmed, Done
-from tmnmt.engine.retrieve import Retriever
+from tmnmt.engine.retrieve import Request, Retriever, queries_of
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.base import Index, IndexAnswer, IndexQuery
 from tmnmt.index.embedded.delta import Delta
-from tmnmt.index.worth import IN_FULL, Trust
-from tmnmt.segments import Segment
+from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.worth import IN_FULL, Query, Trust
+from tmnmt.segments import Match, Segment
 
 QUERY = "a b c d e f g h"
 FIRST = "a b c d e x x x"
@@ -152,3 +160,94 @@ def test_points_for_codes_are_taken_once(tmp_path: Path) -> None:
         found = Retriever([index], 3, 0.3).exact(["a b c d e"], [code], least=50)[0]
         assert found is not None and found.worth is not None
         assert (found.segment.tgt, found.worth.value) == ("P", 79)
+
+
+class Separately(Index):
+    """An index that looks up one thing after another, and counts how often it is asked."""
+
+    def __init__(self, index: MemoryIndex) -> None:
+        self.index, self.calls = index, Counter[str]()
+        self.src_lang, self.tgt_lang = index.src_lang, index.tgt_lang
+
+    def search(self, *texts: Any, **limits: Any) -> list[list[Match]]:
+        return self.index.search(*texts, **limits)
+
+    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
+        self.calls["look_up"] += 1
+        return [separate_lookups(self.index, query) for query in queries]
+
+    def find(self, ids: Iterable[int]) -> dict[int, Segment]:
+        self.calls["find"] += 1
+        return self.index.find(ids)
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[MemoryIndex]]:
+    """Two memories of real text, one with codes and with tags as text, one with changes."""
+    folder = tmp_path_factory.mktemp("real")
+    segments = real_segments()[:600]
+    tagged = [replace(s, src=f"<b>{s.src}</b>", tgt=f"<b>{s.tgt}</b>") for s in segments[::5]]
+    coded = [replace(s, src_codes=STANDALONE, tgt_codes=STANDALONE) for s in segments[::7]]
+    build(folder / "one", [*segments, *tagged, *coded], "en", "fr")
+    build(folder / "two", segments[200:], "en", "fr")
+    with MemoryIndex.open(folder / "one") as one, MemoryIndex.open(folder / "two") as two:
+        two.edit(range(1, 60, 4), lambda segment: replace(segment, tgt=f"{segment.tgt} !"))
+        two.add([replace(segment, id=0, src=segment.src.upper()) for segment in segments[:90:2]])
+        yield [one, two]
+
+
+STANDALONE = (Code(0, "standalone", '<x id="1"/>', "xliff1"),)
+
+
+def real_queries() -> tuple[list[Query], list[Delta]]:
+    """Texts with none, the same, other and HTML codes, and what their sessions have confirmed."""
+    texts = [*queries(80, 11), *(segment.src for segment in real_segments()[:40:3])]
+    kinds = itertools.cycle([None, (), STANDALONE, "html"])
+    codes = [
+        with_tags(Text(f"<b>{text}</b>"), html_tags).codes if isinstance(kind, str) else kind
+        for text, kind in zip(texts, kinds, strict=False)
+    ]
+    deltas = [Delta() for _ in texts]
+    for delta, text in zip(deltas[::3], texts[::3], strict=False):
+        delta.add(Segment(text.upper(), "confirmed", id=1))
+        delta.add(Segment(f"{text} 7", "confirmed, too", id=2))
+    return queries_of(texts, codes, beside(texts)), deltas
+
+
+@pytest.mark.parametrize(
+    ("least", "settings", "meant"),
+    [
+        (100, {}, EVERYTHING),
+        (75, {"trust": [Trust(weight=0.9), Trust(3)]}, EVERYTHING),
+        (30, {"penalties": Penalties(penalty_codes=3)}, Filter(since="2020")),
+        (100, {"selection": Selection("greedy")}, EVERYTHING),
+    ],
+)
+def test_one_lookup_of_a_batch_gives_what_separate_ones_give(
+    real: list[MemoryIndex], least: int, settings: dict[str, Any], meant: Filter
+) -> None:
+    indexes = [index.restricted_to(meant) for index in real]
+    texts, deltas = real_queries()
+    answers = Retriever(indexes, 4, 0.5, **settings).look_up(
+        [Request(query, least=least) for query in texts], deltas
+    )
+    separately = Retriever([*map(Separately, indexes)], 4, 0.5, **settings)
+    for answer, query, delta in zip(answers, texts, deltas, strict=True):
+        near = (query.previous, query.next)
+        codes = [query.codes]
+        (matches,) = separately.search([query.text], [delta], codes, [near])
+        (exact,) = separately.exact([query.text], codes, [near], [delta], least)
+        assert answer == (matches, exact)
+        assert (exact and exact.agreement) == (answer.exact and answer.exact.agreement)
+    assert sum(answer.exact is not None for answer in answers) > 30
+    assert sum(bool(answer.matches) for answer in answers) > 50
+
+
+def test_an_index_is_asked_once_for_a_batch_and_once_for_all_neighbours(
+    real: list[MemoryIndex],
+) -> None:
+    indexes = [*map(Separately, real)]
+    texts, deltas = real_queries()
+    Retriever(indexes, 4, 0.5).look_up([*map(Request, texts)], deltas)
+    assert [index.calls["look_up"] for index in indexes] == [1, 1]
+    assert 1 <= indexes[0].calls["find"] <= 2

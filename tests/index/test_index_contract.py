@@ -19,6 +19,7 @@ from brute_force import (
     queries,
     real_segments,
     same_skeleton,
+    separate_lookups,
     written,
 )
 from elastic_server import Running
@@ -28,7 +29,7 @@ from rapidfuzz.distance import Levenshtein
 
 from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.base import COPIES, Index, IndexAnswer, IndexQuery, same_source_by_search
+from tmnmt.index.base import COPIES, IndexQuery
 from tmnmt.index.elastic import build as build_module
 from tmnmt.index.elastic import layout
 from tmnmt.index.elastic.build import build_elastic
@@ -203,16 +204,6 @@ def wanted(texts: Sequence[str]) -> list[IndexQuery]:
     return [*some, *some[::3], IndexQuery(texts[0])]
 
 
-def one_by_one(index: Index, query: IndexQuery) -> IndexAnswer:
-    """What separate lookups give: a search, searches for more and more copies, and a lookup of the
-    skeleton alone."""
-    text = query.text
-    found = index.search([text], query.similar, query.threshold) if query.similar else [[]]
-    copies = same_source_by_search(index, [text])[text] if query.same_source else []
-    (bones,) = same_skeleton(index, [text], query.same_skeleton)
-    return IndexAnswer(found[0], copies, bones)
-
-
 @pytest.mark.parametrize("meant", [EVERYTHING, Filter(since="2020"), Filter(document="none")])
 def test_one_lookup_of_many_queries_has_what_separate_ones_have(
     elastic: ElasticIndex, embedded: MemoryIndex, meant: Filter
@@ -221,7 +212,7 @@ def test_one_lookup_of_many_queries_has_what_separate_ones_have(
     batch = wanted(texts)
     answers = []
     for index in (elastic.restricted_to(meant), embedded.restricted_to(meant)):
-        expected = [one_by_one(index, query) for query in batch]
+        expected = [separate_lookups(index, query) for query in batch]
         assert index.look_up(batch) == expected
         answers.append(expected)
     assert answers[0] == answers[1]
@@ -269,7 +260,7 @@ def test_lookups_after_changes_have_what_separate_ones_have(
         answers = []
         for index in (there, here):
             answers.append(index.look_up(batch))
-            assert answers[-1] == [one_by_one(index, query) for query in batch]
+            assert answers[-1] == [separate_lookups(index, query) for query in batch]
         assert [answer[:2] for answer in answers[0]] == [answer[:2] for answer in answers[1]]
         assert len(answers[0][0].same_source) == COPIES + 4
         for first, second, *_ in answers:

@@ -156,7 +156,7 @@ def _matches(
         for query, matches in zip(queries, matches_of, strict=True)
     ]
     pairs = zip(texts, chosen, strict=True)
-    return [valued(one, matches, index, penalties) for one, matches in pairs]
+    return [valued(one, matches, None, penalties) for one, matches in pairs]
 
 
 def answer_lines(stream: io.BufferedReader, answer: Callable[[Sequence[str]], None]) -> None:

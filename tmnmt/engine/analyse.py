@@ -21,7 +21,7 @@ from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.embedded.sealed import LOOSE, Sealed, seal
 from tmnmt.index.filter import EVERYTHING
 from tmnmt.index.pairs import copies, search_by_worth
-from tmnmt.index.worth import FULL, IN_FULL, Query, Trust
+from tmnmt.index.worth import FULL, IN_FULL, Query, Trust, neighbours
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise, words
 
@@ -101,8 +101,9 @@ class Analysis:
         """For every text its copies that have the same tags as text."""
         texts = [*map(with_tags_as_text, queries)]
         copied = copies(index, [text for text in texts if text]) | {"": []}
+        places = neighbours(index, queries, [copied[text] for text in texts])
         return [
-            tags_as_codes(query, copied[text], index, self.penalties, trust)
+            tags_as_codes(query, copied[text], places, self.penalties, trust)
             for query, text in zip(queries, texts, strict=True)
         ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.pairs import OVERSAMPLED, distinct
 from tmnmt.index.same_skeleton import of_skeleton
 from tmnmt.index.select import candidates, selected
-from tmnmt.index.worth import FULL, IN_FULL, Query, Trust, most_worth, valued
+from tmnmt.index.worth import FULL, IN_FULL, FindsById, Query, Trust, most_worth, neighbours, valued
 from tmnmt.segments import Match
 from tmnmt.text import words
 
@@ -48,10 +48,27 @@ class Answer(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """Where matches are from; no memory: from what a session has confirmed, the user's own."""
+    """Where matches are from: the neighbours of segments there, None where it knows none, and how
+    far it is trusted. By default what a session has confirmed, the user's own."""
 
-    memory: Index | None = None
+    places: FindsById | None = None
     trust: Trust = IN_FULL
+
+
+class _Findings(NamedTuple):
+    """What all sources have for a request."""
+
+    answers: Sequence[tuple[_Source, IndexAnswer]]
+    tagged: Sequence[tuple[_Source, Sequence[Match]]]  # copies of the text with its tags as text
+    prepared: PreparedQuery
+    confirmed: Delta | None
+
+    def of_session(self) -> list[Match]:
+        """What its session has confirmed of its skeleton."""
+        if self.confirmed is None:
+            return []
+        segments = self.confirmed.same_skeleton(self.prepared)
+        return of_skeleton(self.prepared.tokens, segments, SKELETONS_A_QUERY)
 
 
 class Retriever:
@@ -96,17 +113,24 @@ class Retriever:
         every = [*dict.fromkeys([*of_texts, *(query for query in of_tagged if query.text)])]
         by_index = [dict(zip(every, index.look_up(every), strict=True)) for index in self.indexes]
         deltas: Sequence[Delta | None] = confirmed or [None] * len(requests)
+        sources = self._sources(requests, of_texts, of_tagged, by_index)
         answers = []
         for request, query, tagged, delta in zip(
             requests, of_texts, of_tagged, deltas, strict=True
         ):
-            index_answers = [answers_of[query] for answers_of in by_index]
-            tags = [answers_of[tagged].same_source for answers_of in by_index if tagged.text]
-            prepared = PreparedQuery(query)
-            matches = (
-                self._similar(request, index_answers, prepared, delta) if request.similar else []
+            findings = _Findings(
+                [(source, of[query]) for source, of in zip(sources, by_index, strict=True)],
+                [
+                    (source, of[tagged].same_source)
+                    for source, of in zip(sources, by_index, strict=True)
+                    if tagged.text
+                ],
+                PreparedQuery(query),
+                delta,
             )
-            exact = self._exact(request, index_answers, tags, prepared, delta)
+            matches = self._similar(request, findings) if request.similar else []
+            least = request.least
+            exact = self._exact(request.query, findings, least) if least is not None else None
             answers.append(Answer(tuple(matches), exact))
         return answers
 
@@ -169,23 +193,30 @@ class Retriever:
         """How many segments are looked for, of which the pairs are chosen."""
         return candidates(self.selection, self.top_k) * OVERSAMPLED
 
-    @property
-    def _sources(self) -> list[_Source]:
-        return [*map(_Source, self.indexes, self.trust)]
-
-    def _similar(
+    def _sources(
         self,
-        request: Request,
-        index_answers: Sequence[IndexAnswer],
-        prepared: PreparedQuery,
-        confirmed: Delta | None,
-    ) -> list[Match]:
+        requests: Sequence[Request],
+        of_texts: Sequence[IndexQuery],
+        of_tagged: Sequence[IndexQuery],
+        by_index: Sequence[Mapping[IndexQuery, IndexAnswer]],
+    ) -> list[_Source]:
+        """The indexes as sources, each asked once for the neighbours of all copies."""
+        queries = [request.query for request in requests] * 2
+        sources = []
+        for index, trust, of in zip(self.indexes, self.trust, by_index, strict=True):
+            copies = [of[query].same_source or of[query].similar for query in of_texts]
+            tagged = [of[query].same_source if query.text else [] for query in of_tagged]
+            sources.append(_Source(neighbours(index, queries, [*copies, *tagged]), trust))
+        return sources
+
+    def _similar(self, request: Request, findings: _Findings) -> list[Match]:
         by_source = [
             (source, _best(answer.similar, self._candidates, self.threshold))
-            for source, answer in zip(self._sources, index_answers, strict=True)
+            for source, answer in findings.answers
         ]
-        if confirmed is not None:
-            by_source.append((_Source(), confirmed.search(prepared, self.threshold)))
+        if findings.confirmed is not None:
+            matches = findings.confirmed.search(findings.prepared, self.threshold)
+            by_source.append((_Source(), matches))
         return self._choose(request.query, by_source)
 
     def _choose(
@@ -201,7 +232,7 @@ class Retriever:
         def with_worth(match: Match, query: Query) -> Match:
             source = source_of[id(match.segment)]
             plain = _without_codes(query)
-            [one] = valued(plain, [match], source.memory, self.penalties, source.trust)
+            [one] = valued(plain, [match], source.places, self.penalties, source.trust)
             return self._less_for_codes(one, query, source.trust)
 
         if any(each != IN_FULL for each in self.trust):
@@ -212,34 +243,20 @@ class Retriever:
         chosen = selected(self.selection, text, pairs, self.top_k)
         return [with_worth(match, query) for match in chosen]
 
-    def _exact(
-        self,
-        request: Request,
-        index_answers: Sequence[IndexAnswer],
-        tagged: Sequence[Sequence[Match]],
-        prepared: PreparedQuery,
-        confirmed: Delta | None,
-    ) -> Match | None:
+    def _exact(self, query: Query, findings: _Findings, least: int) -> Match | None:
         """The match that is taken as it stands: with the same tags as text where there is one, then
         of the same text; where neither is worth enough, one that is worth more."""
-        query, least = request.query, request.least
-        if least is None:
-            return None
-        sources = self._sources
-        same = [*zip(sources, (answer.same_source for answer in index_answers), strict=True)]
+        same = [(source, answer.same_source) for source, answer in findings.answers]
         as_text = [
             match
-            for source, matches in zip(sources, tagged, strict=False)
-            for match in tags_as_codes(query, matches, source.memory, self.penalties, source.trust)
+            for source, matches in findings.tagged
+            for match in tags_as_codes(query, matches, source.places, self.penalties, source.trust)
         ]
         taken = worth_most(as_text, least) or worth_most(self._valued(query, same), least)
-        near = list[tuple[_Source, Sequence[Match]]]()
+        near = list[tuple[_Source, list[Match]]]()
         if taken is None or value_of(taken) < FULL:
-            near += zip(sources, (_near(answer, least) for answer in index_answers), strict=True)
-            if confirmed is not None:
-                segments = confirmed.same_skeleton(prepared)
-                alike = of_skeleton(prepared.tokens, segments, SKELETONS_A_QUERY)
-                near.append((_Source(), alike))
+            near += [(source, _near(answer, least)) for source, answer in findings.answers]
+            near.append((_Source(), findings.of_session()))
             other = worth_most(self._valued(query, near), least)
             if taken is None or (other is not None and value_of(other) > value_of(taken)):
                 taken = other
@@ -265,7 +282,7 @@ class Retriever:
         return [
             match
             for source, matches in by_source
-            for match in valued(query, matches, source.memory, self.penalties, source.trust)
+            for match in valued(query, matches, source.places, self.penalties, source.trust)
         ]
 
     def _less_for_codes(self, match: Match, query: Query, trust: Trust) -> Match:
@@ -307,13 +324,13 @@ def with_tags_as_text(query: Query) -> str:
 def tags_as_codes(
     query: Query,
     matches: Iterable[Match],
-    index: Index | None,
+    places: FindsById | None,
     penalties: Penalties,
     trust: Trust,
 ) -> list[Match]:
     """Those of the matches of `with_tags_as_text` that have the tags of the text, as codes, with
     their worth. A catalogue that became a memory has them as text."""
-    coded = valued(query, [*map(_tagged, matches)], index, penalties, trust)
+    coded = valued(query, [*map(_tagged, matches)], places, penalties, trust)
     return [match for match in coded if has_codes(match, query.codes or ())]
 
 

@@ -17,7 +17,7 @@ from tmnmt.index.base import (
 )
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.fuzzy import SLACK
-from tmnmt.index.worth import FULL, IN_FULL, Query, Trust, most_worth, valued
+from tmnmt.index.worth import FULL, IN_FULL, Query, Trust, most_worth, neighbours, valued
 from tmnmt.segments import Match
 
 OVERSAMPLED = 3  # times as many segments are searched for as pairs are wanted
@@ -76,6 +76,7 @@ def search_by_worth(
         [IndexQuery(one.text, size, threshold, same_skeleton=SKELETONS_A_QUERY) for one in queries]
     )
     similar = [answer.similar for answer in answers]
+    places = neighbours(index, queries, similar)
     best: list[list[Match]] = [[] for _ in queries]
     left = list(range(len(queries)))
     while left:
@@ -84,7 +85,7 @@ def search_by_worth(
             matches = similar[at]
             seen = {match.segment.id for match in matches}
             bones = (match for match in answers[at].same_skeleton if match.segment.id not in seen)
-            worth = valued(queries[at], [*matches, *bones], index, penalties, trust)
+            worth = valued(queries[at], [*matches, *bones], places, penalties, trust)
             enough = [match for match in worth if _is_alike(match, threshold)]
             best[at] = distinct(most_worth(enough, len(enough)))[:k]
             if len(matches) == size and not _surpasses(best[at][k - 1 : k], matches[-1]):

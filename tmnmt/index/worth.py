@@ -187,13 +187,48 @@ class FindsById(Protocol):
         ...
 
 
-def around(index: Index, segments: Sequence[Segment]) -> list[Around]:
+class Neighbours:
+    """The neighbours of segments of an index, which is asked for all of them together."""
+
+    def __init__(self, index: FindsById, segments: Iterable[Segment] = ()) -> None:
+        self._index = index
+        self._ids = _beside(segments)
+        self._segments = index.find(sorted(self._ids)) if self._ids else {}
+
+    def find(self, ids: Iterable[int]) -> dict[int, Segment]:
+        """As `FindsById.find`; the index is asked only for others than those."""
+        numbers = list(ids)
+        if others := [number for number in numbers if number not in self._ids]:
+            self._ids |= set(others)
+            self._segments |= self._index.find(others)
+        return {number: self._segments[number] for number in numbers if number in self._segments}
+
+
+def neighbours(
+    index: Index, queries: Iterable[Query], matches: Iterable[Sequence[Match]]
+) -> Neighbours | None:
+    """The neighbours of those matches that may be in the same place as their query, one query for
+    every run of matches, best first; None where the index does not give segments by their ids."""
+    if not isinstance(index, FindsById):
+        return None
+    segments = [
+        match.segment
+        for query, alike in zip(queries, matches, strict=True)
+        if query.previous or query.next
+        for match in alike[:MOST_PLACES]
+        if match.edits == 0
+    ]
+    return Neighbours(index, segments)
+
+
+def _beside(segments: Iterable[Segment]) -> set[int]:
+    return {segment.id + step for segment in segments if segment.document for step in (-1, 1)}
+
+
+def around(index: FindsById, segments: Sequence[Segment]) -> list[Around]:
     """The neighbours of every segment: what has the next smaller or greater id, and the next
     position in the same document."""
-    if not isinstance(index, FindsById):
-        return [Around()] * len(segments)
-    ids = {segment.id + step for segment in segments if segment.document for step in (-1, 1)}
-    near = index.find(sorted(ids))
+    near = index.find(sorted(_beside(segments)))
     return [
         Around(*(_source_beside(near.get(segment.id + step), segment, step) for step in (-1, 1)))
         for segment in segments
@@ -210,12 +245,12 @@ def _source_beside(other: Segment | None, segment: Segment, step: int) -> str:
 def valued(
     query: Query,
     matches: Sequence[Match],
-    index: Index | None = None,
+    index: FindsById | None = None,
     penalties: Penalties = Penalties(),
     trust: Trust = IN_FULL,
 ) -> list[Match]:
-    """The matches with what they are worth. `index`: where they are from, which is asked for the
-    neighbours of those that are full, of the first 256 of them."""
+    """The matches with what they are worth. `index`: what is asked for the neighbours of those that
+    are full, of the first 256 of them."""
     known: dict[object, Worth] = {}  # copies are worth the same
     plain = []
     for match in matches:
