@@ -1086,10 +1086,12 @@ def test_the_keys_of_what_is_retrieved_are_asked_for_once(
     )
     own, asked = translator.pipeline.keys.keys_of, list[int]()
 
-    def counted(sentences: Iterable[Iterable[tuple[str, str]]]) -> list[list[PairKeys]]:
+    def counted(
+        sentences: Iterable[Iterable[tuple[str, str]]], *others: Any
+    ) -> list[list[PairKeys]]:
         wanted = [list(pairs) for pairs in sentences]
         asked.append(sum(map(len, wanted)))
-        return own(wanted)
+        return own(wanted, *others)
 
     monkeypatch.setattr(translator.pipeline.keys, "keys_of", counted)
     confirmed = [[None] * len(DOCUMENT)] if in_order else None

@@ -47,3 +47,7 @@ decoder_step = _native(
 pack_panels = _native("pack_panels", *(_SIZE,) * 6, module="integers")
 first_positions = _native("first_positions", *(_SIZE,) * 6, module="mixing")
 mix_words = _native("mix_words", *(_SIZE,) * 9, module="mixing")
+encode_directions = _native("encode_directions", *(_SIZE,) * 7, module="nearest")
+fewer_bits = _native("fewer_bits", *(_SIZE,) * 7, module="nearest")
+pack_nearest = _native("pack_nearest", *(_SIZE,) * 8, _NUMBER, _SIZE, module="nearest")
+read_nearest = _native("read_nearest", *(_SIZE,) * 11, module="nearest")

@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.config.options import Search
@@ -34,9 +33,11 @@ from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.pairs import distinct
 from tmnmt.keys.compute import header_of, longest, precomputed
+from tmnmt.keys.nibbles import directions, encode, turned
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
 from tmnmt.layers.mixing import mix_gold
-from tmnmt.layers.nearest import FULL, MOST_POSITIONS, NEAREST
+from tmnmt.layers.nearest import FULL, MOST_POSITIONS
+from tmnmt.layers.packed import NEAREST
 from tmnmt.layers.reach import STANDARD, Reach, Reaches
 from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model
@@ -340,7 +341,7 @@ def _nearby(row: PairKeys, pairs: Sequence[PairKeys]) -> Nearby:
         return Nearby(nothing, zeros.bool(), zeros, 1)
     hiddens = torch.cat([each.hiddens for each in pairs])[-MOST_POSITIONS:].float()
     ids = torch.cat([each.ids for each in pairs])[-MOST_POSITIONS:]
-    similar = normalize(row.hiddens.float(), dim=-1) @ normalize(hiddens, dim=-1).T
+    similar = turned(row.hiddens.float()) @ directions(encode(hiddens)).T
     distance = (2.0 - 2.0 * similar).clamp_min(0.0)
     nearest, place = distance.topk(min(CONSIDERED, len(ids)), largest=False)
     right = ids[place] == row.ids[:, None]

@@ -18,9 +18,9 @@ from tmnmt.engine.verbatim import has_codes
 from tmnmt.index.base import best_of
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.pairs import distinct
-from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
+from tmnmt.keys.pair_keys import Pair, PairKeys, PairKeyStore
 from tmnmt.layers.reach import STANDARD, Reaches
-from tmnmt.segments import Match
+from tmnmt.segments import Match, Segment
 from tmnmt.vocab import Vocabulary
 
 SAME = 1.0  # score of a match that has the text's tokens
@@ -184,10 +184,13 @@ class Lookup:
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self.tally.timed("keys"):
-            keys = self.keys.keys_of(
-                [_as_read(piece, match) for match in piece.pairs if _is_decoded(piece)]
-                for piece in pieces
-            )
+            segments = dict[Pair, Segment]()
+            pairs_of = []
+            for piece in pieces:
+                matches = piece.pairs if _is_decoded(piece) else ()
+                pairs_of.append([_as_read(piece, match) for match in matches])
+                segments |= zip(pairs_of[-1], (match.segment for match in matches), strict=True)
+            keys = self.keys.keys_of(pairs_of, segments, self.retriever.indexes)
         if self.settings.mode != "nearest":
             return keys
         return [
@@ -204,14 +207,10 @@ def copyable(matches: Sequence[Match], keys: Sequence[PairKeys]) -> list[PairKey
     </s> is not read."""
     has_same = any(match.score >= SAME for match in matches)
     of_matches = [
-        own if match.score >= SAME or not has_same else _cut(own, 0)
+        own if match.score >= SAME or not has_same else own.cut(0)
         for match, own in zip(matches, keys, strict=False)
     ]
-    return of_matches + [_cut(own, len(own.ids) - 1) for own in keys[len(matches) :]]
-
-
-def _cut(keys: PairKeys, length: int) -> PairKeys:
-    return PairKeys(keys.contexts[:length], keys.hiddens[:length], keys.ids[:length])
+    return of_matches + [own.cut(len(own.ids) - 1) for own in keys[len(matches) :]]
 
 
 def _with(piece: Piece, **changes: Any) -> Piece:

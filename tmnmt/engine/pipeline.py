@@ -35,7 +35,7 @@ from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.verbatim import as_it_stands
-from tmnmt.keys.pair_keys import PairKeyStore
+from tmnmt.keys.pair_keys import Pair, PairKeys, PairKeyStore
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.base import Backbone
@@ -230,6 +230,21 @@ class Pipeline:
         if cache.size and self.layers is not None and self.layers.cache is not None:
             cache.write(*self.layers.cache.slots_of(contexts, hiddens), ids)
 
+    def keys_to_remember(self, pairs: Sequence[Pair]) -> list[PairKeys]:
+        """The keys of pairs as `write_keys` wants them: in full where a learned session cache has
+        slots."""
+        learned = self.layers.cache if self.layers is not None else None
+        if learned is not None and self.settings.cache:
+            return self.keys.in_full(pairs)
+        return self.keys.keys_of([pairs])[0]
+
+    def write_keys(self, cache: CacheContents, keys: PairKeys) -> None:
+        """A pair into a document's cache."""
+        if keys.codes is None:
+            self.write(cache, keys.contexts, keys.hiddens, keys.ids)
+        elif cache.positions is not None:
+            cache.positions.write_codes(keys.codes, keys.ids)
+
     def _remember(
         self, documents: Sequence[Document], outcomes: Sequence[Sequence[Outcome]]
     ) -> None:
@@ -254,8 +269,8 @@ class Pipeline:
     def _remember_match(self, cache: CacheContents, piece: Piece, match: Match) -> None:
         """A match that is taken as it stands, or adapted."""
         src = match.segment.src if match.tgt == match.segment.tgt else piece.text
-        keys = self.keys.keys_of([[(src, match.tgt)]])[0][0]
-        self.write(cache, keys.contexts, keys.hiddens, keys.ids)
+        [keys] = self.keys_to_remember([(src, match.tgt)])
+        self.write_keys(cache, keys)
 
 
 class Passage:

@@ -172,9 +172,13 @@ def _by_source(
     as a layer of its own: the second is mixed in before the first, with the share that is its."""
     share = nearest.mixed.gate if nearest.mixed is not None else nearest.weights.new_zeros(())
     count = memory.pairs.ids.shape[1] if memory.pairs is not None else 0
+    every = count + (memory.recent.ids.shape[1] if memory.recent is not None else 0)
+    weights = nearest.weights.new_zeros(every)
+    if nearest.positions is not None:
+        weights.scatter_add_(0, nearest.positions, nearest.weights)
     sources = [
-        _source(nearest.weights[:count], memory.pairs, sentence, word),
-        _source(nearest.weights[count:], memory.recent, sentence, word),
+        _source(weights[:count], memory.pairs, sentence, word),
+        _source(weights[count:], memory.recent, sentence, word),
     ]
     of_pairs, of_recent = (share * mass for _, mass, _ in sources)
     gates = of_pairs, torch.where(of_recent > 0, of_recent / (1 - of_pairs), 0.0)
@@ -202,7 +206,7 @@ def _as_slots(recent: Recent | None) -> Slots | None:
     """Positions of confirmed segments as the slots that a token tells of."""
     if recent is None:
         return None
-    nothing = recent.keys[..., :0]
+    nothing = recent.codes[..., :0]
     return Slots(nothing, nothing, recent.ids, recent.ids, recent.mask)
 
 

@@ -288,7 +288,7 @@ class Session:
             self._before = None
         if keys is not None:
             for cache in (self.cache, *(self._before[1:] if self._before is not None else ())):
-                self.pipeline.write(cache, keys.contexts, keys.hiddens, keys.ids)
+                self.pipeline.write_keys(cache, keys)
 
     def _written(self, entry: Done) -> Done:
         """The pair as it is kept: in the memory that is written to, else in the session's own."""
@@ -340,9 +340,8 @@ class Session:
 
     def _remember(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Writes the words of these pairs to the cache."""
-        pipeline = self.pipeline
-        for keys in pipeline.keys.keys_of([pairs])[0]:
-            pipeline.write(self.cache, keys.contexts, keys.hiddens, keys.ids)
+        for keys in self.pipeline.keys_to_remember(pairs):
+            self.pipeline.write_keys(self.cache, keys)
 
 
 def written_to(writable: WritableIndex, entry: Done) -> Done:

@@ -68,7 +68,7 @@ from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.worth import Trust
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
 from tmnmt.keys.datastore import Datastore
-from tmnmt.keys.pair_keys import PairKeyStore
+from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.nearest import SessionPositions
@@ -183,7 +183,13 @@ class Translator:
             if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
         ]
         return PairKeyStore(
-            self.backbone, self.vocab, header.max_subwords, device=self.device, precomputed=files
+            self.backbone,
+            self.vocab,
+            header.max_subwords,
+            device=self.device,
+            precomputed=files,
+            directions=self.settings.mode == "nearest",
+            model=header,
         )
 
     def _reaches(self, indexes: Sequence[Index]) -> Reaches:
@@ -453,12 +459,13 @@ class Translator:
     def confirm(self, pairs: Sequence[tuple[Session, Confirmation]]) -> None:
         """Every session learns its pair, as `Session.confirm` says."""
         with self.lock:
-            keys = self.pipeline.keys.keys_of(
-                [(pair.src.plain, pair.tgt.plain)] if self.settings.caches else []
-                for _, pair in pairs
-            )
+            keys: Sequence[PairKeys | None] = [None] * len(pairs)
+            if self.settings.caches:
+                keys = self.pipeline.keys_to_remember(
+                    [(pair.src.plain, pair.tgt.plain) for _, pair in pairs]
+                )
             for (session, pair), of_pair in zip(pairs, keys, strict=True):
-                session.learn(pair.src, pair.tgt, of_pair[0] if of_pair else None)
+                session.learn(pair.src, pair.tgt, of_pair)
 
     def complete(
         self, source: Source, prefix: str, session: Session | None = None, explain: bool = False

@@ -1,33 +1,32 @@
-"""The keys of retrieved pairs: read where an index has them, else by teacher forcing, batched, and
-kept in memory."""
+"""The keys of retrieved pairs: read where an index has them, else by teacher forcing, batched; kept
+in memory and, where their index is a folder, beside it."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 
 import torch
-from torch import Tensor
 
-from tmnmt.keys.files import KeyFiles
+from tmnmt.index.base import Index
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.keys import nibbles
+from tmnmt.keys.files import Header, KeyFiles, Keys, digest_of
+from tmnmt.keys.key_cache import KeyCache, Layout
+from tmnmt.keys.pair import PairKeys as PairKeys
+from tmnmt.keys.pair import directions_of
 from tmnmt.models.base import Backbone
+from tmnmt.segments import Segment
 from tmnmt.vocab import EOS, PAD, Vocabulary
 
 Pair = tuple[str, str]  # source, target
 Coded = tuple[list[int], list[int]]  # ids of both, each with </s>
 POSITIONS_KEPT = 1 << 15  # about 130 MB at l = d = 512 in fp32
-BATCH_POSITIONS = 4096  # padded target positions forced at once
-
-
-@dataclass(frozen=True)
-class PairKeys:
-    """The keys of one TM pair, from `forced(x', y')`: y' includes </s>."""
-
-    contexts: Tensor  # (T, l) c'
-    hiddens: Tensor  # (T, d) z'
-    ids: Tensor  # (T,) int64 y'
+DIRECTIONS_KEPT = 1 << 18  # about 70 MB at d = 512
+BATCH_POSITIONS = 1024  # padded target positions forced at once: more do not fit a core's cache
 
 
 class PairKeyStore:
@@ -42,42 +41,120 @@ class PairKeyStore:
         backbone: Backbone,
         vocab: Vocabulary,
         max_subwords: int,
-        positions_kept: int = POSITIONS_KEPT,
+        positions_kept: int | None = None,
         device: torch.device | str = "cpu",
         precomputed: Sequence[KeyFiles] = (),
         gradients: bool = False,
+        directions: bool = False,
+        model: Header | None = None,
     ) -> None:
+        """directions: of every position only the direction of its state is kept, as codes. model:
+        what keys are bound to, without which none that are computed are kept on disk."""
+        self.directions = directions
+        self.layout = Layout(model, directions) if model is not None else None
+        self._caches: dict[Path, KeyCache] = {}
         self.backbone, self.vocab, self.device, self.gradients = backbone, vocab, device, gradients
-        self.max_subwords, self.positions_kept = max_subwords, positions_kept
+        self.max_subwords = max_subwords
+        if positions_kept is None:
+            positions_kept = DIRECTIONS_KEPT if directions else POSITIONS_KEPT
+        self.positions_kept = positions_kept
         self.precomputed = list(precomputed)
         self._kept: OrderedDict[Pair, PairKeys] = OrderedDict()
         self._positions = 0
         self._lock = threading.Lock()
 
-    def keys_of(self, sentences: Iterable[Iterable[Pair]]) -> list[list[PairKeys]]:
-        """The keys of every sentence's pairs, in their order."""
+    def keys_of(
+        self,
+        sentences: Iterable[Iterable[Pair]],
+        segments: Mapping[Pair, Segment] = MappingProxyType({}),
+        indexes: Sequence[Index] = (),
+    ) -> list[list[PairKeys]]:
+        """The keys of every sentence's pairs, in their order.
+
+        segments: of a memory that pairs were read from. What is computed of such a pair is kept
+        beside the index among `indexes` that still holds the segment, where that is a folder."""
         pairs_of = [list(pairs) for pairs in sentences]
         with self._lock:
-            return self._keys_of(pairs_of)
+            return self._keys_of(pairs_of, segments, self._caches_of(indexes))
 
-    def _keys_of(self, pairs_of: list[list[Pair]]) -> list[list[PairKeys]]:
+    def _keys_of(
+        self,
+        pairs_of: list[list[Pair]],
+        segments: Mapping[Pair, Segment],
+        caches: Sequence[tuple[MemoryIndex, KeyCache]],
+    ) -> list[list[PairKeys]]:
         keys_of: dict[Pair, PairKeys] = {}
         for pair in {pair: None for pairs in pairs_of for pair in pairs}:
             if pair in self._kept:
                 self._kept.move_to_end(pair)
                 keys_of[pair] = self._kept[pair]
         missing = list({pair: None for pairs in pairs_of for pair in pairs if pair not in keys_of})
-        new = {pair: keys for pair in missing if (keys := self._read(pair)) is not None}
+        if missing:
+            for _, cache in caches:
+                cache.refresh()
+        new = {pair: keys for pair in missing if (keys := self._read(pair, caches)) is not None}
         missing = [pair for pair in missing if pair not in new]
         coded = [encode_pair(pair, self.vocab, self.max_subwords) for pair in missing]
-        new |= zip(
-            missing, force_all(self.backbone, coded, self.device, self.gradients), strict=True
-        )
+        computed = dict(zip(missing, self._forced(coded), strict=True))
+        for _, cache in caches:
+            cache.renew([digest_of(*pair) for pair in new])
+        new |= self._put(computed, segments, caches)
         for pair, keys in new.items():
             keys_of[pair] = self._kept[pair] = keys
             self._positions += len(keys.ids)
         self._forget()
         return [[keys_of[pair] for pair in pairs] for pairs in pairs_of]
+
+    def _caches_of(self, indexes: Sequence[Index]) -> list[tuple[MemoryIndex, KeyCache]]:
+        """Those of the indexes that are folders, opened at their first use."""
+        if self.layout is None:
+            return []
+        folders = [index for index in indexes if isinstance(index, MemoryIndex)]
+        for index in folders:
+            if index.path not in self._caches:
+                self._caches[index.path] = KeyCache(index.path, self.layout)
+        return [(index, self._caches[index.path]) for index in folders]
+
+    def _put(
+        self,
+        computed: dict[Pair, PairKeys],
+        segments: Mapping[Pair, Segment],
+        caches: Sequence[tuple[MemoryIndex, KeyCache]],
+    ) -> dict[Pair, PairKeys]:
+        """The keys of all pairs as they are read from now on: those that an index may keep as it
+        keeps them, so that a second use reads the same."""
+        read = dict(computed)
+        for index, cache in caches:
+            own = [pair for pair in computed if pair in segments]
+            now = index.find({segments[pair].id for pair in own})
+            living = [pair for pair in own if _same(now.get(segments[pair].id), segments[pair])]
+            rows = {pair: cache.layout.rows(computed[pair]) for pair in living}
+            lengths = {pair: len(computed[pair].ids) for pair in living}
+            if not cache.layout.directions:
+                read |= {
+                    pair: self._on_device(cache.layout.keys(rows[pair], lengths[pair]))
+                    for pair in living
+                }
+            cache.add([(digest_of(*pair), rows[pair], lengths[pair]) for pair in living])
+            for pair in living:
+                del computed[pair]
+        return read
+
+    def _on_device(self, keys: PairKeys) -> PairKeys:
+        parts = keys.contexts, keys.hiddens, keys.ids, keys.codes
+        moved = (part.to(self.device) if part is not None else None for part in parts)
+        return PairKeys(*moved)  # type: ignore[arg-type]
+
+    def _forced(self, coded: Sequence[Coded]) -> list[PairKeys]:
+        keys = force_all(self.backbone, coded, self.device, self.gradients)
+        return [of_pair.as_codes() for of_pair in keys] if self.directions else keys
+
+    def in_full(self, pairs: Iterable[Pair]) -> list[PairKeys]:
+        """The keys of pairs with contexts and states, also where only directions are kept."""
+        if not self.directions:
+            return self.keys_of([pairs])[0]
+        coded = [encode_pair(pair, self.vocab, self.max_subwords) for pair in pairs]
+        return force_all(self.backbone, coded, self.device, self.gradients)
 
     def __len__(self) -> int:
         """How many pairs are kept."""
@@ -88,18 +165,40 @@ class PairKeyStore:
             _, keys = self._kept.popitem(last=False)
             self._positions -= len(keys.ids)
 
-    def _read(self, pair: Pair) -> PairKeys | None:
-        """The pair's keys as an index has them on disk, in fp32."""
+    def _read(self, pair: Pair, caches: Sequence[tuple[MemoryIndex, KeyCache]]) -> PairKeys | None:
+        """The pair's keys as an index has them on disk, in fp32 or as codes."""
         for files in self.precomputed:
             keys = files.find(*pair)
             if keys is not None:
                 files.check_words(keys.ids, len(self.vocab))
-                contexts, hiddens, ids = (
-                    torch.from_numpy(array).to(self.device)
-                    for array in (*files.header.decoded(keys), keys.ids)
-                )
-                return PairKeys(contexts, hiddens, ids.long())
+                return self._of_files(files.header, keys)
+        digest = digest_of(*pair) if caches else (0, 0)
+        for _, cache in caches:
+            cached = cache.find(digest)
+            if cached is not None and self._has_words(cached):
+                return self._on_device(cached)
         return None
+
+    def _has_words(self, keys: PairKeys) -> bool:
+        """Whether all subwords of keys are in the vocabulary: whoever wrote them may have written a
+        right checksum, too."""
+        ids = keys.ids
+        return not len(ids) or (int(ids.min()) >= 0 and int(ids.max()) < len(self.vocab))
+
+    def _of_files(self, header: Header, keys: Keys) -> PairKeys:
+        ids = torch.from_numpy(keys.ids).long().to(self.device)
+        if self.directions:
+            codes = nibbles.of_quantised(keys.hiddens, header.hidden_size, header.bits)
+            return directions_of(header.context_size, header.hidden_size, ids, codes)
+        contexts, hiddens = (
+            torch.from_numpy(array).to(self.device) for array in header.decoded(keys)
+        )
+        return PairKeys(contexts, hiddens, ids)
+
+
+def _same(segment: Segment | None, other: Segment) -> bool:
+    """Whether a segment of an index has the texts of the other one."""
+    return segment is not None and (segment.src, segment.tgt) == (other.src, other.tgt)
 
 
 def encode_pair(pair: Pair, vocab: Vocabulary, max_subwords: int) -> Coded:

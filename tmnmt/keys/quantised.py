@@ -38,7 +38,7 @@ def encode(vectors: Array, bits: int) -> Array:
     n, size = vectors.shape
     if not np.isfinite(vectors).all():
         raise DataError("a key of this model has a number that is none")
-    turned = vectors.astype(np.float32) @ _rotation(size)
+    turned = vectors.astype(np.float32) @ rotation(size)
     length = np.linalg.norm(turned, axis=1, keepdims=True)
     unit = np.divide(turned, length, out=np.zeros_like(turned), where=length > 0)
     centres, bounds = levels(bits)
@@ -60,7 +60,7 @@ def decode(rows: Array, size: int, bits: int) -> Array:
     scale = np.ascontiguousarray(flat[:, :2]).view("<f2").astype(np.float32)
     turned = levels(bits)[0][codes] * scale
     # by torch, which takes as many threads as it was told to
-    vectors: Array = (torch.from_numpy(turned) @ torch.from_numpy(_rotation(size)).t()).numpy()
+    vectors: Array = (torch.from_numpy(turned) @ torch.from_numpy(rotation(size)).t()).numpy()
     return vectors.reshape(*rows.shape[:-1], size)
 
 
@@ -93,12 +93,15 @@ def levels(bits: int) -> tuple[Array, Array]:
     return np.array(centres, np.float32), np.array(bounds, np.float32)
 
 
-@cache
-def _rotation(size: int) -> Array:
-    """(size, size): fixed signs, the bits of the fractional part of multiples of the golden ratio,
-    then Hadamard's matrix, in blocks whose sizes are powers of two."""
+def signs_of(size: int) -> Array:
+    """(size,): fixed signs, the bits of the fractional part of multiples of the golden ratio."""
     parts = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    signs = np.where(parts >> np.uint64(40) & np.uint64(1), 1, -1).astype(np.float32)
+    return np.where(parts >> np.uint64(40) & np.uint64(1), 1, -1).astype(np.float32)
+
+
+@cache
+def rotation(size: int) -> Array:
+    """(size, size): the signs, then Hadamard's matrix, in blocks whose sizes are powers of two."""
     matrix = np.zeros((size, size), np.float32)
     at = 0
     while at < size:
@@ -107,4 +110,4 @@ def _rotation(size: int) -> Array:
             block = np.block([[block, block], [block, -block]]) / np.sqrt(np.float32(2))
         end = at + len(block)
         matrix[at:end, at:end], at = block, end
-    return signs[:, None] * matrix
+    return signs_of(size)[:, None] * matrix

@@ -30,6 +30,9 @@ class Pairs:
     position: Tensor  # (N, P) int64: subword position in that pair's target
     # f and e: fuzzy score of that pair with the sentence, in [0, 1]; 1 where it is 1, else 0
     marks: Tensor  # (N, P, 2)
+    # (N, P, w) uint8: the directions of z', where only these are read; contexts and hiddens are
+    # (N, 0, ...) then
+    codes: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Slots:
 class Recent:
     """The positions of every document's confirmed segments, oldest first."""
 
-    keys: Tensor  # (N, C, d) z' at length 1
+    codes: Tensor  # (N, C, w) uint8: the directions of z' (`keys/nibbles.py`)
     ids: Tensor  # (N, C) int64
     mask: Tensor  # (N, C) bool
 
@@ -82,7 +85,12 @@ def collate(
         pair=_pad([[m for m, keys in enumerate(s) for _ in keys.ids] for s in pairs], device),
         position=position,
         marks=torch.stack([fuzzy, (fuzzy >= 1).to(fuzzy.dtype)], -1),
+        codes=_positions(pairs, "codes", device) if _in_codes(pairs) else None,
     )
+
+
+def _in_codes(pairs: list[list[PairKeys]]) -> bool:
+    return any(keys.codes is not None for sentence in pairs for keys in sentence)
 
 
 def _positions(pairs: list[list[PairKeys]], name: str, device: torch.device | str) -> Tensor:

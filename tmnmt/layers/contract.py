@@ -88,7 +88,9 @@ class Read(Generic[R]):
     weights: Tensor  # (R, P) P_m, q, or p_knn
     gate: Tensor | None = None  # (R, d) or (R, 1) of what was fused; None: nothing was
     words: Words | None = None  # what is to be mixed in; None: nothing
-    positions: Tensor | None = None  # (R, k) where neighbours stand: the last k of the weights
+    # (R, k) where the last k of the weights stand: neighbours in the datastore, or the positions of
+    # a pool, of which no other has a weight
+    positions: Tensor | None = None
 
     def rows(self, index: Tensor) -> Read[R]:
         """The same of the rows `index` alone."""

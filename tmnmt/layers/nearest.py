@@ -9,7 +9,8 @@ translation", with a share that depends on the distance alone).
     coverage     beta += zeta q
 
     s            this step's state, before the last norm
-    z'           the state before a word y' of a retrieved pair, or of a confirmed segment
+    z'           the state before a word y' of a retrieved pair, or of a confirmed segment, of which
+                 the direction is kept (`keys/nibbles.py`)
     tau, T       how far a position is read, and how sharply: two numbers of each source
 
 Sources differ in trust: the pairs of a memory, and what was confirmed earlier in the document. A
@@ -26,26 +27,27 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
+from tmnmt.keys.nibbles import directions, encode, turned, width
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.packed import NEAREST, Near, Packed
 from tmnmt.layers.reach import STANDARD, Reach, Reaches
+from tmnmt.layers.reading import can_be_compiled
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed
 from tmnmt.vocab import BOS, PAD
 
-NEAREST = 8  # K
 MOST_POSITIONS = 8192  # of a session's segments: the newest stay
 FULL = 1.0 - 1e-6  # a share at most, so that its logit is finite
 
 
 class SessionPositions:
-    """The positions of a document's confirmed segments, oldest first, at most MOST_POSITIONS: keys
-    at length 1, in half precision."""
+    """The positions of a document's confirmed segments, oldest first, at most MOST_POSITIONS: the
+    directions of their states."""
 
     def __init__(self, hidden_size: int, device: torch.device | str = "cpu") -> None:
-        self.keys = torch.empty(0, hidden_size, dtype=torch.float16, device=device)
+        self.codes = torch.empty(0, width(hidden_size), dtype=torch.uint8, device=device)
         self.ids = torch.empty(0, dtype=torch.int64, device=device)
 
     def __len__(self) -> int:
@@ -53,8 +55,11 @@ class SessionPositions:
 
     def write(self, hiddens: Tensor, ids: Tensor) -> None:
         """Adds a segment: the states (T, d) before its words (T,)."""
-        new = normalize(hiddens.detach().float(), dim=-1).to(self.keys)
-        self.keys = torch.cat([self.keys, new])[-MOST_POSITIONS:]
+        self.write_codes(encode(hiddens.detach()), ids)
+
+    def write_codes(self, codes: Tensor, ids: Tensor) -> None:
+        """The same of the directions (T, w) of its states."""
+        self.codes = torch.cat([self.codes, codes.to(self.codes)])[-MOST_POSITIONS:]
         self.ids = torch.cat([self.ids, ids.to(self.ids)])[-MOST_POSITIONS:]
 
 
@@ -66,21 +71,21 @@ def collate_recent(
     longest = max(lengths, default=0)
     if not longest:
         return None
-    size = next(len(p.keys[0]) for p in contents if p is not None and len(p))
-    keys = torch.zeros(len(contents), longest, size, device=device)
+    size = next(len(p.codes[0]) for p in contents if p is not None and len(p))
+    codes = torch.zeros(len(contents), longest, size, dtype=torch.uint8, device=device)
     ids = torch.full((len(contents), longest), PAD, device=device)
     for row, positions in enumerate(contents):
         if positions is not None and len(positions):
-            keys[row, : len(positions)] = positions.keys.to(device)
+            codes[row, : len(positions)] = positions.codes.to(device)
             ids[row, : len(positions)] = positions.ids.to(device)
     mask = torch.arange(longest, device=device) < torch.tensor(lengths, device=device)[:, None]
-    return Recent(keys, ids, mask)
+    return Recent(codes, ids, mask)
 
 
 @dataclass(frozen=True)
 class Pool(Positions):
-    """The positions of all sources, one after the other; `read` is (N, P + C, 3): tau, T and the
-    penalty of each."""
+    """The positions of all sources, one after the other; `keys` are the codes of their directions,
+    `read` is (N, P + C, 3): tau, T and the penalty of each."""
 
     @cached_property
     def numbers(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -99,15 +104,21 @@ class PoolReady:
     """The pool of every sentence, and what its rows have copied of it."""
 
     pool: Pool
+    packed: Packed | None  # the same for compiled code, which reads it by `sentence`
+    sentence: Tensor  # (R,) int64
     coverage: Tensor  # (R, P + C); (R, 0) where nothing is penalised
 
     def rows(self, index: Tensor) -> PoolReady:
         """The rows `index` (R',) in that order."""
-        return PoolReady(self.pool.rows(index), self.coverage.index_select(0, index))
+        pool = self.pool if self.packed is not None else self.pool.rows(index)
+        coverage = self.coverage.index_select(0, index)
+        return PoolReady(pool, self.packed, self.sentence.index_select(0, index), coverage)
 
     def reordered(self, index: Tensor) -> PoolReady:
         """The same, of an `index` (R,) where every row takes the place of one of its own
         sentence."""
+        if not self.coverage.shape[1]:
+            return self
         return replace(self, coverage=self.coverage.index_select(0, index))
 
 
@@ -117,9 +128,16 @@ class NearestPositions(MemoryLayer[PoolReady]):
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> PoolReady | None:
         if "nearest" not in outputs or (collated.pairs is None and collated.recent is None):
             return None
-        pool = self.pool(collated)
-        covered = pool.keys.shape[1] if pool.penalised else 0
-        return PoolReady(pool, pool.keys.new_zeros(len(pool.keys), covered))
+        return self.of_pool(self.pool(collated))
+
+    def of_pool(self, pool: Pool, compiled: bool = True) -> PoolReady:
+        """The pool made ready; `compiled`: where that can be, by compiled code."""
+        packed = None
+        if compiled and pool.keys.is_cpu:
+            packed = Packed.of(pool.keys, pool.ids, pool.mask, pool.read)
+        covered = pool.ids.shape[1] if pool.penalised else 0
+        coverage = pool.read.new_zeros(len(pool.ids), covered)
+        return PoolReady(pool, packed, pool.sentence, coverage)
 
     def pool(self, collated: Collated) -> Pool:
         """The positions of all sources, one row a sentence."""
@@ -131,13 +149,13 @@ class NearestPositions(MemoryLayer[PoolReady]):
             )
             if part is not None
         ]
-        keys, words, mask, numbers = (torch.cat(column, 1) for column in zip(*parts, strict=True))
+        codes, words, mask, numbers = (torch.cat(column, 1) for column in zip(*parts, strict=True))
         return Pool(
-            keys=keys,
+            keys=codes,
             ids=words,
             before=torch.full_like(words, BOS),
             mask=mask,
-            first=first_of(words),
+            first=words,
             read=numbers,
             worth=None,
             sentence=torch.arange(len(words), device=words.device),
@@ -145,40 +163,55 @@ class NearestPositions(MemoryLayer[PoolReady]):
 
     def fuse(self, at: At, hidden: Tensor, ready: PoolReady) -> tuple[Tensor, Read[PoolReady]]:
         """Reads by the raw state; nothing is blended into it."""
+        packed, moved = ready.packed, ready
+        if packed is not None and can_be_compiled(at.hidden):
+            if ready.coverage.shape[1]:
+                moved = replace(ready, coverage=ready.coverage.clone())
+            near = packed.read(at.hidden, ready.sentence, moved.coverage)
+        else:
+            near = self.near(at.hidden, ready)
+            if ready.coverage.shape[1]:
+                more = near.logit.sigmoid()[:, None] * near.q
+                moved = replace(ready, coverage=ready.coverage.scatter_add(1, near.places, more))
+        words = Words(near.words, near.first, near.logit)
+        return hidden, Read(moved, near.q, words=words, positions=near.places)
+
+    def near(self, hidden: Tensor, ready: PoolReady) -> Near:
+        """What compiled code reads of the pool, by torch."""
         pool = ready.pool
-        distance = self.distances(at.hidden, ready)  # (R, P + C)
+        if ready.packed is not None:
+            pool = replace(pool, sentence=ready.sentence)
+        distance = self.distances(hidden, pool, ready.coverage)  # (R, P + C)
         tau, temperature, _ = pool.numbers
         scaled = distance / tau
-        nearest = min(NEAREST, scaled.shape[1])
-        closest, places = scaled.topk(nearest, largest=False)  # (R, K), nearest first
+        closest, places = scaled.topk(min(NEAREST, scaled.shape[1]), largest=False)  # nearest first
         energy = -(distance / temperature).gather(1, places)
-        real = closest.isfinite()
-        q = torch.softmax(energy.masked_fill(~real, torch.finfo(energy.dtype).min), -1) * real
-        weights = torch.zeros_like(distance).scatter_(1, places, q)
         share = (1.0 - closest[:, 0]).clamp(0.0, FULL)
-        moved = ready
-        if pool.penalised:
-            moved = replace(ready, coverage=ready.coverage + share[:, None] * weights)
+        real = closest.isfinite() & (share > 0)[:, None]
+        q = torch.softmax(energy.masked_fill(~real, torch.finfo(energy.dtype).min), -1) * real
+        places = torch.where(real, places, places[:, :1])
+        words = pool.words[0].gather(1, places)
         logit = torch.where(share > 0, torch.logit(share), -torch.inf)
-        return hidden, Read(moved, weights, words=Words(*pool.words, logit))
+        return Near(q, words, first_of(words), places, logit)
 
-    def distances(self, hidden: Tensor, ready: PoolReady) -> Tensor:
+    def distances(self, hidden: Tensor, pool: Pool, coverage: Tensor) -> Tensor:
         """D (R, P + C) of s (R, d), infinite where there is no position."""
-        pool, view = ready.pool, ready.pool.view
-        own = normalize(view.pick(hidden), dim=-1)
-        distance = 2.0 - 2.0 * view.rows.dot(own, pool.keys)
+        view = pool.view
+        state = turned(view.pick(hidden))
+        keys = directions(pool.keys).to(state.dtype)
+        distance = 2.0 - 2.0 * view.rows.dot(state, keys)
         if view.mask is not None:
             distance = distance.masked_fill(~view.mask, torch.inf)
         distance = view.put(distance.clamp_min(0.0), torch.inf)
-        if pool.penalised:
-            distance = distance + pool.numbers[2] * ready.coverage
+        if coverage.shape[1]:
+            distance = distance + pool.numbers[2] * coverage
         return distance
 
 
 class _Part(NamedTuple):
     """The positions of one source."""
 
-    keys: Tensor  # (N, P, d) at length 1
+    codes: Tensor  # (N, P, w)
     ids: Tensor  # (N, P)
     mask: Tensor  # (N, P)
     numbers: Tensor  # (N, P, 3)
@@ -188,14 +221,17 @@ def _of_pairs(pairs: Pairs | None, reaches: Sequence[Reaches]) -> _Part | None:
     if pairs is None:
         return None
     numbers = _numbers([each.pairs for each in reaches] or [STANDARD.pairs], pairs.ids)
-    return _Part(normalize(pairs.hiddens, dim=-1), pairs.ids, pairs.mask, numbers)
+    codes = pairs.codes
+    if codes is None:
+        codes = encode(pairs.hiddens.flatten(0, 1)).view(*pairs.ids.shape, -1)
+    return _Part(codes, pairs.ids, pairs.mask, numbers)
 
 
 def _of_session(recent: Recent | None, reaches: Sequence[Reaches]) -> _Part | None:
     if recent is None:
         return None
     numbers = _numbers([each.session for each in reaches] or [STANDARD.session], recent.ids)
-    return _Part(recent.keys, recent.ids, recent.mask, numbers)
+    return _Part(recent.codes, recent.ids, recent.mask, numbers)
 
 
 def _numbers(reaches: Sequence[Reach], ids: Tensor) -> Tensor:

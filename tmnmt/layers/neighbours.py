@@ -210,5 +210,6 @@ def beside(pairs: Pairs, neighbours: Pairs, sentence: Tensor) -> Pairs:
             [getattr(pairs, field.name)[sentence], getattr(neighbours, field.name)], 1
         )
         for field in fields(Pairs)
+        if getattr(pairs, field.name) is not None
     }
     return Pairs(**joined)

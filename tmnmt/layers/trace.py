@@ -40,7 +40,8 @@ class LayerTrace:
     weights: Tensor  # (R, P), or (P,) of one word: what it read
     fused: Part | None  # into the state: p is the read-out after it; None: nothing
     mixed: Part | None  # into the probabilities: p is that of its words; None: nothing
-    # (R, k), or (k,): where the neighbours, the last k of the weights, stand in the datastore
+    # (R, k), or (k,): where the last k of the weights stand: neighbours in the datastore, or the
+    # positions of a pool
     positions: Tensor | None
 
     def at(self, rows: Tensor, words: Tensor) -> LayerTrace:

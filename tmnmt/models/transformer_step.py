@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tmnmt.compiled import steps
+from tmnmt.compiled.tensors import expect
 from tmnmt.models.int8 import Int8Product, room_of_product
 from tmnmt.models.products import Product
 from tmnmt.models.transformer_state import CellState, SeenState, Source
@@ -181,18 +182,18 @@ class Int8Step:
         state, prev = state.roomy(), prev.contiguous()
         keys: Sequence[Tensor] = source.keys
         lengths = source.lengths
-        _expect("words", prev, torch.int64, (rows,))
-        _expect("position", position, torch.float32, (d,))
-        _expect("lengths", lengths, torch.int64, keys[0].shape[:1])
+        expect("words", prev, torch.int64, (rows,))
+        expect("position", position, torch.float32, (d,))
+        expect("lengths", lengths, torch.int64, keys[0].shape[:1])
         seats = origin_at = 0
         if isinstance(state, SeenState):
             seats, origin_at = state.seen.shape[2], state.origin.data_ptr()
             room = len(state.seen), layers, seats, 2 * d
-            _expect("what was seen", state.seen, torch.float32, room)
-            _expect("its origin", state.origin, torch.int64, (len(state.seen), rows))
+            expect("what was seen", state.seen, torch.float32, room)
+            expect("its origin", state.origin, torch.int64, (len(state.seen), rows))
             moving = state.seen
         else:
-            _expect("cells", state.cells, torch.float32, (layers, rows, d))
+            expect("cells", state.cells, torch.float32, (layers, rows, d))
             moving = state.cells
         sentences, _, length, _ = keys[0].shape
         if sentences and rows % sentences:
@@ -231,13 +232,6 @@ class Int8Step:
             level.data_ptr(),
         )
         return replace(state, length=state.length + 1), read, level
-
-
-def _expect(what: str, x: Tensor, dtype: torch.dtype, shape: Sequence[int]) -> None:
-    """Raises ValueError for a tensor of another kind, which compiled code would misread."""
-    if x.dtype != dtype or x.shape != shape or not x.is_contiguous() or not x.is_cpu:
-        allowed = f"{dtype} {list(shape)}, contiguous, on the CPU"
-        raise ValueError(f"{what}: {x.dtype} {list(x.shape)} on {x.device}; wanted: {allowed}")
 
 
 def _room(like: Tensor, rows: int, d: int, positions: int) -> tuple[Tensor, Tensor, Tensor]:

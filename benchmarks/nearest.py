@@ -1,0 +1,237 @@
+"""What the nearest positions of a memory cost at decoding, over the plain model: with keys that
+`tmnmt keys` has computed, with keys that are computed at need and kept, with a session, and with
+fragments.
+
+    python benchmarks/nearest.py MODEL MEMORY [TEST | --held-out N] [--mode nearest]
+                                 [--beams 4 1] [--batches 1 32] [--segments 64] [--rounds 2]
+                                 [--systems ...]
+
+MEMORY and TEST are files of segments. Every row is the plain model and one system in turn, on the
+same sentences, round after round: a cost is the median of the rounds' ratios of processor time.
+Every output is as long as its source in subwords, so that all systems take as many steps. Each
+turn begins with a new translator, which knows no key. The second cost is that of the decoder alone,
+without search and keys.
+
+`first` and `second` use copies of the index without keys: the first turn computes what it needs,
+and a later one finds it. One turn of every system is not counted. The session remembers what the
+decoder itself has written."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from decode import TimedTally, forced_length, processor, translate
+
+from tmnmt.allocator import keep_freed
+from tmnmt.engine.opened import load_layers, load_on
+from tmnmt.engine.settings import Settings
+from tmnmt.engine.translator import Translator
+from tmnmt.formats import read_memory
+from tmnmt.index import MemoryIndex, build
+from tmnmt.keys.compute import compute, header_of, plan
+from tmnmt.layers.combine import MemoryLayers
+from tmnmt.models.folder import Model
+from tmnmt.segments import Segment
+
+PAIRS = 4  # of a segment that is held out, at least
+
+
+@dataclass(frozen=True)
+class System:
+    """One way to read a memory."""
+
+    settings: Settings
+    keys: str = "kept"  # kept, first or second
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Seconds of the processor for all documents, for search, and for keys."""
+
+    cpu: float
+    search: float
+    keys: float
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A model with its memory, as an index with keys and as one without."""
+
+    model: Model
+    layers: MemoryLayers | None
+    kept: Path
+    bare: Path
+    work: Path
+
+    def turn(self, system: System, documents: list[list[str]], index: Path) -> Turn:
+        tally = TimedTally("cpu")
+        settings = system.settings
+        with MemoryIndex.open(index) as opened:
+            indexes = [opened] if settings.mode != "off" else []
+            made = Translator(self.model, self.layers, indexes, settings, tally=tally)
+            start = time.process_time()
+            translate(made, documents)
+            cpu = time.process_time() - start
+        return Turn(cpu, tally.cpu["search"], tally.cpu["keys"])
+
+    def system_turn(self, system: System, documents: list[list[str]]) -> Turn:
+        """A turn of a system: with a fresh index for a first use, with one index for all others."""
+        if system.keys == "kept":
+            return self.turn(system, documents, self.kept)
+        index = self.work / system.keys
+        if system.keys == "first":
+            shutil.rmtree(index, ignore_errors=True)
+        if not index.exists():
+            shutil.copytree(self.bare, index)
+        return self.turn(system, documents, index)
+
+
+def main() -> None:
+    chosen = options()
+    keep_freed()
+    torch.set_num_threads(chosen.threads)
+    model = load_on(chosen.model, "cpu")
+    forced_length()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = prepared(model, chosen, Path(folder))
+        print(f"{processor()}  model {model.hash}  mode {chosen.mode}  rounds {chosen.rounds}")
+        for beam in chosen.beams:
+            for batch in chosen.batches:
+                documents = cut(chosen.texts, batch, chosen.segments)
+                measure(bench, documents, beam, batch, chosen)
+
+
+def options() -> argparse.Namespace:
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    asked.add_argument("model", type=Path)
+    asked.add_argument("memory", type=Path)
+    asked.add_argument("test", type=Path, nargs="?")
+    asked.add_argument(
+        "--held-out",
+        type=int,
+        metavar="N",
+        help="in place of TEST: N segments of MEMORY, by seed 1, that have four pairs in the rest",
+    )
+    asked.add_argument("--mode", default="nearest")
+    asked.add_argument("--beams", type=int, nargs="+", default=[4, 1])
+    asked.add_argument("--batches", type=int, nargs="+", default=[1, 32])
+    asked.add_argument("--segments", type=int, default=96, help="of all documents together (96)")
+    asked.add_argument("--fragments", type=int, default=16)
+    asked.add_argument("--precision", default=None)
+    asked.add_argument("--rounds", type=int, default=2)
+    asked.add_argument("--threads", type=int, default=1)
+    asked.add_argument("--systems", nargs="+", default=None)
+    asked.add_argument("--no-keys", action="store_true", help="none computed ahead: second uses")
+    return asked.parse_args()
+
+
+def prepared(model: Model, chosen: argparse.Namespace, folder: Path) -> Bench:
+    """Both indexes in a folder."""
+    languages = model.config["src_lang"], model.config["tgt_lang"]
+    segments: list[Segment] = [*read_memory(chosen.memory, *languages)]
+    bare, kept = folder / "bare", folder / "kept"
+    if chosen.held_out:
+        chosen.texts, segments = held_out(segments, chosen.held_out, folder / "all", languages)
+    else:
+        chosen.texts = [segment.src for segment in read_memory(chosen.test, *languages)]
+    build(bare, segments, *languages)
+    shutil.copytree(bare, kept)
+    if not chosen.no_keys:
+        precise = replace(model, products=chosen.precision)
+        with MemoryIndex.open(kept) as index:
+            compute(index, precise, plan(index, header_of(precise), model.vocab))
+    return Bench(model, load_layers(model, "cpu"), kept, bare, folder)
+
+
+def held_out(
+    segments: list[Segment], count: int, folder: Path, languages: tuple[str, str]
+) -> tuple[list[str], list[Segment]]:
+    """Sources that have four pairs in what is left, and what is left."""
+    build(folder, segments, *languages)
+    chosen = dict[str, None]()
+    with MemoryIndex.open(folder) as index:
+        for segment in random.Random(1).sample(segments, len(segments)):
+            (matches,) = index.search([segment.src], 40, Settings.threshold)
+            others = {m.segment.src for m in matches} - {segment.src, *chosen}
+            if len(others) >= PAIRS and 4 <= len(segment.src.split()) <= 60:
+                chosen[segment.src] = None
+            if len(chosen) == count:
+                break
+    return [*chosen], [segment for segment in segments if segment.src not in chosen]
+
+
+def cut(texts: list[str], documents: int, segments: int) -> list[list[str]]:
+    """`documents` runs of consecutive segments, spread over the test set."""
+    each = max(1, segments // documents)
+    step = max(each, (len(texts) - each) // max(documents - 1, 1))
+    return [texts[at : at + each] for at in range(0, step * documents, step)]
+
+
+def systems(chosen: argparse.Namespace, base: Settings) -> dict[str, System]:
+    def with_memory(**options: Any) -> Settings:
+        return replace(base, **{"mode": chosen.mode, "fragments": 0, **options})
+
+    kept = "second" if chosen.no_keys else "kept"
+    with_fragments = with_memory(fragments=chosen.fragments)
+    every = {
+        "matches": System(with_memory(), kept),
+        "+ session": System(with_memory(remember="own"), kept),
+        "+ fragments": System(with_fragments, kept),
+        "+ session + fragments": System(replace(with_fragments, remember="own"), kept),
+        "matches, first": System(with_memory(), "first"),
+        "matches, second": System(with_memory(), "second"),
+        "+ fragments, first": System(with_fragments, "first"),
+        "+ fragments, second": System(with_fragments, "second"),
+    }
+    return {
+        name: system
+        for name, system in every.items()
+        if chosen.systems is None or name in chosen.systems
+    }
+
+
+def measure(
+    bench: Bench, documents: list[list[str]], beam: int, batch: int, chosen: argparse.Namespace
+) -> None:
+    base = Settings(
+        mode="off", verbatim=0, batch=batch, beam=beam, precision=chosen.precision, fragments=0
+    )
+    plain = System(base)
+    count = sum(map(len, documents))
+    print(f"\nbeam {beam}, {batch} side by side, {count} segments\n")
+    print("| system | cost | decoding alone | search | keys | plain ms a segment |")
+    print("|---|---|---|---|---|---|", flush=True)
+    for name, system in systems(chosen, base).items():
+        bench.system_turn(system, documents)
+        turns = [
+            (bench.system_turn(plain, documents), bench.system_turn(system, documents))
+            for _ in range(chosen.rounds)
+        ]
+        print(row(name, turns, count), flush=True)
+
+
+def row(name: str, turns: list[tuple[Turn, Turn]], segments: int) -> str:
+    median = statistics.median
+    numbers = (
+        median(own.cpu / plain.cpu for plain, own in turns),
+        median((own.cpu - own.search - own.keys) / plain.cpu for plain, own in turns),
+        median(own.search / plain.cpu for plain, own in turns),
+        median(own.keys / plain.cpu for plain, own in turns),
+        1000 * median(plain.cpu for plain, _ in turns) / segments,
+    )
+    return " | ".join([f"| {name}", *(f"{x:.2f}" for x in numbers)]) + " |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,317 @@
+"""Pair keys that were computed at need, kept beside their index, so that the next use of the index
+reads them.
+
+    INDEX/keys/<model hash>.<layout>.cache/N.log
+
+A log begins with what its keys belong to, and then only grows, frame by frame:
+
+    frame    number of records, CRC-32 of the records, CRC-32 of these two
+    records  of every pair: digest of its two texts, target positions, CRC-32 of its rows
+    rows     of every pair, as its layout has them
+
+Readers take no lock. They stop before a frame that is not whole, and a pair whose rows are not what
+its checksum says counts as missing; it is computed again. So nothing needs to be put on disk at
+once, and a writer may be killed at any moment: the next one cuts off what it left. One process
+writes at a time. Where one log is half of MOST_BYTES long, the next one begins, and all logs before
+the two latest are removed. What is read from the earlier of the two is written to the later one
+again, so what is used stays. Keys are found by a digest of the texts that they were computed from:
+those of a corrected segment are never read again, and go with their log."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import weakref
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from tmnmt.durable import make_folder
+from tmnmt.errors import LockedError, MemoryIndexError
+from tmnmt.index.embedded.lock import writing
+from tmnmt.index.embedded.manifest import KEYS_DIR
+from tmnmt.keys import nibbles
+from tmnmt.keys.files import Array, Header, Keys
+from tmnmt.keys.pair import PairKeys, directions_of
+
+FORMAT = 1
+MOST_BYTES = 1 << 28  # of the logs of one model and layout
+MODELS = 3  # whose caches an index keeps; the ones used longest ago go first
+LOCK_SECONDS = 0.5  # that a writer waits for another one; then nothing is kept
+SUFFIX = ".cache"
+_LOG = re.compile(r"(\d{1,9})\.log")
+_FRAME = np.dtype([("records", "<u4"), ("checksum", "<u4"), ("own", "<u4")])
+_RECORD = np.dtype([("digest", "<u8", 2), ("length", "<i4"), ("content", "<u4")])
+
+Digest = tuple[int, int]
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is kept of a position: the direction of its state alone (`nibbles.py`), or context and
+    state in a few bits a number (`quantised.py`); and its subword."""
+
+    header: Header
+    directions: bool
+
+    @property
+    def name(self) -> str:
+        return "directions" if self.directions else "pairs"
+
+    @property
+    def position_bytes(self) -> int:
+        """Of a target position."""
+        return 4 + sum(self._widths)
+
+    @property
+    def _widths(self) -> Sequence[int]:
+        """Bytes of a position before its subword, by column."""
+        if self.directions:
+            return (nibbles.width(self.header.hidden_size),)
+        return tuple(width for _, kind, width in self.header.columns if kind == "u1")
+
+    def rows(self, keys: PairKeys) -> bytes:
+        """The rows of a pair. Raises DataError for numbers that cannot be kept."""
+        ids = keys.ids.cpu().numpy().astype("<i4")
+        if self.directions:
+            codes = keys.as_codes().codes
+            columns = [codes.cpu().numpy()] if codes is not None else []
+        else:
+            contexts, hiddens = (part.cpu().numpy() for part in (keys.contexts, keys.hiddens))
+            columns = [*self.header.encoded(contexts, hiddens, ids)[:2]]
+        return b"".join(column.tobytes() for column in (*columns, ids))
+
+    def keys(self, rows: bytes, length: int) -> PairKeys:
+        """The keys of a pair of so many positions, from its rows."""
+        columns, at = [], 0
+        for width in self._widths:
+            end = at + length * width
+            columns.append(np.frombuffer(rows[at:end], np.uint8).reshape(length, width))
+            at = end
+        ids = np.frombuffer(rows[at:], "<i4")
+        words = torch.from_numpy(ids.astype(np.int64))
+        sizes = self.header.context_size, self.header.hidden_size
+        if self.directions:
+            return directions_of(*sizes, words, torch.from_numpy(columns[0].copy()))
+        both = self.header.decoded(Keys(columns[0], columns[1], ids))
+        contexts, hiddens = map(torch.from_numpy, both)
+        return PairKeys(contexts, hiddens, words)
+
+    @property
+    def head(self) -> bytes:
+        """What every log of this layout begins with."""
+        contents = repr((FORMAT, self.name, self.position_bytes, self.header)).encode()
+        return b"tmnmt key cache\n" + blake2b(contents, digest_size=16).digest()
+
+
+class _Place(NamedTuple):
+    """Where the rows of a pair lie."""
+
+    log: int
+    at: int
+    length: int
+    content: int
+
+
+class _Log:
+    """A log that is open for reading, and how far it is known."""
+
+    def __init__(self, path: Path, head: bytes) -> None:
+        """Raises OSError."""
+        self.handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self.close = weakref.finalize(self, os.close, self.handle)
+        self.fits = os.pread(self.handle, len(head), 0) == head
+        self.end = len(head)
+
+    def new_records(self, position_bytes: int) -> Iterable[tuple[int, Array]]:
+        """Of every whole frame that is not known yet: where its rows begin, and its records."""
+        size = os.fstat(self.handle).st_size if self.fits else 0
+        while self.end + _FRAME.itemsize <= size:
+            frame = os.pread(self.handle, _FRAME.itemsize, self.end)
+            count, checksum, _ = np.frombuffer(frame, _FRAME)[0].tolist()
+            start = self.end + _FRAME.itemsize
+            rows_at = start + count * _RECORD.itemsize
+            if frame != _frame(count, checksum) or rows_at > size:
+                return
+            content = os.pread(self.handle, rows_at - start, start)
+            records = np.frombuffer(content, _RECORD)
+            lengths = records["length"].astype(np.int64)
+            end = rows_at + int(lengths.sum()) * position_bytes
+            if zlib.crc32(content) != checksum or (lengths < 0).any() or end > size:
+                return
+            self.end = end
+            yield rows_at, records
+
+
+class KeyCache:
+    """The keys of one model that an index keeps in one layout. Not for several threads at once, but
+    for several processes. A folder that cannot be written to is only read."""
+
+    def __init__(self, index_dir: Path, layout: Layout, most_bytes: int = MOST_BYTES) -> None:
+        self.index_dir, self.layout, self.most_bytes = index_dir, layout, most_bytes
+        self.folder = index_dir / KEYS_DIR / f"{layout.header.model}.{layout.name}{SUFFIX}"
+        self.is_writable = True
+        self._logs: dict[int, _Log] = {}
+        self._places: dict[Digest, _Place] = {}
+
+    def __len__(self) -> int:
+        """How many pairs are known."""
+        return len(self._places)
+
+    def refresh(self) -> None:
+        """Takes over what was written since."""
+        numbers = set(_numbers(self.folder))
+        for number in self._logs.keys() - numbers:
+            self._logs.pop(number).close()
+            self._places = {d: place for d, place in self._places.items() if place.log != number}
+        for number in sorted(numbers):
+            if number not in self._logs:
+                with suppress(OSError):  # removed meanwhile, or not for us to read
+                    self._logs[number] = _Log(self.folder / f"{number}.log", self.layout.head)
+            if number in self._logs:
+                self._read_on(number)
+
+    def find(self, digest: Digest) -> PairKeys | None:
+        """The keys of a pair by the digest of its texts; None where none are known, or they are
+        damaged."""
+        rows = self._rows(digest)
+        return None if rows is None else self.layout.keys(rows, self._places[digest].length)
+
+    def renew(self, digests: Iterable[Digest]) -> None:
+        """Keeps those of these pairs that would go when the next log begins, as they were used."""
+        old = [digest for digest in digests if self._is_old(digest)]
+        rows = [(digest, self._rows(digest)) for digest in old]
+        self.add([(each, one, self._places[each].length) for each, one in rows if one is not None])
+
+    def _rows(self, digest: Digest) -> bytes | None:
+        place = self._places.get(digest)
+        if place is None:
+            return None
+        size = place.length * self.layout.position_bytes
+        rows = os.pread(self._logs[place.log].handle, size, place.at)
+        if len(rows) != size or zlib.crc32(rows) != place.content:
+            del self._places[digest]
+            return None
+        return rows
+
+    def _is_old(self, digest: Digest) -> bool:
+        """Whether the keys of a pair lie in a log that goes when the next one begins."""
+        place = self._places.get(digest)
+        return place is not None and place.log < max(self._logs)
+
+    def add(self, pairs: Sequence[tuple[Digest, bytes, int]]) -> None:
+        """Keeps pairs: their digests, rows and lengths. Those that are kept already are left out.
+        Where nothing can be written, or another process writes for long, nothing is kept."""
+        if not self.is_writable or not pairs:
+            return
+        try:
+            self._make_folder()
+            with writing(self.folder, LOCK_SECONDS):
+                self.refresh()
+                new = [
+                    pair for pair in pairs if pair[0] not in self._places or self._is_old(pair[0])
+                ]
+                if new:
+                    self._append(new)
+        except LockedError:
+            return
+        except (OSError, MemoryIndexError) as error:
+            self.is_writable = False
+            log.info("%s: keys that are computed at need are not kept: %s", self.folder, error)
+
+    def _append(self, pairs: Sequence[tuple[Digest, bytes, int]]) -> None:
+        records = np.zeros(len(pairs), _RECORD)
+        records["digest"] = [digest for digest, _, _ in pairs]
+        records["length"] = [length for _, _, length in pairs]
+        records["content"] = [zlib.crc32(rows) for _, rows, _ in pairs]
+        body = records.tobytes()
+        frame = _frame(len(pairs), zlib.crc32(body)) + body
+        content = frame + b"".join(rows for _, rows, _ in pairs)
+        number = self._log_for(len(content))
+        handle = os.open(self.folder / f"{number}.log", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        at = self._logs[number].end
+        try:
+            os.ftruncate(handle, at)  # what a killed writer left
+            try:
+                _write_all(handle, content, at)
+            except OSError:
+                os.ftruncate(handle, at)
+                raise
+        finally:
+            os.close(handle)
+        self._read_on(number)
+
+    def _log_for(self, size: int) -> int:
+        """The number of the log that so many bytes are added to: a new one where the latest is
+        full, or is of other keys. Earlier ones than the latest two are removed."""
+        latest = max(self._logs, default=0)
+        fits = latest and self._logs[latest].fits
+        if fits and self._logs[latest].end + size <= self.most_bytes // 2:
+            return latest
+        number = latest + 1
+        path = self.folder / f"{number}.log"
+        path.write_bytes(self.layout.head)
+        for other in self._logs:
+            if other < latest or not fits:
+                (self.folder / f"{other}.log").unlink(missing_ok=True)
+        self.refresh()
+        return number
+
+    def _read_on(self, number: int) -> None:
+        position_bytes = self.layout.position_bytes
+        for rows_at, records in self._logs[number].new_records(position_bytes):
+            at = rows_at
+            for digest, length, content in records.tolist():
+                place = _Place(number, at, length, content)
+                self._places[digest[0], digest[1]] = place
+                at += length * position_bytes
+
+    def _make_folder(self) -> None:
+        """Raises OSError."""
+        if self.folder.is_dir():
+            return
+        if not self.index_dir.is_dir():
+            raise FileNotFoundError(f"{self.index_dir}: the index is not there any more")
+        make_folder(self.folder)
+        caches = [path for path in self.folder.parent.glob(f"*{SUFFIX}") if path.is_dir()]
+        for path in sorted(caches, key=_used, reverse=True)[MODELS:]:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _used(folder: Path) -> float:
+    """When a cache was last written to."""
+    times = [folder.stat().st_mtime]
+    for number in _numbers(folder):
+        with suppress(OSError):
+            times.append((folder / f"{number}.log").stat().st_mtime)
+    return max(times)
+
+
+def _numbers(folder: Path) -> list[int]:
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except OSError:
+        return []
+    return [int(match[1]) for name in names if (match := _LOG.fullmatch(name))]
+
+
+def _frame(count: int, checksum: int) -> bytes:
+    own = zlib.crc32(np.array([count, checksum], "<u4").tobytes())
+    return np.array([(count, checksum, own)], _FRAME).tobytes()
+
+
+def _write_all(handle: int, content: bytes, at: int) -> None:
+    rest = memoryview(content)
+    while rest:
+        written = os.pwrite(handle, rest, at)
+        at, rest = at + written, rest[written:]

@@ -1,0 +1,110 @@
+"""The direction of a vector in four bits a number.
+
+A vector at length 1 is turned as in `quantised.py`, and each of its numbers becomes the nearest of
+sixteen levels. No length is kept: of a state, only the direction is compared. The levels are whole
+numbers, so compiled code multiplies them as it multiplies weights in int8.
+
+    n: vectors    d: numbers of each, made even by a zero    w: bytes of each, half of d"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize, pad
+
+from tmnmt.compiled import steps
+from tmnmt.compiled.tensors import expect
+from tmnmt.keys.quantised import Array, decode, levels, rotation, row_bytes, signs_of
+
+BITS = 4
+LARGEST = 127  # of a level as a whole number
+
+
+def width(size: int) -> int:
+    """Bytes of a vector of so many numbers."""
+    return (size + 1) // 2
+
+
+def whole_levels() -> tuple[Tensor, float]:
+    """The levels (16,) int8, ascending, and what 1 of them is worth."""
+    return _levels()[0], _levels()[1]
+
+
+@cache
+def _levels() -> tuple[Tensor, float, Tensor]:
+    centres, bounds = levels(BITS)
+    unit = float(centres[-1]) / LARGEST
+    whole = np.rint(centres / unit).astype(np.int8)
+    return torch.from_numpy(whole), unit, torch.from_numpy(np.ascontiguousarray(bounds))
+
+
+@cache
+def signs(size: int) -> Tensor:
+    """The signs (d,) that a vector is turned by first."""
+    return torch.from_numpy(np.ascontiguousarray(signs_of(size)))
+
+
+def even(vectors: Tensor) -> Tensor:
+    """The vectors with a number of numbers that is even."""
+    return pad(vectors, (0, 1)) if vectors.shape[-1] % 2 else vectors
+
+
+def turned(vectors: Tensor) -> Tensor:
+    """Vectors (..., d) at length 1 as `directions` has them."""
+    unit = normalize(even(vectors), dim=-1)
+    return unit @ torch.from_numpy(rotation(unit.shape[-1])).to(unit)
+
+
+def encode(vectors: Tensor) -> Tensor:
+    """(n, d) to (n, w) uint8."""
+    vectors = even(vectors.float())
+    count, size = vectors.shape
+    if vectors.device.type != "cpu":
+        return _packed(
+            torch.bucketize(turned(vectors) * size**0.5, _levels()[2].to(vectors.device))
+        )
+    given = expect("states", vectors.contiguous(), torch.float32, (count, size))
+    codes, room = torch.empty(count, width(size), dtype=torch.uint8), torch.empty(size)
+    arrays = given, signs(size), _levels()[2], room, codes
+    steps.encode_directions(count, size, *(array.data_ptr() for array in arrays))
+    return codes
+
+
+def directions(codes: Tensor) -> Tensor:
+    """(..., w) uint8 to (..., d): what the inner product with a turned vector of length 1 is taken
+    of. Its expectation is that with the vector itself."""
+    both = torch.stack([codes & 15, codes >> 4], -1).flatten(-2)
+    whole, unit = whole_levels()
+    numbers: Tensor = whole.to(codes.device).float()[both.long()]
+    square = numbers.square().sum(-1, keepdim=True).clamp_min(1.0)
+    made: Tensor = numbers * (both.shape[-1] ** 0.5 / unit / square)
+    return made
+
+
+def of_quantised(rows: Array, size: int, bits: int) -> Tensor:
+    """Rows (n, row_bytes) of `quantised.encode` with so many bits a number to (n, w) uint8: both
+    turn a vector alike."""
+    if size % 2:
+        return encode(torch.from_numpy(decode(rows, size, bits)))
+    planes = torch.from_numpy(np.ascontiguousarray(rows))
+    expect("keys", planes, torch.uint8, (len(rows), row_bytes(size, bits)))
+    codes = torch.empty(len(rows), width(size), dtype=torch.uint8)
+    arrays = planes.data_ptr(), planes.shape[1], _table(bits).data_ptr(), codes.data_ptr()
+    steps.fewer_bits(len(rows), size, bits, *arrays)
+    return codes
+
+
+@cache
+def _table(bits: int) -> Tensor:
+    """The code of each of 2^bits levels."""
+    centres = levels(bits)[0]
+    return torch.from_numpy(np.searchsorted(levels(BITS)[1], centres).astype(np.uint8))
+
+
+def _packed(codes: Tensor) -> Tensor:
+    """Codes (n, d) of four bits as bytes (n, w)."""
+    codes = codes.to(torch.uint8)
+    return codes[..., ::2] | codes[..., 1::2] << 4
