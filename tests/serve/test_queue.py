@@ -320,7 +320,7 @@ class Broken(MemoryIndex):
     def __init__(self) -> None:
         self.src_lang, self.tgt_lang = "en", "fr"
 
-    def search(self, *_: Any, **__: Any) -> Any:
+    def look_up(self, *_: Any, **__: Any) -> Any:
         raise OSError("the disk is gone")
 
 

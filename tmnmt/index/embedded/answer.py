@@ -21,6 +21,8 @@ def answers_of_latest(
 ) -> list[PartAnswer]:
     """For every query what it wants of the segments that are meant and stand in `delta`, in no
     order."""
+    if not delta:
+        return [PartAnswer([], [], [])] * len(queries)
     answers = []
     for query in queries:
         matches = list[Match]()
@@ -46,19 +48,17 @@ def answers_of(
 
 
 def _joined(query: PreparedQuery, answers: Sequence[PartAnswer]) -> IndexAnswer:
-    similar = _ordered([answer.similar for answer in answers])
-    segments = chain.from_iterable(answer.same_skeleton for answer in answers)
-    return IndexAnswer(
-        similar[: query.query.similar],
-        _ordered([answer.same_source for answer in answers]),
-        of_skeleton(query.tokens, segments, query.query.same_skeleton) if query.skeleton else [],
-    )
+    similar = _ordered([answer.similar for answer in answers])[: query.query.similar]
+    copies = _ordered([answer.same_source for answer in answers])
+    segments = [*chain.from_iterable(answer.same_skeleton for answer in answers)]
+    k = query.query.same_skeleton
+    return IndexAnswer(similar, copies, of_skeleton(query.tokens, segments, k) if segments else [])
 
 
 def _ordered(answers: Sequence[list[Match]]) -> list[Match]:
     """All matches, best first, of answers of which the first is in no order and each of the others
     is in order."""
-    if not answers[0] and sum(map(bool, answers)) <= 1:
-        return [*chain.from_iterable(answers)]
     every = [*chain.from_iterable(answers)]
+    if not answers[0] and (len(answers) == 2 or sum(map(bool, answers)) <= 1):
+        return every
     return best_of(every, len(every))

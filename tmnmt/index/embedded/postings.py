@@ -135,7 +135,9 @@ class Postings:
         may have its skeleton: those of as many match tokens first, then the newest; of equal
         sources a few. Another skeleton can have the same hash."""
         ids: list[list[int]] = [[] for _ in queries]
-        rows = [row for row, query in enumerate(queries) if query.skeleton]
+        rows = [
+            row for row, query in enumerate(queries) if query.query.same_skeleton and query.skeleton
+        ]
         if not rows:
             return ids
         groups_of = texts_with(self._skeletons, [queries[row].skeleton_hash for row in rows])
