@@ -77,7 +77,6 @@ explain = true
 name = "random"
 mode = "copy"
 pairs = "random"
-threshold = 0.0
 beam = 2
 [[system]]
 name = "other"

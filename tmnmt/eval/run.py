@@ -493,10 +493,13 @@ class Job:
 
 
 def settings_of(system: SystemConfig, learned: MemoryLayers | None) -> Settings:
-    """What the engine is told."""
+    """What the engine is told. Random pairs are read whatever their score."""
+    search = system.search
+    if system.pairs == "random":
+        search = replace(search, threshold=0.0, short_threshold=0.0)
     groups = (
         system.decoding,
-        system.search,
+        search,
         system.selection,
         system.remembering,
         system.neighbours,
