@@ -31,6 +31,7 @@ from tmnmt.engine.piece import OpenSegment, Piece
 from tmnmt.engine.pieces import pieces
 from tmnmt.engine.pipeline import Outcome
 from tmnmt.engine.preparation import Preparation
+from tmnmt.engine.retrieve import Answer, Request
 from tmnmt.engine.schedule import by_length, side_by_side
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
@@ -912,13 +913,13 @@ def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: P
         f"Nothing like number {number} is here, nor is anything like it." for number in range(40)
     )
     asked: list[str] = []
-    search = translator.pipeline.lookup.retriever.search
+    look_up = translator.pipeline.lookup.retriever.look_up
 
-    def noted(texts: Sequence[str], *others: Any) -> list[tuple[Match, ...]]:
-        asked.extend(texts)
-        return search(texts, *others)
+    def noted(requests: Sequence[Request], *others: Any) -> list[Answer]:
+        asked.extend(request.query.text for request in requests if request.similar)
+        return look_up(requests, *others)
 
-    translator.pipeline.lookup.retriever.search = noted  # type: ignore[method-assign, assignment]
+    translator.pipeline.lookup.retriever.look_up = noted  # type: ignore[method-assign, assignment]
     batches = list(
         translator.batches(
             iter([translator.pipeline.preparation.pieces(text, Assembly())]),

@@ -13,6 +13,7 @@ from tmnmt.engine.coded import Coded
 from tmnmt.engine.lookup import AT_ONCE
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pieces import pieces, sentences
+from tmnmt.engine.retrieve import Answer
 from tmnmt.index.fuzzy import edit_distance, score_of
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
@@ -95,7 +96,7 @@ def one_by_one(piece: Piece, written: str, vocab: Vocabulary) -> list[Piece]:
         return []
     coded = piece.segment.coded
     own = read if coded is None else coded.pieces(read)
-    segment = replace(piece.segment, size=len(read), similar=[piece.matches])
+    segment = replace(piece.segment, size=len(read), similar=[Answer(piece.matches, None)])
     return [
         Piece(segment, own[number], text, _ids(text, piece, vocab), number, "part", piece.context)
         for number, text in enumerate(read)

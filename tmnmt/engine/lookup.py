@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tmnmt.codes.record import Beside, Code
+from tmnmt.codes.record import Code
 from tmnmt.engine.coded import Coded
 from tmnmt.engine.piece import NOTHING, Piece, Retrieved
 from tmnmt.engine.pieces import fits
-from tmnmt.engine.retrieve import Retriever
+from tmnmt.engine.retrieve import Answer, Request, Retriever, queries_of
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.verbatim import has_codes
@@ -58,8 +58,7 @@ class Lookup:
             return results
         new, own = [pieces[row] for row in rows], [confirmed[row] for row in rows if confirmed]
         with self.tally.timed("search"):
-            new = self._with_full_match(self._with_similar(new, own), own)
-            new = [*map(self._with_fragments, new)]
+            new = [*map(self._with_fragments, self._retrieved(new, own))]
             for piece in new:
                 is_cut = piece.role != "part" and not piece.is_whole
                 self.tally.changed[self.in_pieces] += is_cut and not piece.number
@@ -91,26 +90,54 @@ class Lookup:
         best, other = (max((match.score for match in matches), default=0.0) for matches in answers)
         return best > 0 and best >= other
 
-    def _with_similar(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
-        """The pieces with what the decoder reads of the memories: what they are like, else what
-        their segment is like. Where its match is good the first piece becomes the whole segment, as
-        a piece would read of a pair what is not its own; the others are merged into it."""
-        if not self.settings.retrieves:
-            return [replace(piece, retrieved=NOTHING) for piece in pieces]
+    def _retrieved(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
+        """The pieces with what the memories have for them: what they are like, else what their
+        segment is like; and of whole segments the match that is taken as it stands. Where what the
+        segment is like is good the first piece becomes the whole segment, as a piece would read of
+        a pair what is not its own; the others are merged into it."""
         self._look_up_wholes(pieces, confirmed)
         results = [self._joined(piece) for piece in pieces]
         rows = [row for row, piece in enumerate(results) if piece.retrieved is None]
-        own = self.retriever.search(
-            [_query_text(results[row], results[row].text) for row in rows],
-            [confirmed[row] for row in rows] if confirmed else [],
-            [_codes_of_whole(results[row]) for row in rows],
-            [_neighbours_of_whole(results[row]) for row in rows],
-        )
-        for row, matches in zip(rows, own, strict=True):
+        answers = self._answers([results[row] for row in rows], _of(confirmed, rows))
+        for row, (matches, exact) in zip(rows, answers, strict=True):
             piece = results[row]
-            read = self._with_message_matches(piece, matches) or _similar(piece)
-            results[row] = _with(piece, matches=read)
+            read = self._with_message_matches(piece, matches) or _similar(piece).matches
+            if piece.is_whole and self.settings.verbatim:
+                exact = exact or _same_message(piece)
+            results[row] = replace(piece, retrieved=Retrieved(read, full_match=exact))
         return results
+
+    def _answers(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Answer]:
+        """For every piece what the memories have for its text; all are asked together."""
+        requests = [self._requests(piece) for piece in pieces]
+        rows = [row for row, of_piece in enumerate(requests) for _ in of_piece]
+        every = [request for of_piece in requests for request in of_piece]
+        answers = iter(self.retriever.look_up(every, _of(confirmed, rows)))
+        results = []
+        for of_piece in requests:
+            own = [next(answers) for _ in of_piece]
+            matches = next((answer.matches for answer in own if answer.matches), ())
+            results.append(Answer(matches, next((one.exact for one in own if one.exact), None)))
+        return results
+
+    def _requests(self, piece: Piece) -> list[Request]:
+        """What the memories are asked for a piece. A text in capitals is looked up as a sentence
+        for what it is like, and as it stands for the match that is taken."""
+        coded = piece.segment.coded
+        least = self.settings.verbatim if piece.is_whole and self.settings.verbatim else None
+        like = piece.text if coded is None else coded.asked(piece.text)
+        texts = dict.fromkeys([like] if self.settings.retrieves else [])
+        texts |= dict.fromkeys([piece.text] if least is not None else [])
+        codes = codes_of(piece) if piece.is_whole else None
+        neighbours = piece.segment.neighbours if piece.is_whole else ("", "")
+        return [
+            Request(
+                query,
+                similar=query.text == like and self.settings.retrieves,
+                least=least if query.text == piece.text else None,
+            )
+            for query in queries_of([*texts], [codes] * len(texts), [neighbours] * len(texts))
+        ]
 
     def _with_message_matches(self, piece: Piece, matches: tuple[Match, ...]) -> tuple[Match, ...]:
         """The matches of a piece with those of its whole segment's pairs that are as good."""
@@ -125,23 +152,18 @@ class Lookup:
         parts = [
             row
             for row, piece in enumerate(pieces)
-            if not piece.is_whole and not piece.segment.similar
+            if self.settings.retrieves and not piece.is_whole and not piece.segment.similar
         ]
-        first = {id(pieces[row].segment.similar): row for row in reversed(parts)}
-        rows = [*first.values()]
-        wholes = self.retriever.search(
-            [_query_text(pieces[row], pieces[row].segment.text) for row in rows],
-            [confirmed[row] for row in rows] if confirmed else [],
-            [codes_of(pieces[row]) for row in rows],
-            [pieces[row].segment.neighbours for row in rows],
-        )
-        for row, matches in zip(rows, wholes, strict=True):
-            pieces[row].segment.similar.append(matches)
+        rows = [*{id(pieces[row].segment.similar): row for row in reversed(parts)}.values()]
+        wholes = [replace(pieces[row], text=pieces[row].segment.text) for row in rows]
+        answers = self._answers(wholes, _of(confirmed, rows))
+        for whole, answer in zip(wholes, answers, strict=True):
+            whole.segment.similar.append(answer)
 
     def _joined(self, piece: Piece) -> Piece:
         """The piece, or what becomes of it where its segment is translated whole."""
         similar, coded = _similar(piece), piece.segment.coded
-        is_good = max((match.score for match in similar), default=0.0) >= AT_ONCE
+        is_good = max((match.score for match in similar.matches), default=0.0) >= AT_ONCE
         read = piece.segment.text if coded is None else coded.read
         if not is_good or not fits(read, self.vocab, self.longest_whole):
             return piece
@@ -152,25 +174,8 @@ class Lookup:
             text=piece.segment.text,
             read=read,
             ids=tuple(self.vocab.encode_source(read)),
-            retrieved=Retrieved(similar),
+            retrieved=Retrieved(similar.matches, full_match=similar.exact),
         )
-
-    def _with_full_match(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
-        """The pieces; those that are whole segments with the match that is taken as it stands."""
-        results = list(pieces)
-        if not self.settings.verbatim:
-            return results
-        whole = [row for row, piece in enumerate(pieces) if piece.is_whole]
-        exact = self.retriever.exact(
-            [pieces[row].text for row in whole],
-            [codes_of(pieces[row]) for row in whole],
-            beside=[pieces[row].segment.neighbours for row in whole],
-            confirmed=[confirmed[row] for row in whole] if confirmed else [],
-            least=self.settings.verbatim,
-        )
-        for row, match in zip(whole, exact, strict=True):
-            results[row] = _with(pieces[row], full_match=match or _same_message(pieces[row]))
-        return results
 
     def _with_fragments(self, piece: Piece) -> Piece:
         """A piece that is decoded and has no matches with pairs that share phrases with it."""
@@ -179,7 +184,9 @@ class Lookup:
         is_read = not (retrieved.matches or retrieved.full_match or piece.role == "merged")
         if not count or not is_read:
             return piece
-        fragments = self.retriever.fragments(_query_text(piece, piece.text), count)
+        coded = piece.segment.coded
+        text = piece.text if coded is None else coded.asked(piece.text)
+        fragments = self.retriever.fragments(text, count)
         return _with(piece, fragments=fragments)
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
@@ -222,9 +229,14 @@ def _is_decoded(piece: Piece) -> bool:
     return (piece.retrieved or NOTHING).full_match is None
 
 
-def _similar(piece: Piece) -> tuple[Match, ...]:
-    """What the whole segment of a piece is like, where the memories were asked."""
-    return next(iter(piece.segment.similar), ())
+def _similar(piece: Piece) -> Answer:
+    """What the memories have for the whole segment of a piece, where they were asked."""
+    return next(iter(piece.segment.similar), Answer((), None))
+
+
+def _of(confirmed: Sequence[Delta], rows: Sequence[int]) -> list[Delta]:
+    """Those of some rows, where there are any."""
+    return [confirmed[row] for row in rows] if confirmed else []
 
 
 def _same_message(piece: Piece) -> Match | None:
@@ -240,24 +252,9 @@ def codes_of(piece: Piece) -> Sequence[Code] | None:
     return piece.segment.coded.source.codes if piece.segment.coded is not None else None
 
 
-def _codes_of_whole(piece: Piece) -> Sequence[Code] | None:
-    """The codes of a piece that is a whole segment; None of a part of one."""
-    return codes_of(piece) if piece.is_whole else None
-
-
-def _neighbours_of_whole(piece: Piece) -> Beside:
-    """The texts beside a piece that is a whole segment; none of a part of one."""
-    return piece.segment.neighbours if piece.is_whole else ("", "")
-
-
 def _as_read(piece: Piece, match: Match) -> tuple[str, str]:
     """A pair as the model reads it beside the piece."""
     if piece.segment.coded is None:
         return match.segment.src, match.segment.tgt
     read = piece.segment.coded.beside(match.segment)
     return read.src, read.tgt
-
-
-def _query_text(piece: Piece, text: str) -> str:
-    """The text of a segment as the memories are asked for what is like it."""
-    return text if piece.segment.coded is None else piece.segment.coded.asked(text)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from tmnmt.codes.record import Beside, Source
 from tmnmt.engine.coded import Coded
+from tmnmt.engine.retrieve import Answer
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.models.base import Around
@@ -28,8 +29,8 @@ class OpenSegment:
     it was cut. `neighbours`: the texts before and behind it, and its id. `ends_document`: whether
     nothing of its document follows. `to_confirm`: the pair that is confirmed once it is translated.
     `lower_ids`: of a heading, its subwords in the letters that it would have within a sentence.
-    `similar`: what the whole segment is like, once the memories were asked. `message_matches`: of a
-    message, the same messages of pairs that its whole segment is like."""
+    `similar`: what the memories have for the whole segment, once they were asked.
+    `message_matches`: of a message, the same messages of pairs that its whole segment is like."""
 
     text: str
     number: int  # in the input
@@ -40,7 +41,7 @@ class OpenSegment:
     ends_document: bool = False
     to_confirm: tuple[Source, Source] | None = None
     lower_ids: tuple[int, ...] = ()
-    similar: list[tuple[Match, ...]] = field(default_factory=list)
+    similar: list[Answer] = field(default_factory=list)
     message_matches: tuple[Match, ...] = ()
 
 
