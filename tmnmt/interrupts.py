@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as exceptions, which are not lost in code that takes none.
+"""Ctrl-C, SIGTERM and SIGHUP as exceptions, which are not lost in code that takes none.
 
 Modules that are being imported often do not survive one: there the program ends at once. What
 compiled code calls back (through ctypes, by llvmlite; `__del__`) drops one: the signal is sent
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 TERMINATED = 128 + 15
+HUNG_UP = 128 + 1
 STOPPED = "interrupted: stopped before the end"
 SECONDS_TO_RESEND = 0.001
 _waiting: list[
@@ -35,14 +36,23 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM leaves what Ctrl-C leaves."""
 
 
+class HungUp(KeyboardInterrupt):
+    """SIGHUP, of a terminal that is gone, leaves what Ctrl-C leaves."""
+
+
+def exit_code(stop: KeyboardInterrupt) -> int:
+    """Of a program that was stopped so."""
+    return next((code for kind, code in _SIGNALS.values() if type(stop) is kind), INTERRUPTED)
+
+
 def install() -> None:
-    """From now on both signals raise; one that was ignored (as behind nohup) stays ignored."""
-    if _interrupt is not signal.getsignal(signal.SIGINT):
+    """From now on these signals raise; one that was ignored (as behind nohup) stays ignored."""
+    if _stop is not signal.getsignal(signal.SIGINT):
         # first, hence called last: then Python gives up its handlers, and a signal would kill
         atexit.register(_ignore)
-    for number, handler in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _terminate)):
+    for number in _SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, handler)
+            signal.signal(number, _stop)
     sys.unraisablehook = _lost
 
 
@@ -54,14 +64,14 @@ def over() -> None:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Both signals wait until the end of the block, which they do not divide; also where `install`
+    """These signals wait until the end of the block, which they do not divide; also where `install`
     was not called."""
     came: list[int] = []
     _waiting.append(came)
     plain = threading.current_thread() is threading.main_thread()
     plain = plain and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if plain:
-        signal.signal(signal.SIGINT, _interrupt)
+        signal.signal(signal.SIGINT, _stop)
     try:
         yield
     finally:
@@ -72,28 +82,24 @@ def uninterrupted() -> Iterator[None]:
         signal.raise_signal(number)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+_SIGNALS: dict[int, tuple[type[KeyboardInterrupt], int]] = {
+    signal.SIGINT: (KeyboardInterrupt, INTERRUPTED),
+    signal.SIGTERM: (Terminated, TERMINATED),
+    signal.SIGHUP: (HungUp, HUNG_UP),
+}  # what each raises, and the exit code of a program that it ends
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    kind, code = _SIGNALS[number]
     if _over:
-        os._exit(INTERRUPTED)
+        os._exit(code)
     if _waiting:
         return _waiting[-1].append(number)
     if _importing(frame):
-        _leave(INTERRUPTED)
+        _leave(code)
     if _called_back(frame):
         return _send_again(number)
-    raise KeyboardInterrupt
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    if _over:
-        os._exit(TERMINATED)
-    if _waiting:
-        return _waiting[-1].append(number)
-    if _importing(frame):
-        _leave(TERMINATED)
-    if _called_back(frame):
-        return _send_again(number)
-    raise Terminated
+    raise kind
 
 
 def _importing(frame: FrameType | None) -> bool:
@@ -114,7 +120,9 @@ def _called_back(frame: FrameType | None) -> bool:
 
 def _lost(args: UnraisableHookArgs) -> None:
     if isinstance(args.exc_value, KeyboardInterrupt):
-        _send_again(signal.SIGTERM if isinstance(args.exc_value, Terminated) else signal.SIGINT)
+        raised = type(args.exc_value)
+        numbers = (number for number, (kind, _) in _SIGNALS.items() if kind is raised)
+        _send_again(next(numbers, signal.SIGINT))
     else:
         sys.__unraisablehook__(args)
 
@@ -130,8 +138,8 @@ def _send_later(number: int, thread: int) -> None:
 
 
 def _ignore() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) in (_interrupt, _terminate):
+    for number in _SIGNALS:
+        if signal.getsignal(number) is _stop:
             signal.signal(number, signal.SIG_IGN)
 
 
@@ -139,5 +147,6 @@ def _leave(code: int) -> None:
     # Not by an exception: compiled modules that are being initialised swallow it, or abort.
     with contextlib.suppress(Exception):
         sys.stdout.flush()
-    os.write(2, f"{STOPPED}\n".encode())
+    with contextlib.suppress(OSError):  # of a terminal that is gone
+        os.write(2, f"{STOPPED}\n".encode())
     os._exit(code)

@@ -92,7 +92,7 @@ def test_on_a_terminal_a_document_is_confirmed_gone_back_in_ended_and_gone_on_wi
     assert (tmp_path / "out").read_text(encoding="utf-8") == f"{PAIRS[0][1]}\n{AVIS}\n\n\n{AVIS}\n"
 
 
-@pytest.mark.parametrize("end", ["ctrl-d", "interrupt"])
+@pytest.mark.parametrize("end", ["ctrl-d", "interrupt", "hang-up"])
 def test_what_was_confirmed_stays_where_somebody_goes_back_and_ends(
     folder: Path, tmp_path: Path, end: str
 ) -> None:
@@ -110,8 +110,10 @@ def test_what_was_confirmed_stays_where_somebody_goes_back_and_ends(
         if end == "ctrl-d":
             terminal.press(CTRL_D)
             assert terminal.end() == 0
-        else:
+        elif end == "interrupt":
             assert terminal.stop(signal.SIGINT) == 130
+        else:
+            assert terminal.stop(signal.SIGHUP) == 129
     with MemoryIndex.open(tmp_path / "own") as own:
         assert [segment.tgt for segment in own.segments()] == [PAIRS[0][1], AVIS]
     name = "out" if end == "ctrl-d" else "out.partial"

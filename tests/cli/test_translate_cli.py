@@ -946,7 +946,10 @@ def test_an_output_that_is_whole_takes_away_what_was_left_of_an_interrupted_one(
     assert [*tmp_path.iterdir()] == [out]
 
 
-def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_stopped_by_a_signal_it_leaves_what_an_interruption_leaves(
+    folder: Path, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
     (tmp_path / "in").write_text("Repealed.\n\n" * 5000)
     process = subprocess.Popen(
         [
@@ -971,8 +974,8 @@ def test_terminated_it_leaves_what_an_interruption_leaves(folder: Path, tmp_path
     while not any(file.stat().st_size for file in tmp_path.glob(".out.*")):
         assert process.poll() is None
         time.sleep(0.05)
-    process.terminate()
-    assert "out.partial" in process.communicate(timeout=120)[1] and process.returncode == 143
+    process.send_signal(number)
+    assert "out.partial" in process.communicate(timeout=120)[1] and process.returncode == code
     assert sorted(file.name for file in tmp_path.iterdir()) == ["in", "out.partial"]
 
 

@@ -39,6 +39,7 @@ def names(src: str | Text, tgt: str | Text, language: str = "fr") -> list[str]:
         ("Two files are open.", "Trois fichiers sont ouverts.", ["numbers"]),
         ("Valid until 2026-01-31.", "Valable jusqu'au 31 janvier 2026.", []),
         (Text("The permit is void.", SPAN), "Le permis est nul.", ["codes"]),
+        ("Press <g1>Save</g1> now", "Appuyez sur Enregistrer", ["codes"]),  # its 1 is no number
         ("Delete %s now", "Supprimer maintenant", ["placeholders"]),
         ("The permit is void.", "The permit is void.", ["untranslated"]),
         ("The permit is void.", "le le permis est nul", ["repeated"]),

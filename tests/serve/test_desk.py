@@ -673,6 +673,26 @@ def test_a_pair_whose_answer_was_lost_is_confirmed_once(desk: Desk) -> None:
     assert desk.server.get(session)["confirmed"] == 1
 
 
+def test_a_new_session_has_what_was_confirmed_into_a_memory(desk: Desk) -> None:
+    """Else nothing of it could be taken back, and a memory that is made anew would lack it."""
+    desk.run("document.querySelector('#write').value = 'own'")
+    desk.paste("All is void.\nIt shall apply.")
+    desk.type("Nul.")
+    desk.confirm()
+    desk.until("document.querySelector('#count').textContent === '1 of 2'")
+    session = desk.session
+    assert desk.server.get(f"/v1/sessions/{session}")["write_to"] == "own"
+    assert kept(desk) == ["text.txt"]
+    assert desk.server.ask("DELETE", f"/v1/sessions/{session}").status == 204
+    desk.run("document.querySelector('#kept-list button').click()")
+    desk.until_suggested(2)
+    assert desk.session != session and desk.text("#count") == "1 of 2"
+    assert desk.server.get(f"/v1/sessions/{desk.session}")["confirmed"] == 1
+    desk.press("Enter", "Control", "Shift")  # takes it back
+    desk.until_suggested(1)
+    assert desk.server.get(f"/v1/sessions/{desk.session}")["confirmed"] == 0
+
+
 def test_a_kept_document_is_forgotten_when_a_person_says_so(desk: Desk) -> None:
     desk.paste("All is void.")
     desk.type("Nul.")

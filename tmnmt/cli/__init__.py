@@ -1,8 +1,8 @@
 """The command line. One module holds one command: it parses, calls the library and prints.
 
 Results go to stdout, talk and progress to stderr. Exit codes: 0 done (also when nothing was found),
-1 files and data, 2 wrong usage or an option that the model cannot serve, 130 interrupted, 141 the
-reader of the output went away, 143 terminated."""
+1 files and data, 2 wrong usage or an option that the model cannot serve, 129 the terminal is gone,
+130 interrupted, 141 the reader of the output went away, 143 terminated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence, Set
 from copy import copy
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from typer.models import CommandInfo
@@ -48,7 +48,7 @@ from tmnmt.cli.options import with_options
 from tmnmt.cli.streams import OutputClosedError, OutputError, named_stdout
 from tmnmt.cli.streams import stderr as visible_stderr
 from tmnmt.errors import TmnmtError
-from tmnmt.interrupts import INTERRUPTED, STOPPED, TERMINATED, Terminated, install, over
+from tmnmt.interrupts import STOPPED, exit_code, install, over
 
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
 # Typer's words on a number out of range, and on what is none.
@@ -111,7 +111,7 @@ def main() -> None:
         over()
     except KeyboardInterrupt as stop:  # when all was told
         over()
-        code = _code_of(stop)
+        code = exit_code(stop)
     sys.exit(code)
 
 
@@ -120,33 +120,34 @@ def run(arguments: Sequence[str]) -> int:
     never a traceback.
 
     A command that has something to say about an interruption adds a note to the KeyboardInterrupt,
-    which stays the one that it is: a SIGTERM is one, too. Notes on an exception are told behind it.
+    which stays the one that it is: SIGTERM and SIGHUP raise one, too. Notes on an exception are
+    told behind it.
     """
     _replace_closed_streams()
     _set_up_output()
     try:
         return _invoke(arguments)
     except OutputError as error:
-        _abandon_stdout()
+        _abandon(sys.stdout)
         return _fail(error, error.exit_code)
     except OutputClosedError:
-        _abandon_stdout()
+        _abandon(sys.stdout)
         return OUTPUT_CLOSED
     except (TmnmtError, typer.TyperException) as error:
         return _fail(error, error.exit_code)
     except BrokenPipeError:  # of stderr, or of a pipe that is named as an output
-        _abandon_stdout()
+        _abandon(sys.stdout)
         return OUTPUT_CLOSED
     except OSError as error:  # disk full, permission denied: the user's to mend, so no traceback
         return _fail(error, TmnmtError.exit_code)
     except KeyboardInterrupt as stop:
         notes = _with_notes(stop)
-        print(f"interrupted: {notes}" if notes else STOPPED, file=sys.stderr)
-        return _code_of(stop)
-
-
-def _code_of(stop: KeyboardInterrupt) -> int:
-    return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+        try:
+            print(f"interrupted: {notes}" if notes else STOPPED, file=sys.stderr)
+            sys.stdout.flush()
+        except OSError:  # the terminal is gone
+            _abandon(sys.stdout, sys.stderr)
+        return exit_code(stop)
 
 
 def _invoke(arguments: Sequence[str]) -> int:
@@ -266,7 +267,8 @@ class _LogLine(logging.Formatter):
         )
 
 
-def _abandon_stdout() -> None:
+def _abandon(*streams: TextIO) -> None:
     # What is still buffered has no reader: without this the interpreter complains about it on its
     # way out.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stream in streams:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tmnmt.checks import Check, ChecksError, OnChecks, checks, kept
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.record import Text
+from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.confirmed import confirmable
 from tmnmt.engine.terms import TermList
 from tmnmt.number_words import is_written_out
@@ -49,9 +50,10 @@ def confirmation(
 def _checks(
     src: Text, tgt: Text, src_lang: str, tgt_lang: str, terms: TermList | None
 ) -> list[Check]:
+    words = with_tags(src, html_tags).plain, with_tags(tgt, html_tags).plain
     numbers = [
         number
-        for number in missing_numbers(src.plain, tgt.plain)
+        for number in missing_numbers(*words)
         if not is_written_out(number, tgt.plain, tgt_lang)
     ]
     numbers += changed_number_words(src.plain, tgt.plain, src_lang, tgt_lang)

@@ -313,13 +313,14 @@ class Translator:
         memory, or has no keys where there are to be neighbours, UsageError for an option that is
         wrong or that this model cannot serve."""
         check_memory(memory)
+        groups = (search, selection, remembering, neighbours, decoding, worth)
+        _check_groups((*groups, meant, terms))
         option("threads", Threads).check(threads)
         if threads is not None:
             torch.set_num_threads(threads)
         device = device_named(device)
         loaded = load_on(Path(model), device)
         parameters = load_layers(loaded, device)
-        groups = (search, selection, remembering, neighbours, decoding, worth)
         settings = settled(groups, parameters, default_mode(parameters))
         loaded = loaded.reading(settings.reference, settings.context)
         check(settings, parameters, loaded)  # before a memory is indexed, which may take minutes
@@ -515,3 +516,14 @@ class Translator:
         if self.settings.mode == "nearest" and not contents.size:
             contents.positions = SessionPositions(self.backbone.hidden_size, self.device)
         return contents
+
+
+def _check_groups(groups: Sequence[object]) -> None:
+    """Raises UsageError where one of the options' groups is something else, as the path of a list
+    of terms is."""
+    kinds = (Search, Selection, Remembering, Neighbours, Decoding, Penalties, Meant, Terms)
+    for group, kind in zip(groups, kinds, strict=True):
+        if not isinstance(group, kind):
+            raise UsageError(
+                f"{group!r} is no {kind.__name__} of tmnmt.config.options, as {kind.__name__}() is"
+            )

@@ -107,7 +107,6 @@ async function begunAgain({name, session}, work) {
   const {source, target, memories, terms, write_to, model} = session;
   const begin = {source, target, model: model ?? "", memories, terms, name, write_to: write_to ?? HERE};
   const again = await post("v1/sessions", begin);
-  if (write_to) work.done = [];  // that memory has them
   work.done = await confirmedAgain(again.id, work);
   return again;
 }
