@@ -77,8 +77,9 @@ def measured(
     if not held:
         raise DataError(f"{file}: the memory holds no source of it")
     taken = [done.tgt for done in translator.translate(held)]
-    translator.settings = replace(translator.settings, verbatim=0)
-    said = [done.tgt for done in translator.translate(held)]
+    indexes = translator.pipeline.lookup.retriever.indexes
+    decoding = translator.restricted(indexes, [], replace(translator.settings, verbatim=0))
+    said = [done.tgt for done in decoding.translate(held)]
     return {
         name: reported(name, list(held), taken, texts, list(held.values()))
         for name, texts in (("as it stands", taken), ("translated", said))

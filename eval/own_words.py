@@ -29,6 +29,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -66,14 +67,16 @@ class _Written(Pipeline):
 class Writing(Translator):
     """Writes into the caches what `way` says, and keeps what was said in every document."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.pipeline = _Written(**vars(self.pipeline), instead=self._instead)
+
     def begin(self, way: str, of_others: list[list[Said]]) -> None:
         self.way, self.of_others = way, of_others
         self.said: list[list[Said]] = []
         self.kept: list[CacheContents] = []  # in the order of the documents
         self.words: dict[tuple[int, ...], int] = {}  # of several subwords, with their numbers
         self.random = torch.Generator().manual_seed(1)
-        fields = {key: value for key, value in vars(self.pipeline).items() if key != "instead"}
-        self.pipeline = _Written(**fields, instead=self._instead)
 
     def new_cache(self, slots: int | None = None) -> CacheContents:
         self.kept.append(super().new_cache(slots))

@@ -291,7 +291,9 @@ def test_a_memory_that_fails_is_told_without_its_place(
     def broken(*_: Any, **__: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(served.service.memories.get("law", ANYBODY).index, "search", broken)
+    index = served.service.memories.get("law", ANYBODY).index
+    for name in ("search", "look_up"):
+        monkeypatch.setattr(index, name, broken)
     for path, body in (
         ("/v1/memories/law/search", ALIKE),
         ("/v1/translate", {"texts": ["Not known by heart."]}),

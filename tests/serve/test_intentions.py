@@ -27,7 +27,7 @@ from tmnmt.serve.storage.records import StoredSession
 SESSION = StoredSession("one", "a", "model", {}, 100.0)
 ABOUT = "a", "one"
 STORAGE_CALLS = ("get", "intend", "withdraw", "settle", "cancel", "drop", "intentions")
-MEMORY_CALLS = ("search", "add", "get", "delete")
+MEMORY_CALLS = ("search", "look_up", "add", "get", "delete")
 
 
 class Killed(BaseException):
