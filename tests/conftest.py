@@ -1,9 +1,9 @@
-"""What every test and every process that a test starts find: one thread for torch, and Ctrl-C that
-is heard.
+"""What every test and every process that a test starts find: one thread for torch, and Ctrl-C and
+SIGHUP that are heard.
 
 The tests' tensors are tiny: on a busy machine two threads wait for each other, and some tests take
-twenty times longer. A shell starts what goes in the background with Ctrl-C ignored, and so would be
-what that starts in its turn."""
+twenty times longer. A shell starts what goes in the background with Ctrl-C ignored, and nohup what
+it starts with SIGHUP; so would be what these start in their turn."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from firefox import Firefox
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
 settings.load_profile("no deadline")
