@@ -40,6 +40,11 @@ def translated(model: Path, folder: Path, text: str, mode: TermsMode) -> Transla
     return loaded(model, folder, text, mode).translate([SOURCE], explain=True)[0]
 
 
+def test_a_path_in_place_of_the_options_is_refused_in_a_line(model: Path) -> None:
+    with pytest.raises(UsageError, match=r"'x.csv' is no options: write Terms\(...\)"):
+        Translator.load(model, terms="x.csv")  # type: ignore[arg-type]
+
+
 def test_the_tiny_model_knows_its_pair(model: Path) -> None:
     assert Translator.load(model).translate([SOURCE])[0].tgt == PAIRS[0][1]
 

@@ -124,11 +124,11 @@ class Pipeline:
         rows = [row for row, outcome in enumerate(results) if outcome is None]
         parts = {row: self._messages(pieces[row]) if splits_messages else [] for row in rows}
         rows = [row for row in rows if not parts[row]]
-        chosen = [pieces[row] for row in rows], [documents[row] for row in rows]
-        decoded = self.decoder.decoded(*chosen, explain) if rows else []
-        for row, one in zip(rows, decoded, strict=True):
-            parts[row] = self._lost_sentences(pieces[row], one)
-            results[row] = Outcome(pieces[row], one)
+        sources, contexts = [pieces[row] for row in rows], [documents[row] for row in rows]
+        translations = self.decoder.decoded(sources, contexts, explain) if rows else []
+        for row, piece, translation in zip(rows, sources, translations, strict=True):
+            parts[row] = self._lost_sentences(piece, translation)
+            results[row] = Outcome(piece, translation)
         of_parts = iter(self._outcomes_of_parts(parts, documents, explain))
         return [
             [each for _ in parts.get(row, []) for each in next(of_parts)]

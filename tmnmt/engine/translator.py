@@ -524,6 +524,5 @@ def _check_groups(groups: Sequence[object]) -> None:
     kinds = (Search, Selection, Remembering, Neighbours, Decoding, Penalties, Meant, Terms)
     for group, kind in zip(groups, kinds, strict=True):
         if not isinstance(group, kind):
-            raise UsageError(
-                f"{group!r} is no {kind.__name__} of tmnmt.config.options, as {kind.__name__}() is"
-            )
+            name = kind.__name__
+            raise UsageError(f"{group!r} is no options: write {name}(...) of tmnmt.config.options")
