@@ -26,7 +26,7 @@ from tmnmt.keys.compute import header_of
 from tmnmt.keys.files import Header, digest_of
 from tmnmt.keys.key_cache import MODELS, KeyCache, Layout
 from tmnmt.keys.pair import PairKeys
-from tmnmt.keys.pair_keys import PairKeyStore
+from tmnmt.keys.pair_keys import PairKeyStore, encode_pair, force_all
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
 
@@ -130,6 +130,24 @@ def test_a_second_use_reads_what_the_first_has_computed(
     cache = opened(index.path, Layout(header_of(model), directions))
     size = sum(path.stat().st_size for path in cache.folder.glob("*.log"))
     assert size <= positions * cache.layout.position_bytes + 24 * len(known) + 100
+
+
+def test_the_keys_of_a_memory_do_not_depend_on_what_was_confirmed_before(
+    index: MemoryIndex, model: Model
+) -> None:
+    known = pairs_of([*index.segments()])
+    keys = store(model, False)
+    confirmed = keys.keys_of([known])[0]
+    found, again = (keys.keys_of([known], known, [index])[0] for _ in range(2))
+    expected = store(model, False).keys_of([known], known, [index])[0]
+    exact = force_all(
+        model.backbone, [encode_pair(pair, model.vocab, 256) for pair in known], "cpu"
+    )
+    for keys_of_pair in zip(found, again, expected, strict=True):
+        assert_same(*keys_of_pair[:2])
+        assert_same(*keys_of_pair[1:])
+    for pair_keys, other in zip(confirmed, exact, strict=True):
+        assert_same(pair_keys, other)
 
 
 def test_a_position_takes_132_bytes() -> None:

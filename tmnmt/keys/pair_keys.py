@@ -33,6 +33,9 @@ class PairKeyStore:
     """`keys_of` takes from `precomputed` what was computed by `tmnmt keys`, and computes what it
     does not have; the least recently used pairs are forgotten first.
 
+    Pairs of a memory are given as a disk keeps them, in a few bits a number, whether or not they
+    are kept; all others, such as those that a session confirmed, are given in full.
+
     A pair longer than `max_subwords` on a side is cut there: its later words cannot be read. Any
     thread may ask; one is answered after another."""
 
@@ -59,7 +62,7 @@ class PairKeyStore:
             positions_kept = DIRECTIONS_KEPT if directions else POSITIONS_KEPT
         self.positions_kept = positions_kept
         self.precomputed = list(precomputed)
-        self._kept: OrderedDict[Pair, PairKeys] = OrderedDict()
+        self._kept: OrderedDict[tuple[Pair, bool], PairKeys] = OrderedDict()
         self._positions = 0
         self._lock = threading.Lock()
 
@@ -83,16 +86,23 @@ class PairKeyStore:
         segments: Mapping[Pair, Segment],
         caches: Sequence[tuple[MemoryIndex, KeyCache]],
     ) -> list[list[PairKeys]]:
+        coarse = self.layout is not None and not self.directions
+        stored = set(segments) if coarse else set()
         keys_of: dict[Pair, PairKeys] = {}
         for pair in {pair: None for pairs in pairs_of for pair in pairs}:
-            if pair in self._kept:
-                self._kept.move_to_end(pair)
-                keys_of[pair] = self._kept[pair]
+            use = pair, pair in stored
+            if use in self._kept:
+                self._kept.move_to_end(use)
+                keys_of[pair] = self._kept[use]
         missing = list({pair: None for pairs in pairs_of for pair in pairs if pair not in keys_of})
         if missing:
             for _, cache in caches:
                 cache.refresh()
-        new = {pair: keys for pair in missing if (keys := self._read(pair, caches)) is not None}
+        new: dict[Pair, PairKeys] = {}
+        for pair in missing:
+            keys = self._read(pair, caches if pair in stored or self.directions else ())
+            if keys is not None:
+                new[pair] = keys
         missing = [pair for pair in missing if pair not in new]
         coded = [encode_pair(pair, self.vocab, self.max_subwords) for pair in missing]
         computed = dict(zip(missing, self._forced(coded), strict=True))
@@ -100,7 +110,7 @@ class PairKeyStore:
             cache.renew([digest_of(*pair) for pair in new])
         new |= self._put(computed, segments, caches)
         for pair, keys in new.items():
-            keys_of[pair] = self._kept[pair] = keys
+            keys_of[pair] = self._kept[pair, pair in stored] = keys
             self._positions += len(keys.ids)
         self._forget()
         return [[keys_of[pair] for pair in pairs] for pairs in pairs_of]
@@ -121,24 +131,21 @@ class PairKeyStore:
         segments: Mapping[Pair, Segment],
         caches: Sequence[tuple[MemoryIndex, KeyCache]],
     ) -> dict[Pair, PairKeys]:
-        """The keys of all pairs as they are read from now on: those that an index may keep as it
-        keeps them, so that a second use reads the same."""
-        read = dict(computed)
+        """Puts pairs of a memory beside the index that still holds their segment. Returns them as
+        they are read back; others as they are."""
+        if self.layout is None:
+            return computed
+        layout = self.layout
+        rest = [pair for pair in computed if pair in segments]
+        rows = {pair: (layout.rows(computed[pair]), len(computed[pair].ids)) for pair in rest}
         for index, cache in caches:
-            own = [pair for pair in computed if pair in segments]
-            now = index.find({segments[pair].id for pair in own})
-            living = [pair for pair in own if _same(now.get(segments[pair].id), segments[pair])]
-            rows = {pair: cache.layout.rows(computed[pair]) for pair in living}
-            lengths = {pair: len(computed[pair].ids) for pair in living}
-            if not cache.layout.directions:
-                read |= {
-                    pair: self._on_device(cache.layout.keys(rows[pair], lengths[pair]))
-                    for pair in living
-                }
-            cache.add([(digest_of(*pair), rows[pair], lengths[pair]) for pair in living])
-            for pair in living:
-                del computed[pair]
-        return read
+            now = index.find({segments[pair].id for pair in rest})
+            living = [pair for pair in rest if _same(now.get(segments[pair].id), segments[pair])]
+            cache.add([(digest_of(*pair), *rows[pair]) for pair in living])
+            rest = [pair for pair in rest if pair not in living]
+        if layout.directions:
+            return computed
+        return computed | {pair: self._on_device(layout.keys(*rows[pair])) for pair in rows}
 
     def _on_device(self, keys: PairKeys) -> PairKeys:
         parts = keys.contexts, keys.hiddens, keys.ids, keys.codes
