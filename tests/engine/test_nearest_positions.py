@@ -167,6 +167,15 @@ def test_a_learned_session_cache_takes_the_place_of_the_positions(tmp_path: Path
     assert unlearned.positions is not None and len(unlearned.positions)
 
 
+def test_where_a_confirmed_segment_ends_is_not_read(model: Path) -> None:
+    translator = Translator.load(model, decoding=Decoding(mode="nearest", beam=2))
+    session = translator.session()
+    session.confirm(*PAIR)
+    positions = session.cache.positions
+    assert positions is not None
+    assert positions.ids.tolist() == translator.vocab.encode(PAIR[1])
+
+
 def test_a_saved_session_goes_on_with_its_positions(model: Path, tmp_path: Path) -> None:
     translator = Translator.load(
         model, decoding=Decoding(mode="nearest", beam=2), search=Search(threshold=1.0)

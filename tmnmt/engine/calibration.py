@@ -24,7 +24,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.config.options import Search
 from tmnmt.engine.held_out import Rest, Stretch
-from tmnmt.engine.lookup import copyable
+from tmnmt.engine.lookup import copyable, without_end
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.errors import DataError
 from tmnmt.index.base import IndexQuery, best_of
@@ -254,7 +254,7 @@ class _Sample:
                 if row is None:
                     continue
                 log_gen.append(self._log_gen(row))
-                before = [each for each in own[:at] if each is not None]
+                before = [without_end(each) for each in own[:at] if each is not None]
                 for source, pairs in zip(nearby, keys[at * KINDS : (at + 1) * KINDS], strict=False):
                     source.append(_nearby(row, pairs))
                 nearby[-1].append(_nearby(row, before))

@@ -217,7 +217,12 @@ def copyable(matches: Sequence[Match], keys: Sequence[PairKeys]) -> list[PairKey
         own if match.score >= SAME or not has_same else own.cut(0)
         for match, own in zip(matches, keys, strict=False)
     ]
-    return of_matches + [own.cut(len(own.ids) - 1) for own in keys[len(matches) :]]
+    return of_matches + [without_end(own) for own in keys[len(matches) :]]
+
+
+def without_end(keys: PairKeys) -> PairKeys:
+    """The keys but that of </s>, which is the last."""
+    return keys.cut(len(keys.ids) - 1)
 
 
 def _with(piece: Piece, **changes: Any) -> Piece:

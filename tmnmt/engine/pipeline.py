@@ -40,7 +40,7 @@ from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Match, Translation
-from tmnmt.vocab import Vocabulary
+from tmnmt.vocab import EOS, Vocabulary
 
 WAITING_AT_MOST = 8  # batches, at most, that wait for the places of their codes
 
@@ -223,10 +223,10 @@ class Pipeline:
 
     @torch.no_grad()
     def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
-        """A translated sentence into a document's cache: contexts (T, l), hiddens (T, d), ids
-        (T,)."""
+        """A translated sentence into a document's cache: contexts (T, l), hiddens (T, d), ids (T,).
+        Of positions all but </s>: where one segment ends says nothing about where another does."""
         if cache.positions is not None:
-            cache.positions.write(hiddens, ids)
+            cache.positions.write(hiddens[ids != EOS], ids[ids != EOS])
         if cache.size and self.layers is not None and self.layers.cache is not None:
             cache.write(*self.layers.cache.slots_of(contexts, hiddens), ids)
 
@@ -243,7 +243,8 @@ class Pipeline:
         if keys.codes is None:
             self.write(cache, keys.contexts, keys.hiddens, keys.ids)
         elif cache.positions is not None:
-            cache.positions.write_codes(keys.codes, keys.ids)
+            words = keys.ids != EOS
+            cache.positions.write_codes(keys.codes[words], keys.ids[words])
 
     def _remember(
         self, documents: Sequence[Document], outcomes: Sequence[Sequence[Outcome]]
