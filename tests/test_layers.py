@@ -31,6 +31,7 @@ LAYERS = (
         "progress",
         "vocab",
         "records",
+        "spans",
     ),
     ("config",),
     ("formats",),

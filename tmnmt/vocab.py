@@ -105,6 +105,16 @@ class Vocabulary:
         """What a model folder keeps of it, by name."""
         return {SPM_FILE: self.model}
 
+    @property
+    def source_side(self) -> tuple[bytes, list[str]]:
+        """The sentencepiece model of sources, and the pieces that have a number, from 4 on."""
+        return self.model, [self.piece(index) for index in range(FIRST, len(self))]
+
+    @property
+    def target_side(self) -> tuple[bytes, list[str]]:
+        """The same of targets."""
+        return self.source_side
+
     def encode(self, text: str) -> list[int]:
         """Subword ids of a target, without <s> and </s>."""
         return list(self._spm.encode(text))
@@ -203,6 +213,20 @@ class PairVocabulary(Vocabulary):
     @property
     def files(self) -> dict[str, bytes]:
         return self._files
+
+    @classmethod
+    def joined(cls, first: Vocabulary, second: Vocabulary, prefix: str = "") -> PairVocabulary:
+        """The sources of the one, and the targets of the other; `prefix`: that of the first."""
+        (source, source_pieces), (target, pieces) = first.source_side, second.target_side
+        return cls(source, target, pieces, source_pieces, prefix)
+
+    @property
+    def source_side(self) -> tuple[bytes, list[str]]:
+        return self._files[SOURCE_FILE], [*self._source_numbers]
+
+    @property
+    def target_side(self) -> tuple[bytes, list[str]]:
+        return self._files[TARGET_FILE], self._pieces[FIRST:]
 
     @property
     def source_words(self) -> int:

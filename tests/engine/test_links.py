@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_model import PAIRS, trained
 
-from tmnmt.engine.links import Linker, piece_spans, same_words, shares, with_same_words
+from tmnmt.engine.links import Linker, same_words, with_same_words
 from tmnmt.segments import Match, MemorySource, Segment, Token
+from tmnmt.spans import piece_spans, shares
 from tmnmt.text import match_tokens, nfc, token_spans
 
 SOURCE, TARGET = PAIRS[0]

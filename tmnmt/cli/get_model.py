@@ -42,6 +42,13 @@ def get_model(
             help="base-memory, base or tiny; not given, the best that is released. tiny is faster."
         ),
     ] = "",
+    via: Annotated[
+        str,
+        typer.Option(
+            help="Get two models and join them: into this language, as en, and from it. For a "
+            "pair that has none of its own."
+        ),
+    ] = "",
     list_models: Annotated[
         bool, typer.Option("--list", help="Show what is published, of this pair or all.")
     ] = False,
@@ -58,12 +65,14 @@ def get_model(
     if not list_models and not (src_lang and tgt_lang):
         raise UsageError("which languages? tmnmt get-model en es; --list shows what there is")
     place = folder(output or Path("models") / f"{src_lang}-{tgt_lang}")
+    if via and via in (src_lang, tgt_lang):
+        raise UsageError(f"--via {via}: name another language than those of the pair")
     if not list_models and place.exists():
         raise UsageError(f"{place}: exists; name another folder")
     if list_models:
         _show(read_registry(registry or ADDRESS), src_lang, tgt_lang)
         return
-    obtain(registry, src_lang, tgt_lang, architecture, place)
+    obtain(registry, src_lang, tgt_lang, architecture, place, via)
     print(place)
 
 
@@ -80,10 +89,31 @@ def _show(registry: Registry, src_lang: str, tgt_lang: str) -> None:
         )
 
 
-def obtain(registry: str, src_lang: str, tgt_lang: str, architecture: str, place: Path) -> None:
+def obtain(
+    registry: str, src_lang: str, tgt_lang: str, architecture: str, place: Path, via: str = ""
+) -> None:
     """Makes the model folder `place` of the best model that the list `registry` (not given,
-    Mozilla's) has of the pair. Fetches its files, and goes on with what is there of them. Raises as
-    `read_registry`, `fetch` and `import_marian` do, and UsageError where no model is published."""
+    Mozilla's) has of the pair; with `via` of two, into that language and from it. Fetches their
+    files, and goes on with what is there of them. Raises as `read_registry`, `fetch` and
+    `import_marian` do, and UsageError where no model is published."""
+    if not via:
+        _obtain(registry, src_lang, tgt_lang, architecture, place)
+        return
+    import shutil
+
+    from tmnmt.models.pivot_folder import join_models
+
+    pairs = (src_lang, via), (via, tgt_lang)
+    parts = [place.with_name(f"{place.name}.{a}-{b}") for a, b in pairs]
+    for part, pair in zip(parts, pairs, strict=True):
+        if not part.exists():
+            _obtain(registry, *pair, architecture, part)
+    join_models(parts[0], parts[1], place, (src_lang, tgt_lang))
+    for part in parts:
+        shutil.rmtree(part)
+
+
+def _obtain(registry: str, src_lang: str, tgt_lang: str, architecture: str, place: Path) -> None:
     import shutil
     import sys
 

@@ -1,4 +1,5 @@
-"""`tmnmt import-model`: a Marian model, or a student of one, as a model folder."""
+"""`tmnmt import-model`: a Marian model, or a student of one, as a model folder; or two models that
+translate one after another."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ from tmnmt.errors import UsageError
 
 
 def import_model(
-    source: Annotated[
-        Path,
+    sources: Annotated[
+        list[Path],
         typer.Argument(
             metavar="DIR",
             help="Folder of Mozilla or translateLocally (model.*.bin, vocab.*.spm), of Hugging "
             "Face (config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm, "
-            "vocab.json), or an unpacked archive of OPUS-MT (decoder.yml).",
+            "vocab.json), or an unpacked archive of OPUS-MT (decoder.yml). Two: the second "
+            "translates what the first has written; they may be model folders.",
         ),
     ],
     output: Annotated[
@@ -42,20 +44,39 @@ def import_model(
             "not given, the target language itself."
         ),
     ] = "",
+    via: Annotated[
+        str,
+        typer.Option(
+            help="Of two models the language between them, as en; not given, as their files are "
+            "called."
+        ),
+    ] = "",
 ) -> None:
     """Make a model folder of a Marian model, such as those of Mozilla and of OPUS-MT.
 
     Nothing is fetched, and nothing is run that stands in its files. What cannot be represented is
     an error. Afterwards `tmnmt translate` translates with it, and `tmnmt adapt` teaches it to use
-    a memory. Prints the model folder."""
+    a memory. Two folders make one model, for a pair of languages that has none of its own: from
+    Portuguese into English, and from there into Spanish. It reads memories of the outer languages.
+    Prints the model folder."""
+    if output.exists():
+        raise UsageError(f"{output}: exists; name another folder")
+    if len(sources) == 1 and not via:
+        _import_one(sources[0], output, src_lang, tgt_lang, tag)
+    elif len(sources) == 2:
+        _import_two(sources, output, src_lang, tgt_lang, via, tag)
+    else:
+        raise UsageError("name one folder, or two that translate one after another (--via)")
+    print(output)
+
+
+def _import_one(source: Path, output: Path, src_lang: str, tgt_lang: str, tag: str) -> None:
     from tmnmt.formats.iso639 import check_language
     from tmnmt.formats.languages import check_pair
     from tmnmt.models.foreign import check_path
     from tmnmt.models.marian import import_marian
     from tmnmt.models.marian_files import languages_of
 
-    if output.exists():
-        raise UsageError(f"{output}: exists; name another folder")
     check_path(source)
     if not (src_lang and tgt_lang):
         named = languages_of(source)
@@ -64,4 +85,31 @@ def import_model(
     for code in (src_lang, tgt_lang):
         check_language(code)
     import_marian(source, output, src_lang, tgt_lang, tag)
-    print(output)
+
+
+def _import_two(
+    sources: list[Path], output: Path, src_lang: str, tgt_lang: str, via: str, tag: str
+) -> None:
+    """Each is imported first where it is no model folder yet. `tag`: of the second."""
+    from tempfile import TemporaryDirectory
+
+    from tmnmt.formats.languages import check_pair
+    from tmnmt.models.folder import languages_in
+    from tmnmt.models.foreign import is_model_folder
+    from tmnmt.models.pivot_folder import join_models
+
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=output.parent, prefix=f"{output.name}.") as work:
+        folders = []
+        languages = (src_lang, via, ""), (via, tgt_lang, tag)
+        for number, (source, (own, other, own_tag)) in enumerate(
+            zip(sources, languages, strict=True)
+        ):
+            folders.append(source)
+            if not is_model_folder(source):
+                folders[-1] = Path(work) / str(number)
+                _import_one(source, folders[-1], own, other, own_tag)
+        ends = languages_in(folders[0])[0], languages_in(folders[1])[1]
+        pair = src_lang or ends[0], tgt_lang or ends[1]
+        check_pair(*pair)
+        join_models(folders[0], folders[1], output, pair)

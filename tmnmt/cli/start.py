@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +17,9 @@ from tmnmt.counted import counted
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.eval.start import Place
+    from tmnmt.eval.start import Begun, Place
 
+SAMPLE = 200  # segments that are kept out, where nothing is said
 GOES_ON = "the same command goes on where this one stopped"
 
 
@@ -50,6 +51,12 @@ def start(
     architecture: Annotated[
         str, typer.Option(help="With --get: base-memory, base or tiny, which is faster.")
     ] = "",
+    via: Annotated[
+        str,
+        typer.Option(
+            help="With --get: two models, into this language and from it, for a pair that has none."
+        ),
+    ] = "",
     minutes: Annotated[
         float | None,
         typer.Option(
@@ -59,7 +66,7 @@ def start(
     ] = None,
     sample: Annotated[
         int, typer.Option(min=10, max=10_000, help="Segments that are kept out and translated.")
-    ] = 200,
+    ] = SAMPLE,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -82,8 +89,8 @@ def start(
         raise UsageError("--base and --get exclude each other: the one names a model that is there")
     if minutes is not None and (base is not None or get):
         raise UsageError("--minutes trains a base; it excludes --base and --get")
-    if (registry or architecture) and not get:
-        raise UsageError("--registry and --architecture go with --get")
+    if (registry or architecture or via) and not get:
+        raise UsageError("--registry, --architecture and --via go with --get")
     try:
         findings = _start(
             memories,
@@ -91,7 +98,7 @@ def start(
             output,
             base,
             get,
-            (registry, architecture),
+            (registry, architecture, via),
             minutes,
             sample,
             columns,
@@ -112,7 +119,7 @@ def _start(
     output: Path,
     base: Path | None,
     get: bool,
-    published: tuple[str, str],
+    published: tuple[str, str, str],
     minutes: float | None,
     sample: int,
     columns: str | None,
@@ -135,9 +142,11 @@ def _start(
     from tmnmt.eval import start as steps
 
     place = steps.Place(output)
-    place.begin(steps.begun_with(memories, *languages, columns or "", sample))
+    begun = steps.begun_with(memories, *languages, columns or "", sample)
+    place.begin(begun)
     if get and not place.base.exists():
-        obtain(published[0], *languages, published[1], place.base)
+        registry, architecture, via = published
+        obtain(registry, *languages, architecture, place.base, via)
     model = steps.base_folder(place, base, languages)
     manifest, report = steps.keep_sample(place, memories, languages, sample, chosen)
     if report is not None:
@@ -164,7 +173,7 @@ def _start(
         "verdict": steps.verdict(measured),
         "model": str(model) if model is not None else None,
         "published": [] if model is not None else _published(languages),
-        "next": _next(place, model, languages, memories),
+        "next": _next(place, model, languages, _again(begun, output)),
     }
 
 
@@ -172,31 +181,50 @@ def _published(languages: tuple[str, str]) -> list[str]:
     """The models of these languages that are known, in words."""
     from tmnmt.models.registry import SNAPSHOT_DATE, known_models
 
-    models = known_models(*languages)
-    pair = " to ".join(languages)
-    if not models:
+    known = {languages: known_models(*languages)}
+    if not known[languages] and (pairs := _by_english(languages)):
+        known = {pair: known_models(*pair) for pair in pairs}
+    if not any(known.values()):
         return [
-            f"Of {pair} no published model is known to this version (list of {SNAPSHOT_DATE}); "
-            "tmnmt get-model --list asks what there is now"
+            f"Of {' to '.join(languages)} no published model is known to this version (list of "
+            f"{SNAPSHOT_DATE}); tmnmt get-model --list asks what there is now"
         ]
-    return [f"{pair}: {model}" for model in models]
+    return [f"{' to '.join(pair)}: {model}" for pair, models in known.items() for model in models]
+
+
+def _by_english(languages: tuple[str, str]) -> list[tuple[str, str]]:
+    """The two pairs that lead from one language to the other by English, where models of both are
+    known."""
+    from tmnmt.models.registry import PIVOT_LANGUAGE, known_models
+
+    pairs = [(languages[0], PIVOT_LANGUAGE), (PIVOT_LANGUAGE, languages[1])]
+    return pairs if all(known_models(*pair) for pair in pairs) else []
 
 
 def _next(
-    place: Place, model: Path | None, languages: tuple[str, str], memories: list[Path]
+    place: Place, model: Path | None, languages: tuple[str, str], again: Sequence[str]
 ) -> list[str]:
-    """The commands to type now."""
-    from tmnmt.models.registry import known_models
+    """The commands to type now; `again`: the words of this one."""
+    from tmnmt.models.registry import PIVOT_LANGUAGE, known_models
 
     index = str(place.index)
     if model is not None:
         files = ["document.txt", "--output", f"document.{languages[1]}.txt"]
         return [_command("translate", "--model", str(model), "--memory", index, *files)]
-    own = ["--src-lang", languages[0], "--tgt-lang", languages[1], "-o", str(place.folder)]
-    again = ["start", *map(str, memories), *own]
     if known_models(*languages):
         return [_command(*again, "--get")]
+    if _by_english(languages):
+        return [_command(*again, "--get", "--via", PIVOT_LANGUAGE)]
     return [_command(*again, "--base", "FOLDER"), _command("search", "--index", index, "TEXT")]
+
+
+def _again(begun: Begun, output: Path) -> list[str]:
+    """The words of a command that goes on with this start."""
+    languages = ["--src-lang", begun.src_lang, "--tgt-lang", begun.tgt_lang]
+    columns = ["--columns", begun.columns] if begun.columns else []
+    sample = ["--sample", str(begun.sample)] if begun.sample != SAMPLE else []
+    files = [name for name, _ in begun.files]
+    return ["start", *files, *languages, *columns, *sample, "-o", str(output)]
 
 
 def _command(*words: str) -> str:

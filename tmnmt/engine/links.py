@@ -11,31 +11,26 @@ T, S: words, numbers and marks (`token_spans`) of target and source."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import groupby
 from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.index.fuzzy import word_edits
 from tmnmt.keys.pair_keys import padded
 from tmnmt.models.base import Backbone, Encoded
-from tmnmt.records import spelt
 from tmnmt.segments import Match, Token
+from tmnmt.spans import Array as Array
+from tmnmt.spans import mean, piece_spans, shares
 from tmnmt.text import match_tokens, nfc, token_spans
 from tmnmt.vocab import EOS, Vocabulary
 
 LINKED_AT_ONCE = 32  # pieces of segments with codes
-
-Array = NDArray[np.float64]
-Spans = Sequence[tuple[int, int]]
 
 
 class Linked(Protocol):
@@ -75,7 +70,7 @@ class Linker:
         copied = np.stack([_copied(token, origin, own.shape[1]) for token in tokens])
         gates = np.array([[token.copy_gate] for token in tokens])
         spans = piece_spans([token.text for token in tokens], target)
-        words = _mean(shares(spans, token_spans(target)))
+        words = mean(shares(spans, token_spans(target)))
         linked: Array = (1 - words @ gates) * own + words @ (gates * copied)
         return linked
 
@@ -134,7 +129,7 @@ class Linker:
         read = self._vocab.source_pieces(source)
         of_source = piece_spans(read, source)
         of_target = piece_spans([self._vocab.piece(one) for one in ids], target)
-        rows = _mean(shares(of_target, token_spans(target)))
+        rows = mean(shares(of_target, token_spans(target)))
         by_words: Array = (
             rows @ weights[: len(ids), : len(read)] @ shares(of_source, token_spans(source)).T
         )
@@ -176,53 +171,6 @@ def with_same_words(links: Array, source: str, target: str) -> Array:
             corrected[row] = 0
             corrected[row, words.index(word)] = 1
     return corrected
-
-
-def piece_spans(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
-    """Where every subword of a text stands in it, in characters; empty where it has none. Exact as
-    long as a vocabulary changes characters one by one, as NFKC mostly does."""
-    written = [
-        [sign for character in piece for sign in _signs(character)] for piece in spelt(pieces)
-    ]
-    places = [at for at, character in enumerate(text) for _ in _signs(character)]
-    total = sum(map(len, written))
-    spans = []
-    done = 0
-    for signs in written:
-        first, last = done, done + len(signs) - 1
-        done += len(signs)
-        if not signs or not places:
-            at = places[min(first, len(places) - 1)] if places else 0
-            spans.append((at, at))
-            continue
-        if total != len(places):
-            first, last = (one * len(places) // total for one in (first, last))
-        spans.append((places[first], places[last] + 1))
-    return spans
-
-
-@lru_cache(maxsize=4096)
-def _signs(character: str) -> str:
-    return "".join(unicodedata.normalize("NFKC", character).split())
-
-
-def shares(spans: Spans, words: Spans) -> Array:
-    """How much of every span lies in every word, (words, spans): a span is shared by its
-    characters."""
-    starts, ends = np.array(spans, float).reshape(-1, 2).T
-    first, last = np.array(words, float).reshape(-1, 2).T[..., None]
-    overlaps = np.maximum(np.minimum(ends, last) - np.maximum(starts, first), 0)
-    return _divided(overlaps, overlaps.sum(0, keepdims=True))
-
-
-def _mean(shares: Array) -> Array:
-    """Shares of every word in its spans, which sum to 1 where it has any."""
-    return _divided(shares, shares.sum(1, keepdims=True))
-
-
-def _divided(numbers: Array, by: Array) -> Array:
-    quotients: Array = np.divide(numbers, by, out=np.zeros_like(numbers), where=by > 0)
-    return quotients
 
 
 def _copied(token: Token, origin: dict[int, Array], width: int) -> Array:

@@ -22,13 +22,13 @@ from torch import Tensor
 
 from tmnmt.codes.masked_pair import MaskedPair
 from tmnmt.engine.beam_search import Hypothesis
-from tmnmt.engine.links import piece_spans
 from tmnmt.engine.piece import Piece
 from tmnmt.layers.collated import Pairs, Recent, Slots
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked
 from tmnmt.layers.trace import LayerTrace, Part, Trace
 from tmnmt.segments import CacheSource, Match, MemorySource, Token
+from tmnmt.spans import piece_spans
 from tmnmt.vocab import Vocabulary
 
 SMALLEST_WEIGHT = 1e-8  # of a source that is told: what is left out of a sum stays far below 1e-5

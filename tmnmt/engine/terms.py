@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from tmnmt.checks import Check
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.insertion import Insert
-from tmnmt.engine.links import piece_spans, with_same_words
+from tmnmt.engine.links import with_same_words
 from tmnmt.engine.rewriting import Either, Fixed, Part
 from tmnmt.engine.spelling import APOSTROPHES, Form, Spelling
 from tmnmt.segments import Token, Translation
+from tmnmt.spans import piece_spans
 from tmnmt.terms.check import chosen, term_checks, where
 from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.grammar import forms_of_word, other_forms, small_words

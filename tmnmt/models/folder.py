@@ -1,6 +1,8 @@
 """The model folder: config.toml, base.safetensors, spm.model, reference.safetensors where there is
 a reference network, context.safetensors where there is a context network, memory.safetensors once
-memory layers are trained, and shortlist.safetensors once one is made.
+memory layers are trained, and shortlist.safetensors once one is made. Of two models that translate
+one after another (`tmnmt.models.pivot`) it has the folders `first` and `second` in place of
+weights.
 
 Nothing is unpickled. The model's hash covers base, vocabulary and the network beside the base: keys
 and caches are bound to it.
@@ -30,6 +32,7 @@ from tmnmt.models.encoder_decoder import EncoderDecoder
 from tmnmt.models.foreign import in_place_of_model
 from tmnmt.models.injected import Injected, packed_network, unpacked_network
 from tmnmt.models.kinds import DTYPES, for_decoding, make
+from tmnmt.models.pivot import Pivot
 from tmnmt.models.reference import ReferenceKind, Referring, network_of
 from tmnmt.models.weights import fill, packed, packed_int8, unpacked_int8, without_numbers
 from tmnmt.vocab import (
@@ -42,6 +45,7 @@ from tmnmt.vocab import (
 )
 
 FORMAT = 2
+PIVOT, PARTS = "pivot", ("first", "second")  # kind of two models, and the folders of them
 CONFIG_FILE = "config.toml"
 CHECKSUMS = "sha256"  # the table of config.toml that has them
 SHORTLIST_FILE = "shortlist.safetensors"
@@ -169,6 +173,8 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
     or wrong."""
     config = _read_config(folder)
     vocab = _read_vocabulary(folder, config)
+    if config["model"].get("kind") == PIVOT:
+        return _load_pivot(folder, config, vocab, device)
     path = folder / "base.safetensors"
     try:
         most = _most_weights(len(vocab), config["model"])
@@ -192,6 +198,19 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
     if len(there) > 1:
         raise ModelError(f"{folder}: {' and '.join(there)}; a model has one of them at most")
     return _with_network(model, there[0], content, device) if there else model
+
+
+def _load_pivot(folder: Path, config: dict[str, Any], vocab: Vocabulary, device: str) -> Model:
+    """Two models one after another. Raises ModelError where they do not fit each other."""
+    for part in PARTS:
+        if _read_config(folder / part)["model"].get("kind") == PIVOT:
+            raise ModelError(f"{folder / part}: is two models already; one model is wanted")
+    first, second = (load_model(folder / part, device).plain() for part in PARTS)
+    if len(second.vocab) != len(vocab):
+        raise ModelError(f"{folder}: its second model has another vocabulary; make it again")
+    backbone = Pivot(first.backbone, second.backbone, first.vocab, second.vocab)
+    digest = _hash(first.hash.encode(), second.hash.encode(), vocab.model)
+    return Model(backbone.eval(), vocab, config, digest, folder, digest)
 
 
 def _hash(*contents: bytes) -> str:

@@ -12,6 +12,7 @@ from tmnmt.models.base import Backbone, Injectable, Trainable
 from tmnmt.models.deeplau import DeepLAU
 from tmnmt.models.encoder_decoder import EncoderDecoder
 from tmnmt.models.injected import Injected
+from tmnmt.models.pivot import Pivot
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.student import Student
@@ -41,6 +42,9 @@ def for_decoding(backbone: Backbone, dtype: torch.dtype | None = None) -> Backbo
     """The backbone as it decodes, in evaluation mode; `dtype`: of its products, None: the
     parameters' own. Raises UsageError for int8 where there are no such products: of a recurrent
     kind, or on a GPU."""
+    if isinstance(backbone, Pivot):
+        parts = (for_decoding(part, dtype) for part in (backbone.first, backbone.second))
+        return backbone.with_parts(*parts).eval()
     if dtype == torch.int8:
         on_cpu = all(parameter.is_cpu for parameter in backbone.parameters())
         if not isinstance(backbone, EncoderDecoder) or not on_cpu:

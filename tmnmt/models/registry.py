@@ -24,6 +24,7 @@ ADDRESS = (
     "https://storage.googleapis.com/moz-fx-translations-data--303e-prod-translations-data"
     "/db/models.json"
 )
+PIVOT_LANGUAGE = "en"  # to and from which models are published
 LICENCE = "MPL-2.0"  # of what Mozilla publishes
 SNAPSHOT = Path(__file__).with_name("published.tsv")
 SNAPSHOT_DATE = "2025-12-15"

@@ -30,6 +30,7 @@ from tmnmt.models.folder import (
     VOCABULARY_FILES,
     Model,
 )
+from tmnmt.models.pivot import Pivot
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
@@ -94,6 +95,11 @@ def adapt(
     on in OUTPUT.partial, where an interrupted run is taken up with `resume`. Raises UsageError
     where `output` or, without `resume`, OUTPUT.partial is there; DataError where there is nothing
     to learn from, or a part that the model had not makes dev worse."""
+    if isinstance(model.backbone, Pivot):
+        raise UsageError(
+            f"{model.folder}: is two models one after another, which learn nothing together; "
+            "they read a memory by its nearest positions"
+        )
     work = work_beside(output, resume)
     train, dev = split(segments, dev_share)
     if not train or not dev:

@@ -1,0 +1,62 @@
+"""Where the subwords of a text stand in it, and how much of each lies in each of its words."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmnmt.records import spelt
+
+Array = NDArray[np.float64]
+Spans = Sequence[tuple[int, int]]
+
+
+def piece_spans(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
+    """Where every subword of a text stands in it, in characters; empty where it has none. Exact as
+    long as a vocabulary changes characters one by one, as NFKC mostly does."""
+    written = [
+        [sign for character in piece for sign in _signs(character)] for piece in spelt(pieces)
+    ]
+    places = [at for at, character in enumerate(text) for _ in _signs(character)]
+    total = sum(map(len, written))
+    spans = []
+    done = 0
+    for signs in written:
+        first, last = done, done + len(signs) - 1
+        done += len(signs)
+        if not signs or not places:
+            at = places[min(first, len(places) - 1)] if places else 0
+            spans.append((at, at))
+            continue
+        if total != len(places):
+            first, last = (one * len(places) // total for one in (first, last))
+        spans.append((places[first], places[last] + 1))
+    return spans
+
+
+@lru_cache(maxsize=4096)
+def _signs(character: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", character).split())
+
+
+def shares(spans: Spans, words: Spans) -> Array:
+    """How much of every span lies in every word, (words, spans): a span is shared by its
+    characters."""
+    starts, ends = np.array(spans, float).reshape(-1, 2).T
+    first, last = np.array(words, float).reshape(-1, 2).T[..., None]
+    overlaps = np.maximum(np.minimum(ends, last) - np.maximum(starts, first), 0)
+    return _divided(overlaps, overlaps.sum(0, keepdims=True))
+
+
+def mean(shares: Array) -> Array:
+    """Shares of every word in its spans, which sum to 1 where it has any."""
+    return _divided(shares, shares.sum(1, keepdims=True))
+
+
+def _divided(numbers: Array, by: Array) -> Array:
+    quotients: Array = np.divide(numbers, by, out=np.zeros_like(numbers), where=by > 0)
+    return quotients
