@@ -102,6 +102,7 @@ def test_numbers_that_a_translation_lacks(src: str, tgt: str, missing: list[str]
         ("Pay $1,000,000 to the Clerk.", "Payer 1 000 $ au greffier.", "Payer 1 000 000 $ au"),
         ("It is 12,345.67 dollars.", "C’est 12,34,67 $.", "C’est 12,345.67 $."),
         ("It is 12,345.67 dollars.", "C’est 12,345,67 $.", "C’est 12,345.67 $."),
+        ("The fee is $1,250.50.", "Le droit est de 1 250,50.50 $.", "est de 1 250,50 $."),
         ("a rate of 3.75 %", "un taux de 1 400 %", "de 3.75 %"),
         ("open at 10:30, or 9:05", "ouvert à 10 :30 ou 9: 05", "ouvert à 10:30 ou 9:05"),
         # not sure

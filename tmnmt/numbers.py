@@ -225,20 +225,26 @@ def _in_form(number: str, other: str) -> str:
 
 
 def is_well_formed(number: str) -> bool:
-    """Not with one sign for groups and for decimals, as in 12,345,67."""
+    """Not with one sign for groups and for decimals, as in 12,345,67, nor with decimals twice, as
+    in 1 250,50.50."""
     signs, groups = re.findall(r"\D", number), re.split(r"\D", number)[1:]
-    grouped = all(len(group) == 3 for group in groups)
-    return grouped or len(signs) < 2 or len(set(signs)) > 1
+    if len(signs) < 2 or all(len(group) == 3 for group in groups):
+        return True
+    return len(set(signs)) > 1 and len(groups[-2]) == 3
 
 
 def _well_formed(src: str, tgt: str) -> str:
     """`tgt` with the numbers of `src` in place of those that are not well formed, where their
-    digits are the same."""
+    digits are the same; one with its decimals twice has them once."""
     theirs = {_digits(number): number for number in NUMBER.findall(src) if is_well_formed(number)}
 
     def mend(number: re.Match[str]) -> str:
-        own = number[0]
-        return own if is_well_formed(own) else theirs.get(_digits(own), own)
+        own, parts = number[0], _parts(number[0])
+        if is_well_formed(own):
+            return own
+        if parts[-2:-1] == parts[-1:] and "".join(parts[:-1]) in theirs:
+            return own[: -len(parts[-1]) - 1]
+        return theirs.get(_digits(own), own)
 
     return NUMBER.sub(mend, tgt)
 
