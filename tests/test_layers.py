@@ -22,6 +22,7 @@ LAYERS = (
         "grouped",
         "allocator",
         "text",
+        "languages",
         "contractions",
         "counted",
         "numbers",

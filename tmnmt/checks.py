@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text, inline
 from tmnmt.errors import UsageError
+from tmnmt.languages import listed
 
 if TYPE_CHECKING:
     from tmnmt.codes.form import Copied
@@ -32,13 +33,6 @@ STOPS = ".!?:…"  # what a sentence ends with
 NO_CHARACTER = "\ufffd"
 CHECKS = ("codes", "placeholders", "length", "untranslated", "repeated", "unreadable")
 OFTEN = 50  # places of a word that are looked at
-# words that may rightly stand twice one after another: relative pronouns, reflexive verbs
-DOUBLE = frozenset(
-    {
-        *("die", "der", "das", "dem", "den", "des", "was", "sie", "ihnen"),
-        *("that", "had", "is", "her", "en", "nous", "vous", "se", "su"),
-    }
-)
 
 # what is done where a translation is confirmed and the checks find something: it is confirmed and
 # that is told, or it is refused
@@ -201,7 +195,7 @@ def _is_prose(word: str) -> bool:
 
 
 def _repeated(src: Text, tgt: Text) -> str:
-    """Words that come twice one after another, where none of the source do; a word of `DOUBLE`
+    """Words that come twice one after another, where none of the source do; a word of `doubled`
     three times."""
     words, source = _words(tgt.plain), _words(src.plain)
     stretch = _stretch(words, 4)
@@ -214,12 +208,13 @@ def _double(words: Sequence[str]) -> Sequence[str]:
     """The first word that stands twice one after another and hardly ever may: in small letters, but
     for the first letter of a sentence."""
     before = (STOPS, *words)  # the word in front of each
+    may_double = listed("doubled_words")  # relative pronouns, reflexive verbs
     return next(
         (
             (one, other)
             for stop, one, other in zip(before, words, words[1:], strict=False)
             if one == other or (stop[0] in STOPS and one.istitle() and one.lower() == other)
-            if len(one) > 1 and other.isalpha() and other.islower() and other not in DOUBLE
+            if len(one) > 1 and other.isalpha() and other.islower() and other not in may_double
         ),
         (),
     )

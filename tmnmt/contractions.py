@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
-# behind which "n't" stands
-_VERBS = "is|are|was|were|do|does|did|has|have|had|could|would|should|might|must|need|ca|wo|sha"
-_IRREGULAR = {"ca": "can", "wo": "will", "sha": "shall"}
-_ENDS = {"m": "am", "re": "are", "ve": "have", "ll": "will", "s": "is"}
+from tmnmt.languages import data_for
+
 _KNOWN = re.compile(r"▁?(?:is|does|did|was)n(?:['’]|$)|.*n['’]t$", re.IGNORECASE)
-_CONTRACTED = re.compile(
-    rf"""\b(?: (?P<verb>{_VERBS}) n['’]t
-          | (?P<who> I(?=['’](?:m|ve|ll)\b) | (?:you|we|they)(?=['’](?:re|ve|ll)\b)
-            | (?:he|she|it|that|there)(?=['’](?:ll|s)\b) )
-            ['’] (?P<end>m|re|ve|ll|s) (?P<been>(?=\ been\b))? )\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
+
+
+@cache
+def _contracted() -> re.Pattern[str]:
+    verbs = "|".join(data_for("en").contractions["negated"].split())
+    return re.compile(
+        rf"""\b(?: (?P<verb>{verbs}) n['’]t
+              | (?P<who> I(?=['’](?:m|ve|ll)\b) | (?:you|we|they)(?=['’](?:re|ve|ll)\b)
+                | (?:he|she|it|that|there)(?=['’](?:ll|s)\b) )
+                ['’] (?P<end>m|re|ve|ll|s) (?P<been>(?=\ been\b))? )\b""",
+        re.IGNORECASE | re.VERBOSE,
+    )
 
 
 def knows_contractions(pieces: Iterable[str]) -> bool:
@@ -32,16 +36,18 @@ def knows_contractions(pieces: Iterable[str]) -> bool:
 def spelt_out(text: str) -> str:
     """The text with "is not" for "isn't", and "they have" for "they've". What may be either of two
     stays, such as "they'd"."""
-    return _CONTRACTED.sub(_spelt_out, text) if "'" in text or "’" in text else text
+    return _contracted().sub(_spelt_out, text) if "'" in text or "’" in text else text
 
 
 def _spelt_out(contracted: re.Match[str]) -> str:
+    words = data_for("en").contractions
     if (verb := contracted["verb"]) is not None:
-        first, second = _as_is(verb, _IRREGULAR.get(verb.lower(), verb)), "not"
+        first, second = _as_is(verb, words["irregular"].get(verb.lower(), verb)), "not"
         between = "" if first.lower() == "can" else " "
     else:
         has_been = contracted["been"] is not None and contracted["end"] in "sS"
-        first, second = contracted["who"], "has" if has_been else _ENDS[contracted["end"].lower()]
+        full = "has" if has_been else words["endings"][contracted["end"].lower()]
+        first, second = contracted["who"], full
         between = " "
     return first + between + (second.upper() if first.isupper() and first != "I" else second)
 

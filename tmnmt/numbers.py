@@ -72,7 +72,8 @@ def missing_numbers(src: str, tgt: str) -> list[str]:
 def changed_number_words(src: str, tgt: str, src_lang: str, tgt_lang: str) -> list[str]:
     """The numbers in words of `src` that `tgt` has neither in words nor in figures, where it has a
     number instead that `src` does not have: "thirty" for "45 jours". `src_lang`, `tgt_lang`: the
-    languages by their codes. None where `CARDINALS` lacks one of them."""
+    languages by their codes. None where the cardinals of one
+    of them are not known."""
     ours = written_numbers(src, src_lang)
     if not ours or not is_known(tgt_lang):
         return []
@@ -236,10 +237,12 @@ def is_well_formed(number: str) -> bool:
 def _well_formed(src: str, tgt: str) -> str:
     """`tgt` with the numbers of `src` in place of those that are not well formed, where their
     digits are the same; one with its decimals twice has them once."""
-    theirs = {_digits(number): number for number in NUMBER.findall(src) if is_well_formed(number)}
+    numbers = filter(is_well_formed, NUMBER.findall(src))
+    theirs: dict[str, str] = {_digits(number): number for number in numbers}
 
     def mend(number: re.Match[str]) -> str:
-        own, parts = number[0], _parts(number[0])
+        own: str = number[0]
+        parts = _parts(own)
         if is_well_formed(own):
             return own
         if parts[-2:-1] == parts[-1:] and "".join(parts[:-1]) in theirs:

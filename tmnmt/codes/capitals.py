@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import groupby
 
 from tmnmt.codes.record import Text
+from tmnmt.languages import listed
 
 HEADING = 12  # words at most
 _NO_HEADING = ".!?…。！？:;,"  # how none ends
@@ -22,11 +24,7 @@ LONG = 4  # letters of a word that is no mere abbreviation
 _BYTE = re.compile("<0x[0-9A-Fa-f]{2}>")  # of a letter that no subword has
 _WORD = re.compile(r"[^\W\d_]+")
 _BEGIN = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+[\"'“‘«(\[]?[^\W\d_]")  # of another sentence
-# no sentence ends with a full stop behind a letter, letters without a vowel, or these
-_SHORT = re.compile(
-    r"(?<![^\W\d_])(?:[^\W\d_]|[^\W\d_aeiouyáàâäéèêëíìîïóòôöúùûü]+|art|co|corp|fig|inc|no|sec|vol)\.$",
-    re.IGNORECASE,
-)
+_VOWELS = "aeiouyáàâäéèêëíìîïóòôöúùûü"
 
 
 def in_capitals(text: Text) -> bool:
@@ -92,8 +90,16 @@ def as_sentences(text: str) -> str:
     return capitalised(_BEGIN.sub(_begun, text))
 
 
+@cache
+def _abbreviation() -> re.Pattern[str]:
+    """Behind what no sentence ends with a full stop: a letter, letters without a vowel, or an
+    abbreviation."""
+    known = "|".join(listed("abbreviations"))
+    return re.compile(rf"(?<![^\W\d_])(?:[^\W\d_]|[^\W\d_{_VOWELS}]+|{known})\.$", re.IGNORECASE)
+
+
 def _begun(begin: re.Match[str]) -> str:
-    if _SHORT.search(begin.string, max(0, begin.start() - LONG - 2), begin.start()):
+    if _abbreviation().search(begin.string, max(0, begin.start() - LONG - 2), begin.start()):
         return begin[0]
     return begin[0][:-1] + capitalised(begin[0][-1])
 

@@ -6,7 +6,8 @@ the model has hardly met them, and makes nonsense of them. They come through as 
 
 A sign takes along what it is written together with, as in m², €5 and R&D; one that is glued to one
 end of a word stands beside that. A dash that the vocabulary reads as another one comes back as it
-was. A language's own rare letters, as the œ of French, are no sign of a foreign word."""
+was. A language's own rare letters, as the œ of French, are no sign of a foreign word; where
+nobody has listed these, words in Latin letters are left to the model."""
 
 from __future__ import annotations
 
@@ -18,45 +19,10 @@ from functools import cached_property
 
 from tmnmt.codes.form import BY_FORM, DASHES, Copied
 from tmnmt.codes.placeholders import Finder, Placeholder
+from tmnmt.languages import data_for
 from tmnmt.vocab import UNK, Vocabulary
 
 LETTERS = 20  # single letters of a script that a vocabulary has which knows the script
-# Latin letters that a language has, if seldom, in words that are no names. Of a language that is
-# not here, words in Latin letters are left to the model.
-RARE = dict.fromkeys(("ar", "bg", "el", "ga", "he", "hi", "hu", "is", "ja", "ko"), "") | {
-    "af": "áéèêëíïóôöúû",
-    "ca": "ïüŀ",
-    "cs": "óďťň",
-    "cy": "áâäéêëîïôöûŵŷ",
-    "da": "é",
-    "de": "éèêàç",
-    "en": "éèêçïæœ",
-    "es": "ü",
-    "et": "šž",
-    "eu": "çñü",
-    "fi": "åšž",
-    "fr": "ëïœæ",
-    "gl": "ïü",
-    "hr": "đ",
-    "it": "îìíóúé",
-    "lt": "",
-    "lv": "ōŗ",
-    "mt": "àèìîòù",
-    "nb": "éèêóòô",
-    "nl": "éèêëïóöüá",
-    "nn": "éèêóòô",
-    "no": "éèêóòô",
-    "pl": "é",
-    "pt": "üàèôêâ",
-    "ro": "şţâî",
-    "ru": "",
-    "sk": "äôŕĺľďóň",
-    "sl": "ćđ",
-    "sv": "éà",
-    "tr": "âîû",
-    "uk": "",
-    "zh": "",
-}
 TYPOGRAPHY = (
     "\"'‘’‚‛“”„‟‹›«»…*-‐‑‒−·.,;:!?()[]/%‰`"  # signs that go by the language, or come through anyway
 )
@@ -88,7 +54,7 @@ class Foreign:
 
     def __init__(self, vocab: Vocabulary, lang: str) -> None:
         self._vocab = vocab
-        own = RARE.get(re.split("[-_]", lang.lower())[0])
+        own = data_for(lang).rare_letters
         self._own = None if own is None else frozenset(own)
         self._kinds = dict[str, str]()  # of characters
         self._latin = dict[str, bool]()  # whether they make a word foreign

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
+from tmnmt.languages import listed
 from tmnmt.vocab import Vocabulary
 
 # Where a text may be cut, the best places first: after a sentence, after a clause, between words.
@@ -16,9 +18,6 @@ _BOUNDARIES = (
 # A sentence ends before white space and a capital; not at a full stop behind what may be short for
 # something: a single letter, a name's first three, or what has a full stop in it.
 _END = re.compile(r"[.!?…][\"'”’»)\]]*\s+(?=[\"'“‘«(\[]?([^\W\d_]))")
-_MAY_BE_SHORT = re.compile(
-    r"(?:^|[^\w.])(?:\w|[A-Z]\w{1,2}|\w+(?:\.\w+)+|Prof|Messrs|Capt|Corp|Dept)$"
-)
 _WORD = re.compile(r"\w+")
 _WORDS = 2  # a sentence has at least so many
 
@@ -29,11 +28,17 @@ def sentences(text: str) -> list[str]:
     made, start = [], 0
     for end in _END.finditer(text):
         said, rest = text[start : end.start()], text[end.end() :]
-        ends = end[1].isupper() and not (end[0][0] == "." and _MAY_BE_SHORT.search(said))
+        ends = end[1].isupper() and not (end[0][0] == "." and _abbreviation().search(said))
         if ends and min(len(_WORD.findall(said)), len(_WORD.findall(rest))) >= _WORDS:
             made.append(text[start : end.end()].strip())
             start = end.end()
     return [*made, text[start:].strip()]
+
+
+@cache
+def _abbreviation() -> re.Pattern[str]:
+    titles = "|".join(listed("titles"))
+    return re.compile(rf"(?:^|[^\w.])(?:\w|[A-Z]\w{{1,2}}|\w+(?:\.\w+)+|{titles})$")
 
 
 def pieces(text: str, vocab: Vocabulary, longest: int) -> list[str]:

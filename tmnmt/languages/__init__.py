@@ -1,0 +1,65 @@
+"""What the repairs of texts know of single languages: one file of data for each, such as fr.toml.
+
+A language needs no more than it has: what is missing is left to the model. A new language is one
+new file here; `Language` says what may stand in it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Language:
+    """The data of one language. Lists of words are texts with blanks between the words.
+
+    `rare_letters`: Latin letters beyond A to Z that it has, if seldom, in words that are no names;
+    None where nobody has listed them. `abbreviations`: words that a full stop does not end a
+    sentence behind, in any case; `titles`: the same with their capital, before a name.
+    `doubled_words`: those that may rightly stand twice, one after another. `months`: the twelve,
+    without accents. `irregular_forms`: words whose forms have no endings in common.
+    `number_stems`, `cardinals`: as `NumberWords` and `Cardinals` have them. `small_words`: articles
+    and the like, by the prepositions that are in them, "" for none. `endings`: what may stand for
+    the longest ending that a word has. `contractions`: verbs before n't, their full forms, and what
+    other endings behind an apostrophe stand for."""
+
+    rare_letters: str | None = None
+    abbreviations: str = ""
+    titles: str = ""
+    doubled_words: str = ""
+    months: str = ""
+    irregular_forms: tuple[tuple[str, ...], ...] = ()
+    number_stems: Table = field(default_factory=dict)
+    cardinals: Table = field(default_factory=dict)
+    small_words: Mapping[str, str] = field(default_factory=dict)
+    endings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    contractions: Table = field(default_factory=dict)
+
+
+@cache
+def languages() -> Mapping[str, Language]:
+    """All languages that have a file, by their codes."""
+    return {
+        path.stem: Language(**tomllib.loads(path.read_text(encoding="utf-8")))
+        for path in sorted(FOLDER.glob("*.toml"))
+    }
+
+
+def data_for(code: str) -> Language:
+    """The data of a language by its code, whatever its region is: fr-CA has those of fr. Where
+    there is no file, all is empty."""
+    return languages().get(re.split("[-_]", code.lower())[0], Language())
+
+
+@cache
+def listed(name: str) -> tuple[str, ...]:
+    """The words that any language has under a name, such as "abbreviations"."""
+    return tuple(word for one in languages().values() for word in getattr(one, name).split())
