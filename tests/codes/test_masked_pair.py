@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tmnmt.codes.form import Copied
 from tmnmt.codes.masked import mask
 from tmnmt.codes.masked_pair import MaskedPair, masked_pair
-from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.placeholders import Placeholder, with_placeholders
 from tmnmt.codes.record import Text
 
 
@@ -55,3 +55,19 @@ def test_characters_stand_where_they_stood(parts: list[str]) -> None:
     for start, end, name in pair.spans:
         assert own[start:end].startswith(("%s", "{name}", "https://x.org/a"))
         assert pair.original(pair.tgt.index(name)) == start
+
+
+def test_the_placeholders_of_a_pair_are_searched_once() -> None:
+    searched = list[str]()
+
+    def find(text: str) -> tuple[Placeholder, ...]:
+        searched.append(text)
+        return ()
+
+    copied = Copied((find,))
+    for source in ("Delete %s files", "Move %s files", "Open %s files"):
+        pair = masked_pair(
+            mask(with_placeholders(Text(source))), "Count {n} files", "Compter {n} fichiers", copied
+        )
+        assert pair.tgt == "Compter 901 fichiers"
+    assert searched == ["Count {n} files"]

@@ -13,12 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from tmnmt.codes.placeholders import ALL, Finder, Placeholder, by_pattern, with_placeholders
 from tmnmt.codes.record import Text
 
 DASHES = "–—―•"  # read as a hyphen by vocabularies that lack them, and put back
+TEXTS_KEPT = 1 << 13  # whose placeholders are not searched again: some 5 MB
 LABEL = 8  # words at most of a label
 
 # what stands for a character is read as that character; these are no names that are unique
@@ -193,6 +195,17 @@ class Copied:
     finders: tuple[Finder, ...]
     first: tuple[Finder, ...] = ()
     reads: Callable[[str], str | None] = READ_AS.get
+
+    @cached_property
+    def placeholders(self) -> Callable[[str], tuple[tuple[int, int], ...]]:
+        """Where placeholders and all of that start and end in a text. What was found in the last
+        texts is kept: the same pairs stand beside many segments."""
+
+        def find(text: str) -> tuple[tuple[int, int], ...]:
+            codes = with_placeholders(Text(text), [*ALL, *self.finders], self.first).codes
+            return tuple((code.at, code.at + code.covers) for code in codes)
+
+        return lru_cache(maxsize=TEXTS_KEPT)(find)
 
     def tokens(self, text: str) -> list[str]:
         """All of that in a text."""

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from tmnmt.codes.form import READ_AS, Copied
 from tmnmt.codes.masked import Masked, alone
-from tmnmt.codes.placeholders import ALL, with_placeholders
-from tmnmt.codes.record import Text
 
 Spans = list[tuple[int, int, str]]  # start, end and mask, in the order of the text
 
@@ -60,8 +58,7 @@ def masked_pair(masked: Masked, src: str, tgt: str, copied: Copied) -> MaskedPai
 
 def _others(text: str, copied: Copied, spans: Spans) -> list[str]:
     """The placeholders of a text that have no mask yet."""
-    codes = with_placeholders(Text(text), [*ALL, *copied.finders], copied.first).codes
-    places = [(code.at, code.at + code.covers) for code in codes]
+    places = copied.placeholders(text)
     free = [text[start:end] for start, end in places if _is_free(start, end, spans)]
     return [covered for covered in free if covered not in READ_AS]
 
