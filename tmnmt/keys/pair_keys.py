@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -50,13 +50,17 @@ class PairKeyStore:
         gradients: bool = False,
         directions: bool = False,
         model: Header | None = None,
+        forcing: Callable[[], Backbone] | None = None,
     ) -> None:
         """directions: of every position only the direction of its state is kept, as codes. model:
-        what keys are bound to, without which none that are computed are kept on disk."""
+        what keys are bound to, without which none that are computed are kept on disk. forcing:
+        gives the backbone that these directions are computed with, once one is needed; None: it is
+        `backbone`."""
         self.directions = directions
         self.layout = Layout(model, directions) if model is not None else None
         self._caches: dict[Path, KeyCache] = {}
         self.backbone, self.vocab, self.device, self.gradients = backbone, vocab, device, gradients
+        self._forcing = forcing
         self.max_subwords = max_subwords
         if positions_kept is None:
             positions_kept = DIRECTIONS_KEPT if directions else POSITIONS_KEPT
@@ -153,8 +157,10 @@ class PairKeyStore:
         return PairKeys(*moved)  # type: ignore[arg-type]
 
     def _forced(self, coded: Sequence[Coded]) -> list[PairKeys]:
-        keys = force_all(self.backbone, coded, self.device, self.gradients)
-        return [of_pair.as_codes() for of_pair in keys] if self.directions else keys
+        if not self.directions or not coded:
+            return force_all(self.backbone, coded, self.device, self.gradients)
+        backbone = self.backbone if self._forcing is None else self._forcing()
+        return [keys.as_codes() for keys in force_all(backbone, coded, self.device)]
 
     def in_full(self, pairs: Iterable[Pair]) -> list[PairKeys]:
         """The keys of pairs with contexts and states, also where only directions are kept."""

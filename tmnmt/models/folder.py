@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from torch import nn
 
@@ -134,6 +135,16 @@ class Model:
     def decoding(self) -> Backbone:
         """The backbone as it decodes."""
         return for_decoding(self.backbone, DTYPES[self.precision])
+
+    @cached_property
+    def for_directions(self) -> Backbone:
+        """The backbone that forces pairs of which only the directions of states are kept: as it
+        decodes, but in int8 where that is in fp32, on a CPU, for a Transformer or a student. They
+        differ by less than four bits a number do, and take two thirds of the time."""
+        on_cpu = next(self.backbone.parameters()).is_cpu
+        if self.precision == "fp32" and on_cpu and isinstance(self.backbone, EncoderDecoder):
+            return for_decoding(self.backbone, torch.int8)
+        return self.decoding
 
     def reading(self, reference: bool, context: bool) -> Model:
         """The same, with its reference or context network only where that is to be read."""
