@@ -13,8 +13,9 @@ turn begins with a new translator, which knows no key. The second cost is that o
 without search and keys.
 
 `first` and `second` use copies of the index without keys: the first turn computes what it needs,
-and a later one finds it. One turn of every system is not counted. The session remembers what the
-decoder itself has written."""
+and a later one finds it. One turn of every system is not counted. In a session the references are
+confirmed, one after another; what that takes, above all forcing them, is no part of the costs and
+has a column of its own."""
 
 from __future__ import annotations
 
@@ -32,6 +33,7 @@ import torch
 from decode import TimedTally, forced_length, processor, translate
 
 from tmnmt.allocator import keep_freed
+from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.opened import load_layers, load_on
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
@@ -43,6 +45,7 @@ from tmnmt.models.folder import Model
 from tmnmt.segments import Segment
 
 PAIRS = 4  # of a segment that is held out, at least
+Documents = list[list[Segment]]
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,13 @@ class System:
 
 @dataclass(frozen=True)
 class Turn:
-    """Seconds of the processor for all documents, for search, and for keys."""
+    """Seconds of the processor for all documents, for search, for keys, and for confirming, which
+    is no part of the first."""
 
     cpu: float
     search: float
     keys: float
+    confirming: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,18 +77,22 @@ class Bench:
     bare: Path
     work: Path
 
-    def turn(self, system: System, documents: list[list[str]], index: Path) -> Turn:
+    def turn(self, system: System, documents: Documents, index: Path) -> Turn:
         tally = TimedTally("cpu")
         settings = system.settings
         with MemoryIndex.open(index) as opened:
             indexes = [opened] if settings.mode != "off" else []
             made = Translator(self.model, self.layers, indexes, settings, tally=tally)
             start = time.process_time()
-            translate(made, documents)
+            if settings.remember == "nothing":
+                translate(made, [[segment.src for segment in each] for each in documents])
+            else:
+                confirm_all(made, documents, tally)
             cpu = time.process_time() - start
-        return Turn(cpu, tally.cpu["search"], tally.cpu["keys"])
+        confirming = tally.cpu["confirming"]
+        return Turn(cpu - confirming, tally.cpu["search"], tally.cpu["keys"], confirming)
 
-    def system_turn(self, system: System, documents: list[list[str]]) -> Turn:
+    def system_turn(self, system: System, documents: Documents) -> Turn:
         """A turn of a system: with a fresh index for a first use, with one index for all others."""
         if system.keys == "kept":
             return self.turn(system, documents, self.kept)
@@ -93,6 +102,29 @@ class Bench:
         if not index.exists():
             shutil.copytree(self.bare, index)
         return self.turn(system, documents, index)
+
+
+def confirm_all(translator: Translator, documents: Documents, tally: TimedTally) -> None:
+    """Translates the documents side by side, one segment of each after another, and confirms its
+    reference in the session of its document."""
+    pipeline = translator.pipeline
+    sessions = [translator.session() for _ in documents]
+    for number in range(max(map(len, documents))):
+        rows = [row for row, document in enumerate(documents) if number < len(document)]
+        pieces = [
+            piece
+            for row in rows
+            for piece in pipeline.preparation.pieces(
+                documents[row][number].src, Assembly(), document=row
+            )
+        ]
+        pipeline.translate(pieces, [sessions[piece.segment.document] for piece in pieces])
+        with tally.timed("confirming"):
+            confirmed = [documents[row][number] for row in rows]
+            pairs = [translator.confirmation(segment.src, segment.tgt) for segment in confirmed]
+            translator.confirm(
+                [(sessions[row], pair) for row, pair in zip(rows, pairs, strict=True)]
+            )
 
 
 def main() -> None:
@@ -106,7 +138,7 @@ def main() -> None:
         print(f"{processor()}  model {model.hash}  mode {chosen.mode}  rounds {chosen.rounds}")
         for beam in chosen.beams:
             for batch in chosen.batches:
-                documents = cut(chosen.texts, batch, chosen.segments)
+                documents = cut(chosen.test_segments, batch, chosen.segments)
                 measure(bench, documents, beam, batch, chosen)
 
 
@@ -142,9 +174,11 @@ def prepared(model: Model, chosen: argparse.Namespace, folder: Path) -> Bench:
     segments: list[Segment] = [*read_memory(chosen.memory, *languages)]
     bare, kept = folder / "bare", folder / "kept"
     if chosen.held_out:
-        chosen.texts, segments = held_out(segments, chosen.held_out, folder / "all", languages)
+        chosen.test_segments, segments = held_out(
+            segments, chosen.held_out, folder / "all", languages
+        )
     else:
-        chosen.texts = [segment.src for segment in read_memory(chosen.test, *languages)]
+        chosen.test_segments = [*read_memory(chosen.test, *languages)]
     build(bare, segments, *languages)
     shutil.copytree(bare, kept)
     if not chosen.no_keys:
@@ -156,39 +190,41 @@ def prepared(model: Model, chosen: argparse.Namespace, folder: Path) -> Bench:
 
 def held_out(
     segments: list[Segment], count: int, folder: Path, languages: tuple[str, str]
-) -> tuple[list[str], list[Segment]]:
-    """Sources that have four pairs in what is left, and what is left."""
+) -> tuple[list[Segment], list[Segment]]:
+    """Segments that have four pairs in what is left, and what is left."""
     build(folder, segments, *languages)
-    chosen = dict[str, None]()
+    chosen = dict[str, Segment]()
     with MemoryIndex.open(folder) as index:
         for segment in random.Random(1).sample(segments, len(segments)):
             (matches,) = index.search([segment.src], 40, Settings.threshold)
             others = {m.segment.src for m in matches} - {segment.src, *chosen}
             if len(others) >= PAIRS and 4 <= len(segment.src.split()) <= 60:
-                chosen[segment.src] = None
+                chosen[segment.src] = segment
             if len(chosen) == count:
                 break
-    return [*chosen], [segment for segment in segments if segment.src not in chosen]
+    return [*chosen.values()], [segment for segment in segments if segment.src not in chosen]
 
 
-def cut(texts: list[str], documents: int, segments: int) -> list[list[str]]:
+def cut(test: list[Segment], documents: int, segments: int) -> Documents:
     """`documents` runs of consecutive segments, spread over the test set."""
     each = max(1, segments // documents)
-    step = max(each, (len(texts) - each) // max(documents - 1, 1))
-    return [texts[at : at + each] for at in range(0, step * documents, step)]
+    step = max(each, (len(test) - each) // max(documents - 1, 1))
+    return [test[at : at + each] for at in range(0, step * documents, step)]
 
 
 def systems(chosen: argparse.Namespace, base: Settings) -> dict[str, System]:
     def with_memory(**options: Any) -> Settings:
         return replace(base, **{"mode": chosen.mode, "fragments": 0, **options})
 
+    session = {"remember": "confirmed"}
+
     kept = "second" if chosen.no_keys else "kept"
     with_fragments = with_memory(fragments=chosen.fragments)
     every = {
         "matches": System(with_memory(), kept),
-        "+ session": System(with_memory(remember="own"), kept),
+        "+ session": System(with_memory(**session), kept),
         "+ fragments": System(with_fragments, kept),
-        "+ session + fragments": System(replace(with_fragments, remember="own"), kept),
+        "+ session + fragments": System(with_memory(fragments=chosen.fragments, **session), kept),
         "matches, first": System(with_memory(), "first"),
         "matches, second": System(with_memory(), "second"),
         "+ fragments, first": System(with_fragments, "first"),
@@ -202,16 +238,22 @@ def systems(chosen: argparse.Namespace, base: Settings) -> dict[str, System]:
 
 
 def measure(
-    bench: Bench, documents: list[list[str]], beam: int, batch: int, chosen: argparse.Namespace
+    bench: Bench, documents: Documents, beam: int, batch: int, chosen: argparse.Namespace
 ) -> None:
     base = Settings(
-        mode="off", verbatim=0, batch=batch, beam=beam, precision=chosen.precision, fragments=0
+        mode="off",
+        verbatim=0,
+        batch=batch,
+        beam=beam,
+        precision=chosen.precision,
+        fragments=0,
+        remember="nothing",
     )
     plain = System(base)
     count = sum(map(len, documents))
     print(f"\nbeam {beam}, {batch} side by side, {count} segments\n")
-    print("| system | cost | decoding alone | search | keys | plain ms a segment |")
-    print("|---|---|---|---|---|---|", flush=True)
+    print("| system | cost | decoding alone | search | keys | confirming | plain ms a segment |")
+    print("|---|---|---|---|---|---|---|", flush=True)
     for name, system in systems(chosen, base).items():
         bench.system_turn(system, documents)
         turns = [
@@ -228,6 +270,7 @@ def row(name: str, turns: list[tuple[Turn, Turn]], segments: int) -> str:
         median((own.cpu - own.search - own.keys) / plain.cpu for plain, own in turns),
         median(own.search / plain.cpu for plain, own in turns),
         median(own.keys / plain.cpu for plain, own in turns),
+        median(own.confirming / plain.cpu for plain, own in turns),
         1000 * median(plain.cpu for plain, _ in turns) / segments,
     )
     return " | ".join([f"| {name}", *(f"{x:.2f}" for x in numbers)]) + " |"
