@@ -36,7 +36,8 @@ def main() -> None:
     pages: dict[str, list[Row]] = {}
     with gzip.open(options.tsv, "rt", encoding="utf-8", newline="") as file:
         for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-            pages.setdefault(row[0], []).append(row)
+            if row[1].isdecimal():  # not its header, where it has one
+                pages.setdefault(row[0], []).append(row)
     names = _kept_out(pages, options.pages)
     (options.out / "pages").mkdir(parents=True)
     sources = set[str]()

@@ -187,3 +187,12 @@ def test_the_pictures_of_pages_are_made(name: str, tmp_path: Path) -> None:
     shown = (ROOT / "docs" / f"{name}.png").read_bytes()
     assert made.read_bytes()[:24] == shown[:24]  # the head of a PNG, with width and height
     assert len(made.read_bytes()) > 0.5 * len(shown)
+
+
+def test_the_page_of_published_models_has_the_list_that_the_program_knows() -> None:
+    path = ROOT / "docs" / "published_models.py"
+    spec = importlib.util.spec_from_file_location("published_models", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "published-models.md").read_text(encoding="utf-8") == module.page()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from places import JRC
-from published_student import listed, published_files
+from published_student import listed, model_files, published_files
 from tiny_model import write_tiny_model
 
 from tmnmt.cli import run
@@ -144,9 +144,52 @@ def test_a_published_model_is_fetched_where_that_is_typed(
     assert run([*command, "-o", str(tmp_path / "place"), *options]) == 0
     told = found(capsys)
     assert told["model"] == str(tmp_path / "place" / "base")
-    assert told["faults"] == {}
+    assert told["faults"] == {"counts": {}, "asked": len(pairs)}
     scores = {name: figures["BLEU"] for name, figures in told["figures"].items()}
     assert scores["with memory"] > scores["base"] > 5
+
+
+def test_a_base_names_pairs_that_are_no_translations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = tmp_path / "en-pt"
+    assert run(["import-model", str(model_files()), "-o", str(base)]) == 0
+    pairs = [(src.format(n), tgt.format(n)) for src, tgt in SENTENCES for n in NAMES]
+    wrong = "O gato dorme no telhado da casa amarela."
+    pairs[3] = pairs[3][0], wrong
+    memory = tmp_path / "my.tsv"
+    write_tsv(memory, [Segment(*pair, f"page {at // 4}", at) for at, pair in enumerate(pairs)])
+    languages = ["--src-lang", "en", "--tgt-lang", "pt"]
+    command = ["start", str(memory), *languages, "--sample", "10", "--threads", "1"]
+    assert run([*command, "-o", str(tmp_path / "place")]) == 0  # without a base nobody is asked
+    assert "to look at" not in capsys.readouterr().out
+    assert run([*command, "-o", str(tmp_path / "place"), "--base", str(base)]) == 0
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("to look at")]
+    assert "unrelated 1 of 40 that the model was asked of" in line
+    assert run(shlex.split(line.split("tmnmt ")[-1])) == 0
+    assert wrong in capsys.readouterr().out
+    prepared = ["evaluate", "prepare", str(memory), *languages, "--out", str(tmp_path / "data")]
+    assert run([*prepared, "--segments", "4", "--model", str(base)]) == 0
+    assert "unrelated 1 of" in capsys.readouterr().out
+
+
+def test_what_is_typed_next_goes_on_with_the_same_start(
+    memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Columns and sample are those of the first time, and English is the way where there is no
+    other."""
+    other = tmp_path / "my.tsv"
+    other.write_text("\n".join(memory.read_text().splitlines()[1:]) + "\n")
+    command = ["start", str(other), "--src-lang", "cs", "--tgt-lang", "fr", "--sample", "12"]
+    command += ["--columns", "src=1,tgt=2,doc=3"]
+    assert run([*command, "-o", str(tmp_path / "place"), "--json"]) == 0
+    told = found(capsys)
+    (line,) = told["next"]
+    assert line.endswith("--get --via en")
+    assert any(model.startswith("cs to en: ") for model in told["published"])
+    assert any(model.startswith("en to fr: ") for model in told["published"])
+    words = shlex.split(line)[1:]
+    assert run([word for word in words if word not in ("--get", "--via", "en")]) == 0
 
 
 @pytest.mark.slow

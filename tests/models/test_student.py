@@ -29,6 +29,7 @@ from marian_student import (
     write_student,
 )
 from places import ROOT
+from published_student import FILES, model_files
 from torch import Tensor
 
 from tmnmt.cli import run
@@ -367,3 +368,20 @@ def test_what_its_vocabulary_lacks_comes_through_and_is_counted(tmp_path: Path) 
     said = translator.translate(texts)
     assert "⌘" in said[0].tgt and "закон" in said[2].tgt
     assert [one.unknown for one in said] == [1, 0, 5]
+
+
+@pytest.mark.parametrize("name", ["model", "lex"])
+def test_half_of_a_file_is_to_be_downloaded_again(name: str, tmp_path: Path) -> None:
+    for file in FILES.values():
+        (tmp_path / file).write_bytes((model_files() / file).read_bytes())
+    (path,) = tmp_path.glob(f"{name}.*.bin")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ModelError, match=f"{path.name}: no .*; download it again$"):
+        import_marian(tmp_path, tmp_path / "made", "en", "pt")
+
+
+def test_a_model_of_another_kind_is_named_before_its_half_is_fetched_again(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "m2m_100"}')
+    (tmp_path / "pytorch_model.bin").write_bytes(b"PK\x03\x04 and no end")
+    with pytest.raises(ModelError, match="M2M-100 or NLLB, which is no Marian model; wanted: "):
+        read_marian(tmp_path, "pt")

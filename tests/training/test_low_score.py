@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from places import HELD_OUT, MODEL
-from tiny_model import PAIRS, trained, write_tiny_model
+from tiny_model import PAIRS, SIZES, trained, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.cli import run
@@ -18,8 +19,9 @@ from tmnmt.errors import ModelError
 from tmnmt.formats.text import read_document_lines
 from tmnmt.index import build
 from tmnmt.models.folder import load_model, write_config
+from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
-from tmnmt.training.low_score import SHARE, low_score
+from tmnmt.training.low_score import LOWEST, SHARE, low_score
 from tmnmt.vocab import EOS
 
 KNOWN = [PAIRS[i][0] for i in (0, 2, 5)]  # which the tiny model is surest of
@@ -111,13 +113,21 @@ def test_the_length_penalty_does_not_matter(folder: Path) -> None:
     assert [t.low for t in translator.translate([KNOWN[0], UNLIKE])] == [False, True]
 
 
-def test_a_share_of_dev_text_scores_lower() -> None:
+def test_a_share_of_dev_text_scores_lower(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tmnmt.training.low_score.LOWEST", -math.inf)
     vocab, backbone = trained()
     texts = [" ".join(src.split()[: 1 + i % 7]) for i, (src, _) in enumerate(PAIRS * 20)]
     low = low_score(backbone, [np.array([*vocab.encode(text), EOS]) for text in texts])
     scores = [low_score(backbone, [np.array([*vocab.encode(text), EOS])]) for text in texts]
     below = sum(score < low - 1e-3 for score in scores)
     assert below <= SHARE * len(texts) < sum(score < low + 1e-3 for score in scores)
+
+
+def test_the_low_score_of_a_bad_model_is_not_low() -> None:
+    vocab, _ = trained()
+    untrained = RNNsearch(len(vocab), **SIZES).eval()  # type: ignore[arg-type]
+    sources = [np.array([*vocab.encode(text), EOS]) for text in KNOWN]
+    assert low_score(untrained, sources) == LOWEST
 
 
 @pytest.mark.parametrize("value", ['"low"', "0.5", "nan", "-inf", "true"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -78,6 +79,12 @@ def prepare(
     keep_index: Annotated[
         bool, typer.Option("--keep-index", help="Leave an index of the memory there, OUT/index.")
     ] = False,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="Model folder that is asked, too, which pairs are no translations of each other."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> None:
     """Split parallel documents into dev, test, training data and a memory, and count what was left
@@ -94,10 +101,17 @@ def prepare(
     check_pair(src_lang, tgt_lang)
     chosen = parse_columns(columns) if columns is not None else None
     settings = preparation.Settings(**asdict(splitting))
+    loaded = None
+    if model is not None:
+        from tmnmt.engine.opened import languages_of
+        from tmnmt.models.folder import load_model
+
+        loaded = load_model(model)
+        languages_of(loaded, src_lang, tgt_lang)
     try:
         paths = _paths(form, from_, src_lang, tgt_lang)
         manifest, report = preparation.prepare(
-            paths, src_lang, tgt_lang, out, settings, chosen, keep_index
+            paths, src_lang, tgt_lang, out, settings, chosen, keep_index, model=loaded
         )
     except KeyboardInterrupt as stop:
         stop.add_note(f"{out} was not made; run it again")
@@ -163,7 +177,18 @@ def _table(manifest: dict[str, Any]) -> list[str]:
         lines.append(
             f"{part}: of {counts['read']:,}; {_dropped(counts['dropped'])}; kept {counts['kept']:,}"
         )
+    if said := said_of_faults(manifest["faults"]):
+        lines.append(f"to look at in the memory (tmnmt memory clean lists them): {said}")
     return lines
+
+
+def said_of_faults(faults: Mapping[str, Any]) -> str:
+    """How many segments have each kind of fault; "" where none has."""
+    return ", ".join(
+        f"{kind} {count:,}"
+        + (f" of {faults['asked']:,} that the model was asked of" if kind == "unrelated" else "")
+        for kind, count in faults["counts"].items()
+    )
 
 
 def _dropped(counts: dict[str, int]) -> str:

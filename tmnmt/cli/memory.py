@@ -254,8 +254,7 @@ def clean(
     `tmnmt memory delete --property x-fault=shifted`."""
     from json import dumps
 
-    from tmnmt.eval.faults import KINDS, find_faults
-    from tmnmt.eval.faults.find import PASSES
+    from tmnmt.eval.faults import KINDS, PASSES, find_faults
     from tmnmt.index.cached import open_index
     from tmnmt.progress import Progress
 
@@ -282,10 +281,9 @@ def clean(
         else:
             texts = (fault.what, segment.src, segment.tgt, segment.document)
             print(fault.kind, segment.id, *map(_flat, texts), sep="\t")
-    counts = {kind: sum(fault.kind == kind for fault in faults) for kind in KINDS}
-    for kind, count in counts.items():
-        if count:
-            print(f"{kind}: {counted(count, 'segment')}: {KINDS[kind]}", file=sys.stderr)
+    for kind, what in KINDS.items():
+        if count := sum(fault.kind == kind for fault in faults):
+            print(f"{kind}: {counted(count, 'segment')}: {what}", file=sys.stderr)
     marked = len({fault.segment.id for fault in faults})
     done = f"marked with the property {FAULT}" if mark else "nothing was changed; --mark marks them"
     print(f"{index}: {counted(marked, 'segment')} of {size:,} to look at; {done}", file=sys.stderr)

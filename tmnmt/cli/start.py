@@ -133,9 +133,8 @@ def _start(
 
     check_pair(*languages)
     chosen = parse_columns(columns) if columns is not None else None
-    absent = [str(path) for path in (base,) if path is not None and not path.exists()]
-    if absent:
-        raise UsageError(f"{absent[0]}: there is no such folder")
+    if base is not None:
+        _check_base(base)
     prepare_search()
 
     from tmnmt.allocator import keep_freed
@@ -167,7 +166,7 @@ def _start(
         "place": str(output),
         "sample": steps.sample_of(manifest),
         "calibration": calibration.record() if calibration is not None else None,
-        "faults": steps.count_faults(place),
+        "faults": steps.faults_of(place, model),
         "figures": steps.figures(measured),
         "examples": steps.examples(place),
         "verdict": steps.verdict(measured),
@@ -175,6 +174,17 @@ def _start(
         "published": [] if model is not None else _published(languages),
         "next": _next(place, model, languages, _again(begun, output)),
     }
+
+
+def _check_base(base: Path) -> None:
+    """Raises UsageError or ModelError for what is no model, as far as that is seen at once."""
+    from tmnmt.models.foreign import check_parts, check_path, is_model_folder
+
+    if not base.exists():
+        raise UsageError(f"{base}: there is no such folder")
+    if not is_model_folder(base):
+        check_path(base)
+        check_parts(base)
 
 
 def _published(languages: tuple[str, str]) -> list[str]:
@@ -257,12 +267,21 @@ def _report(findings: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"  {line}" for line in findings["published"])
     yield ""
     place = findings["place"]
-    if findings["faults"]:
-        faults = ", ".join(f"{kind} {count:,}" for kind, count in findings["faults"].items())
-        yield f"to look at: {faults}: tmnmt memory clean --index {place}/index"
+    if findings["faults"]["counts"]:
+        yield from _faults(findings)
     yield f"index of all of the memory: {place}/index; report: {place}/measured/report.html"
     yield "next:"
     yield from (f"  {command}" for command in findings["next"])
+
+
+def _faults(findings: Mapping[str, Any]) -> Iterator[str]:
+    """What is to be looked at in the memory, and the command that lists it."""
+    from tmnmt.cli.evaluate_prepare import said_of_faults
+
+    faults = findings["faults"]
+    command = ["memory", "clean", "--index", f"{findings['place']}/index"]
+    model = ["--model", findings["model"]] if "unrelated" in faults["counts"] else []
+    yield f"to look at: {said_of_faults(faults)}: {_command(*command, *model)}"
 
 
 def _plural(count: int, noun: str) -> str:

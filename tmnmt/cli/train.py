@@ -25,7 +25,8 @@ def train(
     """Train a base model and its memory layers; prints the model folder.
 
     What is the best on dev so far lies in the folder as a model after every validation. How long
-    all takes at most is said after a few updates.
+    all takes at most is said after a few updates. In the end three translations are shown, and
+    train.svg in the folder is a plot of the losses.
 
     Several processes: torchrun --nproc-per-node N -m tmnmt train CONFIG.toml. On a CPU, processes
     of one thread each are nearly twice as fast as one process of as many threads."""
@@ -40,6 +41,7 @@ def train(
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8192")
     import torch
 
+    from tmnmt.eval.report.training import plot_training
     from tmnmt.training.config import load_config
     from tmnmt.training.run import train as run
 
@@ -50,6 +52,8 @@ def train(
         folder = run(loaded, resume, device)
         if first:
             print(folder)
+            if (plot := plot_training(folder)) is not None:
+                print(f"how it went: {plot}", file=sys.stderr)
             print(
                 f"next: tmnmt translate --model {folder} document.txt; "
                 f"tmnmt calibrate --model {folder} --memory MEMORY",

@@ -4,12 +4,18 @@ has the languages, and only when that is asked for."""
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tmnmt.durable import rename, write
+from tmnmt.eval.report.training import plot_training
 from tmnmt.training.config import load_config
 from tmnmt.training.log import LOG_FILE
 from tmnmt.training.run import train
+
+log = logging.getLogger(__name__)
 
 CONFIG, RUN, PACE = "train.toml", "training", "pace"
 PACE_UPDATES, PACE_DEV = 6, 8  # of the run by which the speed of this machine is known
@@ -67,6 +73,7 @@ def train_first_base(
         updates = max(FEWEST_UPDATES, round(60 * minutes / seconds))
         write(config, _text(place, split, languages, updates, place / RUN, 500).encode())
     run = train(load_config(config), resume=(place / RUN).exists())
+    plot_training(run)
     rename(run, place / "base")
     return place / "base"
 
@@ -79,12 +86,25 @@ def _seconds_of_update(place: Path, split: Path, languages: tuple[str, str]) -> 
     shutil.rmtree(folder, ignore_errors=True)
     path = place / f"{PACE}.toml"
     write(path, _text(place, split, languages, PACE_UPDATES, folder, PACE_DEV).encode())
-    train(load_config(path))
+    log.info("trying how fast this machine is, by %d updates", PACE_UPDATES)
+    with _said_once():
+        train(load_config(path))
     lines = (folder / LOG_FILE).read_text(encoding="utf-8").splitlines()
     last = json.loads(lines[-1])
     shutil.rmtree(folder)
     path.unlink()
     return max(float(last["seconds"]) / int(last["update"]), 1e-3)
+
+
+@contextmanager
+def _said_once() -> Iterator[None]:
+    """What training says is left out: it will say it again."""
+    training = logging.getLogger("tmnmt.training")
+    training.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        training.setLevel(logging.NOTSET)
 
 
 def _text(

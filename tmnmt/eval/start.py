@@ -27,8 +27,7 @@ from tmnmt.engine.settings import UNTRAINED, default_mode
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.calibrate import calibrate
 from tmnmt.eval.data.prepare import INDEX, MANIFEST_FILE, SAME_SOURCE, Settings, prepare
-from tmnmt.eval.faults import KINDS, find_faults
-from tmnmt.eval.faults.find import PASSES
+from tmnmt.eval.faults import faults_in_numbers
 from tmnmt.eval.measures.slices import HALVES, MIDDLE
 from tmnmt.eval.measures.verdict import differs
 from tmnmt.eval.recipe import OWN, NamedPath, Recipe, SystemConfig, TestConfig
@@ -139,7 +138,15 @@ def keep_sample(
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8")), None
     settings = Settings(segments=segments, lenient=True)
-    return prepare(paths, *languages, place.split, settings, columns, keep_index=True)
+    return prepare(
+        paths,
+        *languages,
+        place.split,
+        settings,
+        columns,
+        keep_index=True,
+        look_for_faults=False,  # later, in all of the memory
+    )
 
 
 def sample_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -248,18 +255,20 @@ def index_all(
         save_calibration(place.index, calibration)
 
 
-def count_faults(place: Place) -> dict[str, int]:
-    """How many segments of all have each kind of fault, of those kinds that there are."""
+def faults_of(place: Place, base: Path | None) -> dict[str, Any]:
+    """What is to be looked at in all of the memory: `counts` of every kind of fault that there is,
+    and, where there is a base, `asked`, of how many segments it was asked whether source and target
+    belong together."""
     path = place.folder / FAULTS
-    if not path.exists():
-        with (
-            MemoryIndex.open(place.index) as index,
-            Progress("looking for faults", "segments", PASSES * len(index)) as progress,
-        ):
-            faults = find_faults(index, None, progress.advance)
-        counts = {kind: sum(fault.kind == kind for fault in faults) for kind in KINDS}
-        write(path, json.dumps({kind: n for kind, n in counts.items() if n}).encode())
-    return dict(json.loads(path.read_text(encoding="utf-8")))
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    model = load_model(base) if base is not None else None
+    digest = model.states_hash if model is not None else None
+    if known.get("model", "") == digest and "counts" in known:
+        return {name: known[name] for name in ("counts", "asked")}
+    with MemoryIndex.open(place.index) as index:
+        faults = faults_in_numbers(index, model)
+    write(path, json.dumps({**faults, "model": digest}).encode())
+    return faults
 
 
 def figures(test: Mapping[str, Any]) -> dict[str, dict[str, float]]:

@@ -35,7 +35,7 @@ from tmnmt.index.base import primary
 from tmnmt.models.base import Trainable
 from tmnmt.models.encoder_decoder import ACTIVATIONS, EncoderDecoder
 from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
-from tmnmt.models.foreign import ALLOWED, check_parts, check_path, family_of
+from tmnmt.models.foreign import ALLOWED, check_file, check_parts, check_path, family_of
 from tmnmt.models.int8 import MOST, Int8Weight
 from tmnmt.models.kinds import make
 from tmnmt.models.marian_binary import (
@@ -174,6 +174,8 @@ def read_marian(folder: Path, tgt_lang: str) -> Imported:
 
     Raises ModelError for what is missing, damaged, or cannot be represented."""
     check_path(folder)
+    if (folder / "config.json").exists():
+        _check_family(folder / "config.json")  # before the rest of it is fetched again
     check_parts(folder)
     try:
         if (folder / "config.json").exists():
@@ -188,8 +190,9 @@ def read_marian(folder: Path, tgt_lang: str) -> Imported:
     )
 
 
-def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
-    path = folder / "config.json"
+def _check_family(path: Path) -> None:
+    """Raises ModelError where a table of Hugging Face is that of another kind of model."""
+    check_file(path)
     config = _json(path)
     if "model_type" not in config:
         raise ModelError(f"{path}: names no model_type, so it is of no Marian model; {ALLOWED}")
@@ -199,6 +202,11 @@ def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
             f"model; {ALLOWED}"
         )
     _expect(path, config, "model_type", ("marian",))
+
+
+def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
+    path = folder / "config.json"
+    config = _json(path)
     _expect(path, config, "activation_function", tuple(ACTIVATIONS), "relu")
     _expect(path, config, "static_position_embeddings", (True,), True)
     _expect(path, config, "normalize_before", (False,), False)

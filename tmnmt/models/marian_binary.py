@@ -76,7 +76,9 @@ def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
                 if len(unpacked) > most:
                     raise ModelError(f"{path}: unpacks to more than {most:,} bytes")
     except (OSError, EOFError, zlib.error) as error:
-        raise ModelError(f"{path}: no whole gzip file: {reason_of(error)}") from error
+        raise ModelError(
+            f"{path}: no whole gzip file: {reason_of(error)}; download it again"
+        ) from error
     return bytes(unpacked)
 
 
@@ -94,7 +96,9 @@ def read_container(path: Path) -> Container:
                 if multiplier:
                     multipliers[item.name] = multiplier
     except (ValueError, struct.error) as error:
-        raise ModelError(f"{path}: no whole binary model of Marian: {reason_of(error)}") from error
+        raise ModelError(
+            f"{path}: no whole binary model of Marian: {reason_of(error)}; download it again"
+        ) from error
     return Container(tensors, multipliers, settings)
 
 
@@ -179,7 +183,9 @@ def read_shortlist(path: Path) -> tuple[int, list[Sequence[int]]]:
         if lengths.max(initial=0) > best:
             raise ValueError("a list is longer than it says")
     except (ValueError, struct.error) as error:
-        raise ModelError(f"{path}: no shortlist of Marian: {reason_of(error)}") from error
+        raise ModelError(
+            f"{path}: no shortlist of Marian: {reason_of(error)}; download it again"
+        ) from error
     return first, [part.tolist() for part in np.split(words, starts[1:-1].astype(np.int64))]
 
 

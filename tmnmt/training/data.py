@@ -19,7 +19,7 @@ from tmnmt.counted import counted
 from tmnmt.errors import DataError
 from tmnmt.files.as_memory import read_memories
 from tmnmt.formats import parse_columns
-from tmnmt.formats.splits import point_of, stretch_length, stretches
+from tmnmt.formats.splits import fresh_split, point_of, stretch_length, stretches
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.config import CorpusConfig, DataConfig
@@ -27,6 +27,7 @@ from tmnmt.vocab import EOS, Vocabulary
 
 log = logging.getLogger(__name__)
 
+SHARE_OF_DEV = 8  # dev is no more than one part in so many of what there is
 Document = list[Segment]
 Ids = npt.NDArray[np.int32]
 
@@ -52,7 +53,8 @@ class Corpora:
 
 def load_corpora(config: DataConfig) -> Corpora:
     """Reads every corpus, splits it by its lists, and drops from training every source that stands
-    in dev or test."""
+    in dev or test. Where no list of dev is given, documents are kept out for it, or stretches of
+    documents where these are too few."""
     corpora = Corpora()
     for corpus in config.corpus:
         dev, test = _ids(corpus.dev), _ids(corpus.test)
@@ -71,6 +73,8 @@ def load_corpora(config: DataConfig) -> Corpora:
                 ids,
                 min(absent),
             )
+    if not any(corpus.dev for corpus in config.corpus):
+        _keep_out(corpora, config.dev_segments)
     kept_out = {normalise(s.src) for document in corpora.dev + corpora.test for s in document}
     train = []
     for document in corpora.train:
@@ -82,6 +86,25 @@ def load_corpora(config: DataConfig) -> Corpora:
             train.append(rest)
     corpora.train = train
     return corpora
+
+
+def _keep_out(corpora: Corpora, segments: int) -> None:
+    """Moves about so many segments from training to dev, an eighth of all at most; none where there
+    are fewer than eight."""
+    sizes = Counter[str]()
+    for document in corpora.train:
+        sizes[document[0].document] += len(document)
+    few = min(segments, sizes.total() // SHARE_OF_DEV)
+    if not few:
+        return
+    names = fresh_split(sizes, few).dev
+    train, corpora.train = corpora.train, []
+    for whole in train:
+        for name, document in _as_listed(whole, names):
+            (corpora.dev if name in names else corpora.train).append(document)
+    size = sum(map(len, corpora.dev))
+    corpora.counts["kept out for dev, since no list of it is given"] = size
+    log.info("no list of dev is given: %s are kept out for it", counted(size, "segment"))
 
 
 def _ids(path: str) -> set[str]:

@@ -16,12 +16,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tmnmt import __version__
 from tmnmt.counted import counted
 from tmnmt.durable import make_folder, rename, sync_tree
 from tmnmt.errors import DataError, UsageError
+from tmnmt.eval.faults import faults_in_numbers
 from tmnmt.files.as_memory import read_memories
 from tmnmt.formats import Columns, Reader, Report, write_tsv
 from tmnmt.formats.atomic import writing
@@ -42,6 +43,9 @@ from tmnmt.index.embedded.store import NewStore, Store
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
+
+if TYPE_CHECKING:
+    from tmnmt.models.folder import Model
 
 FORMAT = 1
 MANIFEST_FILE = "manifest.json"
@@ -90,16 +94,19 @@ def prepare(
     settings: Settings,
     columns: Columns | None = None,
     keep_index: bool = False,
+    look_for_faults: bool = True,
+    model: Model | None = None,
 ) -> tuple[dict[str, Any], Report]:
     """Writes train, memory, dev and test (.tsv.gz), the lists of dev and test documents and
     manifest.json into a new folder `out`, whole or not at all, and an index of the memory where it
     is to be kept; the manifest (settings, counts of every step, sha256 of every input and output)
     and what became of the units of the memory files `paths`.
 
-    The same input gives the same bytes. Memory: the sources of dev and test, 22 bytes a training
-    pair and the index by which near-duplicates are found; on disk meanwhile, beside `out`, three
-    times the text. FormatError: an input or the disk; DataError: two documents with one id, or
-    lists that do not fit; UsageError: `out` is there, or too much is asked for."""
+    The memory is looked through for faults, also by a base `model`; they are counted, and nothing
+    is left out. The same input gives the same bytes. Memory: the sources of dev and test, 22 bytes
+    a training pair and the index by which near-duplicates are found; on disk meanwhile, beside
+    `out`, three times the text. FormatError: an input or the disk; DataError: two documents with
+    one id, or lists that do not fit; UsageError: `out` is there, or too much is asked for."""
     length = _length(settings.vocab)
     with _whole_folder(out) as folder:
         with Progress("reading", "units") as progress:
@@ -112,6 +119,9 @@ def prepare(
             if split.stretch:
                 pairs.cut(split.stretch)
             counts = _write(pairs, split, folder, settings, (src_lang, tgt_lang), length)
+        if look_for_faults:
+            with MemoryIndex.open(folder / INDEX) as index:
+                counts["faults"] = faults_in_numbers(index, model)
         shutil.rmtree(folder / _STORE)
         if not keep_index:
             shutil.rmtree(folder / INDEX)

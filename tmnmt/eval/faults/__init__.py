@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tmnmt.eval.faults.find import KINDS, Fault, find_faults
+from tmnmt.eval.faults.find import KINDS, PASSES, Fault, faults_in_numbers, find_faults
 
-__all__ = ["KINDS", "Fault", "find_faults"]
+__all__ = ["KINDS", "PASSES", "Fault", "faults_in_numbers", "find_faults"]

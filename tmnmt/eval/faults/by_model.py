@@ -56,9 +56,9 @@ def _of_pool(pool: Sequence[Segment], model: Model) -> Iterator[tuple[Segment, f
         return
     sources = [src for _, src, _ in coded]
     others = [*sources[len(sources) // 2 :], *sources[: len(sources) // 2]]
-    own = losses(model.backbone, [(src, tgt) for _, src, tgt in coded])
+    own = losses(model.decoding, [(src, tgt) for _, src, tgt in coded])
     other = losses(
-        model.backbone, [(src, tgt) for src, (_, _, tgt) in zip(others, coded, strict=True)]
+        model.decoding, [(src, tgt) for src, (_, _, tgt) in zip(others, coded, strict=True)]
     )
     for (segment, _, tgt), with_own, with_other in zip(coded, own, other, strict=True):
         gain = (with_other - with_own) / len(tgt)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tmnmt.checks import copied_source
 from tmnmt.eval.faults.encoding import lost_letters, misread
 from tmnmt.eval.faults.identify import is_prose, other_language
 from tmnmt.eval.faults.shifted import Fitness, shifted
+from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
@@ -26,6 +28,7 @@ KINDS = {
     "unrelated": "the model finds the target no likelier with its source than with another",
 }
 PASSES = 3  # times that every segment is looked at; once more with a model
+ASKED = 1000  # segments at most that a model is asked of, where numbers are wanted alone
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def find_faults(
         *_of_each(memory, advance),
         *_contradictions(memory, advance),
         *_shifted(memory, advance),
-        *(_unrelated(memory, model, advance) if model is not None else ()),
+        *(find_unrelated(memory, model, advance=advance) if model is not None else ()),
     ]
     kinds = list(KINDS)
     return sorted(faults, key=lambda fault: (fault.segment.id, kinds.index(fault.kind)))
@@ -92,11 +95,36 @@ def _shifted(memory: Memory, advance: Callable[[int], None]) -> Iterator[Fault]:
         yield Fault(segment, "shifted", tgt)
 
 
-def _unrelated(memory: Memory, model: Model, advance: Callable[[int], None]) -> Iterator[Fault]:
+def find_unrelated(
+    memory: Memory,
+    model: Model,
+    most: int | None = None,
+    advance: Callable[[int], None] = lambda n: None,
+) -> Iterator[Fault]:
+    """Faults of the kind "unrelated" among so many segments, evenly spread; None: among all."""
     from tmnmt.eval.faults.by_model import unrelated
 
-    for segment, gain in unrelated(memory.segments(), model, advance):
+    step = spread(len(memory), most)
+    segments = islice(memory.segments(), 0, None, step)
+    for segment, gain in unrelated(segments, model, advance):
         yield Fault(segment, "unrelated", f"{gain:.2f} nats a subword")
+
+
+def faults_in_numbers(memory: Memory, model: Model | None = None) -> dict[str, Any]:
+    """`counts` of every kind of fault that a memory has, and `asked`, of how many of its segments
+    the model was asked: with a model some are, evenly spread. Shows how far it is."""
+    asked = len(range(0, len(memory), spread(len(memory), ASKED))) if model is not None else 0
+    with Progress("looking for faults", "segments", PASSES * len(memory) + asked) as progress:
+        faults = find_faults(memory, None, progress.advance)
+        if model is not None:
+            faults += find_unrelated(memory, model, ASKED, progress.advance)
+    counts = Counter(fault.kind for fault in faults)
+    return {"counts": {kind: counts[kind] for kind in KINDS if counts[kind]}, "asked": asked}
+
+
+def spread(total: int, most: int | None) -> int:
+    """One of so many segments is looked at, where that shall be `most` at most."""
+    return 1 if most is None else max(1, -(-total // most))
 
 
 def _contradictions(memory: Memory, advance: Callable[[int], None]) -> Iterator[Fault]:
