@@ -40,6 +40,7 @@ from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.links import Array, Linker, with_same_words
 from tmnmt.engine.piece import OpenSegment, Piece
 from tmnmt.engine.provenance import Neighbouring, tokens_of
+from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.engine.translator import Translator
 from tmnmt.layers.collated import collate
 from tmnmt.layers.contract import Collated
@@ -163,7 +164,8 @@ def read_along(
     """What the decoder read of the memory while it was forced along the target, word by word; and
     its matches. Nothing where there is none."""
     of_source = tuple(translator.vocab.encode_source(source))
-    piece = Piece(OpenSegment(source, 0, 0), source, source, of_source)
+    segment = SourceSegment(source, translator.pipeline.preparation.filters)
+    piece = Piece(OpenSegment(segment, 0, 0), source, source, of_source)
     (piece,) = translator.pipeline.retrieve([piece])
     memories, backbone = translator.layers, translator.backbone
     if piece.retrieved is None or not piece.matches or memories is None:

@@ -28,9 +28,9 @@ from unittest import mock
 import torch
 from sacrebleu import corpus_bleu
 
-from tmnmt.codes.masked_pair import MaskedPair
 from tmnmt.config.options import Decoding
 from tmnmt.engine.translator import Translator
+from tmnmt.filters.masked_pair import MaskedPair
 from tmnmt.formats import read_memories
 from tmnmt.index import build
 from tmnmt.segments import Segment
@@ -76,7 +76,7 @@ def main() -> None:
         translator = Translator.load(options.model)
         found = cases(pairs, kind, options.sentences)
         ways = told[kind] = {"translator": _through(translator, found)}
-        with mock.patch("tmnmt.engine.coded.with_placeholders", lambda text: text):
+        with mock.patch("tmnmt.filters.placeholders.with_placeholders", lambda text, *_: text):
             ways["as they are"] = _through(translator, found)
             ways |= {name: _masked(translator, found, mask) for name, mask in MASKS.items()}
     print(json.dumps(told, indent=1))
@@ -101,7 +101,7 @@ def _beside_pairs(
         like = like[: options.sentences]
         ways = {"translator": _through(translator, like)}
         as_they_are = lambda _, pair: MaskedPair(pair.src, pair.tgt, [])  # noqa: E731
-        with mock.patch("tmnmt.engine.coded.Coded.beside", as_they_are):
+        with mock.patch("tmnmt.engine.source_segment.SourceSegment.masked_pair", as_they_are):
             ways["pairs as they are"] = _through(translator, like)
         ways["no memory"] = _through(Translator.load(options.model), like)
     return ways

@@ -38,6 +38,7 @@ LAYERS = (
     ("formats",),
     ("terms",),
     ("files",),
+    ("filters",),
     ("compiled",),
     ("index",),
     ("models",),

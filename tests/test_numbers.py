@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tmnmt.numbers import changed_number_words, mended, missing_numbers
+from tmnmt.filters.numbers import mended
+from tmnmt.numbers import changed_number_words, missing_numbers
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Numbers of a source that its translation lacks, and one of them put in its place."""
+"""Numbers of a source that its translation lacks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ NUMBER = re.compile(
     r"\d+(?:[.,'\u2019]\d+|(?:(?<=\b\d)|(?<=\b\d\d)|(?<=\d\d\d))[ \u00a0\u2009\u202f]\d{3}(?!\d))*"
 )
 
-_BLANK = re.compile(r"\s")
-_GROUP_BEFORE = re.compile(r"(?<!\d)(\d{1,3})[ \u00a0\u2009\u202f]\Z")
-_CLOCK = re.compile(r"\b[ap]\.?\s?m\b", re.IGNORECASE)  # 3 p.m. is 15 h
+BLANK = re.compile(r"\s")
 _NO_CENTS = re.compile(r"\.00?\Z")  # 25.00 is 25, 1.000 may be a thousand
 _BEFORE = 16  # characters before a number where a minus may stand
 # A dash before a number is a minus where it is not a range, as in 5 -10, or a part of a word.
@@ -27,13 +25,7 @@ _MAY_BE_MINUS = re.compile(
     re.IGNORECASE,
 )
 _ISO_DATE = re.compile(r"(?<![\d-])(\d{4})-(\d\d)-(\d\d)(?![\d-])")
-_TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d\d)(?![\d:])")
 _FRACTION = re.compile(r"(?<![\w/.,-])(\d{1,2})/(\d{1,2})(?![\w/-])")
-# Behind a number, what says how many zeros are left out.
-_SCALE = re.compile(
-    r"\s*-?(?:mil|mln|mio|mld|mrd|bil|bln|tril|thousand|tausend|[km]\b|тыс|мил|млн|млрд|[万億亿兆])",
-    re.IGNORECASE,
-)
 
 
 class _Number(NamedTuple):
@@ -152,9 +144,9 @@ def _number(text: str, match: re.Match[str]) -> _Number:
 
 def _readings(number: str) -> frozenset[str]:
     """What a number may mean, with a point before decimals and no groups."""
-    signs, parts = re.findall(r"\D", number), _parts(number)
+    signs, parts = re.findall(r"\D", number), parts_of(number)
     whole = "".join(parts).lstrip("0") or "0"
-    if not signs or _BLANK.match(signs[-1]):
+    if not signs or BLANK.match(signs[-1]):
         return frozenset({whole})
     groups = parts[1:-1]
     decimals = _NO_CENTS.sub("", f"{''.join(parts[:-1]).lstrip('0') or '0'}.{parts[-1]}")
@@ -188,41 +180,8 @@ def _turned_fractions(src: str, tgt: str) -> list[str]:
 
 def _date_parts(number: str) -> list[str]:
     """The parts of a number, in dates and alone without a zero in front; 1.05 is not 1.5."""
-    parts = _parts(number)
+    parts = parts_of(number)
     return parts if len(parts) == 2 else [part.lstrip("0") or "0" for part in parts]
-
-
-def mended(src: str, tgt: str) -> str:
-    """`tgt` with the one number of `src` that it lacks in place of the one that it has instead, in
-    the form of that: 1 200 of "1,200" in place of "1 400". The same where there are more of them,
-    or where one may be another way to write the other, as 5 million of 5,000,000 is. A number with
-    one sign for groups and for decimals, as 12,345,67, becomes as it is in `src`, and so does a
-    time with a blank inside, as 10 :30."""
-    tgt = _with_times(src, _well_formed(src, tgt))
-    lacking, made = missing_numbers(src, tgt), _made(src, tgt)
-    if len(lacking) != 1 or len(made) != 1:
-        return tgt
-    (right,), (wrong,) = lacking, made
-    start, end = _cut_off(src, tgt, wrong), wrong.end()
-    there = tgt[start:end]
-    if _CLOCK.search(src) or _is_other_way(right, src, there, tgt[end:]):
-        return tgt
-    left = _more(tgt[:start] + " " + tgt[end:], src)
-    if len(_parts(right)) > 1 and not left.keys().isdisjoint(_parts(right)):
-        return tgt  # it is there in part
-    return tgt[:start] + _in_form(right, there) + tgt[end:]
-
-
-def _in_form(number: str, other: str) -> str:
-    """A number with the signs of another one, where that is as long, or where each has but one sign
-    for its groups; else as it is."""
-    parts, signs = _parts(number), re.findall(r"\D", other)
-    if len(set(signs)) == len(set(re.findall(r"\D", number))) == 1:
-        signs = signs[:1] * (len(parts) - 1)
-    if len(signs) != len(parts) - 1:
-        return number
-    formed = "".join(sign + part for sign, part in zip(["", *signs], parts, strict=True))
-    return formed if NUMBER.fullmatch(formed) and is_well_formed(formed) else number
 
 
 def is_well_formed(number: str) -> bool:
@@ -234,65 +193,6 @@ def is_well_formed(number: str) -> bool:
     return len(set(signs)) > 1 and len(groups[-2]) == 3
 
 
-def _well_formed(src: str, tgt: str) -> str:
-    """`tgt` with the numbers of `src` in place of those that are not well formed, where their
-    digits are the same; one with its decimals twice has them once."""
-    numbers = filter(is_well_formed, NUMBER.findall(src))
-    theirs: dict[str, str] = {_digits(number): number for number in numbers}
-
-    def mend(number: re.Match[str]) -> str:
-        own: str = number[0]
-        parts = _parts(own)
-        if is_well_formed(own):
-            return own
-        if parts[-2:-1] == parts[-1:] and "".join(parts[:-1]) in theirs:
-            return own[: -len(parts[-1]) - 1]
-        return theirs.get(_digits(own), own)
-
-    return NUMBER.sub(mend, tgt)
-
-
-def _with_times(src: str, tgt: str) -> str:
-    """`tgt` with the times of `src`, as 10:30, where it has these with a blank inside."""
-    for time in _TIME.finditer(src):
-        tgt = re.sub(rf"(?<!\d){time[1]}(?:\s:\s?|:\s){time[2]}(?!\d)", time[0], tgt)
-    return tgt
-
-
-def _is_other_way(right: str, src: str, there: str, behind: str) -> bool:
-    """Whether a number `there` that has text `behind` it may be another way to write the number
-    `right` of `src`: with a word for zeros, on one side."""
-    if _digits(right).rstrip("0") != _digits(there).rstrip("0"):
-        return False
-    return bool(_SCALE.match(src.partition(right)[2]) or _SCALE.match(behind))
-
-
-def _cut_off(src: str, tgt: str, number: re.Match[str]) -> int:
-    """Where a number of `tgt` begins: with the 1 of 1 3850, which is no number of three digits a
-    group, where `src` has no such 1."""
-    before = _GROUP_BEFORE.search(tgt, 0, number.start())
-    return before.start() if before and before[1] in _more(tgt, src) else number.start()
-
-
-def _more(tgt: str, src: str) -> Counter[str]:
-    """The numbers that `tgt` has more often than `src`, as their digits."""
-    here, there = (Counter(map(_digits, NUMBER.findall(text))) for text in (tgt, src))
-    return here - there
-
-
-def _made(src: str, tgt: str) -> list[re.Match[str]]:
-    """The numbers of `tgt` that `src` has nowhere, whole or in parts."""
-    theirs = NUMBER.findall(src)
-    known = {_digits(number) for number in theirs} | {p for one in theirs for p in _parts(one)}
-    return [
-        number
-        for number in NUMBER.finditer(tgt)
-        if _digits(number[0]) not in known
-        # 31.12.1996 may be parts of a date, 1 400 is one number
-        and (_BLANK.search(number[0]) or not known.issuperset(_parts(number[0])))
-    ]
-
-
 def _taken(digits: list[str], parts: Counter[str]) -> bool:
     """Whether all of these are among the parts; then they are taken out of them."""
     if Counter(digits) <= parts:
@@ -301,11 +201,13 @@ def _taken(digits: list[str], parts: Counter[str]) -> bool:
     return False
 
 
-def _digits(number: str) -> str:
-    return "".join(_parts(number))
+def digits_of(number: str) -> str:
+    """The digits of a number, without signs between them."""
+    return "".join(parts_of(number))
 
 
-def _parts(number: str) -> list[str]:
+def parts_of(number: str) -> list[str]:
+    """The digits between the signs of a number, in ASCII."""
     return [
         "".join(str(unicodedata.decimal(digit)) for digit in run)
         for run in re.findall(r"\d+", number)

@@ -194,8 +194,8 @@ class Translation:
 
     `unknown`: so many characters of the source are not in the model's vocabulary; `tgt` has the
     words with them as the source has them, and `tokens` has not. Nor has it a number of the source
-    that was put in place of a wrong one (`tmnmt.numbers.mended`). A text without words that stays
-    as it is has no tokens (`tmnmt.engine.wordless`).
+    that was put in place of a wrong one (`tmnmt.filters.numbers`). A text without words that stays
+    as it is has no tokens (`tmnmt.filters.non_linguistic`).
 
     `src_codes`, `tgt_codes`: of a segment that was given as a text with codes
     (`tmnmt.codes.record`); then `tokens` has numbers where `tgt` has placeholders.

@@ -23,10 +23,12 @@ from tmnmt.codes.record import Code, Source, Text, inline, joined
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Decoding, Remembering, Search
 from tmnmt.engine.assembly import Assembly
-from tmnmt.engine.coded import Coded
 from tmnmt.engine.links import Linker
+from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.errors import UsageError
 from tmnmt.files.texts import text_of
+from tmnmt.filters import Filters
+from tmnmt.filters.contract import Reader
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index import MemoryIndex, build
 from tmnmt.records import words
@@ -36,6 +38,7 @@ from tmnmt.text import token_spans
 BOLD = Code(0, "open", "<b>", "1", "html"), Code(0, "close", "</b>", "1", "html")
 ITALIC = Code(0, "open", "<i>", "1", "html"), Code(0, "close", "</i>", "1", "html")
 BREAK = Code(0, "standalone", "<br/>", "", "html")
+FILTERS = Filters(Reader())
 PLAIN = [src for src, _ in PAIRS]
 
 
@@ -144,22 +147,30 @@ def _numbered(code: Code, number: int) -> Code:
     return replace(code, pair=str(number), markup=f"{code.markup}{number}")
 
 
+@given(SOURCES)
+def test_every_stretch_of_what_is_read_leads_back_to_the_source(source: Text) -> None:
+    segment = SourceSegment(source, FILTERS)
+    assert segment.pieces([segment.read.strip()]) == [segment.source.plain]
+    found = segment.pieces(segment.read.split())
+    assert "".join("".join(found).split()) == "".join(segment.source.plain.split())
+
+
 @settings(max_examples=200)
 @given(st.lists(SOURCES, min_size=1, max_size=4), st.integers(0, 10**6))
 def test_a_segment_too_long_to_be_placed_at_once_has_every_code_once(
     texts: list[Text], seed: int
 ) -> None:
     whole = joined([part for text in texts for part in (*text.parts(), " ")])
-    coded, chance = Coded(whole, len), np.random.default_rng(seed)
+    coded, chance = SourceSegment(whole, FILTERS), np.random.default_rng(seed)
     for number, piece in enumerate(coded.read.split()):
-        said = coded.said(" ".join(chance.choice(["A", "901", ","], 2)), piece)
+        said = coded.restore_piece(" ".join(chance.choice(["A", "901", ","], 2)), piece)
         coded.add(number, piece, Translation(piece, said, 0.0), is_whole=False)
-    for number, piece, said in coded.unlinked():
+    for number, piece, said in coded.placement.unlinked():
         links = chance.random((len(token_spans(said)), len(token_spans(piece))))
-        coded.linked(number, links)
+        coded.placement.link(number, links)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tmnmt.engine.coded.MOST", -1)
-        found = coded.finished(Translation("", "", 0.0))
+        patch.setattr("tmnmt.engine.placement.MOST", -1)
+        found = coded.restore(Translation("", "", 0.0))
     kept(without_blanks(whole), without_blanks(Text(found.tgt, found.tgt_codes)))
 
 
@@ -312,7 +323,7 @@ def test_of_a_pair_with_another_placeholder_the_places_are_told_where_it_has_the
     assert found.tgt.count("%s") == found.tgt.count("{name}") == 1
     own = [*translator.vocab.pieces(pair.tgt), "</s>"]
     (match,) = found.matches
-    read = Coded(text, len).beside(match.segment)
+    read = SourceSegment(text, FILTERS).masked_pair(match.segment)
     assert read.tgt == "La Commission de 902 le 901."
     masked = [*translator.vocab.pieces(read.tgt), "</s>"]
     assert len(own) > len(masked)
@@ -327,7 +338,7 @@ def pair(source: Text, target: Text) -> Match:
     return Match(segment, 0.8, 1)
 
 
-def add_whole(coded: Coded, translation: Translation) -> None:
+def add_whole(coded: SourceSegment, translation: Translation) -> None:
     coded.add(0, coded.read, translation, is_whole=True)
 
 
@@ -354,11 +365,14 @@ def test_a_pair_that_is_like_the_translation_lends_its_places(
         bold(text, codes) if "*" in text else Text(text)
         for text, codes in ((query, ITALIC), (source, BOLD), (target, BOLD))
     ]
-    coded, done = Coded(sides[0], len), Translation("", said, 0.0, (pair(sides[1], sides[2]),))
+    coded, done = (
+        SourceSegment(sides[0], FILTERS),
+        Translation("", said, 0.0, (pair(sides[1], sides[2]),)),
+    )
     add_whole(coded, done)
-    assert (written(coded.finished(done)) != said) and bool(coded._lent) == wanted
+    assert (written(coded.restore(done)) != said) and bool(coded.placement.lent) == wanted
     if wanted:
-        found = coded.finished(done)
+        found = coded.restore(done)
         assert written(found) == "les <i>femmes</i> de 1997"
 
 
@@ -369,12 +383,12 @@ def test_borrowed_codes_are_as_whole_as_others(source: Text, seed: int, changed:
     chance = np.random.default_rng(seed)
     rows, columns = token_spans(" ".join(words)), token_spans(source.plain)
     target = place(source, " ".join(words), columns, rows, chance.random((len(rows), len(columns))))
-    coded = Coded(source, len)
+    coded = SourceSegment(source, FILTERS)
     words[changed] = "X"
     done = Translation("", " ".join(words), 0.0, (pair(coded.source, target),))
     add_whole(coded, done)
-    if coded._lent is not None:
-        found = coded.finished(done)
+    if coded.placement.lent is not None:
+        found = coded.restore(done)
         text = Text(found.tgt, found.tgt_codes)
         kept(without_blanks(source), without_blanks(text))
         for front in (True, False):
@@ -437,7 +451,7 @@ def test_a_letter_written_byte_by_byte_is_told_in_capitals(translator: Translato
     (free,) = translator.translate([PAIRS[0][0]], explain=True)
     pieces = ("▁z", "<0xC5>", "<0x82>", "oty")
     tokens = tuple(replace(free.tokens[0], text=piece) for piece in pieces)
-    coded = Coded("THE ZŁOTY", len)
+    coded = SourceSegment("THE ZŁOTY", FILTERS)
     made = replace(free, tgt="ZŁOTY", tokens=tokens)
     add_whole(coded, made)
-    assert [word for word, _ in words(coded.finished(made).tokens)] == ["ZŁOTY"]
+    assert [word for word, _ in words(coded.restore(made).tokens)] == ["ZŁOTY"]

@@ -34,7 +34,10 @@ from tmnmt.engine.preparation import Preparation
 from tmnmt.engine.retrieve import Answer, Request
 from tmnmt.engine.schedule import by_length, side_by_side
 from tmnmt.engine.settings import Settings
+from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
+from tmnmt.filters import Filters
+from tmnmt.filters.contract import Reader
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, force
 from tmnmt.layers.cache import CacheContents, CacheKind
@@ -51,6 +54,8 @@ DOCUMENT = [
     "",
     "Repealed.",
 ]
+
+FILTERS = Filters(Reader())
 
 
 @pytest.fixture(autouse=True)
@@ -295,7 +300,7 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
     translator = Translator.load(folder, remembering=remembering)
     session = translator.session()
     session.cache = cache = CacheContents(3, 1, 1)
-    piece = Piece(OpenSegment("x", 0, 0), "x", "x", (5,))
+    piece = Piece(OpenSegment(SourceSegment("x", FILTERS), 0, 0), "x", "x", (5,))
     outcomes = [[Outcome(piece, Decoded(best, Collated(), 0))]]
     translator.pipeline._remember([session], outcomes)
     assert cache.ids.tolist() == [5, 6]
@@ -1137,7 +1142,9 @@ def test_pieces_fit_and_lose_nothing_but_blanks(vocab: Vocabulary, text: str, lo
 
 def piece(segment: int, document: int, length: int = 1) -> Piece:
     text = f"{segment}"
-    return Piece(OpenSegment(text, segment, document), text, text, (4,) * length)
+    return Piece(
+        OpenSegment(SourceSegment(text, FILTERS), segment, document), text, text, (4,) * length
+    )
 
 
 def retrieved(group: list[Piece]) -> list[Piece]:

@@ -11,10 +11,10 @@ from places import ROOT
 
 from tmnmt.codes.record import Source
 from tmnmt.engine.opened import load_layers
-from tmnmt.engine.pieces import sentences
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.files.texts import text_of
+from tmnmt.filters.sentences import sentences
 from tmnmt.index import MemoryIndex, build
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment

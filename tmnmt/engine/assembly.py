@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tmnmt.engine.coded import Coded
 from tmnmt.engine.piece import Piece
+from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.segments import ORIGINS, Match, Other, Translation
 
 Translated = tuple[Translation, int]  # of a piece, and its length in subwords
@@ -24,12 +24,12 @@ class Assembly:
         self._by_number: dict[int, _Segment] = {}
         self._next = 0
 
-    def announce(self, text: str, pieces: int, coded: Coded | None = None) -> int:
+    def announce(self, text: str, pieces: int, source: SourceSegment | None = None) -> int:
         """A segment to come in so many pieces; its number. Without pieces its
         translation is empty."""
         number = self._next
         self._next += 1
-        segment = _Segment(number, text, pieces, coded)
+        segment = _Segment(number, text, pieces, source)
         self._segments.append(segment)
         self._by_number[number] = segment
         self._tell(segment)
@@ -59,7 +59,7 @@ class _Segment:
     number: int
     text: str
     pieces: int
-    coded: Coded | None
+    source: SourceSegment | None
     parts: dict[int, tuple[Translation, int]] = field(default_factory=dict)
 
     @property
@@ -68,7 +68,7 @@ class _Segment:
 
     def translation(self) -> Translation:
         whole = self._whole()
-        return whole if self.coded is None else self.coded.finished(whole)
+        return whole if self.source is None else self.source.restore(whole)
 
     def _whole(self) -> Translation:
         if not self.parts:

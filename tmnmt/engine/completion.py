@@ -25,13 +25,11 @@ from tmnmt.engine.assembly import joined
 from tmnmt.engine.beam_search import NEVER, Begun, Hypothesis, SearchSettings, search_on
 from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.piece import Piece, Preceding
-from tmnmt.engine.pieces import sentences
 from tmnmt.engine.pipeline import Document, Passage, Pipeline
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.spelling import APOSTROPHES
 from tmnmt.engine.typed import Opening, Spellings, Typed, one_blank, spelt_size
 from tmnmt.files.texts import string_of
-from tmnmt.formats.clean import legible
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
@@ -421,8 +419,7 @@ class CompletionState:
 
     @property
     def _capitals(self) -> bool:
-        coded = self._pieces[0].segment.coded if self._pieces else None
-        return coded is not None and coded.in_capitals
+        return bool(self._pieces) and self._pieces[0].segment.source.is_recased
 
     def complete(self, prefix: str) -> Translation:
         """The best translation that begins with `prefix`, with the origin of every subword: typed
@@ -472,12 +469,12 @@ class CompletionState:
             self._suggested[""] = self._free()
 
     def _needs_free(self, piece: Piece) -> bool:
-        coded, settings = piece.segment.coded, self._pipeline.settings
+        source, settings = piece.segment.source, self._pipeline.settings
         return (
             self._pipeline.full_match(piece, self._document) is not None
-            or piece.is_heading
-            or (coded is not None and coded.messages is not None)
-            or (settings.lost_sentences and piece.is_whole and len(sentences(piece.read)) > 1)
+            or piece.has_reading
+            or source.split is not None
+            or (settings.lost_sentences and piece.is_whole and bool(source.parts))
         )
 
     def alternatives(self, prefix: str, count: int) -> list[Alternative]:
@@ -504,9 +501,7 @@ class CompletionState:
 
     def _shown(self, text: str) -> str:
         """What the model has written, as a person reads it."""
-        segment = self._pieces[0].segment
-        text, coded = legible(text, segment.text), segment.coded
-        return text if coded is None else coded.shown(text)
+        return self._pieces[0].segment.source.display(text)
 
     def _known(self, prefix: str) -> Translation | None:
         """What was suggested for a beginning of `prefix` and still begins with it; of several what
@@ -525,8 +520,7 @@ class CompletionState:
         pieces, sessions = passage.open_again(self._source, self._pieces), [self._document]
         outcomes = pipeline.outcomes(pieces, sessions * len(pieces), explain=True)
         has_sentences = len(outcomes[0]) > 1 and pieces[0].is_whole
-        coded = pieces[0].segment.coded
-        if has_sentences and (coded is None or coded.messages is None):
+        if has_sentences and pieces[0].segment.source.split is None:
             self._decoded_pieces = [outcome.piece for outcome in outcomes[0]]
         results = pipeline.merged(pieces, outcomes, explain=True)
         for piece, result in zip(pieces, results, strict=True):
@@ -538,7 +532,6 @@ class CompletionState:
             return self._free()
         passage = self._pipeline.passage()
         (first,) = passage.open_again(self._source, [self._as_one()])
-        coded = first.segment.coded
         results = list[tuple[Translation, int]]()
         behind = ""
         left = self._as_read(prefix)
@@ -558,8 +551,7 @@ class CompletionState:
                 translation, length = part.translation_of(best)
                 behind += typed.tail(best.ids) if is_typed else f" {translation.tgt}"
                 left, is_typed = "", False
-            if coded is not None:
-                coded.add(piece.number, piece.read, translation, piece.is_whole)
+            first.segment.source.add(piece.number, piece.read, translation, piece.is_whole)
             results.append((translation, length))
         passage.put(first, *joined(first.text, results))
         return self._beginning(self._finished(passage), prefix, behind)
@@ -580,8 +572,8 @@ class CompletionState:
         behind it."""
         if whole.tgt.startswith(prefix):
             return whole
-        tgt, coded = prefix + self._shown(behind), self._pieces[0].segment.coded
-        if coded is not None and coded.has_tags_as_text:
+        tgt = prefix + self._shown(behind)
+        if self._pieces[0].segment.source.has_tags_as_text:
             return replace(whole, tgt=_with_other_tags(tgt, whole.tgt, prefix))
         text = Text(whole.tgt, whole.tgt_codes)
         return replace(whole, tgt=tgt, tgt_codes=_moved(text, prefix, len(tgt)))
@@ -605,8 +597,7 @@ class CompletionState:
 
     def _as_read(self, prefix: str) -> str:
         """What was typed, as the model would write it."""
-        coded = self._pieces[0].segment.coded
-        return prefix if coded is None else coded.typed(prefix)
+        return self._pieces[0].segment.source.to_target(prefix)
 
     def _typed(self, text: str) -> Typed:
         spellings = self._spellings(self._pipeline.vocab, self._capitals)

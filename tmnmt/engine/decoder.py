@@ -19,6 +19,7 @@ from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermChoices, TermList
 from tmnmt.engine.unread import Unread
+from tmnmt.filters.contract import Reading
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import padded
@@ -52,15 +53,15 @@ class Decoded(NamedTuple):
     best: Hypothesis
     collated: Collated
     row: int
-    heading: bool = False  # which nothing in the memories is like
-    within: bool = False  # read as it would stand within a sentence
+    has_reading: bool = False  # another one, of a piece that nothing in the memories is like
+    reading: Reading | None = None  # the other one, where that is what was read
 
 
 @dataclass
 class Decoder:
     """A model with its memory layers. `shortlist`, `terms`, `datastore`, `knn`: None where nothing
-    of that kind was asked for. `doubtful`: a heading whose log probability is lower, per subword,
-    is read in other letters, too."""
+    of that kind was asked for. `doubtful`: a piece whose log probability is lower, per subword,
+    is read in another way, too, where a filter offers one."""
 
     backbone: Backbone
     layers: MemoryLayers | None
@@ -103,7 +104,7 @@ class Decoder:
         """The translations of pieces, each with what is remembered of its document. Those that
         lack terms are written once more together."""
         results = self._decoded_once(pieces, documents, explain)
-        self._read_headings(pieces, documents, results, explain)
+        self._read_otherwise(pieces, documents, results, explain)
         self._put_in_terms(pieces, documents, results, explain)
         return results
 
@@ -120,27 +121,28 @@ class Decoder:
             done += [Decoded(best, collated, row) for row, best in enumerate(hypotheses)]
         return done
 
-    def _read_headings(
+    def _read_otherwise(
         self,
         pieces: Sequence[Piece],
         documents: Sequence[DocumentMemory],
         decoded: list[Decoded],
         explain: bool,
     ) -> None:
-        """Reads headings that the model finds doubtful as they would stand within a sentence, too.
-        What it finds likelier stays."""
+        """Reads pieces that the model finds doubtful, as headings are, in the other way, too, where
+        a filter offers one. What it finds likelier stays."""
         if not self.settings.headings or self.terms is not None:
             return
         rows = []
         for row, one in enumerate(decoded):
-            if pieces[row].is_heading:
-                decoded[row] = one._replace(heading=True)
+            if pieces[row].has_reading:
+                decoded[row] = one._replace(has_reading=True)
                 rows += [row] if one.best.per_subword < self.doubtful else []
-        read = [replace(pieces[row], ids=pieces[row].segment.lower_ids) for row in rows]
+        read = [replace(pieces[row], ids=pieces[row].segment.reading_ids) for row in rows]
         again = self._decoded_once(read, [documents[row] for row in rows], explain)
         for row, other in zip(rows, again, strict=True):
             if other.best.per_subword > decoded[row].best.per_subword:
-                decoded[row] = other._replace(heading=True, within=True)
+                reading = pieces[row].segment.source.reading
+                decoded[row] = other._replace(has_reading=True, reading=reading)
 
     def decode(
         self,

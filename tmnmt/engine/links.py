@@ -33,13 +33,13 @@ from tmnmt.vocab import EOS, Vocabulary
 LINKED_AT_ONCE = 32  # pieces of segments with codes
 
 
-class Linked(Protocol):
-    """A segment whose places of codes depend on the links of words."""
+class Linkable(Protocol):
+    """The places of a segment's codes, which depend on the links of words."""
 
     def unlinked(self) -> list[tuple[int, str, str]]:
         """Of every piece that lacks links its number, what was read, and what was written."""
 
-    def linked(self, part: int, links: Array) -> None:
+    def link(self, piece: int, links: Array) -> None:
         """The links of the words of a piece."""
 
 
@@ -86,19 +86,19 @@ class Linker:
         sources, targets = zip(*pairs, strict=True)
         return self._in_words(sources, ids, targets, weights)
 
-    def link(self, segments: Sequence[Linked]) -> None:
+    def link(self, segments: Sequence[Linkable]) -> None:
         """Gives segments with codes the links that the places of these depend on: what every word
         of the translation looks at, in one pass for as many as a batch has.
 
         The way through the pairs that the decoder read is left out: it places no more codes right,
         and wants a trace of the decoder and a pass along every pair."""
-        parts = [(coded, *part) for coded in segments for part in coded.unlinked()]
+        parts = [(one, *part) for one in segments for part in one.unlinked()]
         parts.sort(key=lambda one: len(one[-1]))
         for at in range(0, len(parts), LINKED_AT_ONCE):
             together = parts[at : at + LINKED_AT_ONCE]
             attention = self.attention([(read, written) for *_, read, written in together])
-            for (coded, part, read, written), links in zip(together, attention, strict=True):
-                coded.linked(part, with_same_words(links, read, written))
+            for (segment, part, read, written), links in zip(together, attention, strict=True):
+                segment.link(part, with_same_words(links, read, written))
 
     def along(
         self, encoded: Encoded, sources: Sequence[str], said: Sequence[Hypothesis]

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tmnmt.codes.record import Code
-from tmnmt.engine.coded import Coded
 from tmnmt.engine.piece import NOTHING, Piece, Retrieved
 from tmnmt.engine.pieces import fits
 from tmnmt.engine.retrieve import Answer, Request, Retriever, queries_of
 from tmnmt.engine.settings import Settings
+from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.verbatim import has_codes
 from tmnmt.index.base import best_of
@@ -81,12 +80,13 @@ class Lookup:
         least = self.settings.verbatim
         return bool(least) and self.retriever.exact([text], least=least)[0] is not None
 
-    def knows_capitals(self, segment: Coded) -> bool:
-        """Whether the memories have more that is like a text in capitals than like the sentence."""
+    def knows_case(self, segment: SourceSegment) -> bool:
+        """Whether the memories have more that is like a text in its own letters than in those in
+        which they would be asked for it."""
         if not self.settings.retrieves:
             return False
         text = segment.source.plain
-        answers = self.retriever.search([text, segment.asked(text)])
+        answers = self.retriever.search([text, segment.query_text(text)])
         best, other = (max((match.score for match in matches), default=0.0) for matches in answers)
         return best > 0 and best >= other
 
@@ -123,12 +123,11 @@ class Lookup:
     def _requests(self, piece: Piece) -> list[Request]:
         """What the memories are asked for a piece. A text in capitals is looked up as a sentence
         for what it is like, and as it stands for the match that is taken."""
-        coded = piece.segment.coded
         least = self.settings.verbatim if piece.is_whole and self.settings.verbatim else None
-        like = piece.text if coded is None else coded.asked(piece.text)
+        like = piece.segment.source.query_text(piece.text)
         texts = dict.fromkeys([like] if self.settings.retrieves else [])
         texts |= dict.fromkeys([piece.text] if least is not None else [])
-        codes = codes_of(piece) if piece.is_whole else None
+        codes = piece.segment.source.codes if piece.is_whole else None
         neighbours = piece.segment.neighbours if piece.is_whole else ("", "")
         return [
             Request(
@@ -162,9 +161,9 @@ class Lookup:
 
     def _joined(self, piece: Piece) -> Piece:
         """The piece, or what becomes of it where its segment is translated whole."""
-        similar, coded = _similar(piece), piece.segment.coded
+        similar = _similar(piece)
         is_good = max((match.score for match in similar.matches), default=0.0) >= AT_ONCE
-        read = piece.segment.text if coded is None else coded.read
+        read = piece.segment.source.read
         if not is_good or not fits(read, self.vocab, self.longest_whole):
             return piece
         if piece.number:
@@ -184,8 +183,7 @@ class Lookup:
         is_read = not (retrieved.matches or retrieved.full_match or piece.role == "merged")
         if not count or not is_read:
             return piece
-        coded = piece.segment.coded
-        text = piece.text if coded is None else coded.asked(piece.text)
+        text = piece.segment.source.query_text(piece.text)
         fragments = self.retriever.fragments(text, count)
         return _with(piece, fragments=fragments)
 
@@ -248,18 +246,11 @@ def _same_message(piece: Piece) -> Match | None:
     """The first of the pairs of a message whose source is the message."""
     matches = piece.segment.message_matches
     same = (match for match in matches if match.segment.src == piece.segment.text)
-    codes = codes_of(piece) or ()
+    codes = piece.segment.source.codes or ()
     return next((match for match in same if has_codes(match, codes)), None)
-
-
-def codes_of(piece: Piece) -> Sequence[Code] | None:
-    """The codes of a segment; None of a text that has none by what it is."""
-    return piece.segment.coded.source.codes if piece.segment.coded is not None else None
 
 
 def _as_read(piece: Piece, match: Match) -> tuple[str, str]:
     """A pair as the model reads it beside the piece."""
-    if piece.segment.coded is None:
-        return match.segment.src, match.segment.tgt
-    read = piece.segment.coded.beside(match.segment)
+    read = piece.segment.source.masked_pair(match.segment)
     return read.src, read.tgt

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tmnmt.codes.record import Beside, Source
-from tmnmt.engine.coded import Coded
 from tmnmt.engine.retrieve import Answer
+from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.models.base import Around
@@ -25,24 +25,28 @@ Role = Literal["cut", "merged", "part"]
 class OpenSegment:
     """A segment that is being translated: what all of its pieces share.
 
-    `text`: without codes. `coded`: with them, where it may have any. `size`: into how many pieces
-    it was cut. `neighbours`: the texts before and behind it, and its id. `ends_document`: whether
-    nothing of its document follows. `to_confirm`: the pair that is confirmed once it is translated.
-    `lower_ids`: of a heading, its subwords in the letters that it would have within a sentence.
-    `similar`: what the memories have for the whole segment, once they were asked.
-    `message_matches`: of a message, the same messages of pairs that its whole segment is like."""
+    `source`: its text on the way through the filters. `size`: into how many pieces it was cut.
+    `neighbours`: the texts before and behind it, and its id. `ends_document`: whether nothing
+    of its document follows. `to_confirm`: the pair that is confirmed once it is translated.
+    `reading_ids`: the subwords of another way to read it, where a filter offers one. `similar`:
+    what the memories have for the whole segment, once they were asked. `message_matches`: of a
+    message, the same messages of pairs that its whole segment is like."""
 
-    text: str
+    source: SourceSegment
     number: int  # in the input
     document: int
-    coded: Coded | None = None
     size: int = 1
     neighbours: Beside = ("", "")
     ends_document: bool = False
     to_confirm: tuple[Source, Source] | None = None
-    lower_ids: tuple[int, ...] = ()
+    reading_ids: tuple[int, ...] = ()
     similar: list[Answer] = field(default_factory=list)
     message_matches: tuple[Match, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Without codes."""
+        return self.source.source.plain
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,6 @@ class Piece:
         return (*retrieved.matches, *retrieved.fragments)
 
     @property
-    def is_heading(self) -> bool:
-        """Whether it is a heading that the memories have nothing like."""
-        return self.role == "cut" and bool(self.segment.lower_ids) and not self.matches
+    def has_reading(self) -> bool:
+        """Whether there is another way to read it, and the memories have nothing like it."""
+        return self.role == "cut" and bool(self.segment.reading_ids) and not self.matches

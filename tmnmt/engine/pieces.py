@@ -1,11 +1,9 @@
-"""A segment in pieces: one longer than the model has ever seen, or one of several sentences."""
+"""A segment in pieces, where it is longer than the model has ever seen."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 
-from tmnmt.languages import listed
 from tmnmt.vocab import Vocabulary
 
 # Where a text may be cut, the best places first: after a sentence, after a clause, between words.
@@ -14,31 +12,6 @@ _BOUNDARIES = (
     re.compile(r"(?<=[,;:)\]—–])\s+|(?<=[、，；：])"),
     re.compile(r"\s+"),
 )
-
-# A sentence ends before white space and a capital; not at a full stop behind what may be short for
-# something: a single letter, a name's first three, or what has a full stop in it.
-_END = re.compile(r"[.!?…][\"'”’»)\]]*\s+(?=[\"'“‘«(\[]?([^\W\d_]))")
-_WORD = re.compile(r"\w+")
-_WORDS = 2  # a sentence has at least so many
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, in a language with capitals, where it is plain that one ends.
-    Nothing but white space between them is lost."""
-    made, start = [], 0
-    for end in _END.finditer(text):
-        said, rest = text[start : end.start()], text[end.end() :]
-        ends = end[1].isupper() and not (end[0][0] == "." and _abbreviation().search(said))
-        if ends and min(len(_WORD.findall(said)), len(_WORD.findall(rest))) >= _WORDS:
-            made.append(text[start : end.end()].strip())
-            start = end.end()
-    return [*made, text[start:].strip()]
-
-
-@cache
-def _abbreviation() -> re.Pattern[str]:
-    titles = "|".join(listed("titles"))
-    return re.compile(rf"(?:^|[^\w.])(?:\w|[A-Z]\w{{1,2}}|\w+(?:\.\w+)+|{titles})$")
 
 
 def pieces(text: str, vocab: Vocabulary, longest: int) -> list[str]:

@@ -22,16 +22,17 @@ from tmnmt.checks import kept
 from tmnmt.codes.form import Copied
 from tmnmt.codes.record import Beside, Source, plain_of
 from tmnmt.engine.assembly import Assembly, Translated, joined
-from tmnmt.engine.coded import Coded
 from tmnmt.engine.confirmed import Confirmed
 from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
-from tmnmt.engine.in_parts import by_message, one_by_one
 from tmnmt.engine.links import LINKED_AT_ONCE
-from tmnmt.engine.lookup import Lookup, codes_of
+from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.piece import NOTHING, Piece, Preceding
+from tmnmt.engine.placement import Placement
 from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.preparation import Preparation
 from tmnmt.engine.settings import Settings
+from tmnmt.engine.source_segment import SourceSegment
+from tmnmt.engine.splitting import retried_parts, split_texts
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.verbatim import as_it_stands
@@ -114,20 +115,21 @@ class Pipeline:
         pieces: Sequence[Piece],
         documents: Sequence[Document],
         explain: bool,
-        splits_messages: bool = True,
+        is_split: bool = False,
     ) -> list[list[Outcome]]:
-        """What becomes of pieces that were looked up: one outcome each; of one with messages, and
-        of one whose translation has lost a sentence, one for every message or sentence."""
+        """What becomes of pieces that were looked up: one outcome each; of one that is translated
+        as several texts, and of one whose translation has lost a sentence, one for every text or
+        sentence. `is_split`: the pieces are such texts."""
         results = [
             self._taken(piece, document) for piece, document in zip(pieces, documents, strict=True)
         ]
         rows = [row for row, outcome in enumerate(results) if outcome is None]
-        parts = {row: self._messages(pieces[row]) if splits_messages else [] for row in rows}
+        parts = {row: self._texts(pieces[row]) if not is_split else [] for row in rows}
         rows = [row for row in rows if not parts[row]]
         sources, contexts = [pieces[row] for row in rows], [documents[row] for row in rows]
         translations = self.decoder.decoded(sources, contexts, explain) if rows else []
         for row, piece, translation in zip(rows, sources, translations, strict=True):
-            parts[row] = self._lost_sentences(piece, translation)
+            parts[row] = self._retried(piece, translation)
             results[row] = Outcome(piece, translation)
         of_parts = iter(self._outcomes_of_parts(parts, documents, explain))
         return [
@@ -145,14 +147,14 @@ class Pipeline:
             return []
         own = [document for _, document in ordered]
         pieces = self.retrieve([piece for piece, _ in ordered], own)
-        return self.outcomes(pieces, own, explain, splits_messages=False)
+        return self.outcomes(pieces, own, explain, is_split=True)
 
     def full_match(self, piece: Piece, document: Document) -> Match | None:
         """The match of the whole segment that is taken as it stands; None where the model is
         asked."""
         if not self.settings.verbatim:
             return None
-        confirmed = document.confirmed.exact(piece.segment.text, codes_of(piece))
+        confirmed = document.confirmed.exact(piece.segment.text, piece.segment.source.codes)
         return confirmed or (piece.retrieved or NOTHING).full_match
 
     def _taken(self, piece: Piece, document: Document) -> Outcome | None:
@@ -163,17 +165,17 @@ class Pipeline:
             return Outcome(piece)
         return None if match is None else Outcome(piece, match=match)
 
-    def _messages(self, piece: Piece) -> list[Piece]:
-        """As `by_message` says."""
+    def _texts(self, piece: Piece) -> list[Piece]:
+        """As `split_texts` says."""
         if self.backbone.reads_around:
             return []
-        return by_message(piece, self.vocab, self.preparation.longest)
+        return split_texts(piece, self.vocab, self.preparation.longest)
 
-    def _lost_sentences(self, piece: Piece, decoded: Decoded) -> list[Piece]:
-        """As `one_by_one` says, of what the model wrote."""
+    def _retried(self, piece: Piece, decoded: Decoded) -> list[Piece]:
+        """As `retried_parts` says, of what the model wrote."""
         if not self.settings.lost_sentences or self.backbone.reads_around:
             return []
-        return one_by_one(piece, self.vocab.decode(decoded.best.ids), self.vocab)
+        return retried_parts(piece, self.vocab.decode(decoded.best.ids), self.vocab)
 
     def merged(
         self, pieces: Sequence[Piece], outcomes: Sequence[Sequence[Outcome]], explain: bool
@@ -185,16 +187,14 @@ class Pipeline:
         ]
 
     def _translated(self, outcome: Outcome, explain: bool) -> Translated:
-        """The translation of a piece, which its segment has from now on, where that may have codes;
-        and its length."""
-        piece, coded = outcome.piece, outcome.piece.segment.coded
+        """The translation of a piece, which its segment has from now on, and its length."""
+        piece, source = outcome.piece, outcome.piece.segment.source
         if outcome.decoded is not None:
             best = outcome.decoded.best
             translation = self.postprocessor.translation(piece, outcome.decoded)
             length = len(best.ids) + best.finished
         elif outcome.match is not None:
-            if coded is not None:
-                coded.take(outcome.match)
+            source.use_match(outcome.match)
             translation = as_it_stands(
                 piece.text, outcome.match, piece.matches, self.vocab, explain
             )
@@ -202,11 +202,10 @@ class Pipeline:
             length = len(self.vocab.encode(translation.tgt)) + 1
         else:
             return Translation(piece.text, "", 0.0), 0
-        if coded is not None:
-            coded.add(piece.number, piece.read, translation, piece.is_whole)
+        source.add(piece.number, piece.read, translation, piece.is_whole)
         return translation, length
 
-    def link(self, segments: Sequence[Coded]) -> None:
+    def link(self, segments: Sequence[Placement]) -> None:
         """Gives segments with codes the links that the places of these depend on."""
         with self.lock, self.tally.timed("links"):
             self.decoder.linker.link(segments)
@@ -281,7 +280,7 @@ class Passage:
         self.pipeline = pipeline
         self.assembly = Assembly(on_complete)
         # segments whose codes wait for their places, each once; batches that were put meanwhile
-        self._unlinked = dict[int, Coded]()
+        self._unlinked = dict[int, Placement]()
         self._waiting = 0
 
     def open(
@@ -294,12 +293,13 @@ class Passage:
     def open_again(self, source: Source, pieces: Sequence[Piece]) -> list[Piece]:
         """Pieces of a segment that was opened before, of which nothing is translated yet."""
         if not pieces:
-            self.assembly.announce(plain_of(source), 0)
+            own = SourceSegment(source, self.pipeline.preparation.filters)
+            self.assembly.announce(plain_of(source), 0, own)
             return []
         segment = pieces[0].segment
-        coded = segment.coded.anew() if segment.coded is not None else None
-        number = self.assembly.announce(plain_of(source), len(pieces), coded)
-        segment = replace(segment, number=number, coded=coded)
+        own = segment.source.copy()
+        number = self.assembly.announce(plain_of(source), len(pieces), own)
+        segment = replace(segment, number=number, source=own)
         return [replace(piece, segment=segment) for piece in pieces]
 
     def translate(
@@ -314,10 +314,9 @@ class Passage:
         """The translation of a piece, of so many subwords; a segment's pieces may come in any
         order."""
         self.assembly.put(piece, translation, length)
-        coded = piece.segment.coded
-        for each in coded.linked_apart if coded is not None else ():
-            if each.unlinked():
-                self._unlinked[id(each)] = each
+        for each in piece.segment.source.linked_segments:
+            if each.placement.unlinked():
+                self._unlinked[id(each.placement)] = each.placement
 
     def ready(self) -> list[Translation]:
         """The translations that are finished, and follow those before. Where codes stand among

@@ -7,31 +7,31 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from tmnmt.codes.capitals import within_sentence
-from tmnmt.codes.form import Copied
 from tmnmt.codes.record import Beside, Source, Text, beside, plain_of
 from tmnmt.engine.assembly import Assembly
-from tmnmt.engine.coded import Coded
 from tmnmt.engine.confirmed import source_of
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.piece import OpenSegment, Piece, Preceding
 from tmnmt.engine.pieces import pieces
+from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.engine.tally import CONTROL, Tally
 from tmnmt.errors import UsageError
+from tmnmt.filters import Filters
 from tmnmt.vocab import Vocabulary
 
 Pair = tuple[Source, Source]  # source, target
 
 
 class Preparation:
-    """Cuts segments for one model and its memories. `copied`: what comes through. `lock` is held
+    """Cuts segments for one model and its memories. `filters`: what
+    is done to their texts. `lock` is held
     while the memories are asked. `previous`: of so many segments that stand before it in its
     document a segment's translation reads the source."""
 
     def __init__(
         self,
         vocab: Vocabulary,
-        copied: Copied,
+        filters: Filters,
         longest: int,
         lookup: Lookup,
         lock: threading.RLock,
@@ -40,7 +40,7 @@ class Preparation:
     ) -> None:
         self.vocab, self.longest, self.lookup = vocab, longest, lookup
         self.lock, self.tally, self.previous = lock, tally, previous
-        self._copied = copied
+        self.filters = filters
 
     def documents(
         self,
@@ -85,42 +85,38 @@ class Preparation:
         was trained on, unless a memory holds it as it is. Announces it to `assembly`. `tag`: as in
         `Translator.stream`; all else as a piece and its segment have it."""
         given = source_of(text)
-        whole = Coded(given, self._size, self._copied)
+        whole = SourceSegment(given, self.filters)
         with self.lock:
-            if whole.in_capitals and self.lookup.knows_capitals(whole):
-                whole.in_capitals = False
+            if whole.is_recased and self.lookup.knows_case(whole):
+                whole.keep_case()
             cleaned, read = whole.source.plain, whole.read.strip()
             texts = pieces(read, self.vocab, self.longest) if read else []
-            if len(texts) > 1 and (whole.messages is not None or self.lookup.holds(cleaned)):
+            if len(texts) > 1 and (whole.split is not None or self.lookup.holds(cleaned)):
                 texts = [read]
-            self.tally.changed[CONTROL] += whole.changed
-        coded = None if isinstance(given, str) and whole.is_plain else whole
+            self.tally.changed[CONTROL] += whole.had_control_characters
         segment = OpenSegment(
-            cleaned,
-            assembly.announce(plain_of(given), len(texts), coded),
+            whole,
+            assembly.announce(plain_of(given), len(texts), whole),
             document,
-            coded,
             len(texts),
             neighbours,
             to_confirm=to_confirm,
-            lower_ids=() if tag else self._lower_ids(whole, texts),
+            reading_ids=() if tag else self._reading_ids(whole, texts),
         )
-        own = texts if coded is None else coded.pieces(texts)
+        both = zip(whole.pieces(texts), texts, strict=True)
         return [
-            Piece(segment, *both, self._ids(both[1], tag), number, context=preceding)
-            for number, both in enumerate(zip(own, texts, strict=True))
+            Piece(segment, own, text, self._ids(text, tag), number, context=preceding)
+            for number, (own, text) in enumerate(both)
         ]
 
     def _ids(self, text: str, tag: str) -> tuple[int, ...]:
         ids = self.vocab.encode_source(text)
         return tuple(self.vocab.tagged(ids, tag) if tag else ids)
 
-    def _lower_ids(self, segment: Coded, texts: Sequence[str]) -> tuple[int, ...]:
-        """The subwords of a heading without placeholders as it would stand within a sentence."""
-        if len(texts) != 1 or any(code.covers for code in segment.source.codes):
-            return ()
-        read = within_sentence(texts[0], self._size)
-        return () if read is None else tuple(self.vocab.encode_source(read))
+    def _reading_ids(self, segment: SourceSegment, texts: Sequence[str]) -> tuple[int, ...]:
+        """The subwords of the other way to read a segment of one piece, where there is one."""
+        reading = segment.reading if len(texts) == 1 else None
+        return () if reading is None else tuple(self.vocab.encode_source(reading.text))
 
     def preceding_ids(self, texts: Iterable[str]) -> Preceding:
         """What the model reads of the segments that stand before the one it translates."""
@@ -136,9 +132,6 @@ class Preparation:
             return preceding
         own = tuple(chain.from_iterable(piece.ids for piece in made))[: self.longest]
         return (*preceding, own)[-self.previous :]
-
-    def _size(self, word: str) -> int:
-        return len(self.vocab.encode_source(word))
 
 
 def _ending_document(piece: Piece) -> Piece:

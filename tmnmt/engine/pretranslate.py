@@ -10,14 +10,17 @@ from itertools import islice
 
 from tmnmt.codes.record import Beside, Source, Text, beside, plain_of
 from tmnmt.config.options import DRAFTS, Untranslated
-from tmnmt.engine.coded import Coded
 from tmnmt.engine.retrieve import Request, Retriever, queries_of
+from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.engine.verbatim import as_it_stands, value_but_codes, value_of
+from tmnmt.filters import Filters
+from tmnmt.filters.contract import Reader
 from tmnmt.formats.clean import clean
 from tmnmt.index.worth import FULL, Query
 from tmnmt.segments import Match, Translation
 
 TOGETHER = 32  # texts that are looked up at once
+_FILTERS = Filters(Reader())
 LEAST = 50  # what a match is worth that is told beside a translation
 
 
@@ -36,15 +39,15 @@ def best_matches(
 
 
 def _queries_of(
-    cleaned: Sequence[str], coded: Sequence[Coded | None], near: Sequence[Beside]
+    cleaned: Sequence[str], coded: Sequence[SourceSegment | None], near: Sequence[Beside]
 ) -> list[Query]:
     codes = [one.source.codes if one is not None else None for one in coded]
     return queries_of(cleaned, codes, near)
 
 
-def _cleaned(batch: Sequence[Source]) -> tuple[list[str], list[Coded | None]]:
+def _cleaned(batch: Sequence[Source]) -> tuple[list[str], list[SourceSegment | None]]:
     """The texts as they are looked up, and those that may have codes with these."""
-    coded = [Coded(text, len) if isinstance(text, Text) else None for text in batch]
+    coded = [SourceSegment(text, _FILTERS) if isinstance(text, Text) else None for text in batch]
     cleaned = [
         one.source.plain if one is not None else clean(plain_of(text))[0]
         for text, one in zip(batch, coded, strict=True)
@@ -96,7 +99,7 @@ class Pretranslator:
             yield taken or self._left(plain, cleaned[row], matches)
 
     def _placed(
-        self, translation: Translation, match: Match, coded: Coded | None
+        self, translation: Translation, match: Match, coded: SourceSegment | None
     ) -> Translation | None:
         """The translation with its codes; None where it is not taken, which is counted."""
         value = value_of(match) if translation.origin == "fuzzy" else value_but_codes(match)
@@ -105,12 +108,13 @@ class Pretranslator:
             return None
         if coded is None:
             return translation
-        coded.take(match)
-        if not coded.unlinked():
-            return coded.finished(translation)
+        coded.use_match(match)
+        if not coded.placement.unlinked():
+            return coded.restore(translation)
         if self.least <= value_of(match) < FULL:  # whoever edits the draft puts its codes in
-            plain, codes = coded.given.plain, coded.given.codes
-            return replace(translation, origin="fuzzy", src=plain, src_codes=codes)
+            given = coded.given
+            codes = given.codes if isinstance(given, Text) else ()
+            return replace(translation, origin="fuzzy", src=plain_of(given), src_codes=codes)
         self.counts["unplaced"] += 1
         return None
 

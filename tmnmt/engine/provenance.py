@@ -20,9 +20,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from tmnmt.codes.masked_pair import MaskedPair
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.piece import Piece
+from tmnmt.filters.masked_pair import MaskedPair
 from tmnmt.layers.collated import Pairs, Recent, Slots
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked
@@ -85,12 +85,11 @@ def tokens_of(
 def _in_pairs(memory: Collated, sentence: int, piece: Piece, vocab: Vocabulary) -> Collated:
     """What was read with the positions of the pairs as they stand, not as the model has read them,
     with masks."""
-    coded = piece.segment.coded
-    if memory.pairs is None or coded is None:
+    if memory.pairs is None:
         return memory
     position = memory.pairs.position.clone()
     for number, match in enumerate(piece.pairs):
-        read = coded.beside(match.segment)
+        read = piece.segment.source.masked_pair(match.segment)
         if read.spans:
             own = torch.tensor(_places(read, match.segment.tgt, vocab), device=position.device)
             of_it = memory.pairs.mask[sentence] & (memory.pairs.pair[sentence] == number)

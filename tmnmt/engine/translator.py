@@ -33,7 +33,6 @@ from tmnmt.engine.completion import CompletionCache
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmation import Confirmation, confirmation
 from tmnmt.engine.decoder import Decoder
-from tmnmt.engine.foreign import copied
 from tmnmt.engine.links import Linker
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.named_memories import (
@@ -63,6 +62,9 @@ from tmnmt.engine.settings import (
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
 from tmnmt.errors import UsageError
+from tmnmt.filters import Filters
+from tmnmt.filters.contract import Reader
+from tmnmt.filters.foreign_script import copied
 from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.worth import Trust
@@ -230,7 +232,7 @@ class Translator:
     def _preparation(self, lookup: Lookup) -> Preparation:
         return Preparation(
             self.vocab,
-            self.copied,
+            Filters(Reader(self.vocab, self.copied)),
             self._longest,
             lookup,
             self.lock,

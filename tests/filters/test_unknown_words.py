@@ -13,7 +13,15 @@ from tiny_training import sentences
 
 from tmnmt.cli import run
 from tmnmt.engine.translator import Translator
-from tmnmt.engine.unknown import Span, lacking, place, target_words, unknown_words
+from tmnmt.filters.contract import Reader, Written
+from tmnmt.filters.unknown_words import (
+    Span,
+    UnknownWords,
+    lacking,
+    place,
+    target_words,
+    unknown_words,
+)
 from tmnmt.models.folder import save_model
 from tmnmt.models.transformer import Transformer
 from tmnmt.vocab import PairVocabulary
@@ -116,3 +124,16 @@ def test_they_are_counted_on_stderr_and_in_json(
         "tmnmt: warning: 6 characters in 2 segments are not in this model's vocabulary: the words "
         "with them are copied from the source\n"
     ) in err
+
+
+def test_a_word_takes_the_place_of_what_looked_at_it(vocab: PairVocabulary) -> None:
+    text = "the law of Łódź"
+    source, undo = UnknownWords(Reader(vocab)).prepare(text)
+    assert source == text and undo is not None
+    read, subwords = vocab.source_pieces(text), vocab.pieces("la loi de ź")
+    attention = torch.zeros(len(subwords) + 1, len(read) + 1)
+    attention[:, 0] = 0.1
+    (span,) = unknown_words(text, vocab)
+    attention[-2, span.first : span.end] = 0.5  # the last subword, at the name
+    written = Written("la loi de ź", text, subwords=subwords, attention=lambda: attention)
+    assert undo.restore_piece(written) == "la loi de Łódź"

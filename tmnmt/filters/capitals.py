@@ -1,12 +1,8 @@
 """Texts in capitals throughout, such as headings: models and memories hardly know them, so they are
-read in the letters of a sentence, and what comes out is in capitals again. Headings with capitals
-at the beginning of words can be read as what stands within a sentence.
+read in the letters of a sentence, and what comes out is in capitals again.
 
     THE MINISTER OF CANADA    the source
-    The minister of Canada    what the model reads, and the memories are asked for
-
-    Minister of Canada        a heading
-    minister of Canada        what the model may read"""
+    The minister of Canada    what the model reads, and the memories are asked for"""
 
 from __future__ import annotations
 
@@ -15,22 +11,63 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import groupby
 
-from tmnmt.codes.record import Text
+from tmnmt.codes.placeholders import with_placeholders
+from tmnmt.codes.record import Part, Source, Text, joined
+from tmnmt.filters.contract import Filter, Undo, Written
+from tmnmt.filters.letters import WORD, capitalised, known_form
 from tmnmt.languages import listed
 
-HEADING = 12  # words at most
-_NO_HEADING = ".!?…。！？:;,"  # how none ends
 LONG = 4  # letters of a word that is no mere abbreviation
 _BYTE = re.compile("<0x[0-9A-Fa-f]{2}>")  # of a letter that no subword has
-_WORD = re.compile(r"[^\W\d_]+")
 _BEGIN = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+[\"'“‘«(\[]?[^\W\d_]")  # of another sentence
 _VOWELS = "aeiouyáàâäéèêëíìîïóòôöúùûü"
+
+
+class Capitals(Filter, Undo):
+    """Reads a text in capitals in the letters of a sentence."""
+
+    is_recased = True
+
+    def prepare(self, source: Source) -> tuple[Source, Undo | None]:
+        text = source if isinstance(source, Text) else Text(source)
+        if not in_capitals(text):
+            return source, None
+        read = self._read(text)
+        return read if isinstance(source, Text) else read.plain, self
+
+    def _read(self, text: Text) -> Text:
+        """What the codes cover stays, and counts as what a model reads for it."""
+        recased_text = Text(recased(text, self.reader.size), text.codes)
+        shown = [
+            part if isinstance(part, str) else self._shown(part[1]) for part in recased_text.parts()
+        ]
+        whole, at, parts = as_sentences("".join(shown)), 0, list[Part]()
+        for part, own in zip(recased_text.parts(), shown, strict=True):
+            parts.append(whole[at : at + len(own)] if isinstance(part, str) else part)
+            at += len(own)
+        return joined(parts)
+
+    def _shown(self, covered: str) -> str:
+        character = self.reader.copied.reads(covered) if covered.strip() else covered
+        return "0" if character is None else character
+
+    def restore_piece(self, written: Written) -> str:
+        return written.text.upper()
+
+    def restore_tokens(self, tokens: Sequence[str]) -> Sequence[str]:
+        return pieces_in_capitals(tokens)
+
+    def display(self, text: str) -> str:
+        return text.upper()
+
+    def query(self, text: str) -> str:
+        return as_sentences(recased(with_placeholders(Text(text)), self.reader.size))
 
 
 def in_capitals(text: Text) -> bool:
     """Whether all letters are capitals, and one word at least is long; what codes cover does not
     count."""
-    words = [word for part in text.parts() if isinstance(part, str) for word in _WORD.findall(part)]
+    words = [word for part in text.parts() if isinstance(part, str) for word in WORD.findall(part)]
     return any(len(word) >= LONG and word.isupper() for word in words) and not any(
         any(letter.islower() for letter in word) for word in words
     )
@@ -43,23 +80,10 @@ def recased(text: Text, size: Callable[[str], int]) -> str:
     shown = ""
     for part in text.parts():
         if isinstance(part, str):
-            shown += _WORD.sub(lambda word: _as_known(word[0], size), part)
+            shown += WORD.sub(lambda word: known_form(word[0], size), part)
         else:
             shown += part[1]
     return shown
-
-
-def within_sentence(text: str, size: Callable[[str], int]) -> str | None:
-    """A heading in the letters that it would have within a sentence: words in small letters but for
-    names, which are of least `size` as they stand, and words in capitals throughout. None of what
-    is no heading: what begins with a small letter, ends like a sentence or a clause, or is
-    longer."""
-    if not text[:1].isupper() or text[-1:] in _NO_HEADING or len(text.split()) > HEADING:
-        return None
-    read = _WORD.sub(
-        lambda word: word[0] if word[0][1:].isupper() else _as_known(word[0], size), text
-    )
-    return read if read != text else None
 
 
 def pieces_in_capitals(pieces: Sequence[str]) -> list[str]:
@@ -80,11 +104,6 @@ def _bytes_in_capitals(pieces: list[str]) -> list[str]:
     return [f"<0x{byte:02X}>" for byte in capitals]
 
 
-def _as_known(word: str, size: Callable[[str], int]) -> str:
-    forms = [form for form in (word.lower(), word.title(), word) if len(form) == len(word)]
-    return min(forms, key=size)
-
-
 def as_sentences(text: str) -> str:
     """With a capital for the first letter of every sentence."""
     return capitalised(_BEGIN.sub(_begun, text))
@@ -102,8 +121,3 @@ def _begun(begin: re.Match[str]) -> str:
     if _abbreviation().search(begin.string, max(0, begin.start() - LONG - 2), begin.start()):
         return begin[0]
     return begin[0][:-1] + capitalised(begin[0][-1])
-
-
-def capitalised(text: str) -> str:
-    """With a capital for its first letter, if a word begins the text."""
-    return text[:1].upper() + text[1:] if len(text[:1].upper()) == 1 else text

@@ -6,16 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.codes.capitals import (
-    as_sentences,
-    capitalised,
-    in_capitals,
-    pieces_in_capitals,
-    recased,
-    within_sentence,
-)
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text
+from tmnmt.filters.capitals import as_sentences, in_capitals, pieces_in_capitals, recased
+from tmnmt.filters.headings import within_sentence
+from tmnmt.filters.letters import capitalised
 from tmnmt.records import spelt
 
 

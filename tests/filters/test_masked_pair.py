@@ -7,14 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.codes.form import Copied
-from tmnmt.codes.masked import mask
-from tmnmt.codes.masked_pair import MaskedPair, masked_pair
 from tmnmt.codes.placeholders import Placeholder, with_placeholders
 from tmnmt.codes.record import Text
+from tmnmt.filters.masked_pair import MaskedPair, masked_pair
+from tmnmt.filters.masks import mask
 
 
 def read(source: str, src: str, tgt: str) -> MaskedPair:
-    return masked_pair(mask(with_placeholders(Text(source))), src, tgt, Copied(()))
+    return masked_pair(masks_of(source), src, tgt, Copied(()))
+
+
+def masks_of(source: str) -> dict[str, str]:
+    masked = mask(with_placeholders(Text(source)))
+    return {name: masked.covered(number) for name, number in masked.masks.items()}
 
 
 @pytest.mark.parametrize(
@@ -66,8 +71,7 @@ def test_the_placeholders_of_a_pair_are_searched_once() -> None:
 
     copied = Copied((find,))
     for source in ("Delete %s files", "Move %s files", "Open %s files"):
-        pair = masked_pair(
-            mask(with_placeholders(Text(source))), "Count {n} files", "Compter {n} fichiers", copied
-        )
+        masks = masks_of(source)
+        pair = masked_pair(masks, "Count {n} files", "Compter {n} fichiers", copied)
         assert pair.tgt == "Compter 901 fichiers"
     assert searched == ["Count {n} files"]

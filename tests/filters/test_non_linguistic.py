@@ -7,8 +7,8 @@ from places import ROOT
 
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
-from tmnmt.engine.wordless import is_wordless, kept
 from tmnmt.files.texts import text_of
+from tmnmt.filters.non_linguistic import is_non_linguistic, kept
 from tmnmt.models.folder import load_model
 
 WORDLESS = ["!", "***", "–", "...", "A", "a)", "A.1", "1.", "10:30", "- 3 -", "€ 5", "12,345.67"]
@@ -16,12 +16,12 @@ WORDLESS = ["!", "***", "–", "...", "A", "a)", "A.1", "1.", "10:30", "- 3 -", 
 
 @pytest.mark.parametrize("text", WORDLESS)
 def test_what_has_no_words(text: str) -> None:
-    assert is_wordless(text)
+    assert is_non_linguistic(text)
 
 
 @pytest.mark.parametrize("text", ["No.", "(iv)", "5 km", "Art. 5", "是", "Я 5", "é"])
 def test_what_has_words(text: str) -> None:
-    assert not is_wordless(text)
+    assert not is_non_linguistic(text)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from tmnmt.codes.record import Source
+from tmnmt.filters.contract import Filter, Undo
 from tmnmt.numbers import NUMBER, is_well_formed, missing_numbers
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _NO_SIGN = re.compile(r"[\s(]+")
 
 
-def is_wordless(text: str) -> bool:
+class NonLinguistic(Filter, Undo):
+    """Leaves a text without words as it is where the model wrote other signs or numbers."""
+
+    def prepare(self, source: Source) -> tuple[Source, Undo | None]:
+        return source, self
+
+    def refuses(self, written: str, read: str) -> bool:
+        return is_non_linguistic(read) and kept(read, written) != written
+
+
+def is_non_linguistic(text: str) -> bool:
     """Whether no letter stands beside another, and each is one of A to Z."""
     return all(len(run) == 1 and run.isascii() for run in _LETTERS.findall(text))
 

@@ -11,10 +11,11 @@ So the model copies a mask from a pair as it copies words, whatever stood there.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tmnmt.codes.form import READ_AS, Copied
-from tmnmt.codes.masked import Masked, alone
+from tmnmt.filters.masks import alone
 
 Spans = list[tuple[int, int, str]]  # start, end and mask, in the order of the text
 
@@ -41,12 +42,14 @@ class MaskedPair:
         return at + longer
 
 
-def masked_pair(masked: Masked, src: str, tgt: str, copied: Copied) -> MaskedPair:
-    """The pair with a mask for every placeholder that it has in common with the source; and, where
+def masked_pair(masks: Mapping[str, str], src: str, tgt: str, copied: Copied) -> MaskedPair:
+    """`masks`: what each of them stands for in the source, in its order.
+
+    The pair with a mask for every placeholder that it has in common with the source; and, where
     it has as many others, for those in their order. `copied`: what is one besides."""
-    names = [name for name in masked.masks if name not in src and name not in tgt]
+    names = [name for name in masks if name not in src and name not in tgt]
     spans: tuple[Spans, Spans] = [], []
-    left = [n for n in names if not _cover(src, tgt, masked.covered(masked.masks[n]), n, spans)]
+    left = [n for n in names if not _cover(src, tgt, masks[n], n, spans)]
     others = _others(src, copied, spans[0]) if left else []
     if len(left) == len(others):
         for name, covered in zip(left, others, strict=True):

@@ -12,8 +12,6 @@ stays once. So every placeholder is there exactly once, whatever the model does.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,7 +19,8 @@ from itertools import count
 
 from tmnmt.codes.form import DASHES, MARKED, READ_AS
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Code, Part, Text, joined
+from tmnmt.codes.record import Code, Part, Source, Text, joined
+from tmnmt.filters.contract import Filter, Undo, Written
 
 Reads = Callable[[str], str | None]
 MASK = "\0"  # stands for a mask that is not chosen yet
@@ -31,8 +30,20 @@ _OPENING = "([{«“‘\"'¿¡/"  # no blank behind these, and none before those
 _CLOSING = " \u00a0\u202f)]}»”’\"'.,;:!?…/"
 
 
+class Masks(Filter):
+    """Puts numbers in the places of placeholders."""
+
+    is_for_people = True
+
+    def prepare(self, source: Source) -> tuple[Source, Undo | None]:
+        if isinstance(source, str):
+            return source, None
+        masked = mask(source, self.reader.is_person, self.reader.copied.reads)
+        return masked.text, masked
+
+
 @dataclass(frozen=True)
-class Masked:
+class Masked(Undo):
     """A text whose placeholders are masks. `text` has the codes of `source`, in their order; those
     that are read as something else cover that, and their markup ends in their number."""
 
@@ -41,20 +52,6 @@ class Masked:
     numbers: dict[str, int]  # of these codes, by their markup in `text`
     masks: dict[str, int]  # by what they cover: those that are masks, which stand nowhere else
     by_person: bool = False  # what is written; else by a model
-
-    def original(self, start: int, end: int) -> str:
-        """The source's text between these characters of `text`, which cut no mask."""
-        return self.source.plain[self._in_source(start) : self._in_source(end)]
-
-    def _in_source(self, at: int) -> int:
-        number = bisect_right(self._ends, at) - 1  # of the last code that ends before
-        if number < 0:
-            return at
-        return _end(self.source.codes[number]) + at - self._ends[number]
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        return [_end(code) for code in self.text.codes]
 
     @cached_property
     def _words(self) -> str:
@@ -66,17 +63,18 @@ class Masked:
         code = self.source.codes[number]
         return self.source.plain[code.at : _end(code)]
 
-    def again(self, written: str, read: str) -> str:
-        """What the model wrote for the text `read`, with a mask for a placeholder that it copied
-        from a pair in place of the mask, and without others that it made."""
+    def restore_piece(self, written: Written) -> str:
+        """What the model wrote, with a mask for a placeholder that it copied from a pair in place
+        of the mask, and without others that it made."""
+        text = written.text
         for raw, name in self._read_as.items():
-            written = written.replace(raw, name)
-        there = set(_NUMBER.findall(written))
-        for name in _NUMBER.findall(read):
+            text = text.replace(raw, name)
+        there = set(_NUMBER.findall(text))
+        for name in _NUMBER.findall(written.read):
             if name in self.masks and name not in there:
-                written = alone(self.covered(self.masks[name])).sub(name, written, count=1)
+                text = alone(self.covered(self.masks[name])).sub(name, text, count=1)
         parts = list[str]()
-        for part in with_placeholders(Text(written), MARKED.finders).parts():
+        for part in with_placeholders(Text(text), MARKED.finders).parts():
             if isinstance(part, str):
                 parts.append(part)
             elif part[1] in READ_AS.values() or part[1] in self._words:
@@ -85,17 +83,17 @@ class Masked:
                 parts[-1] = parts[-1][:-1]
         return "".join(parts).strip()
 
-    def typed(self, text: str) -> str:
+    def to_target(self, text: str) -> str:
         """A text that a person has typed, with a mask for every placeholder that stands in it."""
         for name, number in self.masks.items():
             text = alone(self.covered(number)).sub(name, text, count=1)
         return text
 
-    def shown(self, written: str) -> str:
+    def display(self, text: str) -> str:
         """What the model wrote with placeholders in place of their masks, wherever they stand."""
         return _NUMBER.sub(
             lambda one: self.covered(self.masks[one[0]]) if one[0] in self.masks else one[0],
-            written,
+            text,
         )
 
     @cached_property
@@ -104,17 +102,12 @@ class Masked:
         raw = {self.covered(number) for number in self.numbers.values()}
         return {one: READ_AS[one] for one in raw if one in READ_AS}
 
-    def lost(self, written: str, read: str) -> bool:
-        """Whether a mask of the text `read` does not stand exactly once in what was written."""
-        times = Counter(_NUMBER.findall(written))
-        return any(name in self.masks and times[name] != 1 for name in _NUMBER.findall(read))
-
-    def unmasked(self, placed: Text) -> Text:
+    def restore(self, target: Text) -> Text:
         """A target with the codes of `text` as one with those of the source. Masks that none of
         them covers are taken out."""
         parts = list[Part]()
         ends = _Ends()
-        for part in placed.parts():
+        for part in target.parts():
             if isinstance(part, str):
                 ends.words(parts, part if self.by_person else self._without_masks(part))
                 continue

@@ -12,14 +12,15 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import torch
-from torch import Tensor
-
-from tmnmt.models.base import Backbone
+from tmnmt.codes.record import Source, plain_of
+from tmnmt.filters.contract import Filter, Undo, Written
 from tmnmt.records import spelt
-from tmnmt.vocab import EOS, UNK, PairVocabulary, Vocabulary
+from tmnmt.vocab import UNK, PairVocabulary, Vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Span(NamedTuple):
@@ -41,33 +42,30 @@ class Word:
     copied: bool = False
 
 
+class UnknownWords(Filter, Undo):
+    """Copies words with characters that the vocabulary lacks."""
+
+    def prepare(self, source: Source) -> tuple[Source, Undo | None]:
+        vocab = self.reader.vocab
+        if not isinstance(vocab, PairVocabulary) or not _unknown(plain_of(source), vocab):
+            return source, None
+        return source, self
+
+    def restore_piece(self, written: Written) -> str:
+        vocab, text = self.reader.vocab, written.text
+        words = [] if vocab is None else unknown_words(written.read, vocab)
+        spans = [span for span in words if span.text not in text]
+        if not spans or written.attention is None:
+            return text
+        attention, target = written.attention(), target_words(written.subwords)
+        for span in spans:
+            place(span, target, attention)
+        return " ".join("".join(word.text for word in target).split())
+
+
 def lacking(text: str, vocab: Vocabulary) -> int:
     """How many characters of a source the vocabulary lacks."""
     return sum(len(part) for part in _unknown(text, vocab).values())
-
-
-def copied(
-    backbone: Backbone,
-    vocab: PairVocabulary,
-    text: str,
-    source: Sequence[int],
-    ids: Sequence[int],
-    said: str,
-) -> str:
-    """`said`, the translation of `text`, with the words that the vocabulary lacks. source, ids: the
-    subwords of both."""
-    spans = [span for span in unknown_words(text, vocab) if span.text not in said]
-    if not spans:
-        return said
-    device = next(backbone.parameters()).device
-    src = torch.tensor([[*source, EOS]], device=device)
-    with torch.inference_mode():
-        encoded = backbone.encode(src, torch.tensor([src.shape[1]], device=device))
-        attention = backbone.alphas(encoded, torch.tensor([[*ids, EOS]], device=device))
-    words = target_words([vocab.piece(i) for i in ids])
-    for span in spans:
-        place(span, words, attention[0].cpu().float())
-    return " ".join("".join(word.text for word in words).split())
 
 
 def unknown_words(text: str, vocab: Vocabulary) -> list[Span]:

@@ -12,7 +12,7 @@ from tmnmt import Translator
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text
 from tmnmt.config.options import Remembering
-from tmnmt.engine.foreign import Foreign
+from tmnmt.filters.foreign_script import Foreign
 from tmnmt.vocab import FIRST
 
 CASES = {

@@ -1,0 +1,223 @@
+"""A segment on its way through the filters, and back."""
+
+from __future__ import annotations
+
+import copy
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tmnmt.codes.apart import kept_apart
+from tmnmt.codes.record import Code, Source, Text, inline, plain_of
+from tmnmt.engine.placement import Placement, spans_of
+from tmnmt.engine.verbatim import has_codes
+from tmnmt.filters import Filters
+from tmnmt.filters.contract import Reading, Split, Undo, Written
+from tmnmt.filters.masked_pair import MaskedPair, masked_pair
+from tmnmt.formats.clean import clean
+from tmnmt.segments import Match, Segment, Translation
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class SourceSegment:
+    """One segment. `given`: as it came. `source`: as memories and checks know it, on one line, with
+    codes. `read_text`: as the model reads it, with the same codes."""
+
+    def __init__(self, given: Source, filters: Filters) -> None:
+        self.given, self._filters = given, filters
+        self.had_control_characters = clean(plain_of(given))[1]
+        self._has_other_codes = False  # than the match that was taken
+        self._prepare(filters)
+        self._note_plain()
+
+    def _note_plain(self) -> None:
+        """Notes whether there are no codes, and nothing that a filter takes back in the whole."""
+        may_have_codes = bool(self.source.codes) or isinstance(self.given, Text)
+        is_restored = any(
+            undo.is_recased or type(undo).restore is not Undo.restore
+            for undo in [*self._text_undos, *self._undos]
+        )
+        self.is_plain = not may_have_codes and not is_restored
+
+    def _prepare(self, filters: Filters, keeps_case: bool = False) -> None:
+        source, self._text_undos = filters.prepare(self.given, "text")
+        read, self._undos = filters.prepare(source, "model", keeps_case)
+        self.is_recased = any(undo.is_recased for undo in self._undos)
+        self.source, self.read_text = (
+            text if isinstance(text, Text) else Text(text) for text in (source, read)
+        )
+        self.split = next((undo for undo in self._undos if isinstance(undo, Split)), None)
+        self.reading = next((undo.reading for undo in self._undos if undo.reading), None)
+        self._start()
+
+    def _start(self) -> None:
+        self.placement = Placement(self.source, self.read_text)
+        self._parts: list[SourceSegment] = []  # where these are translated one by one
+
+    def copy(self) -> SourceSegment:
+        """The same segment, of which nothing is translated yet."""
+        other = copy.copy(self)
+        other._start()
+        return other
+
+    def keep_case(self) -> None:
+        """Lets the model read the text in its own letters."""
+        self._prepare(self._filters, keeps_case=True)
+        self._note_plain()
+
+    @property
+    def read(self) -> str:
+        """The text as the model reads it."""
+        return self.read_text.plain
+
+    @property
+    def codes(self) -> Sequence[Code] | None:
+        """The codes that memories compare; None of a text that can have none."""
+        return None if self.is_plain else self.source.codes
+
+    @property
+    def has_tags_as_text(self) -> bool:
+        """Whether codes of it are written in a string."""
+        return isinstance(self.given, str) and bool(inline(self.source.codes))
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """Those of what the model reads that may be translated one by one, as `retry` says."""
+        return next((undo.parts for undo in self._undos if undo.parts), ())
+
+    def retry(self, written: str) -> Sequence[str]:
+        """The parts that are translated one by one, since what was written for the whole lacks
+        something; none where it stands."""
+        return next((parts for undo in self._undos if (parts := undo.retry(written))), ())
+
+    def split_segments(self) -> list[SourceSegment]:
+        """The texts that it is translated as, of whose translations its own is made."""
+        texts = () if self.split is None else self.split.texts
+        self._parts = [SourceSegment(text, self._filters) for text in texts]
+        return self._parts
+
+    @property
+    def linked_segments(self) -> list[SourceSegment]:
+        """The segments whose codes are placed by links: itself, or what it is translated as."""
+        return self._parts or [self]
+
+    def query_text(self, text: str) -> str:
+        """A text of the segment as the memories are asked for what is like it."""
+        for undo in self._undos:
+            text = undo.query(text)
+        return text
+
+    def masked_pair(self, pair: Segment) -> MaskedPair:
+        """A pair as the model reads it beside the segment: with its masks."""
+        masks = {name: self.covered(number) for number, name in self.placement.masks.items()}
+        return masked_pair(masks, pair.src, pair.tgt, self._filters.reader.copied)
+
+    def covered(self, number: int) -> str:
+        """What a code of the source covers."""
+        code = self.source.codes[number]
+        return self.source.plain[code.at : code.at + code.covers]
+
+    def pieces(self, read: Sequence[str]) -> list[str]:
+        """What the source has for texts that the model reads, which follow one another: all of it
+        for one that is all, though signs at its ends be read as nothing."""
+        if [*read] == [self.read.strip()]:
+            return [self.source.plain]
+        ends = [code.at + code.covers for code in self.read_text.codes]
+        own = [code.at + code.covers for code in self.source.codes]
+
+        def in_source(at: int) -> int:
+            number = bisect_right(ends, at) - 1  # of the last code that ends before
+            return at if number < 0 else own[number] + at - ends[number]
+
+        spans = spans_of(read, self.read)
+        return [self.source.plain[in_source(start) : in_source(end)] for start, end in spans]
+
+    def restore_piece(
+        self,
+        text: str,
+        read: str,
+        subwords: Sequence[str] = (),
+        attention: Callable[[], Tensor] | None = None,
+        reading: Reading | None = None,
+    ) -> str:
+        """What the model wrote for a piece that it read, with masks alone for the placeholders.
+        `reading`: the other one, where that was read."""
+        masks = frozenset(self.placement.masks.values())
+        written = Written(text, read, masks, subwords, attention)
+        for undo in [*([reading.undo] if reading is not None else []), *self._undos]:
+            written = replace(written, text=undo.restore_piece(written))
+        return written.text
+
+    def refuses(self, written: str, read: str) -> bool:
+        """Whether what was written for a text that no memory has is no translation of it."""
+        return any(undo.refuses(written, read) for undo in self._undos)
+
+    def trailing(self) -> frozenset[str]:
+        """The subwords that its translation does not end with."""
+        return frozenset[str]().union(*(undo.trailing for undo in self._undos))
+
+    def to_target(self, text: str) -> str:
+        """What was typed of a translation, as the model writes it: with masks, without tags."""
+        for undo in reversed([*self._undos, *self._text_undos]):
+            text = undo.to_target(text)
+        return text
+
+    def display(self, written: str) -> str:
+        """A part of what the model wrote, as somebody sees it who types."""
+        for undo in self._undos:
+            written = undo.display(written)
+        return written
+
+    def use_match(self, match: Match) -> None:
+        """Takes the target of a match, as a person wrote it, for the whole, whatever it makes of
+        what a model would copy for its form. One that something was put into does not lend its
+        places."""
+        if self.is_plain:
+            return
+        self._prepare(self._filters.for_people)
+        self._has_other_codes = not has_codes(match, self.source.codes)
+        self.placement.take(match, is_split=self.split is not None)
+
+    def add(self, number: int, read: str, translation: Translation, is_whole: bool) -> None:
+        """The translation of the piece of this number, of which the model has read `read`."""
+        if not self.is_plain:
+            self.placement.add(number, read, translation, is_whole)
+
+    def _target(self) -> Text:
+        """The whole target with its codes, those that are text too."""
+        if self._parts and self.split is not None:
+            return self.split.join([part._target() for part in self._parts])
+        if self.placement.lent is not None:
+            return self.placement.lent
+        target = self.placement.placed()
+        for undo in self._undos:
+            target = undo.restore(target)
+        return kept_apart(self.source, target)
+
+    def restore(self, translation: Translation) -> Translation:
+        """The translation of the whole segment, as its user gets it: with its codes."""
+        if self.is_plain:
+            return translation
+        target, texts = self._target(), [token.text for token in translation.tokens]
+        for undo in self._text_undos:
+            target = undo.restore(target)
+        for undo in self._undos:
+            texts = [*undo.restore_tokens(texts)]
+        tokens = (
+            replace(token, text=text) for token, text in zip(translation.tokens, texts, strict=True)
+        )
+        is_adapted = self._has_other_codes and translation.origin == "memory"
+        others = () if self._parts else translation.others
+        return replace(
+            translation,
+            origin="adapted" if is_adapted else translation.origin,
+            src=plain_of(self.given),
+            tgt=target.plain,
+            src_codes=self.given.codes if isinstance(self.given, Text) else (),
+            tgt_codes=target.codes,
+            tokens=tuple(tokens),
+            others=tuple(replace(one, tgt=self.display(one.tgt)) for one in others),
+        )

@@ -1,0 +1,104 @@
+"""Segments that are translated in parts for the sake of their translation: as several texts, such
+as the messages of an argument; and what has lost a sentence, again, one sentence at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tmnmt.codes.record import Text
+from tmnmt.engine.lookup import AT_ONCE
+from tmnmt.engine.piece import Piece
+from tmnmt.engine.pieces import pieces
+from tmnmt.engine.retrieve import Answer
+from tmnmt.engine.source_segment import SourceSegment
+from tmnmt.filters.contract import Split
+from tmnmt.index.fuzzy import edit_distance, score_of
+from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
+from tmnmt.vocab import Vocabulary
+
+
+def split_texts(piece: Piece, vocab: Vocabulary, longest: int) -> list[Piece]:
+    """The texts that a segment is translated as, as pieces of their own, not looked up yet; none
+    where it is translated as it is. longest: subwords of a piece."""
+    source = piece.segment.source
+    if source.split is None:
+        return []
+    offered = _offered(source.split, piece.matches)
+    return [
+        part
+        for text, matches in zip(source.split_segments(), offered, strict=True)
+        for part in _of_text(piece, text, matches, vocab, longest)
+    ]
+
+
+def _offered(split: Split, matches: Sequence[Match]) -> list[tuple[Match, ...]]:
+    """For every text the pairs of it in these matches of the whole."""
+    rows = [(match.segment, split.pairs(*_sides(match.segment))) for match in matches]
+    return [
+        tuple(
+            _match(text.plain, segment, *pair)
+            for segment, of_match in rows
+            if (pair := of_match[number]) is not None
+        )
+        for number, text in enumerate(split.texts)
+    ]
+
+
+def _sides(pair: Segment) -> tuple[Text, Text]:
+    return Text(pair.src, pair.src_codes), Text(pair.tgt, pair.tgt_codes)
+
+
+def _match(text: str, segment: Segment, src: Text, tgt: Text) -> Match:
+    tokens, theirs = match_tokens(text), match_tokens(src.plain)
+    edits, longest = edit_distance(tokens, theirs), max(len(tokens), len(theirs), 1)
+    own = replace(segment, src=src.plain, tgt=tgt.plain, src_codes=src.codes, tgt_codes=tgt.codes)
+    return Match(own, score_of(edits, longest), edits)
+
+
+def _of_text(
+    piece: Piece,
+    source: SourceSegment,
+    matches: tuple[Match, ...],
+    vocab: Vocabulary,
+    longest: int,
+) -> list[Piece]:
+    reads = pieces(source.read.strip(), vocab, longest)
+    segment = replace(
+        piece.segment,
+        source=source,
+        size=len(reads),
+        reading_ids=(),
+        similar=[],
+        message_matches=matches,
+    )
+    parts = zip(source.pieces(reads), reads, strict=True)
+    return [
+        Piece(segment, text, read, _ids(read, piece, vocab), number, "part", piece.context)
+        for number, (text, read) in enumerate(parts)
+    ]
+
+
+def retried_parts(piece: Piece, written: str, vocab: Vocabulary) -> list[Piece]:
+    """The sentences of a whole segment as pieces of it, not looked up yet, where its translation
+    has fewer; none where it has as many, or where a memory has the segment nearly as it is."""
+    source = piece.segment.source
+    if not piece.is_whole or piece.number:
+        return []
+    read = source.retry(written)
+    if not read or any(match.score >= AT_ONCE for match in piece.matches):
+        return []
+    segment = replace(piece.segment, size=len(read), similar=[Answer(piece.matches, None)])
+    parts = zip(source.pieces(read), read, strict=True)
+    return [
+        Piece(segment, own, text, _ids(text, piece, vocab), number, "part", piece.context)
+        for number, (own, text) in enumerate(parts)
+    ]
+
+
+def _ids(text: str, piece: Piece, vocab: Vocabulary) -> tuple[int, ...]:
+    """The subwords of a part, which asks for the same language as its segment."""
+    own, of_whole = vocab.encode_source(text), vocab.encode_source(piece.read)
+    is_tagged = piece.ids[:1] != tuple(of_whole[:1])
+    return (*piece.ids[:1], *own[1:]) if is_tagged else tuple(own)

@@ -1,0 +1,148 @@
+"""What a filter promises. A filter changes a text before a model reads it, and its undo takes that
+back in what the model wrote.
+
+    source, undo = filter.prepare(source)      undo is None where there is nothing to take back
+    target = undo.restore(target)
+
+A filter knows no other filter, no memory and nothing of the engine. `Reader` is all that it may ask
+about the model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from tmnmt.codes.form import BY_FORM, Copied
+from tmnmt.codes.record import Source, Text
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tmnmt.vocab import Vocabulary
+
+# "text": what the text is, for memories and checks, too; "model": what the model alone reads
+Level = Literal["text", "model"]
+_NUMBER = re.compile("[0-9]+")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads the text: a model with this vocabulary, or a person alone where there is none.
+    `copied`: what comes through a translation besides placeholders. `is_person`: a person has
+    written the target, whatever a model would make of the source."""
+
+    vocab: Vocabulary | None = None
+    copied: Copied = BY_FORM
+    is_person: bool = False
+
+    def size(self, word: str) -> int:
+        """The subwords of a word of the source; its letters where there is no vocabulary."""
+        return len(word if self.vocab is None else self.vocab.encode_source(word))
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a model wrote for a text, or for a piece of it, before the codes have places in it.
+
+    `read`: what the model read for it. `masks`: what stands for placeholders in all that it read.
+    `subwords`: of what it wrote. `attention`: how much each of these, and the end, looked at every
+    subword of the source and its end, (T + 1, S + 1); computed when it is asked for."""
+
+    text: str
+    read: str
+    masks: frozenset[str] = frozenset()
+    subwords: Sequence[str] = ()
+    attention: Callable[[], Tensor] | None = None
+
+    @property
+    def loses_masks(self) -> bool:
+        """Whether a mask of what was read does not stand exactly once in what was written."""
+        if not self.masks:
+            return False
+        times = Counter(_NUMBER.findall(self.text))
+        return any(name in self.masks and times[name] != 1 for name in _NUMBER.findall(self.read))
+
+
+class Undo:
+    """Takes back what one filter did to one text. What is not overridden changes nothing."""
+
+    is_recased: bool = False  # the memories are asked for the text in other letters
+    reading: Reading | None = None  # which the model tries where it doubts the text
+    trailing: frozenset[str] = frozenset()  # subwords that a translation does not end with
+    parts: Sequence[str] = ()  # of what the model reads: see `retry`
+
+    def restore(self, target: Text) -> Text:
+        """The whole target, in which all codes have their places."""
+        return target
+
+    def restore_piece(self, written: Written) -> str:
+        """What the model wrote, as it is from here on."""
+        return written.text
+
+    def restore_tokens(self, tokens: Sequence[str]) -> Sequence[str]:
+        """The subwords of the target, as they are told to somebody."""
+        return tokens
+
+    def refuses(self, written: str, read: str) -> bool:
+        """Whether what was written for a text that no memory has is no translation, so that the
+        text stays."""
+        return False
+
+    def retry(self, written: str) -> Sequence[str]:
+        """The parts of the text, to be translated one by one since what was written for all of it
+        lacks something; none where it stands."""
+        return ()
+
+    def display(self, text: str) -> str:
+        """A part of a target, as somebody sees it who types."""
+        return text
+
+    def to_target(self, text: str) -> str:
+        """The beginning of a target that somebody typed, as the model would write it."""
+        return text
+
+    def query(self, text: str) -> str:
+        """A part of the source, as the memories are asked for what is like it."""
+        return text
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Another way to read a text, and what is done to what the model writes for it."""
+
+    text: str
+    undo: Undo
+
+
+class Split(Undo):
+    """Of a text that is translated as several texts, each of which goes through all filters."""
+
+    texts: Sequence[Text] = ()
+
+    def pairs(self, src: Text, tgt: Text) -> list[tuple[Text, Text] | None]:
+        """For each of the texts the pair of it in a pair of the whole, where that has one."""
+        return [None for _ in self.texts]
+
+    def join(self, targets: Sequence[Text]) -> Text:
+        """The target of the whole."""
+        raise NotImplementedError
+
+
+class Filter:
+    """One repair. The docs show the first line of its docstring. One that has to remember nothing
+    of a text is its own undo."""
+
+    level: ClassVar[Level] = "model"
+    is_for_people: ClassVar[bool] = False  # also where a person has written the target
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+
+    def prepare(self, source: Source) -> tuple[Source, Undo | None]:
+        """The text as what follows sees it. A `str` can have no codes; a `Text` may. Behind the
+        placeholders a filter keeps every code, and every letter outside the codes has one letter in
+        its place, so that each piece of the text knows where it comes from."""
+        raise NotImplementedError
