@@ -16,6 +16,8 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.config.options import Decoding
+from tmnmt.engine.decoder import Decoder
+from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, plan
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
@@ -122,3 +124,27 @@ def test_keys_are_kept_once_whoever_computes_them(
         for one, other in zip(keys, expected, strict=True):
             assert torch.equal(one.contexts, other.contexts) and torch.equal(one.ids, other.ids)
     assert len(store) == len(PAIRS) and store._positions == sum(len(keys.ids) for keys in expected)
+
+
+def test_threads_of_torch_are_set_while_it_computes_and_no_longer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.set_num_threads(3)
+    try:
+        translator = Translator.load(folder / "model", [folder / "index"], threads=1)
+        seen = [torch.get_num_threads()]
+        whole = Decoder.decode
+
+        def decode(*arguments: Any) -> Any:
+            seen.append(torch.get_num_threads())
+            return whole(*arguments)
+
+        monkeypatch.setattr(Decoder, "decode", decode)
+        session = translator.session()
+        session.translate("It shall not apply today.")
+        assert (seen, torch.get_num_threads()) == ([3, 1], 3)
+        with pytest.raises(UsageError):
+            translator.translate("no list")
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(1)

@@ -10,7 +10,6 @@ Streams, sessions, completion and the server's queue differ only in what they fe
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -22,6 +21,7 @@ from tmnmt.checks import kept
 from tmnmt.codes.form import Copied
 from tmnmt.codes.record import Beside, Source, plain_of
 from tmnmt.engine.assembly import Assembly, Translated, joined
+from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmed import Confirmed
 from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
 from tmnmt.engine.links import LINKED_AT_ONCE
@@ -79,7 +79,7 @@ class Pipeline:
     postprocessor: Postprocessor
     copied: Copied
     tally: Tally
-    lock: threading.RLock
+    lock: ComputeLock
 
     @property
     def terms(self) -> TermList | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
 from tmnmt.codes.record import Beside, Source, Text, beside, plain_of
 from tmnmt.engine.assembly import Assembly
+from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmed import source_of
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.piece import OpenSegment, Piece, Preceding
@@ -34,7 +34,7 @@ class Preparation:
         filters: Filters,
         longest: int,
         lookup: Lookup,
-        lock: threading.RLock,
+        lock: ComputeLock,
         tally: Tally,
         previous: int = 0,
     ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Protocol
 from tmnmt.checks import Check, OnChecks
 from tmnmt.codes.record import Beside, Source, Text, plain_of
 from tmnmt.engine.completion import CompletionCache
+from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmation import Confirmation
 from tmnmt.engine.confirmed import Confirmed, Done, confirmed_now, source_of, text_of
 from tmnmt.engine.piece import Piece, Preceding
@@ -47,7 +47,7 @@ class Host(Protocol):
     writable: WritableIndex | None
     cache_hash: str  # of all that a slot of a session cache depends on
     completions: CompletionCache
-    lock: threading.RLock
+    lock: ComputeLock
 
     @property
     def terms(self) -> TermList | None: ...

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -30,6 +29,7 @@ from tmnmt.config.options import (
     Threads,
 )
 from tmnmt.engine.completion import CompletionCache
+from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmation import Confirmation, confirmation
 from tmnmt.engine.decoder import Decoder
@@ -108,8 +108,10 @@ class Translator:
         terms: Sequence[Term] = (),
         hard_terms: bool = False,
         reaches: Reaches | None = None,
+        lock: ComputeLock | None = None,
     ) -> None:
-        """reaches: how nearest positions are read; None: as calibration has it for the memories."""
+        """reaches: how nearest positions are read; None: as calibration has it for the memories.
+        lock: held while something is computed; None: one of its own."""
         model = model.reading(settings.reference, settings.context)
         model = replace(model, products=settings.precision)
         check(settings, layers, model)
@@ -120,7 +122,7 @@ class Translator:
         self.layers = layers
         self.device = device
         self.writable = writable
-        self.lock = threading.RLock()
+        self.lock = lock or ComputeLock()
         self.model_hash = model.hash
         self.states_hash = model.states_hash
         learned = layers.cache.slots_by if layers is not None and layers.cache is not None else ""
@@ -308,7 +310,8 @@ class Translator:
         meant: which segments of the memories are found, by document, user, date and so on.
         terms: a file of words whose translations must come; `tmnmt.terms` says how.
         src_lang, tgt_lang: of memory files; not given, the model's, whose regions may differ.
-        device: not given or auto, a GPU where there is one. threads: not given, all cores.
+        device: not given or auto, a GPU where there is one. threads: of torch, while it computes
+        here; other code has as many as before. Not given, torch's own number.
         progress: called with units read and the share of all bytes read, when a memory file has to
         be indexed.
 
@@ -319,34 +322,37 @@ class Translator:
         groups = (search, selection, remembering, neighbours, decoding, worth)
         _check_groups((*groups, meant, terms))
         option("threads", Threads).check(threads)
-        if threads is not None:
-            torch.set_num_threads(threads)
-        device = device_named(device)
-        loaded = load_on(Path(model), device)
-        parameters = load_layers(loaded, device)
-        settings = settled(groups, parameters, default_mode(parameters))
-        loaded = loaded.reading(settings.reference, settings.context)
-        check(settings, parameters, loaded)  # before a memory is indexed, which may take minutes
-        languages = languages_of(loaded, src_lang, tgt_lang)
-        listed = read_terms(terms.terms, *languages) if terms.terms is not None else []
-        hard = terms.terms_mode == "hard"
-        indexes = open_memories(memory, *languages, progress, meant)
-        writable = None
-        if write_to is not None:
-            writable = open_to_write(write_to, memory, indexes, *languages)
-            indexes += [writable] if not any(writable is index for index in indexes) else []
-        trust = [named(each).trust for each in memory]
-        return cls(
-            loaded,
-            parameters,
-            indexes,
-            settings,
-            device,
-            writable,
-            trust,
-            terms=listed,
-            hard_terms=hard,
-        )
+        lock = ComputeLock(threads)
+        with lock:
+            device = device_named(device)
+            loaded = load_on(Path(model), device)
+            parameters = load_layers(loaded, device)
+            settings = settled(groups, parameters, default_mode(parameters))
+            loaded = loaded.reading(settings.reference, settings.context)
+            check(
+                settings, parameters, loaded
+            )  # before a memory is indexed, which may take minutes
+            languages = languages_of(loaded, src_lang, tgt_lang)
+            listed = read_terms(terms.terms, *languages) if terms.terms is not None else []
+            hard = terms.terms_mode == "hard"
+            indexes = open_memories(memory, *languages, progress, meant)
+            writable = None
+            if write_to is not None:
+                writable = open_to_write(write_to, memory, indexes, *languages)
+                indexes += [writable] if not any(writable is index for index in indexes) else []
+            trust = [named(each).trust for each in memory]
+            return cls(
+                loaded,
+                parameters,
+                indexes,
+                settings,
+                device,
+                writable,
+                trust,
+                terms=listed,
+                hard_terms=hard,
+                lock=lock,
+            )
 
     def translate(
         self, texts: Iterable[Source], explain: bool = False, tag: str = ""

@@ -4,7 +4,6 @@ confirmed, and whoever asks for a translation is told that there is no model."""
 from __future__ import annotations
 
 import copy
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -20,6 +19,7 @@ from tmnmt.config.options import (
     Selection,
 )
 from tmnmt.engine.completion import CompletionCache
+from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.settings import settled
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
@@ -48,7 +48,7 @@ class MemoryPair(Translator):
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
         self.settings = settled(groups, None, "off")
         self.layers, self.writable, self.copied = None, None, BY_FORM
-        self.lock, self.tally = threading.RLock(), Tally()
+        self.lock, self.tally = ComputeLock(), Tally()
         self.completions = CompletionCache()
         self.model_hash = self.cache_hash = ""
 
