@@ -35,7 +35,7 @@ from sacrebleu import corpus_bleu
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.placeholders import ALL
 from tmnmt.config.options import Decoding, Mode
-from tmnmt.engine.filling import agree_on_languages, finished
+from tmnmt.engine.filling import agree_on_languages, translate_file
 from tmnmt.engine.translator import Translator
 from tmnmt.files.opening import opened
 from tmnmt.formats import read_memories
@@ -133,7 +133,7 @@ def translated(translator: Translator, kind: str, words: Sequence[str]) -> list[
         path.write_text(written(texts), encoding="utf-8")
         file = opened(path)
         agree_on_languages(file, translator.src_lang, translator.tgt_lang)
-        fillings = [one.filling for one in finished(file, "nothing", translator.stream)]
+        fillings = [one.filling for one in translate_file(file, "nothing", translator.stream)]
         to = Path(folder) / f"target.{kind}"
         with to.open("wb") as stream:
             file.write(stream, fillings)

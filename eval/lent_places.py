@@ -16,9 +16,9 @@ from pathlib import Path
 import torch
 from place_codes import Tally, among_words, lines
 
-from tmnmt.codes.lent import borrowed
 from tmnmt.codes.place import place
 from tmnmt.codes.record import Text
+from tmnmt.codes.transfer import borrowed
 from tmnmt.engine.links import Linker, same_words, with_same_words
 from tmnmt.engine.translator import Translator
 from tmnmt.index.fuzzy import fuzzy_score

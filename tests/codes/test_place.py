@@ -13,7 +13,7 @@ from coded_texts import SOURCES, kept, outside
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tmnmt.codes.in_order import in_order
+from tmnmt.codes.keep_order import keep_order
 from tmnmt.codes.links import Links, best_stretch, grown, place_of
 from tmnmt.codes.place import place
 from tmnmt.codes.record import Code, Part, Text, joined
@@ -239,7 +239,7 @@ def test_places_in_order_are_the_best_of_all(data: st.DataObject, items: int, wi
         cost = sum(cost[start] for cost, (start, _) in zip(costs, way, strict=True))
         return sum(a == b for a, b in way), cost
 
-    chosen = in_order(costs, some)
+    chosen = keep_order(costs, some)
     assert tuple(chosen) in allowed
     assert worth(chosen) == min(map(worth, allowed))
 

@@ -20,8 +20,8 @@ from tmnmt.codes.record import Code, Text
 from tmnmt.config.options import Decoding, Remembering, Terms
 from tmnmt.engine import completion
 from tmnmt.engine.assembly import Assembly
+from tmnmt.engine.prefix import Opening, Spellings, Typed
 from tmnmt.engine.session import Session
-from tmnmt.engine.typed import Opening, Spellings, Typed
 from tmnmt.errors import UsageError
 from tmnmt.index import build
 from tmnmt.models.folder import save_model

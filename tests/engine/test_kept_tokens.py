@@ -19,7 +19,7 @@ from places import ROOT
 from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.config.options import Decoding
-from tmnmt.engine.filling import agree_on_languages, finished
+from tmnmt.engine.filling import agree_on_languages, translate_file
 from tmnmt.errors import UsageError
 from tmnmt.files.opening import opened
 from tmnmt.formats.clean import legible
@@ -107,7 +107,7 @@ def test_all_come_through_a_student_in_every_format(
         (tmp_path / f"a.{kind}").write_text(written(texts), encoding="utf-8")
         file = opened(tmp_path / f"a.{kind}")
         agree_on_languages(file, "en", "pt")
-        fillings = [one.filling for one in finished(file, "nothing", translator.stream)]
+        fillings = [one.filling for one in translate_file(file, "nothing", translator.stream)]
         with (tmp_path / f"b.{kind}").open("wb") as stream:
             file.write(stream, fillings)
         targets = list(read((tmp_path / f"b.{kind}").read_text(encoding="utf-8")))

@@ -10,7 +10,7 @@ import pytest
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.engine.analyse import Analysis, queries_of_units
-from tmnmt.engine.filling import finished
+from tmnmt.engine.filling import translate_file
 from tmnmt.engine.pretranslate import Pretranslator, best_matches
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.files.opening import opened
@@ -127,7 +127,9 @@ def test_analyse_counts_as_drafts_what_becomes_one(tmp_path: Path) -> None:
     values = Analysis([index])._values(queries_of_units(units_of(file)))
     pretranslator = Pretranslator(Retriever([index], 4, 0.5), drafts=75)
     every = list(
-        finished(file, "nothing", lambda texts: pretranslator.stream(t for d in texts for t in d))
+        translate_file(
+            file, "nothing", lambda texts: pretranslator.stream(t for d in texts for t in d)
+        )
     )
     with (tmp_path / "b.po").open("wb") as to:
         file.write(to, [one.filling for one in every])

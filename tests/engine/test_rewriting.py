@@ -14,8 +14,8 @@ from torch import Tensor
 from tmnmt.engine.beam_search import Hypothesis, Looked
 from tmnmt.engine.insertion import Insert
 from tmnmt.engine.rewriting import Either, Fixed, Part, Writer
-from tmnmt.engine.spelling import Form, Spelling
-from tmnmt.engine.unread import Unread
+from tmnmt.engine.subword_forms import Form, Spelling
+from tmnmt.engine.target_prior import TargetPrior
 from tmnmt.layers.combine import Ready
 from tmnmt.models.base import Backbone, Noted, shift
 from tmnmt.models.rnnsearch import RNNsearch
@@ -196,7 +196,7 @@ def test_words_are_as_likely_behind_others_as_forced_without_a_source(kind: str)
     pairs = [((), (A, C)), ((LA,), (A, C)), ((L, MARK), (E,)), ((LA,), (A, E, C)), ((LA,), (B,))]
     model = backbone(3, kind)
     with torch.inference_mode():
-        unread = Unread(model)
+        unread = TargetPrior(model)
         found = unread.chances([*pairs, pairs[1]])
         assert unread.chances(pairs[:2]) == found[:2] and found[5] == found[1]
         nothing = model.encode(torch.tensor([[EOS]]), torch.tensor([1]))

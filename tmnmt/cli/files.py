@@ -65,7 +65,7 @@ class Job:
     ) -> None:
         """Writes the file with its targets, and tells what became of its units. `write` is given
         every translation, and of which it is; `lines_out`: nothing else is done with them, and no
-        file is written. `best_matches`: as `tmnmt.engine.filling.finished` has it.
+        file is written. `best_matches`: as `tmnmt.engine.filling.translate_file` has it.
 
         Stopped by Ctrl-C or an error, it writes the file with the targets that there are: to
         standard output, or beside `to`, as `writing` does."""
@@ -91,10 +91,10 @@ class Job:
     def _finished(
         self, translated: Translated, best_matches: BestMatches | None
     ) -> Iterator[Finished]:
-        from tmnmt.engine.filling import finished
+        from tmnmt.engine.filling import translate_file
 
         with Progress("translating", "segments", self.open_units) as progress:
-            yield from finished(
+            yield from translate_file(
                 self.file,
                 self.overwrite,
                 lambda texts: translated(texts, progress.advance),

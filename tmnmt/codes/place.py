@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.codes.in_order import in_order
+from tmnmt.codes.keep_order import keep_order
 from tmnmt.codes.links import Links, Mass, Words, best_stretch, grown, place_of
 from tmnmt.codes.record import Code, Text
 from tmnmt.codes.tree import Node, tree
@@ -55,7 +55,7 @@ def linked_codes(source: Text, words: Words) -> list[int]:
     placer = _Placer(source, "", words, (), Links(np.zeros((0, len(words)))))
     nodes = tree(source.codes)
     if nodes is None:
-        _, numbers, _ = placer.in_order()
+        _, numbers, _ = placer.keep_order()
     else:
         _, among, _ = placer.outside(nodes)
         numbers = [number for node in among for number in node.codes()]
@@ -302,7 +302,7 @@ class _Placer:
 
     # --- in order
 
-    def in_order(self) -> tuple[list[int], list[int], list[int]]:
+    def keep_order(self) -> tuple[list[int], list[int], list[int]]:
         """The codes before all words, those among words and those after all words, where all of
         them keep their order."""
         last, numbers = len(self._source_words), range(len(self._places))
@@ -312,7 +312,7 @@ class _Placer:
 
     def by_order(self) -> Text:
         """With every code where the least mass crosses among the places behind the one before."""
-        before, among, after = self.in_order()
+        before, among, after = self.keep_order()
         nodes = [Node(n, n) for n in among if self._source.codes[n].kind != "blank"]
         costs = [self._cost(node) for node in nodes]
         covering = [
@@ -323,7 +323,7 @@ class _Placer:
         for number in before:
             out.add(number, 0)
         everywhere = (0, len(self._target))
-        chosen = in_order(costs, [[(a, b) for a, b, _ in stretches] for stretches in covering])
+        chosen = keep_order(costs, [[(a, b) for a, b, _ in stretches] for stretches in covering])
         for node, stretches, (start, end) in zip(nodes, covering, chosen, strict=True):
             characters = next((c for a, b, c in stretches if (a, b) == (start, end)), None)
             self._emit_alone(_Placed(node, start, end, characters=characters), out, everywhere)

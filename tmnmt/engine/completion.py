@@ -26,9 +26,9 @@ from tmnmt.engine.beam_search import NEVER, Begun, Hypothesis, SearchSettings, s
 from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.piece import Piece, Preceding
 from tmnmt.engine.pipeline import Document, Passage, Pipeline
+from tmnmt.engine.prefix import Opening, Spellings, Typed, one_blank, spelt_size
 from tmnmt.engine.provenance import Neighbouring, tokens_of
-from tmnmt.engine.spelling import APOSTROPHES
-from tmnmt.engine.typed import Opening, Spellings, Typed, one_blank, spelt_size
+from tmnmt.engine.subword_forms import APOSTROPHES
 from tmnmt.files.texts import string_of
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace

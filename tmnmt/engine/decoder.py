@@ -17,8 +17,8 @@ from tmnmt.engine.piece import NOTHING, Piece
 from tmnmt.engine.rewriting import Part, Writer
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.tally import Tally
+from tmnmt.engine.target_prior import TargetPrior
 from tmnmt.engine.terms import TermChoices, TermList
-from tmnmt.engine.unread import Unread
 from tmnmt.filters.contract import Reading
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.keys.datastore import Datastore
@@ -76,8 +76,8 @@ class Decoder:
     doubtful: float
 
     @cached_property
-    def _unread(self) -> Unread:
-        return Unread(self.backbone)
+    def _prior(self) -> TargetPrior:
+        return TargetPrior(self.backbone)
 
     def collated(self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory]) -> Collated:
         """What the memory layers read for these pieces: pairs, session caches, neighbours."""
@@ -274,7 +274,7 @@ class Decoder:
 
         def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
             index = torch.tensor(rows, device=self.device)
-            writer = Writer(parts, terms.spelling, self.backbone, self.layers, self._unread)
+            writer = Writer(parts, terms.spelling, self.backbone, self.layers, self._prior)
             said, keeps = [hypotheses[row] for row in rows], self.settings.remembers
             own = encoded.rows(index), ready.rows(index)
             return writer.written(*own, said, keeps, explain)

@@ -79,7 +79,7 @@ def placed(units: Sequence[Unit]) -> list[Placed]:
     ]
 
 
-def finished(
+def translate_file(
     file: TranslatableFile,
     overwrite: Overwrite,
     translated: Callable[[Documents], Iterable[Translation]],

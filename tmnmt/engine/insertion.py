@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tmnmt.engine.spelling import Form, Spelling
-from tmnmt.engine.unread import Ids, Unread
+from tmnmt.engine.subword_forms import Form, Spelling
+from tmnmt.engine.target_prior import Ids, TargetPrior
 from tmnmt.layers.combine import MemoryLayers, Stepped
 from tmnmt.models.base import Backbone
 
@@ -68,10 +68,10 @@ class Inserter:
     """Looks for what fits best in places of several sentences at once."""
 
     def __init__(
-        self, spelling: Spelling, backbone: Backbone, layers: MemoryLayers, unread: Unread
+        self, spelling: Spelling, backbone: Backbone, layers: MemoryLayers, prior: TargetPrior
     ) -> None:
         self._spelling = spelling
-        self._backbone, self._layers, self._unread = backbone, layers, unread
+        self._backbone, self._layers, self._prior = backbone, layers, prior
 
     def choose(self, places: Sequence[Place], step: Stepped, encoded: Any) -> list[Ids]:
         """The subwords of what fits best in every place."""
@@ -79,7 +79,7 @@ class Inserter:
         rest = [place for place, ids in zip(places, sure, strict=True) if not ids]
         near = [*map(_near, self._tries(rest, step, encoded))]
         ranked = [many if place.part.small else [] for place, many in zip(rest, near, strict=True)]
-        self._unread.chances([pair for many in ranked for pair in self._pairs(many)])  # at once
+        self._prior.chances([pair for many in ranked for pair in self._pairs(many)])  # at once
         best = (self._best(*one) for one in zip(rest, near, strict=True))
         return [ids or next(best) for ids in sure]
 
@@ -222,7 +222,7 @@ class Inserter:
         """log p of every form behind the last of its small words, for a decoder that has read no
         source, beside half of the most that it is behind any."""
         pairs = self._pairs(tried)
-        chances = self._unread.chances(pairs)
+        chances = self._prior.chances(pairs)
         most = dict[Ids, float]()
         for (_, form), chance in zip(pairs, chances, strict=True):
             most[form] = max(chance, most.get(form, -torch.inf))

@@ -35,7 +35,7 @@ from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.engine.splitting import retried_parts, split_texts
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
-from tmnmt.engine.verbatim import as_it_stands
+from tmnmt.engine.verbatim import copy_match
 from tmnmt.keys.pair_keys import Pair, PairKeys, PairKeyStore
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
@@ -195,9 +195,7 @@ class Pipeline:
             length = len(best.ids) + best.finished
         elif outcome.match is not None:
             source.use_match(outcome.match)
-            translation = as_it_stands(
-                piece.text, outcome.match, piece.matches, self.vocab, explain
-            )
+            translation = copy_match(piece.text, outcome.match, piece.matches, self.vocab, explain)
             translation = self.postprocessor.rated(translation)
             length = len(self.vocab.encode(translation.tgt)) + 1
         else:

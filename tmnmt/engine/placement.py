@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tmnmt.codes.lent import borrowed, lent, with_ends
 from tmnmt.codes.place import linked_codes, place
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Part, Text, joined, pairs
+from tmnmt.codes.transfer import borrowed, lent, with_ends
 from tmnmt.filters.contract import Written
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.segments import Match, Translation

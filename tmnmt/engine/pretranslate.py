@@ -12,7 +12,7 @@ from tmnmt.codes.record import Beside, Source, Text, beside, plain_of
 from tmnmt.config.options import DRAFTS, Untranslated
 from tmnmt.engine.retrieve import Request, Retriever, queries_of
 from tmnmt.engine.source_segment import SourceSegment
-from tmnmt.engine.verbatim import as_it_stands, value_but_codes, value_of
+from tmnmt.engine.verbatim import copy_match, value_but_codes, value_of
 from tmnmt.filters import Filters
 from tmnmt.filters.contract import Reader
 from tmnmt.formats.clean import clean
@@ -92,7 +92,7 @@ class Pretranslator:
             plain = plain_of(batch[row])
             taken = None
             if match is not None:
-                taken = as_it_stands(plain, match, matches)
+                taken = copy_match(plain, match, matches)
                 matches = taken.matches
                 taken = self._placed(taken, match, coded[row])
             self.counts[taken.origin if taken else ""] += bool(taken or cleaned[row])

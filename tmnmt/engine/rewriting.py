@@ -20,8 +20,8 @@ from torch import Tensor
 
 from tmnmt.engine.beam_search import NEVER, Hypothesis
 from tmnmt.engine.insertion import Insert, Inserter, Place
-from tmnmt.engine.spelling import Spelling
-from tmnmt.engine.unread import Unread
+from tmnmt.engine.subword_forms import Spelling
+from tmnmt.engine.target_prior import TargetPrior
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone
@@ -117,12 +117,12 @@ class Writer:
         spelling: Spelling,
         backbone: Backbone,
         layers: MemoryLayers | None,
-        unread: Unread | None = None,
+        prior: TargetPrior | None = None,
     ) -> None:
         self._ways = [_Way([*way, Fixed((EOS,))]) for way in parts]
         self._spelling = spelling
         self._backbone, self._layers = backbone, layers or MemoryLayers()
-        self._inserter = Inserter(spelling, backbone, self._layers, unread or Unread(backbone))
+        self._inserter = Inserter(spelling, backbone, self._layers, prior or TargetPrior(backbone))
 
     def written(
         self,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tmnmt.codes.apart import kept_apart
 from tmnmt.codes.record import Code, Source, Text, inline, plain_of
+from tmnmt.codes.spacing import with_spacing
 from tmnmt.engine.placement import Placement, spans_of
 from tmnmt.engine.verbatim import has_codes
 from tmnmt.filters import Filters
@@ -195,7 +195,7 @@ class SourceSegment:
         target = self.placement.placed()
         for undo in self._undos:
             target = undo.restore(target)
-        return kept_apart(self.source, target)
+        return with_spacing(self.source, target)
 
     def restore(self, translation: Translation) -> Translation:
         """The translation of the whole segment, as its user gets it: with its codes."""

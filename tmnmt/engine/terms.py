@@ -19,7 +19,7 @@ from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.insertion import Insert
 from tmnmt.engine.links import with_same_words
 from tmnmt.engine.rewriting import Either, Fixed, Part
-from tmnmt.engine.spelling import APOSTROPHES, Form, Spelling
+from tmnmt.engine.subword_forms import APOSTROPHES, Form, Spelling
 from tmnmt.segments import Token, Translation
 from tmnmt.spans import piece_spans
 from tmnmt.terms.check import chosen, term_checks, where

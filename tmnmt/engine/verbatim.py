@@ -81,7 +81,7 @@ def value_but_codes(match: Match) -> int:
     return value_of(match) - sum(reason.points for reason in reasons if reason.what == "codes")
 
 
-def as_it_stands(
+def copy_match(
     text: str,
     match: Match,
     others: Sequence[Match],

@@ -36,7 +36,7 @@ def training_read(
 
     A reference or context network counts where it is not read, too: the decoder may have learned
     with it. The anchors of a network learn from points, which are no tokens of the target."""
-    unread = _unread(settings)
+    unread = _prior(settings)
     read = {part: cost for part, cost in trained.items() if part not in unread}
     counted = [cost for part, cost in read.items() if part != AnchorPart.name and cost.tokens]
     tokens, seconds = sum(c.tokens for c in counted), sum(c.seconds for c in counted)
@@ -47,7 +47,7 @@ def training_read(
     }
 
 
-def _unread(settings: Settings) -> set[str]:
+def _prior(settings: Settings) -> set[str]:
     """The parts of a training that only layers come from which are not read."""
     tm, cache = settings.mode in READS_TM, settings.cache > 0
     parts = {TMPart.name: tm, CachePart.name: cache, GatesPart.name: tm and cache}

@@ -14,8 +14,8 @@ from tmnmt.engine.confirmed import Done
 from tmnmt.engine.filling import (
     Finished,
     agree_on_languages,
-    finished,
     is_open,
+    translate_file,
     with_confirmed,
 )
 from tmnmt.files.opening import opened
@@ -97,7 +97,7 @@ def document_through(
                 advance(done, total)
 
     every = list[Finished]()
-    for one in finished(file, overwrite, through):
+    for one in translate_file(file, overwrite, through):
         every.append(one)
         yield
     every = list(with_confirmed(every, confirmed()))

@@ -8,9 +8,9 @@ import pytest
 from coded_texts import SOURCES, kept
 from hypothesis import given
 
-from tmnmt.codes.lent import lent
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Part, Text, joined
+from tmnmt.codes.transfer import lent
 
 
 def coded(text: str, form: str = "") -> Text:

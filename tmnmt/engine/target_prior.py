@@ -17,7 +17,7 @@ Ids = tuple[int, ...]
 KEPT = 1 << 16  # answers, at most
 
 
-class Unread:
+class TargetPrior:
     """A decoder that has read an empty source. What it was asked for is kept."""
 
     def __init__(self, backbone: Backbone) -> None:

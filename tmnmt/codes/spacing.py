@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from tmnmt.codes.record import Code, Part, Text, joined
 
 
-def kept_apart(source: Text, target: Text) -> Text:
+def with_spacing(source: Text, target: Text) -> Text:
     """`target`, which has the codes of `source`, with a blank beside every standalone code that
     stands apart in the source and in the target has white space on one side alone."""
     apart = Counter(source.codes[number].markup for number in _apart(source))

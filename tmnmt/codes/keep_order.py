@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def in_order(
+def keep_order(
     costs: Sequence[NDArray[np.float64]], stretches: Sequence[Sequence[tuple[int, int]]]
 ) -> list[tuple[int, int]]:
     """For every item a place (k, k), or one of its `stretches` (start, end); none begins before the

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tmnmt.codes.apart import kept_apart
 from tmnmt.codes.record import Code, Part, Text, joined
+from tmnmt.codes.spacing import with_spacing
 
 X = (Code(0, "standalone", "<x/>"), "")
 BLANK = (Code(0, "blank", " "), "")
@@ -29,7 +29,7 @@ BLANK = (Code(0, "blank", " "), "")
 def test_what_stands_apart_is_kept_apart(
     source: list[Part], target: list[Part], wanted: str
 ) -> None:
-    made = kept_apart(joined(source), joined(target))
+    made = with_spacing(joined(source), joined(target))
     assert made.written() == wanted
     assert made.plain == joined(target).plain
     assert isinstance(made, Text)
