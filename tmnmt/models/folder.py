@@ -219,7 +219,8 @@ def _load_pivot(folder: Path, config: dict[str, Any], vocab: Vocabulary, device:
     first, second = (load_model(folder / part, device).plain() for part in PARTS)
     if len(second.vocab) != len(vocab):
         raise ModelError(f"{folder}: its second model has another vocabulary; make it again")
-    backbone = Pivot(first.backbone, second.backbone, first.vocab, second.vocab)
+    vocabularies, dtype = (first.vocab, second.vocab), DTYPES[first.precision]
+    backbone = Pivot(first.backbone, second.backbone, *vocabularies, dtype)
     digest = _hash(first.hash.encode(), second.hash.encode(), vocab.model)
     return Model(backbone.eval(), vocab, config, digest, folder, digest)
 

@@ -43,8 +43,8 @@ def for_decoding(backbone: Backbone, dtype: torch.dtype | None = None) -> Backbo
     parameters' own. Raises UsageError for int8 where there are no such products: of a recurrent
     kind, or on a GPU."""
     if isinstance(backbone, Pivot):
-        parts = (for_decoding(part, dtype) for part in (backbone.first, backbone.second))
-        return backbone.with_parts(*parts).eval()
+        first = for_decoding(backbone.first, backbone.first_dtype)
+        return backbone.with_parts(first, for_decoding(backbone.second, dtype)).eval()
     if dtype == torch.int8:
         on_cpu = all(parameter.is_cpu for parameter in backbone.parameters())
         if not isinstance(backbone, EncoderDecoder) or not on_cpu:

@@ -66,11 +66,17 @@ class Pivot(Backbone[PivotEncoded, Any]):
     small models are distilled for that, and it is asked once a sentence."""
 
     def __init__(
-        self, first: Backbone, second: Backbone, written: Vocabulary, read: Vocabulary
+        self,
+        first: Backbone,
+        second: Backbone,
+        written: Vocabulary,
+        read: Vocabulary,
+        first_dtype: torch.dtype | None = None,
     ) -> None:
-        """written: the vocabulary of the first model, read: that of the second."""
+        """written: the vocabulary of the first model, read: that of the second. first_dtype: of the
+        first model's products where it decodes, whatever the second's are."""
         super().__init__()
-        self.first, self.second = first, second
+        self.first, self.second, self.first_dtype = first, second, first_dtype
         self._written_in, self._read_in = written, read
         self.hidden_size, self.context_size = second.hidden_size, second.context_size
         self.vocab_size, self.word_size = second.vocab_size, second.word_size
@@ -79,7 +85,7 @@ class Pivot(Backbone[PivotEncoded, Any]):
 
     def with_parts(self, first: Backbone, second: Backbone) -> Pivot:
         """The same with other backbones of the same models."""
-        made = Pivot(first, second, self._written_in, self._read_in)
+        made = Pivot(first, second, self._written_in, self._read_in, self.first_dtype)
         made._pivots = self._pivots
         return made
 

@@ -74,7 +74,7 @@ def _write_own(folder: Path, parts: list[Model], src_lang: str, tgt_lang: str) -
         "via": configs[0]["tgt_lang"],
         **({"prefix": prefix} if prefix else {}),
         **({"max_subwords": min(lengths)} if lengths else {}),
-        **({"precision": "int8"} if all(c.get("precision") == "int8" for c in configs) else {}),
+        **({"precision": configs[1]["precision"]} if "precision" in configs[1] else {}),
         "model": {"kind": PIVOT},
     }
     write_config(folder, config)
