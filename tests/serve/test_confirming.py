@@ -69,6 +69,58 @@ def test_a_request_that_is_sent_again_confirms_once(served: Server, path: str) -
     assert served.ask("POST", path, {**pair, "request": "7" * 201}).status == 400
 
 
+def found(server: Server, text: str) -> list[str]:
+    body = {"texts": [text], "threshold": 0.9}
+    (result,) = server.ask("POST", "/v1/memories/own/search", body).json["results"]
+    return [match["tgt"] for match in result["matches"]]
+
+
+def begun(server: Server) -> str:
+    return "/v1/sessions/" + str(server.ask("POST", "/v1/sessions", {"write_to": "own"}).json["id"])
+
+
+def test_what_is_confirmed_again_for_a_segment_takes_the_place_of_it(served: Server) -> None:
+    session = begun(served)
+    source = "The ferry leaves at dawn."
+
+    def confirm(tgt: str, segment: str | None, src: str = source) -> None:
+        body = {"src": src, "tgt": tgt, "segment": segment}
+        assert served.ask("POST", f"{session}/confirm", body).status == 200
+
+    confirm("Le bac part à", "0")  # half a sentence
+    confirm("Rien ne change.", "1", "Nothing at all changes here.")
+    confirm("Le bac part à l'aube.", "0")
+    assert confirmed(served, f"{session}/confirm") == 2
+    assert found(served, source) == ["Le bac part à l'aube."]
+    (translation,) = served.ask("POST", f"{session}/translate", {"texts": [source]}).json[
+        "translations"
+    ]
+    assert translation["text"] == "Le bac part à l'aube."
+    confirm("Le bac part tôt.", None)  # of another segment, or of none
+    assert confirmed(served, f"{session}/confirm") == 3
+    undone = served.ask("POST", f"{session}/undo", {"segment": "1"}).json["undone"]
+    assert undone["tgt"] == "Rien ne change." and found(served, undone["src"]) == []
+    assert served.ask("POST", f"{session}/undo", {"segment": "1"}).status == 409
+    assert served.ask("POST", f"{session}/undo", {}).json["undone"]["tgt"] == "Le bac part tôt."
+    assert served.ask("POST", f"{session}/undo", {}).status == 200
+    assert found(served, source) == [] and confirmed(served, f"{session}/confirm") == 0
+    for path in ("confirm", "undo"):
+        body = {"segment": "7" * 201, **({"src": "a", "tgt": "b"} if path == "confirm" else {})}
+        assert served.ask("POST", f"{session}/{path}", body).status == 400
+
+
+def test_what_two_sessions_confirmed_stays_until_both_have_taken_it_back(served: Server) -> None:
+    source = "The pier is closed in winter."
+    sessions = [begun(served) for _ in range(3)]
+    for session in sessions:
+        body = {"src": source, "tgt": "Le quai est fermé en hiver."}
+        assert served.ask("POST", f"{session}/confirm", body).status == 200
+    for session in sessions:
+        assert found(served, source) == ["Le quai est fermé en hiver."]
+        assert served.ask("POST", f"{session}/undo", {}).status == 200
+    assert found(served, source) == []
+
+
 @pytest.mark.parametrize(
     ("tgt", "checks"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -26,7 +27,8 @@ from tmnmt.serve.storage.records import StoredSession
 
 SESSION = StoredSession("one", "a", "model", {}, 100.0)
 ABOUT = "a", "one"
-STORAGE_CALLS = ("get", "intend", "withdraw", "settle", "cancel", "drop", "intentions")
+OTHER = replace(SESSION, id="two")
+STORAGE_CALLS = ("get", "intend", "share", "withdraw", "settle", "cancel", "drop", "intentions")
 MEMORY_CALLS = ("search", "look_up", "add", "get", "delete")
 
 
@@ -73,6 +75,7 @@ class Faults:
 def storage(states: str) -> Iterator[Storage]:
     with closing(opened(place_of(states))) as storage:
         storage.sessions.make(SESSION, 0.0, 9)
+        storage.sessions.make(OTHER, 0.0, 9)
         yield storage
 
 
@@ -83,13 +86,16 @@ def memory(tmp_path: Path) -> Iterator[MemoryIndex]:
         yield index
 
 
-def confirm(intentions: Intentions, memory: Any, number: int) -> None:
+def confirm(
+    intentions: Intentions, memory: Any, number: int, segment: str = "", session: str = "one"
+) -> None:
     texts = Text(f"Notice {number}."), Text(f"Avis {number}.")
-    intentions.confirm(*ABOUT, memory, texts, {"keys": number})
+    feedback = {"keys": number, **({"segment": segment} if segment else {})}
+    intentions.confirm("a", session, memory, texts, feedback)
 
 
-def pairs(storage: Storage) -> list[str]:
-    return [pair.src for pair in storage.sessions.pairs(*ABOUT)]
+def pairs(storage: Storage, session: str = "one") -> list[str]:
+    return [pair.src for pair in storage.sessions.pairs("a", session)]
 
 
 def in_memory(memory: MemoryIndex) -> list[str]:
@@ -97,10 +103,13 @@ def in_memory(memory: MemoryIndex) -> list[str]:
 
 
 def assert_that_they_agree(storage: Storage, memory: MemoryIndex) -> None:
-    assert sorted(pairs(storage)) == in_memory(memory)
+    """The memory has what any session lists, once, and nothing else."""
+    assert sorted({*pairs(storage), *pairs(storage, "two")}) == in_memory(memory)
     by_id = {segment.id: segment for segment in memory.segments()}
-    for pair in storage.sessions.pairs(*ABOUT):
-        assert pair.is_in(by_id[pair.id])
+    for session in ("one", "two"):
+        for pair in storage.sessions.pairs("a", session):
+            segment = by_id[abs(pair.id)]
+            assert pair.is_given_by(segment) if pair.id < 0 else pair.is_in(segment)
 
 
 def tries(work: Callable[[Faults], bool], error: type[BaseException]) -> None:
@@ -177,6 +186,100 @@ def test_whatever_fails_once_a_pair_is_taken_back_from_both_or_from_neither(
         return has_failed
 
     tries(once, error)
+
+
+@FAILING
+def test_whatever_fails_once_a_pair_takes_the_place_of_another_or_does_not(
+    storage: Storage, memory: MemoryIndex, place: str, error: type[BaseException]
+) -> None:
+    """The pair of a segment, which has been confirmed before with other words."""
+    numbers = iter(range(10_000))
+    first = Intentions(storage.sessions, [memory])
+    confirm(first, memory, next(numbers), "s")
+    confirm(first, memory, next(numbers), "other")
+
+    def once(faults: Faults) -> bool:
+        places = faulty(storage, memory, faults, place)
+        intentions = Intentions(places[0], [places[1]])
+        number, before = next(numbers), pairs(storage)
+        is_confirmed = True
+        try:
+            confirm(intentions, places[1], number, "s")
+        except (TmnmtError, Refused, Killed):
+            is_confirmed = False
+        has_failed = faults.count > faults.number
+        mended(storage, memory)
+        assert_that_they_agree(storage, memory)
+        after = sorted(["Notice 1.", f"Notice {number}."])
+        # killed behind the settlement, or without an answer of the last call
+        is_unknown = faults.error is Killed or (faults.after and faults.lasts)
+        expected = [after] if is_confirmed else [before, *([after] if is_unknown else [])]
+        assert sorted(pairs(storage)) in [sorted(each) for each in expected]
+        return has_failed
+
+    tries(once, error)
+
+
+@FAILING
+def test_whatever_fails_once_what_two_sessions_confirmed_stays_while_one_has_it(
+    storage: Storage, memory: MemoryIndex, place: str, error: type[BaseException]
+) -> None:
+    whole = Intentions(storage.sessions, [memory])
+
+    def once(faults: Faults) -> bool:
+        for session in ("one", "two"):
+            while pairs(storage, session):
+                whole.undo("a", session)
+        assert in_memory(memory) == []
+        places = faulty(storage, memory, faults, place)
+        intentions = Intentions(places[0], [places[1]])
+        confirm(whole, memory, 1)
+        try:
+            confirm(intentions, places[1], 1, session="two")
+            assert intentions.undo("a", "one") is not None
+            confirm(intentions, places[1], 1, session="one")
+            assert intentions.undo("a", "two") is not None
+            assert in_memory(memory) == ["Notice 1."]
+            assert intentions.undo("a", "one") is not None
+        except (TmnmtError, Refused, Killed):
+            pass
+        mended(storage, memory)
+        assert_that_they_agree(storage, memory)
+        return faults.count > faults.number
+
+    tries(once, error)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_who_confirm_and_take_back_the_same_pairs_at_once_agree(
+    storage: Storage, memory: MemoryIndex, seed: int
+) -> None:
+    failures = list[BaseException]()
+
+    def work(session: str) -> None:
+        drawn = random.Random(f"{seed} {session}")
+        intentions = Intentions(storage.sessions, [memory])
+        try:
+            for _ in range(40):
+                try:
+                    if drawn.random() < 0.6:
+                        segment = drawn.choice(("", "s", "t"))
+                        confirm(intentions, memory, drawn.randrange(3), segment, session)
+                    else:
+                        intentions.undo("a", session, drawn.choice((None, "s")))
+                except (LockedError, Refused):
+                    continue
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(session,)) for session in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not failures
+    mended(storage, memory)
+    assert_that_they_agree(storage, memory)
 
 
 def faulty(storage: Storage, memory: MemoryIndex, faults: Faults, place: str) -> tuple[Any, Any]:

@@ -313,16 +313,32 @@ def test_what_is_confirmed_is_synced_to_the_disk_at_every_commit(tmp_path: Path)
             assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
 
 
-def test_sessions_of_the_format_before_are_read_and_mended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [2, 3])
+def test_sessions_of_earlier_formats_are_read_and_mended(tmp_path: Path, number: int) -> None:
     path = tmp_path / "sessions.db"
     with closing(SqliteStorage(path)) as storage:
         storage.sessions.make(StoredSession("one", "a", "model", {}, 100.0), 0.0, 9)
-        pair = confirmed_now(Text("One."), Text("Un."))
-        storage.sessions.append("a", "one", pair, {})
+        pair = replace(confirmed_now(Text("One."), Text("Un.")), id=7, memory="M")
+        storage.sessions.append("a", "one", pair, {}, "t")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("DROP TABLE intention")
-        connection.execute("PRAGMA user_version = 2")
+        for name in ("done_of_segment", "done_by_held"):
+            connection.execute(f"DROP INDEX {name}")
+        connection.execute("DROP TABLE inherited")
+        columns = {"done": ("held", "segment"), "intention": ("held", "removes")}
+        for table, names in columns.items():
+            for name in names:
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
+        if number == 2:
+            connection.execute("DROP TABLE intention")
+        connection.execute(f"PRAGMA user_version = {number}")
     for _ in range(2):
         with closing(SqliteStorage(path)) as storage:
-            assert storage.sessions.pairs("a", "one") == [pair]
-            assert storage.sessions.intentions() == []
+            sessions = storage.sessions
+            assert sessions.pairs("a", "one") == [pair] and sessions.intentions() == []
+    with closing(SqliteStorage(path)) as storage:
+        sessions = storage.sessions
+        other = replace(pair, id=-7, changed="later")
+        assert sessions.append("a", "one", other, {"segment": "s"}, "t") == []
+        assert sessions.withdraw("a", "one", "u", "s") == other
+        assert sessions.withdraw("a", "one", "v") == pair
+        assert [found.pair for found in sessions.intentions()] == [other, pair]

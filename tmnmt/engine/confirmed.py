@@ -28,7 +28,8 @@ class Done:
 
     src: str  # "": here a new document began
     tgt: str  # as confirmed; "": passed over
-    # of the segment in the memory it was written to, negative in the session's own; 0: in none
+    # of the segment in `memory`: positive where the pair has added it, negative where the memory
+    # gave the same translation already; without a memory negative in the session, 0: in none
     id: int = 0
     changed: str = ""  # when it was confirmed, as segments carry it
     memory: str = ""  # the `place` of the memory that the id is of; "": of none
@@ -77,8 +78,9 @@ class Done:
 
     def is_in(self, segment: Segment) -> bool:
         """Whether a memory's segment is this very pair, whatever its id: confirmed at the same
-        microsecond."""
-        return (segment.src, segment.tgt, segment.changed) == (self.src, self.tgt, self.changed)
+        microsecond, and a source of the same match tokens."""
+        is_same = (segment.tgt, segment.changed) == (self.tgt, self.changed)
+        return is_same and normalise(segment.src) == normalise(self.src)
 
 
 def confirmed_now(src: Text, tgt: Text) -> Done:

@@ -346,12 +346,12 @@ class Session:
 
 def written_to(writable: WritableIndex, entry: Done) -> Done:
     """The pair with the id under which it is in the memory from now on. Where the memory gives this
-    translation of the text anyway it is not added; where another one is the newest of the most
-    frequent it is, so that it wins."""
+    translation of the text anyway it is not added, and the id is the negative of that segment's;
+    where another one is the newest of the most frequent it is, so that it wins."""
     alike = copies(writable, [entry.src])[entry.src]
     match = commonest(agreeing(alike, entry.src_codes or None))
     if match is not None and entry.is_given_by(match.segment):
-        return entry
+        return replace(entry, id=-match.segment.id, memory=writable.place)
     return replace(entry, id=writable.add([entry.segment])[0], memory=writable.place)
 
 

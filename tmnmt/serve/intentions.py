@@ -3,17 +3,19 @@ can fail by itself, and a process that can be killed between them.
 
 First the storage of sessions notes the intention, then the memory is changed, then the storage is
 told. A pair of an intention is in no session. So where one is left behind, the pair is taken out of
-the memory: what was to be confirmed is not confirmed, and what was to be taken back is."""
+the memory: what was to be confirmed is not confirmed, and what was to be taken back is.
+
+Where the memory has the translation already, nothing is added, and the pair holds the segment that
+is there. Such a segment stays until nobody holds it any more (`tmnmt.serve.storage.base`)."""
 
 from __future__ import annotations
 
 import logging
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import Done, confirmed_now
@@ -24,7 +26,7 @@ from tmnmt.index.cached import same_place
 from tmnmt.index.pairs import copies
 from tmnmt.serve.refused import Refused, unknown
 from tmnmt.serve.storage.base import SessionStorage
-from tmnmt.serve.storage.records import Intention
+from tmnmt.serve.storage.records import Feedback, Intention
 
 # Seconds that an intention is kept after another process has cancelled it. Whoever was about it may
 # have been stopped meanwhile, write to the memory all the same, and be killed before it is told.
@@ -40,9 +42,9 @@ class Intentions:
     def __init__(self, storage: SessionStorage, memories: Sequence[WritableIndex]) -> None:
         """memories: all that are written to."""
         self._storage, self._memories = storage, memories
-        self._pending = dict[
-            str, bool
-        ]()  # tokens that could not be mended; whether they began here
+        # what could not be mended: tokens, or what they begin with before a dot; and whether
+        # nobody but this process is about it
+        self._pending = dict[str, bool]()
 
     def confirm(
         self,
@@ -50,9 +52,10 @@ class Intentions:
         id: str,
         memory: WritableIndex,
         texts: tuple[Text, Text],
-        feedback: Mapping[str, Any],
+        feedback: Feedback,
     ) -> None:
-        """The pair of a source and a target is in the session and in the memory. Raises Refused
+        """The pair of a source and a target is in the session and in the memory, and the pair of
+        its segment, if the feedback names one, in neither any more. Raises Refused
         where the session is gone, ServerError for the storage, and what the memory raises; then it
         is in neither, or will be once both can be reached."""
         self._mend_pending()
@@ -65,7 +68,7 @@ class Intentions:
         raise Refused(503, "busy", "other servers are being started; try again", 1)
 
     def _is_confirmed(
-        self, tenant: str, id: str, memory: WritableIndex, pair: Done, feedback: Mapping[str, Any]
+        self, tenant: str, id: str, memory: WritableIndex, pair: Done, feedback: Feedback
     ) -> bool:
         """False: the session is gone, or another process has cancelled the intention."""
         intention = Intention(secrets.token_hex(16), replace(pair, memory=memory.place))
@@ -73,43 +76,79 @@ class Intentions:
         try:
             if not self._storage.intend(tenant, id, intention.token, intention.pair, feedback):
                 return False
-            written = written_to(memory, pair)
+            written = written_to(memory, intention.pair)
             is_written = True
-            if self._storage.settle(intention.token, of_session(written)):
-                return True
+            if written.id > 0 or self._is_shared(intention.token, written, memory):
+                replaced = self._storage.settle(intention.token, written)
+                if replaced is not None:
+                    self._remove(replaced)
+                    return True
         except BaseException:
             if self._is_cancelled(intention) or not is_written:
                 raise
+            self._pending[intention.token] = True  # of the pair whose place it took, if any
             return True  # the answer of the storage was lost, and nothing else
         self._is_cancelled(intention)
         return False
+
+    def _is_shared(self, token: str, pair: Done, memory: WritableIndex) -> bool:
+        """Whether the pair of an intention holds a segment of the memory from now on. Somebody may
+        be deleting it: then that is done first."""
+        if self._storage.share(token, pair):
+            try:
+                memory.get([-pair.id])
+            except UnknownIdError:
+                return False
+            return True
+        for other in self._storage.intentions():
+            if (other.pair.memory, other.pair.id) == (pair.memory, -pair.id):
+                self._mend(other, begun_here=False)
+        return False
+
+    def _remove(self, replaced: Sequence[Intention]) -> None:
+        """Takes pairs out of their memories whose place others took; where that cannot be done now,
+        it is done later."""
+        for intention in replaced:
+            self._mend(intention, begun_here=True)
 
     def _is_cancelled(self, intention: Intention) -> bool:
         """Whether an intention that began here could be cancelled, or will be; False: it was
         settled. Its pair is in no memory then."""
         try:
-            if not self._storage.cancel(intention.token, time.time()):
-                return False
+            pair = self._storage.cancel(intention.token, time.time())
         except ServerError:
             self._pending[intention.token] = True
             return True
-        self._mend(intention, begun_here=True)
+        if pair is None:
+            return False
+        self._mend(replace(intention, pair=pair), begun_here=True)
         return True
 
-    def undo(self, tenant: str, id: str) -> Done | None:
-        """The pair that was confirmed last, which is neither in the session nor in its memory any
-        more; None: there was none. Raises ServerError for the storage, and what the memory raises;
-        then it is in both, or will be in neither once both can be reached."""
+    def append(self, tenant: str, id: str, pair: Done, feedback: Feedback) -> bool:
+        """A pair that no memory keeps is in the session, and the pair of its segment is not any
+        more. False: there is no such session."""
+        token = secrets.token_hex(16)
+        replaced = self._storage.append(tenant, id, pair, feedback, token)
+        if replaced is None:
+            return False
+        self._remove(replaced)
+        return True
+
+    def undo(self, tenant: str, id: str, segment: str | None = None) -> Done | None:
+        """The pair that was confirmed last, or that of a segment, which is not in the session any
+        more, nor in its memory where nobody else holds it; None: there was none. Raises
+        ServerError for the storage, and what the memory raises; then it is in both, or will be in
+        neither once both can be reached."""
         self._mend_pending()
         token = secrets.token_hex(16)
         try:
-            pair = self._storage.withdraw(tenant, id, token)
+            pair = self._storage.withdraw(tenant, id, token, segment)
         except ServerError:
             self._put_back(token)
             raise
         if pair is None:
             return None
-        memory = self._memory_of(pair)
+        memory = self._memory_of(pair) if pair.id > 0 else None
         try:
             if memory is not None:
                 deleted_from(memory, pair)
@@ -159,10 +198,11 @@ class Intentions:
             return
         with suppress(ServerError):  # then they are left still
             intentions = self._storage.intentions()
+            beginnings = {one.token: one.token.partition(".")[0] for one in intentions}
             for intention in intentions:
-                if intention.token in pending:
-                    self._mend(intention, pending[intention.token])
-            for token in pending.keys() - {intention.token for intention in intentions}:
+                for token in {intention.token, beginnings[intention.token]} & pending.keys():
+                    self._mend(intention, pending[token])
+            for token in pending.keys() - {*beginnings, *beginnings.values()}:
                 self._pending.pop(token, None)
 
     def _mend(self, intention: Intention, begun_here: bool) -> None:
@@ -173,7 +213,11 @@ class Intentions:
             log.warning("a pair that is in no session may be left in %s", pair.memory)
             return
         try:
-            self._storage.cancel(token, now)
+            cancelled = self._storage.cancel(token, now)
+            if cancelled is None:  # somebody has carried it out
+                self._pending.pop(token, None)
+                return
+            pair = cancelled
             if memory is not None and (ids := _ids(memory, pair)):
                 with suppress(UnknownIdError):  # somebody else has deleted it
                     memory.delete(ids)
@@ -197,11 +241,8 @@ class Intentions:
 
 
 def _ids(memory: WritableIndex, pair: Done) -> list[int]:
-    """Those under which a memory holds this very pair."""
+    """Those of the segments that are this very pair, where they are to be taken out."""
+    if pair.id < 0:
+        return []
     alike = copies(memory, [pair.src])[pair.src]
     return [match.segment.id for match in alike if pair.is_in(match.segment)]
-
-
-def of_session(pair: Done) -> Done:
-    """A pair as a session has it: one that no memory keeps gets a number in the session's own."""
-    return pair if pair.id else replace(pair, id=-1)

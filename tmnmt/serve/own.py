@@ -157,7 +157,7 @@ ALTERNATIVES = (
     *TYPED,
     Field("count", "whole", "At most so many words.", default=5, least=1, most=20),
 )
-NAME_LENGTH = 200  # characters that the name of a request may have
+NAME_LENGTH = 200  # characters that the name of a request, or of a segment, may have
 CONFIRM = (
     SRC,
     TGT,
@@ -176,7 +176,21 @@ CONFIRM = (
         "request",
         "text",
         "A name that the client gives this request. Where its answer is lost it can be sent again "
-        "under the same name: the pair is confirmed once.",
+        "under the same name: the same pair is confirmed once.",
+    ),
+    Field(
+        "segment",
+        "text",
+        "A name that the client gives the segment of its document. What is confirmed takes the "
+        "place of what was confirmed in this session under the same name.",
+    ),
+)
+UNDO = (
+    Field(
+        "segment",
+        "text",
+        "Take back what was confirmed for the segment of this name; without it, what was confirmed "
+        "last.",
     ),
 )
 SEARCH = (
@@ -496,8 +510,7 @@ async def confirm(service: Service, asked: Asked) -> Any:
     fields = read(asked.body, CONFIRM)
     one = await _open_to_write(service, asked)
     service.check_lengths([fields[name] or "" for name in ("src", "tgt", "suggested")])
-    if len(fields["request"] or "") > NAME_LENGTH:
-        raise wrong(f"request: at most {NAME_LENGTH} characters")
+    _check_names(fields, "request", "segment")
     source, target = (_text(fields[side], fields["format"]) for side in ("src", "tgt"))
     check_tags(source, target)
 
@@ -512,14 +525,22 @@ async def confirm(service: Service, asked: Asked) -> Any:
         except UsageError as error:
             raise wrong(str(error)) from error
         feedback = {name: fields[name] for name in ("suggested", "keys")}
-        if fields["request"] is not None:
-            feedback["request"] = fields["request"]
+        feedback |= {
+            name: fields[name] for name in ("request", "segment") if fields[name] is not None
+        }
         service.sessions.confirm(one, pair.src, pair.tgt, feedback)
         return service.sessions.count(one), pair.checks
 
     count, checks = await service.written(confirmed)
     service.counts["confirmed",] += 1
     return _session(one, count) | _checks(checks)
+
+
+def _check_names(fields: Mapping[str, Any], *names: str) -> None:
+    """Raises Refused for a name that is too long."""
+    for name in names:
+        if len(fields[name] or "") > NAME_LENGTH:
+            raise wrong(f"{name}: at most {NAME_LENGTH} characters")
 
 
 def _checks(checks: Sequence[Check]) -> dict[str, Any]:
@@ -541,12 +562,15 @@ async def _open_to_write(service: Service, asked: Asked) -> Open:
 
 
 async def undo(service: Service, asked: Asked) -> Any:
-    """Takes the pair that was confirmed last back, out of the memory, too."""
-    read(asked.body, ())
+    """Takes the pair that was confirmed last back, or that of a segment; out of the memory, too,
+    where no other session has confirmed it."""
+    fields = read(asked.body, UNDO)
     one = await _open_to_write(service, asked)
+    _check_names(fields, "segment")
 
     def undone() -> tuple[Done, int]:
-        return service.sessions.undo(one), service.sessions.count(one)
+        pair = service.sessions.undo(one, fields["segment"])
+        return pair, service.sessions.count(one)
 
     taken, count = await service.written(undone)
     return _session(one, count) | {"undone": pair_record(taken.segment)}
@@ -625,7 +649,7 @@ OWN = Dialect(
             is_stream=True,
         ),
         Route("POST", "/v1/sessions/{session}/confirm", confirm, "translate", CONFIRM, keeps=True),
-        Route("POST", "/v1/sessions/{session}/undo", undo, "translate"),
+        Route("POST", "/v1/sessions/{session}/undo", undo, "translate", UNDO),
         Route("GET", "/v1/sessions/{session}/confirmed", confirmed, "translate"),
         Route("GET", "/v1/sessions/{session}/save", save, "translate"),
         *DESK,

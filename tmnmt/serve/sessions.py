@@ -7,8 +7,8 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,13 @@ from tmnmt.engine.confirmed import Done, confirmed_now
 from tmnmt.engine.session import Session
 from tmnmt.index.base import WritableIndex
 from tmnmt.serve.clock import Clock
-from tmnmt.serve.intentions import Intentions, of_session
+from tmnmt.serve.intentions import Intentions
 from tmnmt.serve.keys import Caller
 from tmnmt.serve.refused import Refused, unknown
 from tmnmt.serve.reviewed import Reviewed
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.storage.base import SessionStorage
-from tmnmt.serve.storage.records import StoredSession
+from tmnmt.serve.storage.records import Feedback, StoredSession
 
 IDLE = 30 * 24 * 3600.0  # seconds after which a session that nobody used is forgotten
 TOUCHED = 3600.0  # seconds: so exactly is it known when it was used
@@ -57,7 +57,7 @@ class Open:
     model: Model
     given: Given
     session: Session
-    last: int = 0  # the number of what was done last, as far as the copy has followed
+    numbers: Sequence[int] = ()  # of the pairs that the copy holds
 
 
 class Sessions:
@@ -141,10 +141,10 @@ class Sessions:
 
     def follow(self, one: Open) -> None:
         """The copy has what was done by now. In the thread of its model."""
-        since = self._storage.since(one.tenant, one.id, one.last)
+        since = self._storage.since(one.tenant, one.id, one.numbers)
         if since is not None:
             one.session.follow(since.kept, since.new)
-            one.last = since.last
+            one.numbers = since.numbers
 
     def done(self, one: Open) -> list[Done]:
         """All that was confirmed in a session, in order."""
@@ -160,11 +160,12 @@ class Sessions:
         return [Reviewed.of(pair, feedback) for pair, feedback in reviews]
 
     def confirm(
-        self, one: Open, source: Text, target: Text, feedback: Mapping[str, Any] | None = None
+        self, one: Open, source: Text, target: Text, feedback: Feedback | None = None
     ) -> None:
         """A pair of `confirmable` is confirmed: kept, in the memory that is written to, too.
         `feedback`: what the review is to know of it; with a "request", the same pair that was
-        confirmed under this name is not confirmed again. No model is asked, and none waited for.
+        confirmed under this name is not confirmed again; with a "segment", it takes the place of
+        what was confirmed for this segment before. No model is asked, and none waited for.
         Raises Refused where the session takes no more, or is gone, ServerError for the storage, and
         LockedError where another process writes to the memory; then it is in neither."""
         feedback = feedback or {}
@@ -184,7 +185,7 @@ class Sessions:
             for done, feedback in reviews
         )
 
-    def _confirm(self, one: Open, source: Text, target: Text, feedback: Mapping[str, Any]) -> None:
+    def _confirm(self, one: Open, source: Text, target: Text, feedback: Feedback) -> None:
         if self.count(one) >= MOST_CONFIRMED:
             raise Refused(
                 409, "full", f"a session holds {MOST_CONFIRMED:,} confirmed pairs; begin another"
@@ -195,8 +196,8 @@ class Sessions:
             self._intentions.confirm(*about, memory, (source, target), feedback)
             return
         pair = confirmed_now(source, target)
-        pair = of_session(pair) if translator.settings.memorises else pair
-        if not self._storage.append(*about, pair, feedback):
+        pair = replace(pair, id=-1) if translator.settings.memorises else pair
+        if not self._intentions.append(*about, pair, feedback):
             raise unknown("there is no such session")
 
     def saved(self, one: Open) -> bytes:
@@ -207,10 +208,10 @@ class Sessions:
             copy.save(path := Path(folder) / "session")
             return path.read_bytes()
 
-    def undo(self, one: Open) -> Done:
-        """Takes the pair that was confirmed last back, out of the memory, too. Raises Refused where
-        nothing was confirmed."""
-        pair = self._intentions.undo(one.tenant, one.id)
+    def undo(self, one: Open, segment: str | None = None) -> Done:
+        """Takes the pair that was confirmed last back, or that of a segment, out of the memory,
+        too, where no other session has confirmed it. Raises Refused where there is none."""
+        pair = self._intentions.undo(one.tenant, one.id, segment)
         if pair is None:
             raise Refused(409, "nothing_confirmed", "nothing was confirmed in this session")
         return pair

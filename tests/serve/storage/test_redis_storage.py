@@ -233,7 +233,7 @@ def test_every_key_says_of_which_program_and_format_it_is(redis: Redis) -> None:
     redis.run("FLUSHALL")
     with storage_at(f"{redis.url}?db=3") as storage:
         storage.sessions.make(replace(SESSION, tenant="a"), 0.0, 9)
-        storage.sessions.append("a", "one", PAIR, {})
+        storage.sessions.append("a", "one", PAIR, {}, "n")
         storage.jobs.make(Job("1", "x", {}, "waiting", 0, None, {}, False, 1.0), "a", 0.0, 9)
         with pytest.raises(ValueError):
             storage.sessions.confirmed("a:b", "one")
@@ -314,14 +314,14 @@ def test_numbers_of_pairs_never_come_again_where_a_redis_has_lost_some(redis: Re
     with storage_at(redis.url) as storage:
         sessions = storage.sessions
         sessions.make(SESSION, 0.0, 9)
-        sessions.append("", "one", PAIR, {})
-        before = sessions.since("", "one", 0)
+        sessions.append("", "one", PAIR, {}, "n")
+        before = sessions.since("", "one", ())
         redis.run("FLUSHALL")
         sessions.make(SESSION, 0.0, 9)
         time.sleep(0.001)
-        sessions.append("", "one", PAIR, {})
+        sessions.append("", "one", PAIR, {}, "n")
         assert before is not None
-        after = sessions.since("", "one", before.last)
+        after = sessions.since("", "one", before.numbers)
         assert after is not None and (after.kept, len(after.new)) == (0, 1)
 
 

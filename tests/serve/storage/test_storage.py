@@ -58,7 +58,7 @@ def test_sessions_that_nobody_used_go_with_their_pairs_whosever_they_are(two: Tw
     one, other = (storage.sessions for storage in two)
     for id, tenant in (("old", "a"), ("older", "b"), ("used", "a")):
         assert one.make(replace(SESSION, id=id, tenant=tenant), 0.0, 9)
-        assert one.append(tenant, id, pair(1), {})
+        assert one.append(tenant, id, pair(1), {}, "n") is not None
     other.touch("a", "used", 200.5)
     other.touch("b", "old", 300.0)  # there is no such session
     assert one.make(replace(SESSION, id="new", used=300.0), 200.0, 2)
@@ -75,13 +75,14 @@ def test_pairs_are_seen_by_the_other_and_taken_back(two: Two) -> None:
     one, other = (storage.sessions for storage in two)
     one.make(SESSION, 0.0, 9)
     pairs = [pair(number) for number in range(4)]
-    assert one.since("a", "one", 0) is None
-    assert one.append("a", "one", pairs[0], {"suggested": "Où ?", "keys": 3})
-    assert other.append("a", "one", pairs[1], {})
-    assert not other.append("b", "one", pairs[2], {}) and not one.append("a", "no", pairs[2], {})
-    first = one.since("a", "one", 0)
+    assert one.since("a", "one", ()) is None
+    assert one.append("a", "one", pairs[0], {"suggested": "Où ?", "keys": 3}, "n") is not None
+    assert other.append("a", "one", pairs[1], {}, "n") is not None
+    assert other.append("b", "one", pairs[2], {}, "n") is None
+    assert one.append("a", "no", pairs[2], {}, "n") is None
+    first = one.since("a", "one", ())
     assert first is not None and (first.kept, list(first.new)) == (0, pairs[:2])
-    assert other.since("a", "one", first.last) is None
+    assert other.since("a", "one", first.numbers) is None
     assert other.reviews("a", "one") == [
         (pairs[0], {"suggested": "Où ?", "keys": 3}),
         (pairs[1], {}),
@@ -91,14 +92,15 @@ def test_pairs_are_seen_by_the_other_and_taken_back(two: Two) -> None:
     assert [(session.id, count) for session, count in other.of("a")] == [("one", 2)]
     assert other.withdraw("b", "one", "t") is None
     assert other.withdraw("a", "one", "t") == pairs[1]
-    assert one.append("a", "one", pairs[2], {}) and one.append("a", "one", pairs[3], {})
-    second = other.since("a", "one", first.last)
+    assert one.append("a", "one", pairs[2], {}, "n") is not None
+    assert one.append("a", "one", pairs[3], {}, "n") is not None
+    second = other.since("a", "one", first.numbers)
     assert second is not None and (second.kept, list(second.new)) == (1, pairs[2:])
-    assert second.last > first.last and one.confirmed("a", "one") == 3
+    assert second.numbers[-1] > first.numbers[-1] and one.confirmed("a", "one") == 3
     for expected in (pairs[3], pairs[2], pairs[0], None):
         assert one.withdraw("a", "one", secrets.token_hex(4)) == expected
-    third = other.since("a", "one", second.last)
-    assert third is not None and (third.kept, list(third.new), third.last) == (0, [], 0)
+    third = other.since("a", "one", second.numbers)
+    assert third is not None and (third.kept, third.new, third.numbers) == (0, [], [])
     assert one.confirmed("b", "one") == 0 == len(one.pairs("a", "one"))
 
 
@@ -111,25 +113,28 @@ def test_an_intention_to_confirm_is_no_pair_until_it_is_settled(two: Two) -> Non
     )
     assert other.intentions() == []
     assert one.intend("a", "one", "t", before, {"keys": 3})
-    assert other.pairs("a", "one") == [] and other.since("a", "one", 0) is None
+    assert other.pairs("a", "one") == [] and other.since("a", "one", ()) is None
     assert other.intentions() == [Intention("t", before)]
-    assert other.settle("t", after) and not one.settle("t", after)
+    assert other.settle("t", after) == [] and one.settle("t", after) is None
     assert one.reviews("a", "one") == [(after, {"keys": 3})] and one.intentions() == []
-    assert not one.cancel("t", 1.0)
+    assert one.cancel("t", 1.0) is None
 
 
 def test_a_pair_that_is_withdrawn_can_be_put_back(two: Two) -> None:
     one, other = (storage.sessions for storage in two)
     one.make(SESSION, 0.0, 9)
-    one.append("a", "one", pair(1), {})
+    one.append("a", "one", pair(1), {}, "n")
     last = pair(2)
-    one.append("a", "one", last, {"suggested": "é, ["})
-    before = other.since("a", "one", 0)
+    one.append("a", "one", last, {"suggested": "é, ["}, "n")
+    before = other.since("a", "one", ())
     assert other.withdraw("a", "one", "t") == last and one.confirmed("a", "one") == 1
     assert one.intentions() == [Intention("t", last)]
-    assert one.settle("t") and other.reviews("a", "one")[-1] == (last, {"suggested": "é, ["})
+    assert one.settle("t") is not None and other.reviews("a", "one")[-1] == (
+        last,
+        {"suggested": "é, ["},
+    )
     assert before is not None
-    after = other.since("a", "one", before.last)
+    after = other.since("a", "one", before.numbers)
     assert after is not None and (after.kept, list(after.new)) == (1, [last])
 
 
@@ -137,12 +142,12 @@ def test_what_is_cancelled_is_never_settled(two: Two) -> None:
     one, other = (storage.sessions for storage in two)
     one.make(SESSION, 0.0, 9)
     first, second = pair(1), pair(2)
-    one.append("a", "one", first, {})
+    one.append("a", "one", first, {}, "n")
     one.intend("a", "one", "t", second, {})
     one.withdraw("a", "one", "u")
     for token in ("t", "u"):
-        assert other.cancel(token, 12.5) and other.cancel(token, 99.0)
-        assert not one.settle(token) and not one.settle(token, second)
+        assert other.cancel(token, 12.5) is not None is not other.cancel(token, 99.0)
+        assert one.settle(token) is None is one.settle(token, second)
     tokens = sorted(one.intentions(), key=lambda intention: intention.token)
     assert tokens == [Intention("t", second, 12.5), Intention("u", first, 12.5)]
     other.drop("t")
@@ -155,8 +160,102 @@ def test_nothing_is_settled_in_a_session_that_is_gone(two: Two) -> None:
     one.make(SESSION, 0.0, 9)
     one.intend("a", "one", "t", pair(1), {})
     other.delete("a", "one")
-    assert not one.settle("t", pair(1)) and len(one.intentions()) == 1
-    assert one.confirmed("a", "one") == 0 and one.cancel("t", 1.0)
+    assert one.settle("t", pair(1)) is None and len(one.intentions()) == 1
+    assert one.confirmed("a", "one") == 0 and one.cancel("t", 1.0) is not None
+
+
+def test_a_pair_takes_the_place_of_the_one_of_its_segment(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    one.make(SESSION, 0.0, 9)
+    one.make(replace(SESSION, id="two"), 0.0, 9)
+    pairs = [pair(number) for number in range(6)]
+    written = replace(pairs[1], id=7, memory="M")
+    for each, segment in ((pairs[0], "a"), (written, "b"), (pairs[2], "c"), (pairs[3], None)):
+        feedback = {} if segment is None else {"segment": segment}
+        assert one.append("a", "one", each, feedback, "t") == []
+    assert one.append("a", "two", pairs[4], {"segment": "b"}, "t") == []
+    before = other.since("a", "one", ())
+    assert before is not None
+    assert one.append("a", "one", pairs[4], {"segment": "a"}, "t") == []
+    (gone,) = other.append("a", "one", pairs[5], {"segment": "b"}, "t") or []
+    assert gone.token.startswith("t.") and gone.pair == written
+    assert one.intentions() == [gone]
+    assert one.pairs("a", "one") == [*pairs[2:4], *pairs[4:]]
+    after = other.since("a", "one", before.numbers)
+    assert after is not None and (after.kept, list(after.new)) == (0, pairs[2:])
+    assert other.since("a", "one", after.numbers) is None
+    assert other.withdraw("a", "one", "u", "c") == pairs[2]
+    assert other.withdraw("a", "one", "v", "c") is None
+    last = one.since("a", "one", after.numbers)
+    assert last is not None and (last.kept, list(last.new)) == (0, pairs[3:])
+    assert other.settle("u") == []
+    assert other.withdraw("a", "one", "v", "c") == pairs[2]
+    assert other.pairs("a", "two") == [pairs[4]]
+
+
+def test_an_intention_takes_the_place_of_the_pair_of_its_segment(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    one.make(SESSION, 0.0, 9)
+    first, second = (replace(pair(number), id=number, memory="M") for number in (1, 2))
+    one.append("a", "one", first, {"segment": "a"}, "t")
+    one.intend("a", "one", "u", replace(second, id=0), {"segment": "a", "keys": 2})
+    assert one.pairs("a", "one") == [first]
+    (gone,) = other.settle("u", second) or []
+    assert gone.pair == first and one.intentions() == [gone]
+    assert one.reviews("a", "one") == [(second, {"segment": "a", "keys": 2})]
+
+
+def test_a_segment_of_a_memory_stays_until_the_last_pair_that_holds_it_is_taken_back(
+    two: Two,
+) -> None:
+    one, other = (storage.sessions for storage in two)
+    for id in ("one", "two", "three"):
+        one.make(replace(SESSION, id=id), 0.0, 9)
+    added = replace(pair(1), id=7, memory="M")
+    holders = [replace(pair(1), id=-7, memory="M", changed=f"later {n}") for n in range(2)]
+    one.append("a", "one", added, {}, "n")
+    one.append("a", "one", replace(pair(2), id=-7, memory="N"), {}, "n")  # of another memory
+    other.append("a", "two", holders[0], {"segment": "x"}, "n")
+    other.append("a", "three", holders[1], {}, "n")
+    assert (one.withdraw("a", "one", "t") or added).id == -7  # the memory had it before
+    assert one.withdraw("a", "one", "u") == replace(added, id=-7)
+    assert one.settle("u") is not None and one.pairs("a", "one") == [added]
+    assert one.withdraw("a", "one", "u") == replace(added, id=-7)
+    # the same pair once more in the same segment holds it from before
+    assert other.append("a", "two", holders[1], {"segment": "x"}, "n") == []
+    assert other.withdraw("a", "three", "v") == holders[1]
+    last = one.withdraw("a", "two", "w")
+    assert last == replace(holders[1], id=7, changed=added.changed)
+    assert one.settle("w") is not None and one.pairs("a", "two") == [holders[1]]
+    assert one.withdraw("a", "two", "w") == last
+
+
+def test_a_pair_on_its_way_holds_the_segment_that_it_found(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    one.make(SESSION, 0.0, 9)
+    one.make(replace(SESSION, id="two"), 0.0, 9)
+    added = replace(pair(1), id=7, memory="M")
+    found = replace(pair(1), id=-7, memory="M")
+    one.append("a", "one", added, {}, "n")
+    other.intend("a", "two", "t", replace(found, id=0), {})
+    assert other.share("t", found)
+    assert one.withdraw("a", "one", "u") == replace(added, id=-7)
+    assert other.cancel("t", 1.0) == replace(found, id=7, changed=added.changed)
+    assert other.cancel("t", 2.0) == replace(found, id=7, changed=added.changed)
+    assert not other.share("t", found) and other.settle("t", found) is None
+
+
+def test_what_somebody_is_deleting_is_not_shared(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    one.make(SESSION, 0.0, 9)
+    added = replace(pair(1), id=7, memory="M")
+    found = replace(pair(1), id=-7, memory="M")
+    one.append("a", "one", added, {}, "n")
+    assert one.withdraw("a", "one", "u") == added
+    other.intend("a", "one", "t", replace(found, id=0), {})
+    assert not other.share("t", found)
+    one.drop("u")
+    assert other.share("t", found)
 
 
 def test_many_who_take_back_and_confirm_at_once_lose_nothing(two: Two) -> None:
@@ -165,7 +264,9 @@ def test_many_who_take_back_and_confirm_at_once_lose_nothing(two: Two) -> None:
 
     def work(storage: Storage, thread: int) -> None:
         for number in range(10):
-            assert storage.sessions.append("a", "one", pair(10 * thread + number), {})
+            assert (
+                storage.sessions.append("a", "one", pair(10 * thread + number), {}, "n") is not None
+            )
             if number % 2:
                 last = storage.sessions.withdraw("a", "one", f"{thread}-{number}")
                 assert last is not None

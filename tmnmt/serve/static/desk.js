@@ -450,14 +450,14 @@ async function send(unit, at, text, ticket, despite) {
   const more = unit.suggested === undefined ? {} : {suggested: unit.suggested};
   const on_checks = despite ? "tell" : "refuse";
   const request = `${at}.${open.done.filter((pair) => pair.at === at).length}`;  // the same where an answer was lost
-  const body = {src: unit.source, tgt: target, format: "xml", keys: editor.keys, on_checks, request, ...more};
+  const body = {src: unit.source, tgt: target, format: "xml", keys: editor.keys, on_checks, request, segment: String(at), ...more};
   try {
     const problem = tagProblem(text, unit.tags, plain(unit.source) + plain(unit.file.target ?? ""));
     if (problem) throw new Error(problem);
     const {checks} = isPair ? await post(`v1/sessions/${open.session.id}/confirm`, body) : {};
     happen(unit, "accept", {ticket, target, checks, at: Date.now()});
     problems.clear(unit);
-    if (isPair) notePair({at, before, ...pair, sent: {src: unit.source, tgt: target}});
+    if (isPair) notePair({at, before, ...pair, sent: {src: unit.source, tgt: target, segment: String(at)}});
   } catch (error) {
     const reason = error.checks ? `${sentence(error.checks.map(check).join("; "))} Confirm once more to take it all the same.` : error.message;
     happen(unit, "refuse", {ticket, reason, checks: error.checks});
@@ -478,20 +478,29 @@ function notePair(entry) {
   });
 }
 
+/** Takes back what was confirmed last: then the segment has what was confirmed for it before, if anything was. */
 async function undo() {
   if (undoing || sending.size || !open.done.length) return;
   undoing = true;
   const {at} = open, {text} = editor;
   try {
-    const {undone} = await post(`v1/sessions/${open.session.id}/undo`, {});
-    const isIt = (one) => one.src === undone.src && one.tgt === undone.tgt;
-    const entry = open.done.findLast(isIt) ?? (await kept.done().catch(() => [])).findLast(isIt) ?? open.done.at(-1);
+    const others = await kept.done().catch(() => []);  // what other tabs confirmed, too
+    const entry = [...others, ...open.done].reduce((last, one) => (one.n > last.n ? one : last));
+    await takenBack(entry);
     takeBack(entry);
     if (open.at === at && editor.text === text && !modal()) go(entry.at);  // else somebody writes elsewhere
     said(`Segment ${entry.at + 1} is taken back.`);
   } finally {
     undoing = false;
   }
+}
+
+/** The server has what it had before a pair was confirmed. */
+async function takenBack({at, n, before, sent}) {
+  const path = `v1/sessions/${open.session.id}`, {segment} = sent;  // none where the page was an earlier one
+  if (segment === undefined) return post(`${path}/undo`, {});
+  if (before !== null && plain(before).trim()) return post(`${path}/confirm`, {...sent, tgt: before, format: "xml", request: `${at}.back.${n}`});
+  return post(`${path}/undo`, {segment});
 }
 
 function takeBack(entry) {

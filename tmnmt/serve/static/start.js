@@ -116,6 +116,7 @@ async function confirmedAgain(id, {done, units}) {
   const taken = [];
   for (const entry of done) {
     try {
+      entry.sent.segment ??= String(entry.at);  // pages before told none
       await post(`v1/sessions/${id}/confirm`, {...entry.sent, format: "xml"});
       taken.push(entry);
     } catch (error) {

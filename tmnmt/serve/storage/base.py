@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from tmnmt.engine.confirmed import Done
 from tmnmt.serve.storage.records import (
     Dictionary,
+    Feedback,
     Glossary,
     Intention,
     Job,
@@ -44,9 +45,14 @@ class SessionStorage(Protocol):
     def delete(self, tenant: str, id: str) -> bool:
         """False: there is no such session."""
 
-    def append(self, tenant: str, id: str, pair: Done, feedback: Mapping[str, Any]) -> bool:
-        """A pair is confirmed, with what the review is to know of it. False: there is no such
-        session."""
+    def append(
+        self, tenant: str, id: str, pair: Done, feedback: Feedback, token: str
+    ) -> list[Intention] | None:
+        """A pair is confirmed, with what the review is to know of it. Where the feedback names a
+        "segment", it takes the place of the pair of this segment.
+
+        Returns the pairs whose place it took, as far as they are to be taken out of a memory: as
+        intentions, whose tokens begin with `token` and a dot. None: there is no such session."""
 
     def confirmed(self, tenant: str, id: str) -> int:
         """How many pairs."""
@@ -54,36 +60,46 @@ class SessionStorage(Protocol):
     def pairs(self, tenant: str, id: str) -> list[Done]:
         """All of them in order."""
 
-    def since(self, tenant: str, id: str, number: int) -> Since | None:
-        """What was done after the pair of this number. None: nothing was."""
+    def since(self, tenant: str, id: str, numbers: Sequence[int]) -> Since | None:
+        """What became of pairs of these numbers, which are in order. None: they are all, still."""
 
     def reviews(
         self, tenant: str, id: str, newest: int | None = None
-    ) -> list[tuple[Done, Mapping[str, Any]]]:
+    ) -> list[tuple[Done, Feedback]]:
         """The pairs in order, each with the feedback it came with. `newest`: so many of the last
         ones; None: all."""
 
     # A pair that is on its way between a session and a memory is an intention, under a token of the
     # caller's: it is in no session then, and whoever finds it left behind takes it out of the
     # memory (`tmnmt.serve.intentions`).
+    #
+    # Several pairs, of any sessions, may hold one segment of a memory: that which one of them has
+    # added has the segment's id, the others the negative of it, because the memory gave the same
+    # translation already. The segment stays until the last of them is taken back. One that no
+    # session has added stays in any case. So a pair that leaves its session is given back with the
+    # segment's id where the segment is to be deleted, and else with a negative one.
 
-    def intend(
-        self, tenant: str, id: str, token: str, pair: Done, feedback: Mapping[str, Any]
-    ) -> bool:
+    def intend(self, tenant: str, id: str, token: str, pair: Done, feedback: Feedback) -> bool:
         """A pair is about to be written to a memory, and confirmed. False: there is no such
         session."""
 
-    def withdraw(self, tenant: str, id: str, token: str) -> Done | None:
-        """The pair that was confirmed last is confirmed no more, and about to be taken out of a
-        memory. None: there is none."""
+    def share(self, token: str, pair: Done) -> bool:
+        """The pair of an intention, as it is now, holds a segment that is in the memory already.
+        False: the intention was cancelled, or somebody is deleting the segment."""
 
-    def settle(self, token: str, pair: Done | None = None) -> bool:
-        """The pair of an intention is confirmed, as the last one of its session; `pair`: as it is
-        now. False: there is no such intention, it was cancelled, or its session is gone."""
+    def withdraw(self, tenant: str, id: str, token: str, segment: str | None = None) -> Done | None:
+        """The pair that was confirmed last, or that of a `segment`, is confirmed no more, and about
+        to be taken out of a memory. None: there is none."""
 
-    def cancel(self, token: str, now: float) -> bool:
-        """An intention is never to be settled from now on. False: there is none: it was settled or
-        dropped."""
+    def settle(self, token: str, pair: Done | None = None) -> list[Intention] | None:
+        """The pair of an intention is confirmed, as the last one of its session. `pair`: as it is
+        now; it takes the place of the pair of its segment, as with `append`. Without it, it is put
+        back as it was. Returns what `append` does; None: there is no such intention, it was
+        cancelled, or its session is gone."""
+
+    def cancel(self, token: str, now: float) -> Done | None:
+        """An intention is never to be settled from now on. Returns its pair, which is to be taken
+        out of its memory. None: there is none: it was settled or dropped."""
 
     def drop(self, token: str) -> None:
         """Forgets an intention."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tmnmt.engine.confirmed import Done
 from tmnmt.serve.languages import Language, language
 
 State = Literal["awaiting", "waiting", "working", "done", "failed"]
+# Of a confirmed pair, as a client tells it: "suggested", "keys", "request" and "segment".
+Feedback = Mapping[str, Any]
 Entries = tuple[tuple[str, str], ...]  # a source term and its target each
 
 
@@ -27,22 +29,49 @@ class StoredSession:
 
 @dataclass(frozen=True)
 class Since:
-    """What was done in a session, seen from a number: `kept` of the pairs up to it are still there,
-    and `new` came behind. `last`: the number of the last pair; 0: there is none."""
+    """What became of the pairs of a session that somebody knows: the first `kept` are still there,
+    and behind them now come `new`. `numbers`: of all pairs that are there now."""
 
     kept: int
     new: Sequence[Done]
-    last: int
+    numbers: Sequence[int]
+
+
+def same_first(numbers: Sequence[int], others: Sequence[int]) -> int:
+    """How many of the first of two rows of numbers are the same."""
+    pairs = enumerate(zip(numbers, others, strict=False))
+    return next(
+        (place for place, (one, other) in pairs if one != other), min(len(numbers), len(others))
+    )
 
 
 @dataclass(frozen=True)
 class Intention:
-    """A pair on its way between a session and a memory. `cancelled`: when that was found to have
-    been left behind, in seconds since 1970; None: somebody may still be about it."""
+    """A pair on its way between a session and a memory. A segment with its id, or one that holds
+    its texts and time where the id is 0, is to be taken out of the memory where the intention is
+    left behind; none where the id is negative. `cancelled`: when that was found to have been left
+    behind, in seconds since 1970; None: somebody may still be about it."""
 
     token: str
     pair: Done
     cancelled: float | None = None
+
+
+def memory_key(pair: Done) -> str | None:
+    """The segment of a memory that a pair holds; None: none."""
+    return f"{abs(pair.id)} {pair.memory}" if pair.memory and pair.id else None
+
+
+def leaving(pair: Done, removes: str | None) -> Done:
+    """A pair that leaves its session, as `Intention` has it. removes: when the segment was written
+    that is to be deleted; "": none is; None: it is not known yet."""
+    if removes is None:
+        return pair
+    return (
+        replace(pair, id=abs(pair.id), changed=removes)
+        if removes
+        else replace(pair, id=-abs(pair.id))
+    )
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,19 @@
 """Sessions, jobs and glossaries on a Redis, for the processes of any machine.
 
 What changes more than one key is a script or a transaction: whole, and seen whole. A key that
-belongs to a tenant has the tenant in its name; a job, which is found by its id alone, has it in a
+belongs to a tenant has the tenant in its name; a job, which is stored by its id alone, has it in a
 field. No key ends by itself: a Redis that is short of memory and throws away what is set to end
 (maxmemory-policy volatile-...) leaves them. What each holds:
 
     session:TENANT:ID      a hash: model, given; last: the number of the last pair there ever was
     pairs:TENANT:ID        a sorted set by number, each "[number, pair, feedback]"
-    intention:TOKEN        a hash: tenant, id, of a session; pair and feedback; cancelled, if it was
+    segments:TENANT:ID     a hash: of pairs that have a segment, their numbers
+    intention:TOKEN        a hash: tenant, id, of a session; pair and feedback; cancelled, if it
+                           was; removes: when the segment was written that is to be deleted, or ""
+    holders:DIGEST         a set of pairs that hold a segment of a memory: "pair TENANT:ID NUMBER"
+                           or "intention TOKEN"; some may be gone
+    inherited              a hash: of segments whose first pair was taken back, when each was
+                           written, by DIGEST
     intentions             a set of tokens
     sessions:TENANT        a set of ids
     used                   a sorted set of TENANT:ID by the time when it was used last
@@ -25,18 +31,23 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 from tmnmt.engine.confirmed import Done
 from tmnmt.serve.storage.address import RedisAddress
 from tmnmt.serve.storage.records import (
     Dictionary,
+    Feedback,
     Glossary,
     Intention,
     Job,
     Since,
     State,
     StoredSession,
+    leaving,
+    memory_key,
+    same_first,
 )
 from tmnmt.serve.storage.redis_server import PREFIX, RedisServer
 
@@ -45,7 +56,8 @@ _MAKE_SESSION = """
 local prefix, before = ARGV[1], '(' .. ARGV[2]
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', before, 'LIMIT', 0, 1000)) do
   local tenant, id = string.match(name, '^(.*):(.*)$')
-  redis.call('UNLINK', prefix .. 'session:' .. name, prefix .. 'pairs:' .. name)
+  redis.call('UNLINK', prefix .. 'session:' .. name, prefix .. 'pairs:' .. name,
+    prefix .. 'segments:' .. name)
   redis.call('SREM', prefix .. 'sessions:' .. tenant, id)
   redis.call('ZREM', KEYS[1], name)
 end
@@ -55,21 +67,129 @@ redis.call('SADD', KEYS[2], ARGV[5])
 redis.call('ZADD', KEYS[1], ARGV[8], ARGV[4] .. ':' .. ARGV[5])
 return 1
 """
-# A number is the time in microseconds, or one more than the last: so numbers of pairs that a Redis
-# has lost never come again.
-_APPEND = """
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local last = tonumber(redis.call('HGET', KEYS[1], 'last'))
-local number = string.format('%.0f', math.max(last + 1, tonumber(ARGV[1])))
-redis.call('HSET', KEYS[1], 'last', number)
-redis.call('ZADD', KEYS[2], number, '[' .. number .. ',' .. ARGV[2] .. ',' .. ARGV[3] .. ']')
+# What the scripts of pairs share. They get texts of JSON as they are, and never write them anew:
+# Lua has neither empty lists nor whole numbers of 64 bits. So the caller tells what a pair holds:
+# `digest` of the segment of a memory, '' for none; and `written`, when that was, where the pair has
+# added it. The caller has read the pair before, and reads it again where it has changed.
+_PAIRS = """
+local prefix = ARGV[1]
+
+-- Whether pairs or intentions hold a segment. Those that are gone are forgotten.
+local function is_held(holders)
+  for _, holder in ipairs(redis.call('SMEMBERS', holders)) do
+    local name, number = string.match(holder, '^pair (%S+) (%d+)$')
+    if name and redis.call('ZCOUNT', prefix .. 'pairs:' .. name, number, number) > 0 then
+      return true
+    end
+    local token = string.match(holder, '^intention (%S+)$') or ''
+    local marks = redis.call('HMGET', prefix .. 'intention:' .. token, 'pair', 'cancelled',
+      'removes')
+    if marks[1] and not marks[2] and not marks[3] then return true end
+    redis.call('SREM', holders, holder)
+  end
+  return false
+end
+
+-- When the segment was written that is to be deleted, as its holder leaves; '': none is.
+local function leave(holder, digest, written)
+  if digest == '' then return '' end
+  local holders, inherited = prefix .. 'holders:' .. digest, prefix .. 'inherited'
+  redis.call('SREM', holders, holder)
+  if written == '' then written = redis.call('HGET', inherited, digest) or '' end
+  if written == '' then return '' end
+  if is_held(holders) then
+    redis.call('HSET', inherited, digest, written)
+    return ''
+  end
+  redis.call('HDEL', inherited, digest)
+  return written
+end
+
+-- A number is the time in microseconds, or one more than the last: so numbers of pairs that a Redis
+-- has lost never come again.
+local function insert(name, now, pair, digest)
+  local session = prefix .. 'session:' .. name
+  local last = tonumber(redis.call('HGET', session, 'last'))
+  local number = string.format('%.0f', math.max(last + 1, tonumber(now)))
+  redis.call('HSET', session, 'last', number)
+  redis.call('ZADD', prefix .. 'pairs:' .. name, number, '[' .. number .. ',' .. pair .. ']')
+  if digest ~= '' then
+    redis.call('SADD', prefix .. 'holders:' .. digest, 'pair ' .. name .. ' ' .. number)
+  end
+  return number
+end
+
+-- A pair of a session is an intention from now on.
+local function take_out(name, number, member, segment, token, digest, written)
+  redis.call('ZREM', prefix .. 'pairs:' .. name, member)
+  local segments = prefix .. 'segments:' .. name
+  if segment ~= '' and redis.call('HGET', segments, segment) == number then
+    redis.call('HDEL', segments, segment)
+  end
+  local removes = leave('pair ' .. name .. ' ' .. number, digest, written)
+  local tenant, id = string.match(name, '^(.*):(.*)$')
+  local pair = string.match(member, '^%[%d+,%s*(.*)%]$')
+  redis.call('HSET', prefix .. 'intention:' .. token, 'tenant', tenant, 'id', id, 'pair', pair,
+    'removes', removes, 'digest', digest)
+  redis.call('SADD', prefix .. 'intentions', token)
+  return removes
+end
+
+local function drop(token)
+  redis.call('DEL', prefix .. 'intention:' .. token)
+  redis.call('SREM', prefix .. 'intentions', token)
+end
+"""
+_ADD = """
+local _, now, name, pair, digest, segment, token, number, member, old_token, old_digest, written =
+  unpack(ARGV)
+local segments = prefix .. 'segments:' .. name
+if redis.call('EXISTS', prefix .. 'session:' .. name) == 0 then return false end
+if token ~= '' then
+  local marks = redis.call('HMGET', prefix .. 'intention:' .. token, 'pair', 'cancelled')
+  if not marks[1] or marks[2] then return false end
+end
+if segment ~= '' and (redis.call('HGET', segments, segment) or '') ~= number then return 'again' end
+local new = insert(name, now, pair, digest)
+if segment ~= '' then redis.call('HSET', segments, segment, new) end
+if token ~= '' then drop(token) end
+if member == '' then return '' end
+local removes = take_out(name, number, member, segment, old_token, old_digest, written)
+if removes == '' then drop(old_token) end
+return removes
+"""
+_PUT_BACK = """
+local _, now, token, digest, segment = unpack(ARGV)
+local tenant, id, pair, cancelled, removes = unpack(redis.call('HMGET',
+  prefix .. 'intention:' .. token, 'tenant', 'id', 'pair', 'cancelled', 'removes'))
+local name = (tenant or '') .. ':' .. (id or '')
+if not pair or cancelled or redis.call('EXISTS', prefix .. 'session:' .. name) == 0 then
+  return 0
+end
+local number = insert(name, now, pair, digest)
+if segment ~= '' then redis.call('HSETNX', prefix .. 'segments:' .. name, segment, number) end
+if removes and removes ~= '' then
+  redis.call('HSET', prefix .. 'inherited', digest, removes)
+end
+drop(token)
 return 1
+"""
+# What stands in the member of a pair behind its number is kept as it is.
+_WITHDRAW = """
+local _, name, is_last, number, member, segment, token, digest, written = unpack(ARGV)
+local pairs = prefix .. 'pairs:' .. name
+if not redis.call('ZSCORE', pairs, member) then return 'again' end
+if is_last == '1' and redis.call('ZREVRANGE', pairs, 0, 0)[1] ~= member then return 'again' end
+return take_out(name, number, member, segment, token, digest, written)
 """
 _SINCE = """
 local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or '0'
-if tonumber(last) == tonumber(ARGV[1]) then return false end
-local kept = redis.call('ZCOUNT', KEYS[1], '-inf', ARGV[1])
-return {kept, last, redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf')}
+local count = redis.call('ZCARD', KEYS[1])
+if tonumber(last) == tonumber(ARGV[1]) and count == tonumber(ARGV[2]) then return false end
+if redis.call('ZCOUNT', KEYS[1], '-inf', ARGV[1]) == tonumber(ARGV[2]) then
+  return {1, redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf')}
+end
+return {0, redis.call('ZRANGE', KEYS[1], 0, -1)}
 """
 _INTEND = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
@@ -77,38 +197,33 @@ redis.call('HSET', KEYS[2], unpack(ARGV, 2))
 redis.call('SADD', KEYS[3], ARGV[1])
 return 1
 """
-# What stands in the member of a pair behind its number is kept as it is.
-_WITHDRAW = """
-local last = redis.call('ZREVRANGE', KEYS[1], 0, 0)[1]
-if not last then return false end
-redis.call('ZREM', KEYS[1], last)
-local pair = string.match(last, '^%[%d+,%s*(.*)%]$')
-redis.call('HSET', KEYS[2], 'pair', pair, unpack(ARGV, 2))
-redis.call('SADD', KEYS[3], ARGV[1])
-return pair
-"""
-# ARGV: a prefix of keys, the token, the time, the pair; '': as it is.
-_SETTLE = """
-local prefix = ARGV[1]
-local tenant, id, pair, feedback, cancelled = unpack(
-  redis.call('HMGET', KEYS[1], 'tenant', 'id', 'pair', 'feedback', 'cancelled'))
-if not pair or cancelled then return 0 end
-local name = tenant .. ':' .. id
-local session, pairs = prefix .. 'session:' .. name, prefix .. 'pairs:' .. name
-if redis.call('EXISTS', session) == 0 then return 0 end
-if ARGV[4] ~= '' then pair = ARGV[4] .. ',' .. feedback end
-local last = tonumber(redis.call('HGET', session, 'last'))
-local number = string.format('%.0f', math.max(last + 1, tonumber(ARGV[3])))
-redis.call('HSET', session, 'last', number)
-redis.call('ZADD', pairs, number, '[' .. number .. ',' .. pair .. ']')
-redis.call('DEL', KEYS[1])
-redis.call('SREM', KEYS[2], ARGV[2])
+_SHARE = """
+local _, token, pair, digest = unpack(ARGV)
+local key = prefix .. 'intention:' .. token
+local marks = redis.call('HMGET', key, 'pair', 'cancelled')
+if not marks[1] or marks[2] then return 0 end
+for _, other in ipairs(redis.call('SMEMBERS', prefix .. 'intentions')) do
+  local of_other = redis.call('HMGET', prefix .. 'intention:' .. other, 'digest', 'removes')
+  if of_other[1] == digest and (of_other[2] or '') ~= '' then return 0 end
+end
+redis.call('HSET', key, 'pair', pair)
+redis.call('SADD', prefix .. 'holders:' .. digest, 'intention ' .. token)
 return 1
 """
 _CANCEL = """
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-redis.call('HSETNX', KEYS[1], 'cancelled', ARGV[1])
-return 1
+local _, token, now, expected, digest, written = unpack(ARGV)
+local key = prefix .. 'intention:' .. token
+local pair, cancelled, removes = unpack(redis.call('HMGET', key, 'pair', 'cancelled', 'removes'))
+if not pair then return false end
+if pair ~= expected then return 'again' end
+if not cancelled then
+  redis.call('HSET', key, 'cancelled', now)
+  if not removes and digest ~= '' then
+    removes = leave('intention ' .. token, digest, written)
+    redis.call('HSET', key, 'removes', removes, 'digest', digest)
+  end
+end
+return {removes and 1 or 0, removes or ''}
 """
 _MAKE_JOB = """
 local prefix, before = ARGV[1], '(' .. ARGV[2]
@@ -162,9 +277,10 @@ class Sessions:
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
-        self._make, self._append, self._since = map(server.script, (_MAKE_SESSION, _APPEND, _SINCE))
-        self._intend, self._withdraw, self._settle, self._cancel = map(
-            server.script, (_INTEND, _WITHDRAW, _SETTLE, _CANCEL)
+        self._make, self._since, self._intend = map(server.script, (_MAKE_SESSION, _SINCE, _INTEND))
+        self._add, self._put_back, self._withdraw, self._share, self._cancel = (
+            server.script(_PAIRS + script)
+            for script in (_ADD, _PUT_BACK, _WITHDRAW, _SHARE, _CANCEL)
         )
 
     def make(self, session: StoredSession, unused_since: float, most: int) -> bool:
@@ -206,15 +322,43 @@ class Sessions:
             return False
         removed, _, _ = self._server.together(
             ("SREM", _key("sessions", tenant), id),
-            ("UNLINK", _key("session", tenant, id), _key("pairs", tenant, id)),
+            ("UNLINK", *(_key(kind, tenant, id) for kind in ("session", "pairs", "segments"))),
             ("ZREM", _key("used"), f"{tenant}:{id}"),
         )
         return bool(removed)
 
-    def append(self, tenant: str, id: str, pair: Done, feedback: Mapping[str, Any]) -> bool:
-        keys = [_key(kind, tenant, id) for kind in ("session", "pairs")]
-        arguments = int(time.time() * 1e6), _json(pair.record()), _json(feedback)
-        return bool(self._append(keys, arguments))
+    def append(
+        self, tenant: str, id: str, pair: Done, feedback: Feedback, token: str
+    ) -> list[Intention] | None:
+        return self._added(_Name(tenant, id), pair, feedback, token, is_intention=False)
+
+    def _added(
+        self, name: _Name, pair: Done, feedback: Feedback, token: str, is_intention: bool
+    ) -> list[Intention] | None:
+        """`append`, where `is_intention` of the pair of an intention."""
+        segment = str(feedback.get("segment", ""))
+        texts = f"{_json(pair.record())},{_json(feedback)}"
+        while True:
+            number, old = self._of_segment(name, segment) if segment else ("", None)
+            place = f"{token}.{number}"
+            of_old = (number, old.member, place, *old.facts) if old else (number, "", "", "", "")
+            about = str(name), texts, _digest(pair), segment, token if is_intention else ""
+            removes = self._add((), (PREFIX, _now(), *about, *of_old))
+            if removes == b"again":
+                continue
+            if removes is None:
+                return None
+            if old is None or not removes:
+                return []
+            return [Intention(place, leaving(old.pair, removes.decode()))]
+
+    def _of_segment(self, name: _Name, segment: str) -> tuple[str, _Member | None]:
+        """The number of its pair, "" where there is none, and the pair."""
+        number = self._server.run("HGET", _key("segments", *name), segment)
+        if number is None:
+            return "", None
+        stored = self._server.run("ZRANGEBYSCORE", _key("pairs", *name), number, number)
+        return number.decode(), _Member(stored[0]) if stored else None
 
     def confirmed(self, tenant: str, id: str) -> int:
         return int(self._server.run("ZCARD", _key("pairs", tenant, id)))
@@ -222,40 +366,79 @@ class Sessions:
     def pairs(self, tenant: str, id: str) -> list[Done]:
         return [pair for pair, _ in self.reviews(tenant, id)]
 
-    def since(self, tenant: str, id: str, number: int) -> Since | None:
-        answer = self._since([_key("pairs", tenant, id)], [number])
+    def since(self, tenant: str, id: str, numbers: Sequence[int]) -> Since | None:
+        last = numbers[-1] if numbers else 0
+        answer = self._since([_key("pairs", tenant, id)], [last, len(numbers)])
         if answer is None:
             return None
-        kept, last, new = answer
-        return Since(kept, [_pair(member)[1] for member in new], int(last))
+        are_new, members = answer
+        stored = [_Member(member) for member in members]
+        now = [*(numbers if are_new else ()), *(int(member.number) for member in stored)]
+        kept = same_first(numbers, now)
+        return Since(kept, [member.pair for member in stored[0 if are_new else kept :]], now)
 
     def reviews(
         self, tenant: str, id: str, newest: int | None = None
-    ) -> list[tuple[Done, Mapping[str, Any]]]:
+    ) -> list[tuple[Done, Feedback]]:
         first = 0 if newest is None else -newest
         members = self._server.run("ZRANGE", _key("pairs", tenant, id), first, -1)
-        return [_pair(member)[1:] for member in members]
+        return [(one.pair, one.feedback) for one in map(_Member, members)]
 
-    def intend(
-        self, tenant: str, id: str, token: str, pair: Done, feedback: Mapping[str, Any]
-    ) -> bool:
+    def intend(self, tenant: str, id: str, token: str, pair: Done, feedback: Feedback) -> bool:
         keys = _key("session", tenant, id), _key("intention", token), _key("intentions")
-        texts = _json(pair.record()), _json(feedback)
-        fields = {"tenant": tenant, "id": id, "pair": ",".join(texts), "feedback": texts[1]}
+        texts = f"{_json(pair.record())},{_json(feedback)}"
+        fields = {"tenant": tenant, "id": id, "pair": texts}
         return bool(self._intend(keys, (token, *_listed(fields))))
 
-    def withdraw(self, tenant: str, id: str, token: str) -> Done | None:
-        keys = _key("pairs", tenant, id), _key("intention", token), _key("intentions")
-        pair = self._withdraw(keys, (token, *_listed({"tenant": tenant, "id": id})))
-        return None if pair is None else _first(pair)
+    def share(self, token: str, pair: Done) -> bool:
+        stored = self._intention(token)
+        if stored is None:
+            return False
+        texts = f"{_json(pair.record())},{_json(stored.feedback)}"
+        return bool(self._share((), (PREFIX, token, texts, _digest(pair))))
 
-    def settle(self, token: str, pair: Done | None = None) -> bool:
-        keys = _key("intention", token), _key("intentions")
-        record = "" if pair is None else _json(pair.record())
-        return bool(self._settle(keys, (PREFIX, token, int(time.time() * 1e6), record)))
+    def withdraw(self, tenant: str, id: str, token: str, segment: str | None = None) -> Done | None:
+        name = _Name(tenant, id)
+        while True:
+            if segment is None:
+                last = self._server.run("ZREVRANGE", _key("pairs", tenant, id), 0, 0)
+                stored = _Member(last[0]) if last else None
+            else:
+                _, stored = self._of_segment(name, segment)
+            if stored is None:
+                return None
+            facts = stored.number, stored.member, str(stored.feedback.get("segment", ""))
+            about = str(name), int(segment is None), *facts, token
+            removes = self._withdraw((), (PREFIX, *about, *stored.facts))
+            if removes != b"again":
+                return leaving(stored.pair, removes.decode())
 
-    def cancel(self, token: str, now: float) -> bool:
-        return bool(self._cancel([_key("intention", token)], [repr(now)]))
+    def settle(self, token: str, pair: Done | None = None) -> list[Intention] | None:
+        stored = self._intention(token)
+        if stored is None:
+            return None
+        if pair is not None:
+            return self._added(stored.name, pair, stored.feedback, token, is_intention=True)
+        segment = str(stored.feedback.get("segment", ""))
+        about = token, _digest(stored.pair), segment
+        return [] if self._put_back((), (PREFIX, _now(), *about)) else None
+
+    def cancel(self, token: str, now: float) -> Done | None:
+        while True:
+            stored = self._intention(token)
+            if stored is None:
+                return None
+            facts = _digest(stored.pair), _written(stored.pair)
+            answer = self._cancel((), (PREFIX, token, repr(now), stored.texts, *facts))
+            if answer is None:
+                return None
+            if answer != b"again":
+                is_known, removes = answer
+                return leaving(stored.pair, removes.decode() if is_known else None)
+
+    def _intention(self, token: str) -> _Stored | None:
+        fields = self._server.run("HMGET", _key("intention", token), "tenant", "id", "pair")
+        return None if fields[2] is None else _Stored(*(field.decode() for field in fields))
 
     def drop(self, token: str) -> None:
         self._server.together(
@@ -264,12 +447,63 @@ class Sessions:
 
     def intentions(self) -> list[Intention]:
         tokens = [token.decode() for token in self._server.run("SMEMBERS", _key("intentions"))]
-        reads = (("HMGET", _key("intention", token), "pair", "cancelled") for token in tokens)
+        names = "pair", "removes", "cancelled"
+        reads = (("HMGET", _key("intention", token), *names) for token in tokens)
         return [
-            Intention(token, _first(pair), None if cancelled is None else float(cancelled))
-            for token, (pair, cancelled) in zip(tokens, self._server.together(*reads), strict=True)
+            Intention(
+                token,
+                leaving(_texts(pair.decode())[0], None if removes is None else removes.decode()),
+                None if cancelled is None else float(cancelled),
+            )
+            for token, (pair, removes, cancelled) in zip(
+                tokens, self._server.together(*reads), strict=True
+            )
             if pair is not None
         ]
+
+
+class _Name(NamedTuple):
+    """Of a session."""
+
+    tenant: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.tenant}:{self.id}"
+
+
+class _Stored(NamedTuple):
+    """An intention as it is stored."""
+
+    tenant: str
+    id: str
+    texts: str
+
+    @property
+    def name(self) -> _Name:
+        return _Name(self.tenant, self.id)
+
+    @property
+    def pair(self) -> Done:
+        return _texts(self.texts)[0]
+
+    @property
+    def feedback(self) -> Feedback:
+        return _texts(self.texts)[1]
+
+
+class _Member:
+    """A pair of a session as it is stored."""
+
+    def __init__(self, member: bytes) -> None:
+        number, record, feedback = json.loads(member)
+        self.member, self.number = member, str(number)
+        self.pair, self.feedback = Done.of(record), feedback
+
+    @property
+    def facts(self) -> tuple[str, str]:
+        """As the scripts are told."""
+        return _digest(self.pair), _written(self.pair)
 
 
 class Jobs:
@@ -451,15 +685,26 @@ def _session(
     return StoredSession(id, tenant, model.decode(), json.loads(given), float(used or 0))
 
 
-def _pair(member: bytes) -> tuple[int, Done, Mapping[str, Any]]:
-    number, record, feedback = json.loads(member)
-    return number, Done.of(record), feedback
+def _texts(pair: str) -> tuple[Done, Feedback]:
+    """What stands in a member behind its number."""
+    record, feedback = json.loads(f"[{pair}]")
+    return Done.of(record), feedback
 
 
-def _first(pair: bytes) -> Done:
-    """The pair of a member, of what stands behind its number."""
-    record, _ = json.loads(b"[" + pair + b"]")
-    return Done.of(record)
+def _digest(pair: Done) -> str:
+    """Of the segment that a pair holds; "": of none."""
+    key = memory_key(pair)
+    return "" if key is None else blake2b(key.encode(), digest_size=16).hexdigest()
+
+
+def _written(pair: Done) -> str:
+    """When the segment was written that this pair has added; "": it has added none."""
+    return pair.changed if pair.memory and pair.id > 0 else ""
+
+
+def _now() -> int:
+    """In microseconds since 1970."""
+    return int(time.time() * 1e6)
 
 
 def _json(record: object) -> str:

@@ -20,15 +20,19 @@ from tmnmt.grouped import Grouped
 from tmnmt.serve.storage.base import BUSY
 from tmnmt.serve.storage.records import (
     Dictionary,
+    Feedback,
     Glossary,
     Intention,
     Job,
     Since,
     State,
     StoredSession,
+    leaving,
+    memory_key,
+    same_first,
 )
 
-FORMAT = 3  # 2: reviews; 3: intentions
+FORMAT = 4  # 2: reviews; 3: intentions; 4: segments, and several pairs of one of a memory
 NAME = b"tmns"  # application_id: a file of another program is not taken
 _INTENTIONS = """
 CREATE TABLE intention (
@@ -37,9 +41,26 @@ CREATE TABLE intention (
     session TEXT NOT NULL,   -- which may be gone
     record TEXT NOT NULL,    -- JSON: a pair as a saved session holds it
     review TEXT NOT NULL,    -- JSON: as of `review`
-    cancelled REAL           -- seconds since 1970
+    cancelled REAL,          -- seconds since 1970
+    held TEXT,               -- the segment of a memory that it holds
+    removes TEXT             -- when the segment was written that is to be deleted, or ''
 ) WITHOUT ROWID
 """
+_SEGMENTS = """
+CREATE INDEX done_of_segment ON done (session, segment) WHERE segment IS NOT NULL;
+CREATE INDEX done_by_held ON done (held) WHERE held IS NOT NULL;
+CREATE TABLE inherited (     -- segments of memories whose first pair was taken back
+    held TEXT PRIMARY KEY,
+    changed TEXT NOT NULL    -- when it was written
+) WITHOUT ROWID
+"""
+_COLUMNS = "ALTER TABLE {0} ADD COLUMN held TEXT; ALTER TABLE {0} ADD COLUMN {1} TEXT"
+_UPGRADES = {  # by the format that a file has
+    2: "; ".join((_INTENTIONS, _COLUMNS.format("done", "segment"), _SEGMENTS)),
+    3: "; ".join(
+        (_COLUMNS.format("intention", "removes"), _COLUMNS.format("done", "segment"), _SEGMENTS)
+    ),
+}
 _TABLES = f"""
 CREATE TABLE session (
     id TEXT PRIMARY KEY,
@@ -51,7 +72,9 @@ CREATE TABLE session (
 CREATE TABLE done (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     session TEXT NOT NULL REFERENCES session(id) ON DELETE CASCADE,
-    record TEXT NOT NULL     -- JSON: a pair as a saved session holds it
+    record TEXT NOT NULL,    -- JSON: a pair as a saved session holds it
+    held TEXT,               -- the segment of a memory that it holds
+    segment TEXT             -- the client's name of what it is the translation of
 );
 CREATE INDEX done_of_session ON done (session, number);
 CREATE TABLE review (
@@ -59,6 +82,7 @@ CREATE TABLE review (
     record TEXT NOT NULL     -- JSON: what had been suggested, and keystrokes
 );
 {_INTENTIONS};
+{_SEGMENTS};
 CREATE TABLE job (
     id TEXT PRIMARY KEY,
     tenant TEXT NOT NULL,
@@ -132,15 +156,12 @@ class File:
             ((format_,),) = self._write.execute("PRAGMA user_version").fetchall()
             ((tables,),) = self._write.execute("SELECT count(*) FROM sqlite_schema").fetchall()
             if (name, format_, tables) == (0, 0, 0):
-                for statement in _TABLES.split(";"):
-                    self._write.execute(statement)
+                self._make(_TABLES)
                 self._write.execute(f"PRAGMA application_id = {number}")
-                self._write.execute(f"PRAGMA user_version = {FORMAT}")
             elif name != number:
                 raise DataError(f"{self._path}: is another database, and holds no sessions")
-            elif format_ == 2:
-                self._write.execute(_INTENTIONS)
-                self._write.execute(f"PRAGMA user_version = {FORMAT}")
+            elif format_ in _UPGRADES:
+                self._make(_UPGRADES[format_])
             elif format_ != FORMAT:
                 raise DataError(
                     f"{self._path}: sessions of format {format_}, this version reads {FORMAT}"
@@ -150,6 +171,12 @@ class File:
         finally:
             if self._write.in_transaction:
                 self._write.execute("ROLLBACK")
+
+    def _make(self, statements: str) -> None:
+        """All tables of this format, from what there is."""
+        for statement in statements.split(";"):
+            self._write.execute(statement)
+        self._write.execute(f"PRAGMA user_version = {FORMAT}")
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a query finds."""
@@ -255,16 +282,14 @@ class Sessions:
     def delete(self, tenant: str, id: str) -> bool:
         return self._file.write("DELETE FROM session WHERE id = ? AND tenant = ?", id, tenant)
 
-    def append(self, tenant: str, id: str, pair: Done, feedback: Mapping[str, Any]) -> bool:
-        insert = (
-            "INSERT INTO done (session, record) SELECT id, ? FROM session "
-            "WHERE id = ? AND tenant = ?"
-        )
+    def append(
+        self, tenant: str, id: str, pair: Done, feedback: Feedback, token: str
+    ) -> list[Intention] | None:
+        session = "SELECT id FROM session WHERE id = ? AND tenant = ?"
         with self._file.writing() as to:
-            added = to.execute(insert, (_text(pair.record()), id, tenant))
-            if added.rowcount:
-                to.execute("INSERT INTO review VALUES (?, ?)", (added.lastrowid, _text(feedback)))
-            return bool(added.rowcount)
+            if to.execute(session, (id, tenant)).fetchone() is None:
+                return None
+            return _add(to, (tenant, id), pair, feedback, token)
 
     def confirmed(self, tenant: str, id: str) -> int:
         return self._file.number(f"SELECT count(*) FROM done WHERE {_OF_SESSION}", id, tenant)
@@ -273,21 +298,22 @@ class Sessions:
         query = f"SELECT record FROM done WHERE {_OF_SESSION} ORDER BY number"
         return [_done(record) for (record,) in self._file.rows(query, id, tenant)]
 
-    def since(self, tenant: str, id: str, number: int) -> Since | None:
-        last = f"SELECT ifnull(max(number), 0) FROM done WHERE {_OF_SESSION}"
-        before = f"SELECT count(*) FROM done WHERE {_OF_SESSION} AND number <= ?"
+    def since(self, tenant: str, id: str, numbers: Sequence[int]) -> Since | None:
+        last = f"SELECT count(*), ifnull(max(number), 0) FROM done WHERE {_OF_SESSION}"
+        every = f"SELECT number FROM done WHERE {_OF_SESSION} ORDER BY number"
         behind = f"SELECT record FROM done WHERE {_OF_SESSION} AND number > ? ORDER BY number"
-        with self._file.reading() as at:
-            (newest,) = at.execute(last, (id, tenant)).fetchone()
-            if newest == number:
+        with self._file.reading() as connection:
+            newest = connection.execute(last, (id, tenant)).fetchone()
+            if newest == (len(numbers), numbers[-1] if numbers else 0):
                 return None
-            (kept,) = at.execute(before, (id, tenant, number)).fetchone()
-            rows = at.execute(behind, (id, tenant, number)).fetchall()
-        return Since(kept, [_done(record) for (record,) in rows], newest)
+            now = [number for (number,) in connection.execute(every, (id, tenant))]
+            kept = same_first(numbers, now)
+            rows = connection.execute(behind, (id, tenant, now[kept - 1] if kept else 0)).fetchall()
+        return Since(kept, [_done(record) for (record,) in rows], now)
 
     def reviews(
         self, tenant: str, id: str, newest: int | None = None
-    ) -> list[tuple[Done, Mapping[str, Any]]]:
+    ) -> list[tuple[Done, Feedback]]:
         query = (
             "SELECT done.record, review.record FROM done JOIN review USING (number) "
             f"WHERE {_OF_SESSION} ORDER BY number DESC LIMIT ?"
@@ -295,60 +321,139 @@ class Sessions:
         rows = self._file.rows(query, id, tenant, -1 if newest is None else newest)
         return [(_done(record), json.loads(feedback)) for record, feedback in reversed(rows)]
 
-    def intend(
-        self, tenant: str, id: str, token: str, pair: Done, feedback: Mapping[str, Any]
-    ) -> bool:
+    def intend(self, tenant: str, id: str, token: str, pair: Done, feedback: Feedback) -> bool:
         insert = (
-            "INSERT INTO intention SELECT ?, tenant, id, ?, ?, NULL FROM session "
+            "INSERT INTO intention SELECT ?, tenant, id, ?, ?, NULL, NULL, NULL FROM session "
             "WHERE id = ? AND tenant = ?"
         )
         values = token, _text(pair.record()), _text(feedback), id, tenant
         return self._file.write(insert, *values)
 
-    def withdraw(self, tenant: str, id: str, token: str) -> Done | None:
+    def share(self, token: str, pair: Done) -> bool:
+        removing = "SELECT 1 FROM intention WHERE held = ? AND removes <> ''"
+        set_ = "UPDATE intention SET record = ?, held = ? WHERE token = ? AND cancelled IS NULL"
+        with self._file.writing() as to:
+            if to.execute(removing, (memory_key(pair),)).fetchone() is not None:
+                return False
+            values = _text(pair.record()), memory_key(pair), token
+            return to.execute(set_, values).rowcount > 0
+
+    def withdraw(self, tenant: str, id: str, token: str, segment: str | None = None) -> Done | None:
         last = (
-            "SELECT number, done.record, review.record FROM done JOIN review USING (number) "
-            f"WHERE {_OF_SESSION} ORDER BY number DESC LIMIT 1"
+            f"SELECT number FROM done WHERE {_OF_SESSION} AND (? IS NULL OR segment = ?) "
+            "ORDER BY number DESC LIMIT 1"
         )
         with self._file.writing() as to:
-            row = to.execute(last, (id, tenant)).fetchone()
-            if row is None:
-                return None
-            number, record, review = row
-            values = token, tenant, id, record, review
-            to.execute("INSERT INTO intention VALUES (?, ?, ?, ?, ?, NULL)", values)
-            to.execute("DELETE FROM done WHERE number = ?", (number,))
-        return _done(record)
+            row = to.execute(last, (id, tenant, segment, segment)).fetchone()
+            return None if row is None else _take_out(to, (tenant, id), row[0], token)
 
-    def settle(self, token: str, pair: Done | None = None) -> bool:
+    def settle(self, token: str, pair: Done | None = None) -> list[Intention] | None:
         query = (
-            "SELECT session, record, review FROM intention "
+            "SELECT intention.tenant, session, record, review, removes FROM intention "
             "JOIN session ON session.id = session AND session.tenant = intention.tenant "
             "WHERE token = ? AND cancelled IS NULL"
         )
         with self._file.writing() as to:
             row = to.execute(query, (token,)).fetchone()
             if row is None:
-                return False
-            session, record, review = row
-            record = record if pair is None else _text(pair.record())
-            added = to.execute(
-                "INSERT INTO done (session, record) VALUES (?, ?)", (session, record)
-            )
-            to.execute("INSERT INTO review VALUES (?, ?)", (added.lastrowid, review))
+                return None
+            *session, record, review, removes = row
             to.execute("DELETE FROM intention WHERE token = ?", (token,))
-        return True
+            feedback: Feedback = json.loads(review)
+            if pair is not None:
+                return _add(to, session, pair, feedback, token)
+            _insert(to, session[1], _done(record), feedback)
+            if removes:
+                _inherit(to, _done(record), removes)
+            return []
 
-    def cancel(self, token: str, now: float) -> bool:
-        set_ = "UPDATE intention SET cancelled = ifnull(cancelled, ?) WHERE token = ?"
-        return self._file.write(set_, now, token)
+    def cancel(self, token: str, now: float) -> Done | None:
+        query = "SELECT record, cancelled, removes FROM intention WHERE token = ?"
+        set_ = "UPDATE intention SET cancelled = ?, removes = ? WHERE token = ?"
+        with self._file.writing() as to:
+            row = to.execute(query, (token,)).fetchone()
+            if row is None:
+                return None
+            record, cancelled, removes = row
+            pair = _done(record)
+            if cancelled is None:
+                if removes is None and pair.id:
+                    removes = _removes(to, pair, token=token)
+                to.execute(set_, (now, removes, token))
+        return leaving(pair, removes)
 
     def drop(self, token: str) -> None:
         self._file.write("DELETE FROM intention WHERE token = ?", token)
 
     def intentions(self) -> list[Intention]:
-        rows = self._file.rows("SELECT token, record, cancelled FROM intention")
-        return [Intention(token, _done(record), cancelled) for token, record, cancelled in rows]
+        query = "SELECT token, record, removes, cancelled FROM intention"
+        return [
+            Intention(token, leaving(_done(record), removes), cancelled)
+            for token, record, removes, cancelled in self._file.rows(query)
+        ]
+
+
+def _add(
+    to: sqlite3.Connection, session: Sequence[str], pair: Done, feedback: Feedback, token: str
+) -> list[Intention]:
+    """`SessionStorage.append`, in a session that is there: its tenant and id."""
+    same = "SELECT number FROM done WHERE session = ? AND segment = ? ORDER BY number"
+    replaced = to.execute(same, (session[1], feedback.get("segment"))).fetchall()
+    _insert(to, session[1], pair, feedback)
+    replaced_intentions = list[Intention]()
+    for (number,) in replaced:
+        place = f"{token}.{number}"
+        pair = _take_out(to, session, number, place)
+        if pair.id > 0:
+            replaced_intentions.append(Intention(place, pair))
+        else:
+            to.execute("DELETE FROM intention WHERE token = ?", (place,))
+    return replaced_intentions
+
+
+def _insert(to: sqlite3.Connection, session: str, pair: Done, feedback: Feedback) -> None:
+    insert = "INSERT INTO done (session, record, held, segment) VALUES (?, ?, ?, ?)"
+    values = session, _text(pair.record()), memory_key(pair), feedback.get("segment")
+    number = to.execute(insert, values).lastrowid
+    to.execute("INSERT INTO review VALUES (?, ?)", (number, _text(feedback)))
+
+
+def _take_out(to: sqlite3.Connection, session: Sequence[str], number: int, token: str) -> Done:
+    """A pair of a session, by its number, which is an intention from now on."""
+    query = (
+        "SELECT done.record, review.record FROM done JOIN review USING (number) WHERE number = ?"
+    )
+    record, review = to.execute(query, (number,)).fetchone()
+    to.execute("DELETE FROM done WHERE number = ?", (number,))
+    pair = _done(record)
+    removes = _removes(to, pair, token)
+    values = token, *session, record, review, memory_key(pair), removes
+    to.execute("INSERT INTO intention VALUES (?, ?, ?, ?, ?, NULL, ?, ?)", values)
+    return leaving(pair, removes)
+
+
+def _removes(to: sqlite3.Connection, pair: Done, token: str) -> str:
+    """When the segment was written that is to be deleted, as this pair holds it no more; "": none
+    is, as others hold it, or no session has added it. token: of an intention of this pair."""
+    key = memory_key(pair)
+    inherited = to.execute("SELECT changed FROM inherited WHERE held = ?", (key,)).fetchone()
+    written: str = pair.changed if pair.id > 0 else inherited[0] if inherited is not None else ""
+    if key is None or not written:
+        return ""
+    holders = (
+        "SELECT 1 FROM done WHERE held = ? UNION ALL SELECT 1 FROM intention "
+        "WHERE held = ? AND token <> ? AND cancelled IS NULL AND removes IS NULL LIMIT 1"
+    )
+    if to.execute(holders, (key, key, token)).fetchone() is not None:
+        _inherit(to, pair, written)
+        return ""
+    to.execute("DELETE FROM inherited WHERE held = ?", (key,))
+    return written
+
+
+def _inherit(to: sqlite3.Connection, pair: Done, written: str) -> None:
+    """Others hold the segment of a pair, which was written at this time."""
+    to.execute("INSERT OR REPLACE INTO inherited VALUES (?, ?)", (memory_key(pair), written))
 
 
 class Jobs:
