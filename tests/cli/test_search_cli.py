@@ -425,6 +425,8 @@ def test_replacing_an_index_needs_force(index: str, capsys: pytest.CaptureFixtur
     [
         ("en", "EN", "two languages"),
         ("fr_CA", "fr-ca", "two languages"),
+        ("english", "fr", "'english' is no code of a language in ISO 639: write en"),
+        ("en", "xx", "'xx' is no code of a language in ISO 639"),
         (" ", "fr", "no code"),
         ("klingon!", "fr", "no code"),
         ("en", "", "no code"),

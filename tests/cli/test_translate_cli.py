@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,20 @@ def test_as_many_lines_out_as_in_and_the_empty_one_kept(
     lines = capsys.readouterr().out.split("\n")
     assert len(lines) == len(TEXT.split("\n"))
     assert lines[1] == "" and all(lines[i] for i in (0, 2, 3))
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_text_keeps_its_line_ends_and_its_byte_order_mark(
+    folder: Path, tmp_path: Path, mark: str
+) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_bytes(f"{mark}No.\r\n\r\nAll is void.\r\n".encode())
+    assert translate(folder, str(source), "-o", str(target)) == 0
+    text = target.read_bytes().decode()
+    assert re.fullmatch(rf"{mark}[^\r\n\ufeff]+\r\n\r\n[^\r\n]+\r\n", text)
+    source.write_bytes("No.\nAll is void.\r\n".encode("utf-16"))
+    assert translate(folder, str(source), "-o", str(target)) == 0
+    assert re.fullmatch(r"[^\r\n\ufeff]+\n[^\r\n]+\n", target.read_bytes().decode())
 
 
 def test_stdin_is_read_and_several_files_are_several_documents(

@@ -428,7 +428,7 @@ def test_what_is_in_the_place_of_a_model_folder_is_told(
     [
         ("english", "'english' is no code of a language in ISO 639: write en"),
         ("xx", "'xx' is no code of a language in ISO 639, as en, pt-BR or ceb"),
-        ("qqq-FR", "'qqq-FR' is no code of a language"),
+        ("qzz-FR", "'qzz-FR' is no code of a language"),
     ],
 )
 def test_invented_languages_are_refused(

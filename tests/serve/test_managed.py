@@ -227,6 +227,11 @@ def test_how_far_a_job_is_comes_as_events(served: Server, monkeypatch: pytest.Mo
     )
     assert any(one["total"] == 80 for _, one in before)
     assert watched(served, job["id"]) == [("done", told)]
+    assert (told["done"], told["total"]) == (80, 80)
+    table = b"src\ttgt\nAll is shut.\tTout est clos.\n"
+    read = served.ask("POST", "/v1/memories/own/import?name=x.tsv", table).json
+    told = watched(served, read["id"])[-1][1]
+    assert told["done"] == told["total"] == len(table) and told["added"] == 1
     bad = served.ask("POST", "/v1/memories/own/import?name=x.tmx", b"<broken").json
     assert watched(served, bad["id"])[-1][0] == "failed"
     assert served.ask("GET", "/v1/jobs/none/events").status == 404

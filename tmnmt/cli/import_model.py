@@ -71,7 +71,6 @@ def import_model(
 
 
 def _import_one(source: Path, output: Path, src_lang: str, tgt_lang: str, tag: str) -> None:
-    from tmnmt.formats.iso639 import check_language
     from tmnmt.formats.languages import check_pair
     from tmnmt.models.foreign import check_path
     from tmnmt.models.marian import import_marian
@@ -82,8 +81,6 @@ def _import_one(source: Path, output: Path, src_lang: str, tgt_lang: str, tag: s
         named = languages_of(source)
         src_lang, tgt_lang = src_lang or named[0], tgt_lang or named[1]
     check_pair(src_lang, tgt_lang)
-    for code in (src_lang, tgt_lang):
-        check_language(code)
     import_marian(source, output, src_lang, tgt_lang, tag)
 
 

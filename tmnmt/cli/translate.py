@@ -40,6 +40,7 @@ from tmnmt.progress import Progress
 if TYPE_CHECKING:
     from tmnmt.engine.filling import Documents
     from tmnmt.engine.translator import Translator
+    from tmnmt.formats.encoding import LineForm
     from tmnmt.formats.text import DocumentLines
     from tmnmt.records import Where
     from tmnmt.segments import Translation
@@ -149,13 +150,15 @@ def _translate(asked: Asked, device: str | None, threads: int | None) -> None:
     lines_out = not todo or output.json or output.explain  # else the files themselves
 
     from tmnmt.formats.atomic import writing
+    from tmnmt.formats.encoding import LineForm
 
     # the output first: that it cannot be written is told before the model is loaded
     with ExitStack() as stack:
         to = sys.stdout
         if output.file is not None and lines_out:
             to = stack.enter_context(writing(output.file, keep_unfinished=True))
-        write = _writer(to, output) if lines_out else _unwritten
+        form = texts[0].form if len(texts) == 1 and output.file is not None else LineForm()
+        write = _writer(to, output, form) if lines_out else _unwritten
         if asked.model is None:
             from tmnmt.cli.pretranslation import pretranslate
 
@@ -318,8 +321,9 @@ def _talk(
             session = translator.session()
 
 
-def _writer(to: TextIO, output: Output) -> Writing:
-    """What a translation is given to, to be printed to `to` in the form that was asked for."""
+def _writer(to: TextIO, output: Output, form: LineForm) -> Writing:
+    """What a translation is given to, to be printed to `to` as the output asks for. form: of lines
+    that have the translations alone."""
     from tmnmt.cli.explained import explained
     from tmnmt.records import json_line
     from tmnmt.text import one_line
@@ -327,12 +331,16 @@ def _writer(to: TextIO, output: Output) -> Writing:
     if output.explain:
         return explained(to)
 
+    mark = form.mark
+
     def write(translation: Translation, where: Where | None = None) -> None:
-        print(
-            json_line(translation, where) if output.json else one_line(translation.tgt),
-            file=to,
-            flush=to is sys.stdout,
-        )
+        nonlocal mark
+        if output.json:
+            print(json_line(translation, where), file=to, flush=to is sys.stdout)
+        else:
+            line = mark + one_line(translation.tgt)
+            print(line, end=form.end, file=to, flush=to is sys.stdout)
+        mark = ""
 
     return write
 

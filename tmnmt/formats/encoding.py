@@ -8,7 +8,7 @@ import io
 import re
 import select
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tmnmt.errors import FormatError
 from tmnmt.formats.clean import excerpt
@@ -203,6 +203,21 @@ def lines(stream: io.BufferedReader, limit: int = -1) -> Iterator[str]:
                 line = wrapper.readline(limit)
     finally:
         wrapper.detach()
+
+
+class LineForm(NamedTuple):
+    """How a text ends its lines, and what it begins with: nothing, or the byte-order mark."""
+
+    end: str = "\n"
+    mark: str = ""
+
+
+def line_form(stream: io.BufferedReader) -> LineForm:
+    """That of a text, by its first line, from a stream at its beginning."""
+    encoding, length = byte_order_mark(stream.peek(4))
+    mark = "\ufeff" if length and encoding == "utf-8" else ""
+    head = stream.peek(BLOCK).partition(b"\n")
+    return LineForm("\r\n" if head[0].endswith((b"\r", b"\r\0")) and head[1] else "\n", mark)
 
 
 def lines_as_they_come(stream: io.BufferedReader, most: int) -> Iterator[list[str]]:

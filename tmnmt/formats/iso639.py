@@ -3,6 +3,8 @@ letters, three, three of bibliographies where those differ, and the English name
 
 from __future__ import annotations
 
+import re
+
 from tmnmt.errors import UsageError
 
 _TABLE = """
@@ -199,6 +201,7 @@ plt mg, als sq, ydd yi, gug gn, quy qu, kmr ku, pbt ps, iw he, in id, ji yi, mo 
 _SHORT = {code: row[0] for row in _ROWS for code in row[:3] if code != "-"} | {
     usual.split()[0]: usual.split()[1] for usual in _USUAL.split(",")
 }
+_LOCAL = re.compile("q[a-t][a-z]")  # reserved for local use
 NAMES = {row[0]: row[3] for row in _ROWS}
 THREE = {row[0]: row[1] for row in _ROWS}  # codes of three letters by those of two
 
@@ -215,7 +218,7 @@ def check_language(code: str) -> None:
     from tmnmt.formats.iso639_3 import CODES
 
     main = code.replace("_", "-").partition("-")[0].lower()
-    if main in _SHORT or main in CODES:
+    if main in _SHORT or main in CODES or _LOCAL.fullmatch(main):
         return
     named = {name.lower(): short_code for short_code, name in NAMES.items()}
     right = f": write {named[code.lower()]}" if code.lower() in named else ", as en, pt-BR or ceb"

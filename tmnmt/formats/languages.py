@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import excerpt
+from tmnmt.formats.iso639 import check_language
 
 NO_RANK = 99
 _REMEMBERED = 10_000  # codes; a hostile file has another with every unit
@@ -24,12 +25,14 @@ def is_code(code: str) -> bool:
 
 
 def check_pair(src_lang: str, tgt_lang: str) -> None:
-    """Raises UsageError where these are not the codes of two languages, in the shape of BCP 47."""
+    """Raises UsageError where these are not the codes of two languages, in the shape of BCP 47 and
+    of a language of ISO 639."""
     for code in (src_lang, tgt_lang):
         if not is_code(code):
             raise UsageError(
                 f"{code!r} is no code of a language; write letters, digits and hyphens: en, pt-BR"
             )
+        check_language(code)
     if normal_code(src_lang) == normal_code(tgt_lang):
         raise UsageError(f"{src_lang!r} and {tgt_lang!r} must be two languages")
 

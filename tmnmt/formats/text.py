@@ -17,8 +17,10 @@ from tmnmt.errors import FormatError
 from tmnmt.formats.clean import excerpt
 from tmnmt.formats.encoding import (
     MARK,
+    LineForm,
     byte_order_mark,
     head_text,
+    line_form,
     lines,
     lines_as_they_come,
     root_element,
@@ -128,6 +130,14 @@ class DocumentLines:
         for come in lines_as_they_come(self.source, most):
             yield list(self._repaired(come))
         self._warn()
+
+    @property
+    def form(self) -> LineForm:
+        """How its lines end and begin, where it is a file."""
+        if not isinstance(self.source, Path) or not self.source.is_file():
+            return LineForm()
+        with file_source(self.source).stream() as stream:
+            return line_form(stream)
 
     @property
     def trickles(self) -> bool:

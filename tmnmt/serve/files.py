@@ -54,6 +54,7 @@ def read_into(index: WritableIndex, path: Path, name: str, advance: Advance, lon
             yield
     if segments:
         index.add(segments)
+    advance(size, size)
     report = reader.report
     return {"added": len(segments), "skipped": report.read - len(segments)}, None
 
@@ -63,6 +64,7 @@ def written_from(
 ) -> Steps:
     """A memory as a file, TMX or TSV by the end of its name."""
     writer = tsv_writer(path) if path.suffix == ".tsv" else tmx_writer(path, *languages)
+    number = 0
     with writer as write:
         for number, one in enumerate(segments, 1):
             advance(number, None)
@@ -70,6 +72,7 @@ def written_from(
             write(replace(one, created=created, changed=changed))
             if number % AT_ONCE_IN_MEMORY == 0:
                 yield
+    advance(number, number)
     return {}, path.read_bytes()
 
 

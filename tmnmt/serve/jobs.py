@@ -184,6 +184,7 @@ class Jobs:
                     self._advance(id, 0, None)
                     advance = _Often(lambda *at: self._advance(id, *at))
                     counts, made = yield from self._until_stopped(work(path, advance))
+                    advance.finish()
                     result, state = dict(counts), "done"
                 except TmnmtError as error:
                     result["error"] = _said(error, path)
@@ -237,11 +238,18 @@ class _Often:
 
     def __init__(self, note: Advance) -> None:
         self._note, self._last = note, time.monotonic()
+        self._call: tuple[int, int | None] | None = None  # the last one, if it is not noted yet
 
     def __call__(self, done: int, total: int | None) -> None:
+        self._call = done, total
         if time.monotonic() - self._last >= NOTED:
-            self._last = time.monotonic()
-            self._note(done, total)
+            self.finish()
+
+    def finish(self) -> None:
+        """Notes the last call."""
+        if self._call is not None:
+            call, self._call, self._last = self._call, None, time.monotonic()
+            self._note(*call)
 
 
 def ending(name: str) -> str:

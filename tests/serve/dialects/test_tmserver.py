@@ -30,6 +30,15 @@ def test_matches_come_best_first_with_a_number_that_has_a_point(
     assert served.get(f"{prefix}/en/fr/unit/{quote(PAIRS[0][0])}")[0]["quality"] == 100.0
 
 
+def test_the_source_of_an_adapted_match_is_the_text(served: Server) -> None:
+    """So source and target have the same numbers."""
+    source, text = "The fee is 30 euros a year.", "The fee is 45 euros a year."
+    body = {"source": source, "target": "La taxe est de 30 euros par an."}
+    assert served.ask("PUT", f"/tmserver/en/fr/unit/{quote(source)}", body).status == 200
+    (found,) = served.get(f"/tmserver/en/fr/unit/{quote(text)}")
+    assert (found["source"], found["target"]) == (text, "La taxe est de 45 euros par an.")
+
+
 def test_similarity_and_number_are_bounded(served: Server) -> None:
     path = f"/tmserver/en/fr/unit/{quote('The Commission shall inform the Council.')}"
     assert served.get(path, min_similarity="76") == []

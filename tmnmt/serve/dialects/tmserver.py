@@ -33,12 +33,13 @@ _UNITS = Field(LISTED, "objects", "A list of units.", default=[], entries=SEGMEN
 _CACHED = {"Cache-Control": "no-cache"}  # what is confirmed now is found at once
 
 
-def candidates(matches: list[Match], least: int) -> list[dict[str, Any]]:
-    """Matches worth at least `least`, best first."""
+def candidates(text: str, matches: list[Match], least: int) -> list[dict[str, Any]]:
+    """Matches of a text that are worth at least `least`, best first. The source of an adapted match
+    is the text, which its target translates."""
     worth = [(min(m.worth.value if m.worth is not None else 0, 100), m) for m in matches]
     return [
         {
-            "source": match.segment.src,
+            "source": match.segment.src if match.tgt == match.segment.tgt else text,
             "target": match.tgt,
             "quality": float(value),
             "rank": float(value),
@@ -59,7 +60,7 @@ async def look_up(service: Service, asked: Asked) -> Any:
     memories = service.memories.chosen(None, _pair(asked), asked.caller)
     least, most = max(fields["min_similarity"], LOWEST), fields["max_candidates"]
     (matches,) = await service.search(memories, [text], most, least / 100)
-    return JSONResponse(candidates(matches, least), headers=_CACHED)
+    return JSONResponse(candidates(text, matches, least), headers=_CACHED)
 
 
 async def put(service: Service, asked: Asked) -> Any:

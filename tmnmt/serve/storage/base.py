@@ -21,7 +21,7 @@ from tmnmt.serve.storage.records import (
     StoredSession,
 )
 
-BUSY = 20.0  # seconds that a change waits for those of other processes
+BUSY = 5.0  # seconds that a change waits for those of other processes
 
 
 class SessionStorage(Protocol):
