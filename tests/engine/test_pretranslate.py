@@ -14,8 +14,10 @@ from tmnmt.engine.filling import translate_file
 from tmnmt.engine.pretranslate import Pretranslator, best_matches
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.files.opening import opened
+from tmnmt.files.texts import string_of, text_of
 from tmnmt.files.unit import TranslatableFile, Unit
 from tmnmt.index import MemoryIndex, build
+from tmnmt.index.worth import Query
 from tmnmt.segments import Match, Segment, Translation
 
 ROWS = "Returns the number of rows in the table."
@@ -69,6 +71,32 @@ def test_a_draft_has_its_codes_where_their_places_are_sure_and_else_none(
     assert (of_url.origin, of_url.tgt) == ("fuzzy", PAIRS[3].tgt)
     written = [Text(one.tgt, one.tgt_codes).written() for one in (of_all, of_word)]
     assert written == [f"<b>{PAIRS[0].tgt}</b>", PAIRS[0].tgt]
+
+
+def test_a_near_match_of_a_memory_that_has_tags_as_text_is_a_draft_with_the_tags(
+    tmp_path: Path,
+) -> None:
+    """As a memory is that was made of the catalogues of a program; also with other tags, and with
+    a word that is another one, but not where most words are."""
+    save = "Press <b>Save</b> to keep the file open."
+    target = "Appuyez sur <b>Enregistrer</b> pour garder le fichier ouvert."
+    build(tmp_path / "index", [Segment(save, target)], "en", "fr")
+    with MemoryIndex.open(tmp_path / "index") as index:
+        sources = [
+            save,
+            save.replace("open", "closed"),
+            save.replace("b>", "i>"),
+            save.replace("file", "old folder"),
+            "Press <b>Stop</b> if you are done.",
+        ]
+        texts = [text_of(source) for source in sources]
+        found = pretranslated(index, *texts)
+        values = [value_of(one.matches[0]) for one in found[:4]]
+        analysed = Analysis([index])._values([Query(one.plain, one.codes) for one in texts])
+    assert [one.origin for one in found] == ["memory", "fuzzy", "adapted", "fuzzy", ""]
+    assert [string_of(Text(one.tgt, one.tgt_codes)) for one in found[:2]] == [target] * 2
+    assert string_of(Text(found[2].tgt, found[2].tgt_codes)) == target.replace("b>", "i>")
+    assert values == analysed[:4] and values[1:] == [87, 99, 77] and analysed[4] < 50
 
 
 def test_a_full_match_whose_codes_nobody_can_place_is_a_draft_or_counted(

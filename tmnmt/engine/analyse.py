@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from tmnmt.codes.record import Text, inline
 from tmnmt.config.options import Penalties
 from tmnmt.engine.filling import placed
-from tmnmt.engine.retrieve import tags_as_codes, with_tags_as_text
+from tmnmt.engine.retrieve import Request, Retriever
+from tmnmt.engine.verbatim import value_of
 from tmnmt.files.texts import text_of
 from tmnmt.files.unit import Unit
 from tmnmt.index.base import Index, IndexAnswer, IndexQuery
@@ -20,8 +21,8 @@ from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.embedded.sealed import LOOSE, Sealed, seal
 from tmnmt.index.filter import EVERYTHING
-from tmnmt.index.pairs import copies, search_by_worth
-from tmnmt.index.worth import FULL, IN_FULL, Query, Trust, neighbours
+from tmnmt.index.pairs import search_by_worth
+from tmnmt.index.worth import FULL, Query, Trust
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise, words
 
@@ -64,10 +65,9 @@ class Analysis:
         trust: Sequence[Trust] = (),
     ) -> None:
         """`trust`: of every index; not given, in full."""
-        self.penalties = penalties
         self._seen = set[str]()
         self._of_texts = replace(penalties, domain=None, older_than=None)  # these files' own
-        self._indexes = list(zip(indexes, trust or [IN_FULL] * len(indexes), strict=True))
+        self._retriever = Retriever(indexes, 1, LEAST / FULL, penalties=penalties, trust=trust)
         self._earlier = _Earlier()
 
     def counts(
@@ -87,25 +87,9 @@ class Analysis:
 
     def _values(self, queries: Sequence[Query]) -> list[int]:
         """What the best match of all memories is worth, for every text; 0: there is none."""
-        best = [0] * len(queries)
-        for index, trust in self._indexes:
-            answers = search_by_worth(index, queries, 1, LEAST / FULL, self.penalties, trust)
-            as_text = self._tagged(index, queries, trust)
-            best = [
-                max(value, _value(matches), *(_value([match]) for match in tagged))
-                for value, matches, tagged in zip(best, answers, as_text, strict=True)
-            ]
-        return best
-
-    def _tagged(self, index: Index, queries: Sequence[Query], trust: Trust) -> list[list[Match]]:
-        """For every text its copies that have the same tags as text."""
-        texts = [*map(with_tags_as_text, queries)]
-        copied = copies(index, [text for text in texts if text]) | {"": []}
-        places = neighbours(index, queries, [copied[text] for text in texts])
-        return [
-            tags_as_codes(query, copied[text], places, self.penalties, trust)
-            for query, text in zip(queries, texts, strict=True)
-        ]
+        requests = [Request(query, similar=False, least=LEAST) for query in queries]
+        answers = self._retriever.look_up(requests)
+        return [0 if answer.exact is None else value_of(answer.exact) for answer in answers]
 
     def _band(self, query: Query, value: int) -> str:
         name = normalise(query.text)

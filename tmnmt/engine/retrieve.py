@@ -14,13 +14,13 @@ from tmnmt.index.base import SKELETONS_A_QUERY, Index, IndexAnswer, IndexQuery, 
 from tmnmt.index.covering import covering
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.prepared import PreparedQuery
-from tmnmt.index.fuzzy import SLACK
+from tmnmt.index.fuzzy import SLACK, edit_distance, fuzzy_score
 from tmnmt.index.pairs import OVERSAMPLED, distinct
 from tmnmt.index.same_skeleton import of_skeleton
 from tmnmt.index.select import candidates, selected
 from tmnmt.index.worth import FULL, IN_FULL, FindsById, Query, Trust, most_worth, neighbours, valued
 from tmnmt.segments import Match
-from tmnmt.text import words
+from tmnmt.text import match_tokens, words
 
 SHORT = 3  # words: of a shorter segment a similar one mostly says something else
 
@@ -37,7 +37,7 @@ class Request(NamedTuple):
     def tagged(self) -> str:
         """The text with its tags in it, if segments may have it so: a catalogue that became a
         memory has."""
-        return with_tags_as_text(self.query) if self.least is not None else ""
+        return _with_tags_as_text(self.query)
 
 
 class Answer(NamedTuple):
@@ -55,11 +55,42 @@ class _Source(NamedTuple):
     trust: Trust = IN_FULL
 
 
+class _IndexFindings(NamedTuple):
+    """What an index has for a text, and for the same with its tags in it, where it has any."""
+
+    text: str
+    answer: IndexAnswer
+    tagged: IndexAnswer | None
+
+    def similar(self, k: int, threshold: float) -> list[Match]:
+        """What a search for so many of this score finds. Of what it finds for the text with its
+        tags in it, these are codes, and the score is that of what remains."""
+        best = {match.segment.id: match for match in _best(self.answer.similar, k, threshold)}
+        if self.tagged is None or not self.tagged.similar:
+            return [*best.values()]
+        tokens = match_tokens(self.text)
+        for match in map(_tagged, _best(self.tagged.similar, k, threshold)):
+            source = match_tokens(match.segment.src)
+            score, edits = fuzzy_score(tokens, source), edit_distance(tokens, source)
+            known = best.get(match.segment.id)
+            if match.segment.src_codes and (known is None or known.score < score):
+                best[match.segment.id] = replace(match, score=score, edits=edits)
+        return _best(best_of(best.values(), len(best)), k, threshold)
+
+    def near(self, least: int) -> list[Match]:
+        """What may be worth `least` beside segments of the same text: some of the same skeleton;
+        and where a full match is not asked for, the most alike."""
+        if least >= FULL:
+            return self.answer.same_skeleton
+        similar = self.similar(SKELETONS_A_QUERY, least / FULL)
+        matches = {match.segment.id: match for match in (*self.answer.same_skeleton, *similar)}
+        return [*matches.values()]
+
+
 class _Findings(NamedTuple):
     """What all sources have for a request."""
 
-    answers: Sequence[tuple[_Source, IndexAnswer]]
-    tagged: Sequence[tuple[_Source, Sequence[Match]]]  # copies of the text with its tags as text
+    answers: Sequence[tuple[_Source, _IndexFindings]]
     prepared: PreparedQuery
     confirmed: Delta | None
 
@@ -109,7 +140,10 @@ class Retriever:
         if not requests:
             return []
         of_texts = [self._index_query(request) for request in requests]
-        of_tagged = [IndexQuery(request.tagged, same_source=True) for request in requests]
+        of_tagged = [
+            query._replace(text=request.tagged, same_skeleton=0)
+            for query, request in zip(of_texts, requests, strict=True)
+        ]
         every = [*dict.fromkeys([*of_texts, *(query for query in of_tagged if query.text)])]
         by_index = [dict(zip(every, index.look_up(every), strict=True)) for index in self.indexes]
         deltas: Sequence[Delta | None] = confirmed or [None] * len(requests)
@@ -119,11 +153,9 @@ class Retriever:
             requests, of_texts, of_tagged, deltas, strict=True
         ):
             findings = _Findings(
-                [(source, of[query]) for source, of in zip(sources, by_index, strict=True)],
                 [
-                    (source, of[tagged].same_source)
+                    (source, _IndexFindings(request.query.text, of[query], of.get(tagged)))
                     for source, of in zip(sources, by_index, strict=True)
-                    if tagged.text
                 ],
                 PreparedQuery(query),
                 delta,
@@ -211,8 +243,8 @@ class Retriever:
 
     def _similar(self, request: Request, findings: _Findings) -> list[Match]:
         by_source = [
-            (source, _best(answer.similar, self._candidates, self.threshold))
-            for source, answer in findings.answers
+            (source, findings_there.similar(self._candidates, self.threshold))
+            for source, findings_there in findings.answers
         ]
         if findings.confirmed is not None:
             matches = findings.confirmed.search(findings.prepared, self.threshold)
@@ -246,16 +278,28 @@ class Retriever:
     def _exact(self, query: Query, findings: _Findings, least: int) -> Match | None:
         """The match that is taken as it stands: with the same tags as text where there is one, then
         of the same text; where neither is worth enough, one that is worth more."""
-        same = [(source, answer.same_source) for source, answer in findings.answers]
+        same = [
+            (source, findings_there.answer.same_source)
+            for source, findings_there in findings.answers
+        ]
         as_text = [
             match
-            for source, matches in findings.tagged
-            for match in tags_as_codes(query, matches, source.places, self.penalties, source.trust)
+            for source, findings_there in findings.answers
+            if findings_there.tagged is not None
+            for match in _tags_as_codes(
+                query,
+                findings_there.tagged.same_source,
+                source.places,
+                self.penalties,
+                source.trust,
+            )
         ]
         taken = worth_most(as_text, least) or worth_most(self._valued(query, same), least)
         near = list[tuple[_Source, list[Match]]]()
         if taken is None or value_of(taken) < FULL:
-            near += [(source, _near(answer, least)) for source, answer in findings.answers]
+            near += [
+                (source, findings_there.near(least)) for source, findings_there in findings.answers
+            ]
             near.append((_Source(), findings.of_session()))
             other = worth_most(self._valued(query, near), least)
             if taken is None or (other is not None and value_of(other) > value_of(taken)):
@@ -312,7 +356,7 @@ def _without_codes(query: Query) -> Query:
     return query if query.codes is None else replace(query, codes=None)
 
 
-def with_tags_as_text(query: Query) -> str:
+def _with_tags_as_text(query: Query) -> str:
     """The text with its tags in it, as its own format has them; "" where it has no codes but
     placeholders, or one that does not say what it is there."""
     codes = query.codes or ()
@@ -321,14 +365,14 @@ def with_tags_as_text(query: Query) -> str:
     return Text(query.text, tuple(replace(code, markup=native(code)) for code in codes)).written()
 
 
-def tags_as_codes(
+def _tags_as_codes(
     query: Query,
     matches: Iterable[Match],
     places: FindsById | None,
     penalties: Penalties,
     trust: Trust,
 ) -> list[Match]:
-    """Those of the matches of `with_tags_as_text` that have the tags of the text, as codes, with
+    """Those of the matches of `_with_tags_as_text` that have the tags of the text, as codes, with
     their worth. A catalogue that became a memory has them as text."""
     coded = valued(query, [*map(_tagged, matches)], places, penalties, trust)
     return [match for match in coded if has_codes(match, query.codes or ())]
@@ -351,13 +395,3 @@ def _widest(searches: Sequence[tuple[int, float]]) -> tuple[int, float]:
 def _best(matches: Sequence[Match], k: int, threshold: float) -> list[Match]:
     """What a search for so many of this score finds, out of what a wider one has found."""
     return [match for match in matches[:k] if match.score >= threshold - SLACK]
-
-
-def _near(answer: IndexAnswer, least: int) -> list[Match]:
-    """What may be worth `least` beside segments of the same text: some of the same skeleton; and
-    where a full match is not asked for, the most alike."""
-    if least >= FULL:
-        return answer.same_skeleton
-    similar = _best(answer.similar, SKELETONS_A_QUERY, least / FULL)
-    matches = {match.segment.id: match for match in (*answer.same_skeleton, *similar)}
-    return [*matches.values()]
