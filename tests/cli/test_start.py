@@ -213,6 +213,10 @@ def test_what_is_wrong_is_said_in_one_line(
     other.write_bytes(memory.read_bytes() + b"Another.\tUn autre.\tall\t999\n")
     assert start(memory, tmp_path / "place") == 0
     (tmp_path / "full").mkdir()
+    converted = tmp_path / "converted"
+    converted.mkdir()
+    for name in ("model.bin", "shared_vocabulary.json"):
+        (converted / name).write_text("{}")
     (tmp_path / "full" / "letter.txt").write_text("Dear")
     capsys.readouterr()
     wrong: dict[str, tuple[Any, ...]] = {
@@ -221,6 +225,8 @@ def test_what_is_wrong_is_said_in_one_line(
         "exclude each other": (memory, tmp_path / "new", "--base", str(model), "--get"),
         "go with --get": (memory, tmp_path / "new", "--registry", "list.json"),
         "there is no such folder": (memory, tmp_path / "new", "--base", "nowhere"),
+        "is a CTranslate2 model": (memory, tmp_path / "new", "--base", str(converted)),
+        "--via go with --get": (memory, tmp_path / "new", "--via", "en"),
         "this model is from en to fr, not fr to en": (
             memory,
             tmp_path / "turned",
