@@ -150,7 +150,7 @@ def test_a_published_model_is_fetched_where_that_is_typed(
 
 
 def test_a_base_names_pairs_that_are_no_translations(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = tmp_path / "en-pt"
     assert run(["import-model", str(model_files()), "-o", str(base)]) == 0
@@ -171,6 +171,10 @@ def test_a_base_names_pairs_that_are_no_translations(
     prepared = ["evaluate", "prepare", str(memory), *languages, "--out", str(tmp_path / "data")]
     assert run([*prepared, "--segments", "4", "--model", str(base)]) == 0
     assert "unrelated 1 of" in capsys.readouterr().out
+    monkeypatch.setattr("tmnmt.eval.data.prepare.MOST_LOOKED_THROUGH", 3)
+    prepared[-1] = str(tmp_path / "again")
+    assert run([*prepared, "--segments", "4"]) == 0
+    assert "was not looked through" in capsys.readouterr().out
 
 
 def test_what_is_typed_next_goes_on_with_the_same_start(

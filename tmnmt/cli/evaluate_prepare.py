@@ -177,7 +177,9 @@ def _table(manifest: dict[str, Any]) -> list[str]:
         lines.append(
             f"{part}: of {counts['read']:,}; {_dropped(counts['dropped'])}; kept {counts['kept']:,}"
         )
-    if said := said_of_faults(manifest["faults"]):
+    if manifest["faults"] is None:
+        lines.append("so large a memory was not looked through for faults; tmnmt memory clean does")
+    elif said := said_of_faults(manifest["faults"]):
         lines.append(f"to look at in the memory (tmnmt memory clean lists them): {said}")
     return lines
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MANIFEST_FILE = "manifest.json"
+MOST_LOOKED_THROUGH = 200_000  # segments that are looked through for faults: some minutes
 NEAR = 0.95  # fuzzy score from which on a match is called a near-duplicate
 
 _STORE, INDEX = "store", "index"
@@ -102,11 +103,12 @@ def prepare(
     is to be kept; the manifest (settings, counts of every step, sha256 of every input and output)
     and what became of the units of the memory files `paths`.
 
-    The memory is looked through for faults, also by a base `model`; they are counted, and nothing
-    is left out. The same input gives the same bytes. Memory: the sources of dev and test, 22 bytes
-    a training pair and the index by which near-duplicates are found; on disk meanwhile, beside
-    `out`, three times the text. FormatError: an input or the disk; DataError: two documents with
-    one id, or lists that do not fit; UsageError: `out` is there, or too much is asked for."""
+    A memory of 200,000 segments at most is looked through for faults, also by a base `model`; they
+    are counted, and nothing is left out. The same input gives the same bytes. Memory: the sources
+    of dev and test, 22 bytes a training pair and the index by which near-duplicates are found; on
+    disk meanwhile, beside `out`, three times the text. FormatError: an input or the disk;
+    DataError: two documents with one id, or lists that do not fit; UsageError: `out` is there, or
+    too much is asked for."""
     length = _length(settings.vocab)
     with _whole_folder(out) as folder:
         with Progress("reading", "units") as progress:
@@ -121,7 +123,8 @@ def prepare(
             counts = _write(pairs, split, folder, settings, (src_lang, tgt_lang), length)
         if look_for_faults:
             with MemoryIndex.open(folder / INDEX) as index:
-                counts["faults"] = faults_in_numbers(index, model)
+                few = len(index) <= MOST_LOOKED_THROUGH
+                counts["faults"] = faults_in_numbers(index, model) if few else None
         shutil.rmtree(folder / _STORE)
         if not keep_index:
             shutil.rmtree(folder / INDEX)
