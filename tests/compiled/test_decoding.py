@@ -10,6 +10,8 @@ from torch.nn import functional as F
 
 from tmnmt.compiled import steps
 from tmnmt.engine.beam_search import _sorted_out, continuations
+from tmnmt.layers.mixing import mix_copy
+from tmnmt.layers.view import first_of
 from tmnmt.models.transformer_state import SeenState
 
 SIZES = [1, 2, 15, 16, 17, 64, 100, 256]
@@ -144,3 +146,24 @@ def test_attention_over_the_source(heads: int, k: int) -> None:
     mask = (torch.arange(length) < lengths[:, None])[each_row][:, None, None]
     wanted = attended(q.view(rows, heads, 1, k), keys[each_row], values[each_row], mask)
     torch.testing.assert_close(out, wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_what_compiled_code_would_misread_is_an_error() -> None:
+    """It is told addresses alone: of another type or size it would read and write elsewhere."""
+    ids = torch.tensor([[3, 4, 3]])
+    assert first_of(ids).tolist() == [[0, 1, 0]]
+    for wrong in (ids.int(), ids.float()):
+        with pytest.raises(ValueError, match="words"):
+            first_of(wrong)
+    log_probs = torch.full((4, 300), -2.0)
+    for scores in (torch.zeros(2, 2).double(), torch.zeros(3, 2)):
+        with pytest.raises(ValueError, match=r"scores|log probabilities"):
+            continuations(scores, log_probs, 4)
+    q, logit = torch.full((1, 3), 1 / 3), torch.zeros(1)
+    log_gen = torch.full((1, 300), -2.0)
+    given = {"q": q, "ids": ids, "first": first_of(ids), "logit": logit}
+    mix_copy(log_gen.clone(), **given)
+    others = {"q": q.double(), "ids": ids.int(), "first": ids.int(), "logit": torch.zeros(2)}
+    for name, other in others.items():
+        with pytest.raises(ValueError, match="wanted"):
+            mix_copy(log_gen.clone(), **{**given, name: other})

@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tmnmt.compiled import steps
+from tmnmt.compiled.tensors import expect
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded, Noted
@@ -269,11 +270,13 @@ def predict(backbone: Backbone, layers: MemoryLayers, live: Live, explain: bool)
 
 def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
     """The `width` best of all b V extensions of each sentence: scores (n, b), log_probs (R, V) ->
-    each (n, width)."""
+    each (n, width). Raises ValueError for scores that are not in fp32, or of other rows."""
     if not log_probs.is_cpu or log_probs.dtype != torch.float32:
         return _sorted_out(scores, log_probs, width)
     scores, log_probs = scores.contiguous(), log_probs.contiguous()
     (n, beam), words = scores.shape, log_probs.shape[1]
+    expect("scores", scores, torch.float32, (n, beam))
+    expect("log probabilities", log_probs, torch.float32, (n * beam, words))
     best = scores.new_empty(n, width)
     rows, ids = (torch.empty(n, width, dtype=torch.int64) for _ in range(2))
     steps.best_words(

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from tmnmt.compiled import steps
+from tmnmt.compiled.tensors import expect
 
 LEAST = 1e-37  # a probability whose logarithm, -85, changes no sum that matters
 
@@ -39,6 +40,10 @@ def _mixed_in(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Ten
     (rows, words), length = log_gen.shape, q.shape[1]
     q, logit = q.contiguous(), logit.contiguous()
     ids, first = ids.contiguous(), first.contiguous()
+    for what, x, kind in (("q", q, torch.float32), ("words", ids, torch.int64)):
+        expect(what, x, kind, (rows, length))
+    expect("first positions", first, torch.int64, (rows, length))
+    expect("the gate's logit", logit, torch.float32, (rows,))
     room = q.new_empty(4, -(-length // 16) * 16)
     steps.mix_words(
         rows,

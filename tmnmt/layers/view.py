@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.compiled import steps
+from tmnmt.compiled.tensors import expect
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,9 @@ class Positions:
 
 def first_of(ids: Tensor) -> Tensor:
     """(N, P) int64: the first position of the row (N, P) that holds the same word,
-    itself included."""
+    itself included. Raises ValueError for words that are not int64."""
     (rows, positions), device = ids.shape, ids.device
-    ids = ids.cpu().contiguous()
+    ids = expect("words", ids.cpu().contiguous(), torch.int64, (rows, positions))
     room = torch.empty(2 << positions.bit_length(), dtype=torch.int64)
     first = torch.empty_like(ids)
     given = ids.data_ptr(), len(room), room.data_ptr(), first.data_ptr()
