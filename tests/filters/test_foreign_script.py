@@ -45,10 +45,13 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     return Translator.load(folder, remembering=Remembering(cache=0))
 
 
+def found(translator: Translator, lang: str, text: str) -> list[str]:
+    return [text[one.start : one.end] for one in Foreign(translator.vocab, lang)(text)]
+
+
 @pytest.mark.parametrize("text", CASES)
 def test_what_is_foreign(translator: Translator, text: str) -> None:
-    found = [text[one.start : one.end] for one in Foreign(translator.vocab, "en")(text)]
-    assert found == CASES[text]
+    assert found(translator, "en", text) == CASES[text]
 
 
 def test_rare_letters_of_a_language_and_languages_that_are_not_known(
@@ -56,8 +59,7 @@ def test_rare_letters_of_a_language_and_languages_that_are_not_known(
 ) -> None:
     text = "Škoda, cœur, mỹ"
     for lang, words in {"en-GB": ["Škoda", "mỹ"], "et": ["cœur, mỹ"], "vi": []}.items():
-        found = [text[one.start : one.end] for one in Foreign(translator.vocab, lang)(text)]
-        assert found == words
+        assert found(translator, lang, text) == words
 
 
 def test_it_comes_through_once(translator: Translator) -> None:

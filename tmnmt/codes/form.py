@@ -189,12 +189,10 @@ FORMS = (
 @dataclass(frozen=True)
 class Copied:
     """What comes through a translation besides the placeholders that a text's reader has found:
-    `first` what the user says, then what other `finders` find. `reads`: what a model reads in place
-    of something of that kind; None: a mask."""
+    `first` what the user says, then what other `finders` find."""
 
     finders: tuple[Finder, ...]
     first: tuple[Finder, ...] = ()
-    reads: Callable[[str], str | None] = READ_AS.get
 
     @cached_property
     def placeholders(self) -> Callable[[str], tuple[tuple[int, int], ...]]:

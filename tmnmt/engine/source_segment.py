@@ -113,7 +113,7 @@ class SourceSegment:
     def masked_pair(self, pair: Segment) -> MaskedPair:
         """A pair as the model reads it beside the segment: with its masks."""
         masks = {name: self.covered(number) for number, name in self.placement.masks.items()}
-        return masked_pair(masks, pair.src, pair.tgt, self._filters.reader.copied)
+        return masked_pair(masks, pair.src, pair.tgt, self._filters.copied)
 
     def covered(self, number: int) -> str:
         """What a code of the source covers."""

@@ -64,7 +64,6 @@ from tmnmt.engine.terms import TermList
 from tmnmt.errors import UsageError
 from tmnmt.filters import Filters
 from tmnmt.filters.contract import Reader
-from tmnmt.filters.foreign_script import copied
 from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.worth import Trust
@@ -149,7 +148,8 @@ class Translator:
             knn=knn_of(settings, model, device),
             doubtful=DOUBTFUL * low_score,
         )
-        self.copied = copied(self.vocab, self.src_lang, settings.kept)
+        self.filters = Filters(Reader(self.vocab, self.src_lang, settings.kept))
+        self.copied = self.filters.copied
         lookup = self._lookup(settings, keys, indexes, trust)
         self.pipeline = Pipeline(
             settings=settings,
@@ -234,7 +234,7 @@ class Translator:
     def _preparation(self, lookup: Lookup) -> Preparation:
         return Preparation(
             self.vocab,
-            Filters(Reader(self.vocab, self.copied)),
+            self.filters,
             self._longest,
             lookup,
             self.lock,

@@ -3,15 +3,21 @@ the driver, `tmnmt/engine/pipeline.py`, goes through the list and knows none of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import groupby
+from typing import get_args
 
+from tmnmt.codes.form import Copied
 from tmnmt.codes.record import Source
 from tmnmt.filters.capitals import Capitals
+from tmnmt.filters.code_forms import CodeForms
 from tmnmt.filters.contract import Filter, Level, Reader, Undo
 from tmnmt.filters.control_characters import ControlCharacters, IllegibleSigns
+from tmnmt.filters.foreign_script import ForeignScript
 from tmnmt.filters.headings import Headings
+from tmnmt.filters.marking import Marker, mark
 from tmnmt.filters.masks import Masks
 from tmnmt.filters.messages import ICUMessages
 from tmnmt.filters.non_linguistic import NonLinguistic
@@ -26,6 +32,8 @@ FILTERS: tuple[type[Filter], ...] = (
     ControlCharacters,
     Tags,
     Placeholders,
+    CodeForms,
+    ForeignScript,
     ICUMessages,
     NonLinguistic,
     Capitals,
@@ -38,19 +46,31 @@ FILTERS: tuple[type[Filter], ...] = (
 )
 
 
+Step = Callable[[Source], tuple[Source, Undo | None]]
+
+
 class Filters:
     """The filters of one reader, in their order."""
 
     def __init__(self, reader: Reader, kinds: Iterable[type[Filter]] = FILTERS) -> None:
         self.reader, self._kinds = reader, tuple(kinds)
-        self._filters = [
-            kind(reader) for kind in self._kinds if kind.is_for_people or not reader.is_person
-        ]
+        own = [kind(reader) for kind in self._kinds if kind.is_for_people or not reader.is_person]
+        self._markers = [one for one in own if isinstance(one, Marker)]
+        self._steps = {
+            level: _steps(one for one in own if one.level == level) for level in get_args(Level)
+        }
 
     @cached_property
     def for_people(self) -> Filters:
         """Those where a person has written the target."""
         return Filters(replace(self.reader, is_person=True), self._kinds)
+
+    @cached_property
+    def copied(self) -> Copied:
+        """What is copied besides placeholders of programs: what checks and pairs are searched
+        for."""
+        finders = [find for one in self._markers if not one.is_reader for find in one.finders]
+        return Copied(tuple(finders), tuple(find for one in self._markers for find in one.first))
 
     def prepare(
         self, source: Source, level: Level, keeps_case: bool = False
@@ -58,10 +78,21 @@ class Filters:
         """The text behind all filters of a level, and what takes them back, the last first.
         `keeps_case`: without those that write it in other letters."""
         undos = list[Undo]()
-        for one in self._filters:
-            if one.level == level:
-                text, undo = one.prepare(source)
-                if not (keeps_case and undo is not None and undo.is_recased):
-                    source = text
-                    undos += [undo] if undo is not None else []
+        for step in self._steps[level]:
+            text, undo = step(source)
+            if not (keeps_case and undo is not None and undo.is_recased):
+                source = text
+                undos += [undo] if undo is not None else []
         return source, undos[::-1]
+
+
+def _steps(filters: Iterable[Filter]) -> list[Step]:
+    """What prepares a text in turn; markers side by side are one step."""
+    steps = list[Step]()
+    for is_marker, group in groupby(filters, lambda one: isinstance(one, Marker)):
+        together = [*group]
+        if is_marker:
+            steps.append(partial(mark, markers=[o for o in together if isinstance(o, Marker)]))
+        else:
+            steps += [one.prepare for one in together]
+    return steps

@@ -48,7 +48,7 @@ class Capitals(Filter, Undo):
         return joined(parts)
 
     def _shown(self, covered: str) -> str:
-        character = self.reader.copied.reads(covered) if covered.strip() else covered
+        character = self.reader.reads(covered) if covered.strip() else covered
         return "0" if character is None else character
 
     def restore_piece(self, written: Written) -> str:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from tmnmt.codes.form import BY_FORM, Copied
+from tmnmt.codes.form import DASHES, READ_AS
+from tmnmt.codes.placeholders import Finder
 from tmnmt.codes.record import Source, Text
 
 if TYPE_CHECKING:
@@ -31,12 +32,19 @@ _NUMBER = re.compile("[0-9]+")
 @dataclass(frozen=True)
 class Reader:
     """Who reads the text: a model with this vocabulary, or a person alone where there is none.
-    `copied`: what comes through a translation besides placeholders. `is_person`: a person has
+    `lang`: of the text. `keep`: what find that the user wants to be kept. `is_person`: a person has
     written the target, whatever a model would make of the source."""
 
     vocab: Vocabulary | None = None
-    copied: Copied = BY_FORM
+    lang: str = ""
+    keep: tuple[Finder, ...] = ()
     is_person: bool = False
+
+    def reads(self, covered: str) -> str | None:
+        """What a model reads in place of what is copied, where that is no mask: a character."""
+        if covered in READ_AS or self.vocab is None or covered not in DASHES:
+            return READ_AS.get(covered)
+        return "-" if self.vocab.source_pieces(covered)[-1:] == ["▁-"] else None
 
     def size(self, word: str) -> int:
         """The subwords of a word of the source; its letters where there is no vocabulary."""

@@ -17,8 +17,10 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-from tmnmt.codes.form import BY_FORM, DASHES, Copied
-from tmnmt.codes.placeholders import Finder, Placeholder
+from tmnmt.codes.form import DASHES
+from tmnmt.codes.placeholders import Placeholder
+from tmnmt.filters.contract import Reader
+from tmnmt.filters.marking import Marker
 from tmnmt.languages import data_for
 from tmnmt.vocab import UNK, Vocabulary
 
@@ -37,23 +39,20 @@ _GLUED = re.compile(r"(?:[aj]*(?:[xs]j*)+)+[aj]*")  # a: letters and digits; s: 
 _WORD = re.compile(r"(?:[^\W\d_][\u0300-\u036f]*)+")
 
 
-def copied(vocab: Vocabulary, lang: str, first: tuple[Finder, ...] = ()) -> Copied:
-    """What comes through a model with this vocabulary: what `first` finds, what is no word by its
-    form, and what is foreign. `lang`: of the texts."""
-    foreign = Foreign(vocab, lang)
+class ForeignScript(Marker):
+    """Finds words in scripts that the vocabulary lacks, and signs that it lacks, to be copied."""
 
-    def reads(covered: str) -> str | None:
-        sign = BY_FORM.reads(covered)
-        return foreign.reads(covered) if sign is None else sign
-
-    return Copied((*BY_FORM.finders, foreign), first, reads)
+    def __init__(self, reader: Reader) -> None:
+        super().__init__(reader)
+        if reader.vocab is not None:
+            self.finders = (Foreign(reader.vocab, reader.lang),)
 
 
 class Foreign:
     """Finds them; several words one after another are one placeholder. `lang`: of the texts."""
 
     def __init__(self, vocab: Vocabulary, lang: str) -> None:
-        self._vocab = vocab
+        self._vocab, self._reads = vocab, Reader(vocab).reads
         own = data_for(lang).rare_letters
         self._own = None if own is None else frozenset(own)
         self._kinds = dict[str, str]()  # of characters
@@ -66,7 +65,7 @@ class Foreign:
                 if not word[0].isascii() and self._is_latin_and_foreign(word[0]):
                     kinds[word.start() : word.end()] = "x" * len(word[0])
         for dash in _DASH.finditer(text):
-            if self.reads(dash[0]) is not None:
+            if self._reads(dash[0]) is not None:
                 yield Placeholder(*dash.span(), True)
         if "x" not in kinds and "s" not in kinds:
             return
@@ -81,12 +80,6 @@ class Foreign:
             for start, end in sorted(spans)
             if not any((a, b) != (start, end) and a <= start and end <= b for a, b in spans)
         )
-
-    def reads(self, covered: str) -> str | None:
-        """What the model reads for a sign in place of a mask; None: it reads a mask."""
-        if covered in DASHES and self._vocab.source_pieces(covered)[-1:] == ["▁-"]:
-            return "-"
-        return None
 
     @staticmethod
     def _is_unit(text: str, kinds: str, start: int, end: int) -> bool:

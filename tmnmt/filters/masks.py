@@ -38,7 +38,7 @@ class Masks(Filter):
     def prepare(self, source: Source) -> tuple[Source, Undo | None]:
         if isinstance(source, str):
             return source, None
-        masked = mask(source, self.reader.is_person, self.reader.copied.reads)
+        masked = mask(source, self.reader.is_person, self.reader.reads)
         return masked.text, masked
 
 
