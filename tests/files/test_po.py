@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from gettext import GNUTranslations
 from pathlib import Path
 
@@ -137,6 +138,9 @@ def test_a_fuzzy_match_says_what_it_was_the_translation_of(tmp_path: Path) -> No
     assert (unit.state, unit.target) == ("draft", Text("Enregistrer"))
     again = body_of(written(po(tmp_path, new), [Filling(Text("Sauver"), "memory")]))
     assert again == '#, c-format\nmsgctxt "menu"\nmsgid "Save"\nmsgstr "Sauver"\n'
+    adapted = replace(fuzzy("Page 2", "Page 3"), origin="adapted")
+    new = body_of(written(po(tmp_path, 'msgid "Page 3"\nmsgstr ""\n'), [adapted]))
+    assert new == '#, fuzzy\n#| msgid "Page 2"\nmsgid "Page 3"\nmsgstr "Page 3"\n'
 
 
 def test_the_previous_msgid_of_a_message_with_plurals_has_both_forms(tmp_path: Path) -> None:

@@ -273,12 +273,12 @@ class PoFile(WholeFile[_Slot]):
 
     def _previous(self, entry: Entry, given: list[tuple[int, Filling]]) -> str:
         """The comments with what a message was whose translation this one has now: the sources of
-        its fuzzy matches; "" where it has none, or the file's character set lacks a sign of them.
-        """
+        its fuzzy and adapted matches; "" where it has none, or the file's character set lacks a
+        sign of them."""
         sources = {
             self._source(entry, form).keyword: string_of(Text(match.src, match.src_codes))
             for form, filling in given
-            if filling.origin == "fuzzy"
+            if filling.origin in ("fuzzy", "adapted")
             for match in (one.segment for one in filling.matches[:1])
         }
         if not sources or not self._can_write("".join(sources.values())):
