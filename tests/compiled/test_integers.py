@@ -3,6 +3,7 @@ of a vector's numbers and of others, by every way in which a processor can multi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -44,6 +45,28 @@ def test_a_product_is_that_of_numbers_rounded_to_16_bits(
     assert ((product - expected).abs() <= 2 * step + 1e-5 * expected.abs() + 1e-6).all()
 
 
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), SIZES)
+@pytest.mark.parametrize("relu", [False, True])
+def test_a_product_in_bytes_is_that_of_numbers_rounded_to_8_bits(
+    rows: int, inputs: int, outputs: int, relu: bool
+) -> None:
+    x, weight, bias = matrices(rows, inputs, outputs)
+    scales = x.double().abs().amax(1, keepdim=True) / 127
+    rounded = (x.double() / scales).round() * scales
+    expected = rounded @ weight.exact().double().T + bias.double()
+    expected = expected.relu() if relu else expected
+    in_bytes = replace(Int8Product.of(weight, bias, relu), in_bytes=True)
+    product = in_bytes(x)
+    # a number half way between two may be rounded to either
+    step = scales * weight.exact().abs().amax()
+    assert ((product - expected).abs() <= 2 * step + 1e-5 * expected.abs() + 1e-6).all()
+    for row in range(rows):
+        assert torch.equal(in_bytes(x[row : row + 1])[0], product[row])
+    assert torch.equal(
+        in_bytes(torch.zeros(2, inputs)), in_bytes(x.new_zeros(1, inputs)).expand(2, -1)
+    )
+
+
 def test_a_row_gives_the_same_whatever_stands_beside_it() -> None:
     x, weight, bias = matrices(23, 256, 200)
     product = Int8Product.of(weight, bias)
@@ -68,7 +91,7 @@ def test_some_outputs_are_those_of_all() -> None:
 
 
 @pytest.mark.parametrize("how", ["avx512vnni", "avx512bw", "plain"])
-@pytest.mark.parametrize("rows", [HALVES, HALVES * TOGETHER])
+@pytest.mark.parametrize("rows", [1, HALVES, HALVES * TOGETHER])
 def test_sums_are_exact_on_every_processor(how: str, rows: int) -> None:
     if how != "plain" and not llvm.get_host_cpu_features().get(how):
         pytest.skip(f"this processor has no {how}")

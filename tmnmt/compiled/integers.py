@@ -44,9 +44,11 @@ VECTORS = 4  # of LANES outputs in a panel
 PANEL = VECTORS * LANES
 HALVES = 2  # rows of bytes of a row
 TOGETHER = 3  # rows that read a panel at once
+ROWS_OF_BYTES = HALVES * TOGETHER  # of 8 bits a number, that read a panel at once
 MOST = 127.0 * 256  # of a whole number
 SHIFT = 128 * 256
 _ZERO, _NEGATIVE, _A_HIGH = np.float32(0.0), np.float32(-1.0), np.float32(256.0)
+_A_HALF = np.float32(128.0)  # of 1 in the high byte
 _MOST, _SHIFT = np.float32(MOST), SHIFT
 _BYTE, _HALF, _INT = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 _INTS, _BYTES = ir.VectorType(_INT, LANES), ir.VectorType(_BYTE, LANES)
@@ -201,13 +203,13 @@ store_rounded = cast(Callable[[Bytes, int, int, Floats], None], intrinsic(_store
 load_whole = cast(Callable[[Int32, int], Floats], intrinsic(_load_whole))
 _HOW = instructions()
 _sums_of_1 = cast(Sums, intrinsic(sums_of(HALVES, _HOW)))
+_sums_of_row = cast(Sums, intrinsic(sums_of(1, _HOW)))
 _sums_of_together = cast(Sums, intrinsic(sums_of(HALVES * TOGETHER, _HOW)))
 
 
 @fast
-def _round_row(x: Float32, at: int, size: int, out: Bytes, to: int, stride: int) -> np.float32:
-    """x[at:at + size] as bytes, the high ones in out[to:to + stride], the low ones behind them;
-    what 1 is worth among its whole numbers."""
+def _largest_of(x: Float32, at: int, size: int) -> np.float32:
+    """The largest number of x[at:at + size], whatever its sign."""
     whole_lanes = size & -LANES
     most = _ZERO
     if whole_lanes:
@@ -218,6 +220,15 @@ def _round_row(x: Float32, at: int, size: int, out: Bytes, to: int, stride: int)
         most = largest(mosts)
     for i in range(at + whole_lanes, at + size):
         most = max(most, max(x[i], -x[i]))
+    return most
+
+
+@fast
+def _round_row(x: Float32, at: int, size: int, out: Bytes, to: int, stride: int) -> np.float32:
+    """x[at:at + size] as bytes, the high ones in out[to:to + stride], the low ones behind them;
+    what 1 is worth among its whole numbers."""
+    whole_lanes = size & -LANES
+    most = _largest_of(x, at, size)
     factor = _MOST / most if most > _ZERO else _ZERO
     factors = same(factor)
     for i in range(0, whole_lanes, LANES):
@@ -313,6 +324,100 @@ def _write(
         out[to + i] = max(one, _ZERO) if positive else one
 
 
+@fast
+def _round_row_to_bytes(
+    x: Float32, at: int, size: int, out: Bytes, to: int, stride: int, spare: int
+) -> np.float32:
+    """x[at:at + size] in out[to:to + stride], a byte each, which is 128 more than the whole number;
+    what 1 is worth among these. out[spare:spare + LANES] is written over."""
+    whole_lanes = size & -LANES
+    most = _largest_of(x, at, size)
+    factor = _MOST / most if most > _ZERO else _ZERO
+    factors, halves = same(factor), same(_A_HALF)
+    for i in range(0, whole_lanes, LANES):
+        store_rounded(out, to + i, spare, times_plus(load(x, at + i), factors, halves))
+    for i in range(whole_lanes, stride):
+        number = x[at + i] * factor if i < size else _ZERO
+        out[to + i] = np.uint8((np.int32(np.rint(number + _A_HALF)) + _SHIFT) >> 8)
+    return most / _MOST * _A_HIGH
+
+
+@part
+def multiply_bytes(
+    x: Float32,
+    rows: int,
+    inputs: int,
+    weights_at: int,
+    begins_at: int,
+    scales_at: int,
+    bias_at: int,
+    outputs: int,
+    positive: int,
+    room_at: int,
+    out: Float32,
+) -> None:
+    """`multiply` where each row is rounded to whole numbers of 8 bits, in half of its time."""
+    stride = (inputs + FOUR - 1) // FOUR * FOUR
+    panels = (outputs + PANEL - 1) // PANEL
+    worths_at = room_at + 4 * ROWS_OF_BYTES * PANEL
+    sums = array_of(room_at, ROWS_OF_BYTES * PANEL, np.int32)
+    worths = array_of(worths_at, rows, np.float32)
+    whole = array_of(worths_at + 4 * rows, HALVES * rows * stride, np.uint8)
+    weights = array_of(weights_at, panels * stride * PANEL, np.int8)
+    begins = array_of(begins_at, panels * PANEL, np.int32)
+    scales, bias = (
+        array_of(scales_at, outputs, np.float32),
+        array_of(bias_at, outputs, np.float32),
+    )
+    spare = rows * stride
+    for row in range(rows):
+        at = row * inputs
+        worths[row] = _round_row_to_bytes(x, at, inputs, whole, row * stride, stride, spare)
+    for panel in range(panels):
+        first, there = panel * PANEL, panel * PANEL * stride
+        width = min(PANEL, outputs - first)
+        row = 0
+        while row < rows:
+            together = ROWS_OF_BYTES if row + ROWS_OF_BYTES <= rows else 1
+            for r in range(0, together * PANEL, PANEL):
+                for i in range(PANEL):
+                    sums[r + i] = begins[first + i]
+            at, fours = row * stride, stride // FOUR
+            if together == ROWS_OF_BYTES:
+                _sums_of_together(whole, at, weights, there, fours, sums, 0)
+            else:
+                _sums_of_row(whole, at, weights, there, fours, sums, 0)
+            for r in range(together):
+                to, worth = (row + r) * outputs + first, worths[row + r]
+                _write_row(sums, r * PANEL, worth, scales, bias, first, width, positive, out, to)
+            row += together
+
+
+@fast
+def _write_row(
+    sums: Int32,
+    at: int,
+    worth: np.float32,
+    scales: Float32,
+    bias: Float32,
+    first: int,
+    width: int,
+    positive: int,
+    out: Float32,
+    to: int,
+) -> None:
+    """`_write`, of sums of one row of bytes."""
+    whole_lanes = width & -LANES
+    worths, zeros = same(worth), same(_ZERO)
+    for i in range(0, whole_lanes, LANES):
+        of_weights = times(load(scales, first + i), worths)
+        made = times_plus(load_whole(sums, at + i), of_weights, load(bias, first + i))
+        store(out, to + i, larger(made, zeros) if positive else made)
+    for i in range(whole_lanes, width):
+        one = np.float32(sums[at + i]) * scales[first + i] * worth + bias[first + i]
+        out[to + i] = max(one, _ZERO) if positive else one
+
+
 def product_int8(
     x_at: int,
     rows: int,
@@ -325,23 +430,16 @@ def product_int8(
     positive: int,
     room_at: int,
     out_at: int,
+    in_bytes: int,
 ) -> int:
-    """`multiply`, of an address for every array."""
+    """`multiply`, or `multiply_bytes` where `in_bytes` is 1, of an address for every array."""
     x = array_of(x_at, rows * inputs, np.float32)
     out = array_of(out_at, rows * outputs, np.float32)
-    multiply(
-        x,
-        rows,
-        inputs,
-        weights_at,
-        begins_at,
-        scales_at,
-        bias_at,
-        outputs,
-        positive,
-        room_at,
-        out,
-    )
+    to_multiply = (x, rows, inputs, weights_at, begins_at, scales_at, bias_at)
+    if in_bytes:
+        multiply_bytes(*to_multiply, outputs, positive, room_at, out)
+    else:
+        multiply(*to_multiply, outputs, positive, room_at, out)
     return 0
 
 

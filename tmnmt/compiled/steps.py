@@ -40,7 +40,7 @@ copy_logits = _native(
 cover = _native("cover", *(_SIZE,) * 6, module="gates")
 blend_positions = _native("blend_positions", *(_SIZE,) * 8, module="reading")
 recall_slots = _native("recall_slots", *(_SIZE,) * 7, _NUMBER, *(_SIZE,) * 3, module="gates")
-product_int8 = _native("product_int8", *(_SIZE,) * 11, module="integers")
+product_int8 = _native("product_int8", *(_SIZE,) * 12, module="integers")
 decoder_step = _native(
     "decoder_step", *(_SIZE,) * 5, *(_NUMBER,) * 3, *(_SIZE,) * 20, module="whole_step"
 )

@@ -19,6 +19,7 @@ import copy
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Literal, Protocol, Self, TypeVar, cast
@@ -180,6 +181,16 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         }
         same.products[None] = same._output(slice(None))
         same.compiled = same._compiled_step()
+        return same
+
+    def in_bytes(self) -> Self:
+        """The same, packed for products in int8, with what is multiplied in 8 bits in place of 16:
+        for states whose direction is read, not for what a model says."""
+        same = copy.copy(self)
+        same.products = {
+            layer: replace(made, in_bytes=True) if isinstance(made, Int8Product) else made
+            for layer, made in (self.products or {}).items()
+        }
         return same
 
     def stored_int8(self) -> dict[str, Int8Weight]:

@@ -1,7 +1,7 @@
 """Products with weights in int8: a quarter of the bytes of fp32, and many times as fast with few
-rows. What is multiplied is rounded to 16 bits row by row (`tmnmt.compiled.integers`), so a row
-gives the same numbers whatever stands beside it, and weights that were learned in int8 the numbers
-of fp32.
+rows. What is multiplied is rounded row by row to 16 bits (`tmnmt.compiled.integers`), or to 8 where
+that is enough. So a row gives the same numbers whatever stands beside it, and with 16 bits, weights
+that were learned in int8 give the numbers of fp32.
 
 A weight is a whole number from -127 to 127 times the scale of its output."""
 
@@ -59,6 +59,7 @@ class Int8Product:
     inputs: int
     outputs: int
     relu: bool
+    in_bytes: bool = False  # what is multiplied is rounded to 8 bits, in half of the time
 
     @classmethod
     def of(
@@ -118,6 +119,12 @@ class Int8Product:
         room = torch.empty(room_of_product(rows, self.inputs), dtype=torch.uint8)
         addresses = *self.plan[:4], self.outputs, int(self.relu)
         steps.product_int8(
-            x.data_ptr(), rows, self.inputs, *addresses, room.data_ptr(), out.data_ptr()
+            x.data_ptr(),
+            rows,
+            self.inputs,
+            *addresses,
+            room.data_ptr(),
+            out.data_ptr(),
+            int(self.in_bytes),
         )
         return out
