@@ -155,6 +155,7 @@ def test_of_a_fragment_all_is_read_but_where_it_ends() -> None:
 
     assert lengths([]) == [4, 1]
     assert lengths([0.9, 0.5]) == [2, 3, 4, 1]
+    assert lengths([0.5, 0.49, 0.1]) == [2, 2, 3, 4, 1]  # where unlike pairs end is not read
     assert lengths([1.0, 0.9, 1.0]) == [2, 0, 4, 4, 1]
 
 

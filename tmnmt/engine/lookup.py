@@ -23,6 +23,7 @@ from tmnmt.segments import Match, Segment
 from tmnmt.vocab import Vocabulary
 
 SAME = 1.0  # score of a match that has the text's tokens
+HALF = 0.5  # score of a match from which on a text ends where it does
 AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated whole (chosen on dev)
 
 
@@ -208,13 +209,16 @@ def copyable(matches: Sequence[Match], keys: Sequence[PairKeys]) -> list[PairKey
     """Of the keys of matches and then of fragments those that nearest positions are read of.
 
     Where one is the very text, nothing is read of other matches: where they go on otherwise, three
-    of them would outvote it. Where a fragment ends says nothing about where the text ends, so its
-    </s> is not read."""
+    of them would outvote it. Where a fragment ends, or a match that has less than half in common
+    with the text, says nothing about where the text ends, so its </s> is not read."""
     has_same = any(match.score >= SAME for match in matches)
-    of_matches = [
-        own if match.score >= SAME or not has_same else own.cut(0)
-        for match, own in zip(matches, keys, strict=False)
-    ]
+
+    def readable(match: Match, own: PairKeys) -> PairKeys:
+        if has_same and match.score < SAME:
+            return own.cut(0)
+        return own if match.score >= HALF else without_end(own)
+
+    of_matches = [readable(match, own) for match, own in zip(matches, keys, strict=False)]
     return of_matches + [without_end(own) for own in keys[len(matches) :]]
 
 
