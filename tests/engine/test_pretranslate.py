@@ -93,6 +93,19 @@ def test_a_near_match_of_a_memory_that_has_tags_as_text_is_a_draft_with_the_tags
         found = pretranslated(index, *texts)
         values = [value_of(one.matches[0]) for one in found[:4]]
         analysed = Analysis([index])._values([Query(one.plain, one.codes) for one in texts])
+        others = [
+            [replace(code, form=form, markup=markup(code)) for code in texts[1].codes]
+            for form, markup in (
+                ("html", lambda code: code.markup),
+                ("xliff1", lambda code: "<g>" if code.kind == "open" else "</g>"),
+            )
+        ]
+        near = pretranslated(index, *(Text(texts[1].plain, tuple(codes)) for codes in others))
+    assert [one.origin for one in near] == ["fuzzy"] * 2
+    assert [tuple(code.markup for code in one.tgt_codes) for one in near] == [
+        ("<b>", "</b>"),
+        ("<g>", "</g>"),
+    ]
     assert [one.origin for one in found] == ["memory", "fuzzy", "adapted", "fuzzy", ""]
     assert [string_of(Text(one.tgt, one.tgt_codes)) for one in found[:2]] == [target] * 2
     assert string_of(Text(found[2].tgt, found[2].tgt_codes)) == target.replace("b>", "i>")

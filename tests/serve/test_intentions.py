@@ -367,6 +367,22 @@ def test_what_is_written_after_all_is_found_later_though_it_was_cancelled(
     assert storage.sessions.intentions() == []
 
 
+def test_what_a_killed_process_has_written_is_shared_with_nobody(
+    storage: Storage, memory: MemoryIndex
+) -> None:
+    """Its intention is mended later, and its segment taken out."""
+    pair = Done("Notice 1.", "Avis 1.", changed="2026-01-01T00:00:00.000001Z")
+    storage.sessions.intend(*ABOUT, "token", replace(pair, memory=memory.place), {})
+    written_to(memory, pair)  # and it is killed
+    intentions = Intentions(storage.sessions, [memory])
+    confirm(intentions, memory, 1, session="two")
+    assert_that_they_agree(storage, memory)
+    for _ in range(2):
+        mended(storage, memory)
+        assert in_memory(memory) == ["Notice 1."]
+        assert_that_they_agree(storage, memory)
+
+
 def test_what_a_memory_holds_that_is_not_served_waits_until_it_is(
     storage: Storage, memory: MemoryIndex, caplog: pytest.LogCaptureFixture
 ) -> None:

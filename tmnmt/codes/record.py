@@ -124,10 +124,13 @@ def same(codes: Sequence[Code], others: Sequence[Code]) -> bool:
     return _counted(codes) == _counted(others)
 
 
+_TAGS = "", "html"  # forms whose markup is what its format has
+
+
 def native(code: Code) -> str:
     """What stands for a code in the format that its text is from: <b>, as text or inside a bpt. ""
     where its element does not say it."""
-    if not code.form:
+    if code.form in _TAGS:
         return code.markup
     element = _ELEMENT.fullmatch(code.markup)
     return unescape(element[1]) if element else ""

@@ -22,6 +22,8 @@ from tmnmt.index.worth import FULL, IN_FULL, FindsById, Query, Trust, most_worth
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens, words
 
+# tags for codes whose format does not say what they are
+_UNKNOWN = {"open": "<g>", "close": "</g>", "standalone": "<x/>", "placeholder": "<x/>"}
 SHORT = 3  # words: of a shorter segment a similar one mostly says something else
 
 
@@ -357,12 +359,15 @@ def _without_codes(query: Query) -> Query:
 
 
 def _with_tags_as_text(query: Query) -> str:
-    """The text with its tags in it, as its own format has them; "" where it has no codes but
-    placeholders, or one that does not say what it is there."""
+    """The text with its tags in it, as its own format has them, or tags of no meaning where it does
+    not say so; "" where it has no codes but placeholders."""
     codes = query.codes or ()
-    if not (own := inline(codes)) or not all(map(native, own)):
+    if not inline(codes):
         return ""
-    return Text(query.text, tuple(replace(code, markup=native(code)) for code in codes)).written()
+    tags = tuple(
+        replace(code, markup=native(code) or _UNKNOWN.get(code.kind, "")) for code in codes
+    )
+    return Text(query.text, tags).written()
 
 
 def _tags_as_codes(

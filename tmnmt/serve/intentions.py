@@ -24,6 +24,7 @@ from tmnmt.errors import ServerError, TmnmtError
 from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.cached import same_place
 from tmnmt.index.pairs import copies
+from tmnmt.segments import Segment
 from tmnmt.serve.refused import Refused, unknown
 from tmnmt.serve.storage.base import SessionStorage
 from tmnmt.serve.storage.records import Feedback, Intention
@@ -93,17 +94,21 @@ class Intentions:
 
     def _is_shared(self, token: str, pair: Done, memory: WritableIndex) -> bool:
         """Whether the pair of an intention holds a segment of the memory from now on. Somebody may
-        be deleting it: then that is done first."""
-        if self._storage.share(token, pair):
-            try:
-                memory.get([-pair.id])
-            except UnknownIdError:
-                return False
-            return True
-        for other in self._storage.intentions():
-            if (other.pair.memory, other.pair.id) == (pair.memory, -pair.id):
-                self._mend(other, begun_here=False)
-        return False
+        be about to confirm or to delete it, or have been killed: then it is taken out first."""
+        segment = _segment(memory, -pair.id)
+        if segment is None:
+            return False
+        others = [
+            other
+            for other in self._storage.intentions()
+            if other.token != token
+            and other.pair.memory == pair.memory
+            and (other.pair.id == segment.id or (not other.pair.id and other.pair.is_in(segment)))
+        ]
+        for other in others:
+            self._mend(other, begun_here=False)
+        is_shared = not others and self._storage.share(token, pair)
+        return is_shared and _segment(memory, -pair.id) is not None
 
     def _remove(self, replaced: Sequence[Intention]) -> None:
         """Takes pairs out of their memories whose place others took; where that cannot be done now,
@@ -238,6 +243,14 @@ class Intentions:
             ),
             None,
         )
+
+
+def _segment(memory: WritableIndex, id: int) -> Segment | None:
+    """None: the memory has none of this id."""
+    try:
+        return memory.get([id])[0]
+    except UnknownIdError:
+        return None
 
 
 def _ids(memory: WritableIndex, pair: Done) -> list[int]:

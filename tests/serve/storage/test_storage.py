@@ -230,6 +230,28 @@ def test_a_segment_of_a_memory_stays_until_the_last_pair_that_holds_it_is_taken_
     assert one.withdraw("a", "two", "w") == last
 
 
+@pytest.mark.parametrize("way", ["deleted", "unused"])
+def test_what_a_session_held_that_is_deleted_stays_in_the_memory(two: Two, way: str) -> None:
+    one, other = (storage.sessions for storage in two)
+    for id in ("one", "two", "three"):
+        one.make(replace(SESSION, id=id), 0.0, 9)
+    adders = [replace(pair(number), id=number, memory="M") for number in (1, 2)]
+    for added, (first, second) in zip(adders, (("one", "two"), ("two", "one")), strict=True):
+        one.append("a", first, added, {}, "n")
+        one.append("a", second, replace(added, id=-added.id, changed="later"), {}, "n")
+    one.append("a", "three", replace(adders[0], id=-1, changed="latest"), {}, "n")
+    if way == "deleted":
+        assert other.delete("a", "two")
+    else:
+        for id in ("one", "three"):
+            other.touch("a", id, 300.0)
+        assert other.make(replace(SESSION, id="new", used=300.0), 200.0, 9)
+    assert one.get("a", "two") is None
+    assert (one.withdraw("a", "one", "t") or pair(0)).id == -2
+    assert (one.withdraw("a", "one", "u") or pair(0)).id == -1
+    assert (one.withdraw("a", "three", "v") or pair(0)).id == -1
+
+
 def test_a_pair_on_its_way_holds_the_segment_that_it_found(two: Two) -> None:
     one, other = (storage.sessions for storage in two)
     one.make(SESSION, 0.0, 9)

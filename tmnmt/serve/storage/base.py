@@ -76,8 +76,9 @@ class SessionStorage(Protocol):
     # Several pairs, of any sessions, may hold one segment of a memory: that which one of them has
     # added has the segment's id, the others the negative of it, because the memory gave the same
     # translation already. The segment stays until the last of them is taken back. One that no
-    # session has added stays in any case. So a pair that leaves its session is given back with the
-    # segment's id where the segment is to be deleted, and else with a negative one.
+    # session has added stays in any case, and so does one that a session held which was deleted. So
+    # a pair that leaves its session is given back with the segment's id where the segment is to be
+    # deleted, and else with a negative one.
 
     def intend(self, tenant: str, id: str, token: str, pair: Done, feedback: Feedback) -> bool:
         """A pair is about to be written to a memory, and confirmed. False: there is no such

@@ -12,8 +12,8 @@ field. No key ends by itself: a Redis that is short of memory and throws away wh
                            was; removes: when the segment was written that is to be deleted, or ""
     holders:DIGEST         a set of pairs that hold a segment of a memory: "pair TENANT:ID NUMBER"
                            or "intention TOKEN"; some may be gone
-    inherited              a hash: of segments whose first pair was taken back, when each was
-                           written, by DIGEST
+    inherited              a hash by DIGEST: of segments whose first pair was taken back, when each
+                           was written; "" of those that stay
     intentions             a set of tokens
     sessions:TENANT        a set of ids
     used                   a sorted set of TENANT:ID by the time when it was used last
@@ -95,7 +95,9 @@ local function leave(holder, digest, written)
   if digest == '' then return '' end
   local holders, inherited = prefix .. 'holders:' .. digest, prefix .. 'inherited'
   redis.call('SREM', holders, holder)
-  if written == '' then written = redis.call('HGET', inherited, digest) or '' end
+  local known = redis.call('HGET', inherited, digest)
+  if known == '' then return '' end
+  if written == '' then written = known or '' end
   if written == '' then return '' end
   if is_held(holders) then
     redis.call('HSET', inherited, digest, written)
@@ -285,6 +287,9 @@ class Sessions:
 
     def make(self, session: StoredSession, unused_since: float, most: int) -> bool:
         tenant, id = session.tenant, session.id
+        old = "ZRANGEBYSCORE", _key("used"), "-inf", f"({unused_since!r}", "LIMIT", 0, 1000
+        for name in self._server.run(*old):
+            self._keep_segments(_Name(*name.decode().split(":")))
         keys = _key("used"), _key("sessions", tenant), _key("session", tenant, id)
         about = tenant, id, session.model, json.dumps(session.given), repr(session.used)
         return bool(self._make(keys, (PREFIX, repr(unused_since), most, *about)))
@@ -320,12 +325,27 @@ class Sessions:
     def delete(self, tenant: str, id: str) -> bool:
         if not _is_id(id):
             return False
+        self._keep_segments(_Name(tenant, id))
         removed, _, _ = self._server.together(
             ("SREM", _key("sessions", tenant), id),
             ("UNLINK", *(_key(kind, tenant, id) for kind in ("session", "pairs", "segments"))),
             ("ZREM", _key("used"), f"{tenant}:{id}"),
         )
         return bool(removed)
+
+    def _keep_segments(self, name: _Name) -> None:
+        """What a session that is about to be deleted holds in memories stays there, whoever takes
+        it back. Of a segment that the session has added nobody else is the one who did."""
+        pairs = self.pairs(*name)
+        digests = [digest for digest in map(_digest, pairs) if digest]
+        taken = self._server.run("HMGET", _key("inherited"), *digests) if digests else []
+        added = {_digest(pair) for pair in pairs if pair.id > 0}
+        stay = [
+            digest
+            for digest, written in zip(digests, taken, strict=True)
+            if written is not None or digest not in added
+        ]
+        self._server.together(*(("HSET", _key("inherited"), digest, "") for digest in stay))
 
     def append(
         self, tenant: str, id: str, pair: Done, feedback: Feedback, token: str

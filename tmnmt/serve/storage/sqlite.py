@@ -49,9 +49,9 @@ CREATE TABLE intention (
 _SEGMENTS = """
 CREATE INDEX done_of_segment ON done (session, segment) WHERE segment IS NOT NULL;
 CREATE INDEX done_by_held ON done (held) WHERE held IS NOT NULL;
-CREATE TABLE inherited (     -- segments of memories whose first pair was taken back
+CREATE TABLE inherited (     -- segments of memories whose first pair was taken back, or that stay
     held TEXT PRIMARY KEY,
-    changed TEXT NOT NULL    -- when it was written
+    changed TEXT NOT NULL    -- when it was written, or '' where it stays
 ) WITHOUT ROWID
 """
 _COLUMNS = "ALTER TABLE {0} ADD COLUMN held TEXT; ALTER TABLE {0} ADD COLUMN {1} TEXT"
@@ -248,6 +248,7 @@ class Sessions:
 
     def make(self, session: StoredSession, unused_since: float, most: int) -> bool:
         with self._file.writing() as to:
+            _keep_segments(to, "session.used < ?", unused_since)
             to.execute("DELETE FROM session WHERE used < ?", (unused_since,))
             count = to.execute("SELECT count(*) FROM session WHERE tenant = ?", (session.tenant,))
             if count.fetchone()[0] >= most:
@@ -280,7 +281,10 @@ class Sessions:
         self._file.write("UPDATE session SET used = ? WHERE id = ? AND tenant = ?", now, id, tenant)
 
     def delete(self, tenant: str, id: str) -> bool:
-        return self._file.write("DELETE FROM session WHERE id = ? AND tenant = ?", id, tenant)
+        with self._file.writing() as to:
+            _keep_segments(to, "session.id = ? AND session.tenant = ?", id, tenant)
+            delete = "DELETE FROM session WHERE id = ? AND tenant = ?"
+            return to.execute(delete, (id, tenant)).rowcount > 0
 
     def append(
         self, tenant: str, id: str, pair: Done, feedback: Feedback, token: str
@@ -393,6 +397,18 @@ class Sessions:
         ]
 
 
+def _keep_segments(to: sqlite3.Connection, where: str, *values: Any) -> None:
+    """What sessions that are about to be deleted hold in memories stays there, whoever takes it
+    back. Of a segment that the session has added nobody else is the one who did."""
+    keep = (
+        "INSERT OR REPLACE INTO inherited SELECT held, '' FROM done "
+        "JOIN session ON session.id = done.session "
+        f"WHERE {where} AND held IS NOT NULL AND (json_extract(record, '$[2]') < 0 "
+        "OR held IN (SELECT held FROM inherited))"
+    )
+    to.execute(keep, values)
+
+
 def _add(
     to: sqlite3.Connection, session: Sequence[str], pair: Done, feedback: Feedback, token: str
 ) -> list[Intention]:
@@ -437,8 +453,9 @@ def _removes(to: sqlite3.Connection, pair: Done, token: str) -> str:
     is, as others hold it, or no session has added it. token: of an intention of this pair."""
     key = memory_key(pair)
     inherited = to.execute("SELECT changed FROM inherited WHERE held = ?", (key,)).fetchone()
+    stays = inherited is not None and not inherited[0]
     written: str = pair.changed if pair.id > 0 else inherited[0] if inherited is not None else ""
-    if key is None or not written:
+    if key is None or stays or not written:
         return ""
     holders = (
         "SELECT 1 FROM done WHERE held = ? UNION ALL SELECT 1 FROM intention "
