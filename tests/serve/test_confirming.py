@@ -121,6 +121,29 @@ def test_what_two_sessions_confirmed_stays_until_both_have_taken_it_back(served:
     assert found(served, source) == []
 
 
+def test_a_session_that_goes_on_takes_over_what_the_former_one_has_added(served: Server) -> None:
+    source, half, whole = "The lock was replaced.", "L'écluse a été", "L'écluse a été remplacée."
+
+    def confirm(session: str, tgt: str, **more: Any) -> None:
+        body = {"src": source, "tgt": tgt, "segment": "0", **more}
+        assert served.ask("POST", f"{session}/confirm", body).status == 200
+
+    former, later = begun(served), begun(served)
+    confirm(former, half)
+    assert served.ask("DELETE", former).status == 204 and found(served, source) == [half]
+    confirm(later, half, resumed=True)
+    assert found(served, source) == [half]
+    confirm(later, whole)
+    assert found(served, source) == [whole]
+    assert served.ask("POST", f"{later}/undo", {}).status == 200 and found(served, source) == []
+    # what was added otherwise is nobody's
+    path, pair = "/v1/memories/own/segments", {"src": source, "tgt": whole}
+    assert served.ask("POST", path, {"segments": [pair]}).status == 200
+    confirm(later, whole, resumed=True)
+    assert served.ask("POST", f"{later}/undo", {}).status == 200
+    assert found(served, source) == [whole]
+
+
 @pytest.mark.parametrize(
     ("tgt", "checks"),
     [

@@ -11,6 +11,7 @@ is there. Such a segment stays until nobody holds it any more (`tmnmt.serve.stor
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import time
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ from tmnmt.serve.storage.records import Feedback, Intention
 # have been stopped meanwhile, write to the memory all the same, and be killed before it is told.
 STOPPED = 600.0
 TRIES = 3  # of a pair whose intention another process cancels, as each does when it starts
+
+_MICROSECONDS = re.compile(r"\.\d{6}Z$")
 
 log = logging.getLogger("tmnmt.serve")
 
@@ -80,6 +83,7 @@ class Intentions:
             written = written_to(memory, intention.pair)
             is_written = True
             if written.id > 0 or self._is_shared(intention.token, written, memory):
+                written = _taken_over(written, memory) if feedback.get("resumed") else written
                 replaced = self._storage.settle(intention.token, written)
                 if replaced is not None:
                     self._remove(replaced)
@@ -243,6 +247,15 @@ class Intentions:
             ),
             None,
         )
+
+
+def _taken_over(pair: Done, memory: WritableIndex) -> Done:
+    """A pair that the memory gives already, as that of the segment, where a confirmation has added
+    it: no file has times to the microsecond."""
+    segment = _segment(memory, -pair.id) if pair.id < 0 else None
+    if segment is None or not _MICROSECONDS.search(segment.changed) or segment.document:
+        return pair
+    return replace(pair, id=segment.id, changed=segment.changed)
 
 
 def _segment(memory: WritableIndex, id: int) -> Segment | None:

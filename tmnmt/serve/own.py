@@ -184,6 +184,13 @@ CONFIRM = (
         "A name that the client gives the segment of its document. What is confirmed takes the "
         "place of what was confirmed in this session under the same name.",
     ),
+    Field(
+        "resumed",
+        "flag",
+        "The pair was confirmed before, in a session that is gone: what that one has added to the "
+        "memory is this session's from now on.",
+        default=False,
+    ),
 )
 UNDO = (
     Field(
@@ -526,7 +533,9 @@ async def confirm(service: Service, asked: Asked) -> Any:
             raise wrong(str(error)) from error
         feedback = {name: fields[name] for name in ("suggested", "keys")}
         feedback |= {
-            name: fields[name] for name in ("request", "segment") if fields[name] is not None
+            name: fields[name]
+            for name in ("request", "segment", "resumed")
+            if fields[name] not in (None, False)
         }
         service.sessions.confirm(one, pair.src, pair.tgt, feedback)
         return service.sessions.count(one), pair.checks

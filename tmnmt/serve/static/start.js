@@ -117,7 +117,7 @@ async function confirmedAgain(id, {done, units}) {
   for (const entry of done) {
     try {
       entry.sent.segment ??= String(entry.at);  // pages before told none
-      await post(`v1/sessions/${id}/confirm`, {...entry.sent, format: "xml"});
+      await post(`v1/sessions/${id}/confirm`, {...entry.sent, format: "xml", resumed: true});
       taken.push(entry);
     } catch (error) {
       if (error.status !== 400) throw error;

@@ -10,7 +10,8 @@ from tmnmt.engine.confirmed import Done
 from tmnmt.serve.languages import Language, language
 
 State = Literal["awaiting", "waiting", "working", "done", "failed"]
-# Of a confirmed pair, as a client tells it: "suggested", "keys", "request" and "segment".
+# Of a confirmed pair, as a client tells it: "suggested", "keys", "request",
+# "segment" and "resumed".
 Feedback = Mapping[str, Any]
 Entries = tuple[tuple[str, str], ...]  # a source term and its target each
 
