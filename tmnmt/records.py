@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from tmnmt.checks import CHECKS, Check, checks
 from tmnmt.codes.record import Text
 from tmnmt.codes.stored import listed
-from tmnmt.numbers import missing_numbers
 from tmnmt.segments import Alternative, Match, Segment, Token, Translation
 
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")  # sentencepiece's byte fallback
@@ -86,6 +85,8 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
     "tgt_codes", too, and one of a file begins with "file", "line", "id" and "context". One with
     next best translations has "others", {"tgt", "score"} each. One with tokens, of a model that
     can say, has "confidence" and "words", {"text", "confidence"} each."""
+    from tmnmt.numbers import missing_numbers
+
     is_own = translation.origin == "model"
     line = (where._asdict() if where is not None else {}) | {
         "src": translation.src,

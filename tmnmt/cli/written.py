@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tmnmt.counted import counted
-from tmnmt.numbers import missing_numbers
 from tmnmt.records import Where, checks_of
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ class Written:
         self.checked = {name: Lines() for name in CHECKS}
 
     def __call__(self, translation: Translation, where: Where | None = None) -> None:
+        from tmnmt.numbers import missing_numbers
+
         self._write(translation, where)
         self.lines += 1
         place = (where.line, Path(where.file).name) if where is not None else (self.lines, "")

@@ -67,9 +67,10 @@ class _IndexFindings(NamedTuple):
     def similar(self, k: int, threshold: float) -> list[Match]:
         """What a search for so many of this score finds. Of what it finds for the text with its
         tags in it, these are codes, and the score is that of what remains."""
-        best = {match.segment.id: match for match in _best(self.answer.similar, k, threshold)}
+        similar = _best(self.answer.similar, k, threshold)
         if self.tagged is None or not self.tagged.similar:
-            return [*best.values()]
+            return similar
+        best = {match.segment.id: match for match in similar}
         tokens = match_tokens(self.text)
         for match in map(_tagged, _best(self.tagged.similar, k, threshold)):
             source = match_tokens(match.segment.src)

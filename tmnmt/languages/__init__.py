@@ -6,7 +6,6 @@ new file here; `Language` says what may stand in it."""
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -47,6 +46,8 @@ class Language:
 @cache
 def languages() -> Mapping[str, Language]:
     """All languages that have a file, by their codes."""
+    import tomllib
+
     return {
         path.stem: Language(**tomllib.loads(path.read_text(encoding="utf-8")))
         for path in sorted(FOLDER.glob("*.toml"))
