@@ -127,6 +127,22 @@ def test_of_a_segment_that_is_confirmed_again_the_latest_text_alone_is_there(
         assert confirmations(page, slow) == expected
 
 
+def test_what_was_taken_back_elsewhere_is_no_obstacle(page: Page, slow: Server) -> None:
+    begin(page, slow, "All is void.", "Nothing is void.")
+    for number, typed in enumerate(("Tout est nul.", "Rien n'est nul."), 1):
+        page.type(typed)
+        page.press("Enter", "Control")
+        page.until(f"document.getElementById('count').textContent === '{number} of 2'")
+    session = str(page.run("document.getElementById('review').href")).partition("#")[2]
+    undo = f"/v1/sessions/{session}/undo"
+    assert slow.ask("POST", undo, {"segment": "1"}).status == 200
+    for number in (1, 0):
+        page.press("Enter", "Control", "Shift")
+        page.until(f"document.getElementById('count').textContent === '{number} of 2'")
+        page.settle()
+    assert confirmations(page, slow) == []
+
+
 def confirmations(page: Page, server: Server) -> list[str]:
     """What is confirmed in the session of the page."""
     session = str(page.run("document.getElementById('review').href")).partition("#")[2]

@@ -246,8 +246,8 @@ class Retriever:
 
     def _similar(self, request: Request, findings: _Findings) -> list[Match]:
         by_source = [
-            (source, findings_there.similar(self._candidates, self.threshold))
-            for source, findings_there in findings.answers
+            (source, index_findings.similar(self._candidates, self.threshold))
+            for source, index_findings in findings.answers
         ]
         if findings.confirmed is not None:
             matches = findings.confirmed.search(findings.prepared, self.threshold)
@@ -282,16 +282,16 @@ class Retriever:
         """The match that is taken as it stands: with the same tags as text where there is one, then
         of the same text; where neither is worth enough, one that is worth more."""
         same = [
-            (source, findings_there.answer.same_source)
-            for source, findings_there in findings.answers
+            (source, index_findings.answer.same_source)
+            for source, index_findings in findings.answers
         ]
         as_text = [
             match
-            for source, findings_there in findings.answers
-            if findings_there.tagged is not None
+            for source, index_findings in findings.answers
+            if index_findings.tagged is not None
             for match in _tags_as_codes(
                 query,
-                findings_there.tagged.same_source,
+                index_findings.tagged.same_source,
                 source.places,
                 self.penalties,
                 source.trust,
@@ -301,7 +301,7 @@ class Retriever:
         near = list[tuple[_Source, list[Match]]]()
         if taken is None or value_of(taken) < FULL:
             near += [
-                (source, findings_there.near(least)) for source, findings_there in findings.answers
+                (source, index_findings.near(least)) for source, index_findings in findings.answers
             ]
             near.append((_Source(), findings.of_session()))
             other = worth_most(self._valued(query, near), least)

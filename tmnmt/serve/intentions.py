@@ -251,7 +251,8 @@ class Intentions:
 
 def _taken_over(pair: Done, memory: WritableIndex) -> Done:
     """A pair that the memory gives already, as that of the segment, where a confirmation has added
-    it: no file has times to the microsecond."""
+    it: these have no document, and times to the microsecond, which files of other programs have
+    not."""
     segment = _segment(memory, -pair.id) if pair.id < 0 else None
     if segment is None or not _MICROSECONDS.search(segment.changed) or segment.document:
         return pair

@@ -500,7 +500,9 @@ async function takenBack({at, n, before, sent}) {
   const path = `v1/sessions/${open.session.id}`, {segment} = sent;  // none where the page was an earlier one
   if (segment === undefined) return post(`${path}/undo`, {});
   if (before !== null && plain(before).trim()) return post(`${path}/confirm`, {...sent, tgt: before, format: "xml", request: `${at}.back.${n}`});
-  return post(`${path}/undo`, {segment});
+  return post(`${path}/undo`, {segment}).catch((error) => {
+    if (error.status !== 409) throw error;  // taken back elsewhere
+  });
 }
 
 function takeBack(entry) {
