@@ -105,11 +105,19 @@ def in_memory(memory: MemoryIndex) -> list[str]:
 def assert_that_they_agree(storage: Storage, memory: MemoryIndex) -> None:
     """The memory has what any session lists, once, and nothing else."""
     assert sorted({*pairs(storage), *pairs(storage, "two")}) == in_memory(memory)
+    assert_that_each_segment_is_held(storage, memory)
+
+
+def assert_that_each_segment_is_held(storage: Storage, memory: MemoryIndex) -> None:
+    """What any session lists is in the memory, and each segment there is that of such a pair."""
     by_id = {segment.id: segment for segment in memory.segments()}
+    segment_ids = set[int]()
     for session in ("one", "two"):
         for pair in storage.sessions.pairs("a", session):
             segment = by_id[abs(pair.id)]
             assert pair.is_given_by(segment) if pair.id < 0 else pair.is_in(segment)
+            segment_ids.add(segment.id)
+    assert {id for id, segment in by_id.items() if segment.src.startswith("Notice")} == segment_ids
 
 
 def tries(work: Callable[[Faults], bool], error: type[BaseException]) -> None:
@@ -254,6 +262,8 @@ def test_whatever_fails_once_what_two_sessions_confirmed_stays_while_one_has_it(
 def test_two_who_confirm_and_take_back_the_same_pairs_at_once_agree(
     storage: Storage, memory: MemoryIndex, seed: int
 ) -> None:
+    """Where both confirm the same pair at the same moment each may add a segment of its own, which
+    is deleted as its own pair is taken back."""
     failures = list[BaseException]()
 
     def work(session: str) -> None:
@@ -279,7 +289,11 @@ def test_two_who_confirm_and_take_back_the_same_pairs_at_once_agree(
         thread.join(120)
     assert not failures
     mended(storage, memory)
-    assert_that_they_agree(storage, memory)
+    assert_that_each_segment_is_held(storage, memory)
+    for session in ("one", "two"):
+        while pairs(storage, session):
+            Intentions(storage.sessions, [memory]).undo("a", session)
+    assert in_memory(memory) == []
 
 
 def faulty(storage: Storage, memory: MemoryIndex, faults: Faults, place: str) -> tuple[Any, Any]:
