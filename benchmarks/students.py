@@ -30,7 +30,7 @@ from workers import HERE, processor
 
 from tmnmt import Translator
 from tmnmt.allocator import keep_freed
-from tmnmt.config.options import Decoding, Precision
+from tmnmt.config.options import Precision, TranslationOptions
 from tmnmt.formats import read_memory
 from tmnmt.models.marian import import_marian
 
@@ -62,7 +62,7 @@ def main() -> None:
         model = Path(folder) / "en-pt"
         import_marian(published(), model, "en", "pt")
         start = time.process_time()
-        Translator.load(model, threads=1)
+        Translator.load(model, options=TranslationOptions(threads=1))
         loading = time.process_time() - start
         systems = peers() | ours(model, chosen.precisions)
         rows = measure(systems, texts, chosen.rounds)
@@ -127,10 +127,10 @@ def ours(model: Path, precisions: list[Precision]) -> dict[str, Translate]:
     for precision in precisions:
         for shortlist in (True, False):
             for beam, batch in ((1, 1), (1, BATCH), (4, BATCH)):
-                decoding = Decoding(
-                    beam=beam, batch=batch, shortlist=shortlist, precision=precision
+                options = TranslationOptions(
+                    beam=beam, batch=batch, shortlist=shortlist, precision=precision, threads=1
                 )
-                translator = Translator.load(model, decoding=decoding, threads=1)
+                translator = Translator.load(model, options=options)
                 name = "one by one" if batch == 1 else f"batches of {batch}"
                 name = f"tmnmt {precision}, beam {beam}, {name}"
                 name += "" if shortlist else ", all words"

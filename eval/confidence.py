@@ -28,6 +28,7 @@ import torch
 from numpy.typing import NDArray
 from sacrebleu.metrics import lib_ter
 
+from tmnmt.config.options import TranslationOptions
 from tmnmt.durable import write
 from tmnmt.engine.confidence import (
     FORMAT,
@@ -71,7 +72,7 @@ def main() -> None:
     if options.write and options.dev is None:
         parser.error("--write needs --dev")
     torch.set_num_threads(1)
-    translator = Translator.load(options.model, [options.memory], threads=1)
+    translator = Translator.load(options.model, [options.memory], TranslationOptions(threads=1))
     fitted = translator.pipeline.postprocessor.confidence
     if options.dev is not None:
         fitted = fit(explained(translator, options.dev, options.segments))

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tmnmt.cli.explained import explained
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.eval.measures.scores import Scores, closeness, score
@@ -69,7 +69,7 @@ def run(model: Path, memory: Path, document: str, index: Path) -> None:
     scores: Scores | None = None
     with MemoryIndex.open(index, "en", "fr") as opened:
         alone, remembering = (
-            Translator.load(model, decoding=Decoding(mode="off")),
+            Translator.load(model, options=TranslationOptions(mode="off")),
             Translator.load(model, [opened]),
         )
         for name, translate in (

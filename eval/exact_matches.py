@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from tmnmt.config.options import Decoding, Mode, Remembering
+from tmnmt.config.options import Mode, TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, TmnmtError
 from tmnmt.formats import read_memory
@@ -60,10 +60,7 @@ def measured(
 ) -> dict[str, dict[str, object]]:
     """Counts and examples by way: "as it stands" and "translated"."""
     translator = Translator.load(
-        model,
-        memories,
-        remembering=Remembering(remember="nothing"),
-        decoding=Decoding(mode=mode, verbatim=100),
+        model, memories, TranslationOptions(remember="nothing", mode=mode, verbatim=100)
     )
     languages = translator.src_lang, translator.tgt_lang
     sources = list(

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import torch
 
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.formats import read_memory
 
@@ -44,7 +45,7 @@ def main() -> None:
         for segment in read_memory(options.test, "en", "fr")
         if len(segment.tgt.split()) >= WORDS and len(segment.tgt) < CHARACTERS
     ]
-    translator = Translator.load(options.model, [options.memory], threads=1)
+    translator = Translator.load(options.model, [options.memory], TranslationOptions(threads=1))
     counts = Counter[str]()
     for segment in random.Random(options.seed).sample(fit, options.sentences):
         count(translator, segment.src, segment.tgt, counts)

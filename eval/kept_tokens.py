@@ -34,7 +34,7 @@ from sacrebleu import corpus_bleu
 
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.placeholders import ALL
-from tmnmt.config.options import Decoding, Mode
+from tmnmt.config.options import Mode, TranslationOptions
 from tmnmt.engine.filling import agree_on_languages, translate_file
 from tmnmt.engine.translator import Translator
 from tmnmt.files.opening import opened
@@ -206,8 +206,9 @@ def pages(options: argparse.Namespace) -> dict[str, object]:
         if options.memory:
             build(Path(folder) / "index", memory, "en", "pt")
             places = [Path(folder) / "index"]
-        decoding = Decoding(mode=mode_of(options))
-        translator = Translator.load(options.model, places, decoding=decoding)
+        translator = Translator.load(
+            options.model, places, TranslationOptions(mode=mode_of(options))
+        )
         targets = [one.tgt for one in translator.translate([src for src, _ in test])]
     lost = [
         (src, tgt)

@@ -39,6 +39,7 @@ import numpy as np
 import torch
 from rapidfuzz.distance import Levenshtein
 
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.formats import read_memory
@@ -143,8 +144,8 @@ def main() -> None:
     torch.set_num_threads(1)
     segments = list(read_memory(options.test, "en", "fr"))
     counted = sample(len(segments), options.segments)
-    base = Translator.load(options.model, threads=1)
-    translator = Translator.load(options.model, [options.memory], threads=1)
+    base = Translator.load(options.model, options=TranslationOptions(threads=1))
+    translator = Translator.load(options.model, [options.memory], TranslationOptions(threads=1))
     for each in (base, translator):  # what is made once
         each.complete("One.", "U")
     ways = {

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from sacrebleu import corpus_bleu, corpus_chrf
 
-from tmnmt.config.options import Decoding, Mode, Remembering
+from tmnmt.config.options import Mode, TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.formats import parse_columns, read_memory
 from tmnmt.index.cached import open_memory
@@ -79,10 +79,7 @@ def _scores(
     options: argparse.Namespace, segments: list[Segment], mode: Mode, penalty: bool
 ) -> dict[str, float]:
     translator = Translator.load(
-        options.model,
-        [options.memory],
-        decoding=Decoding(mode=mode, verbatim=0),
-        remembering=Remembering(cache=0),
+        options.model, [options.memory], TranslationOptions(mode=mode, verbatim=0, cache=0)
     )
     layers = translator.layers
     if mode == "nearest" and penalty:

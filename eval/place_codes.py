@@ -35,7 +35,7 @@ import torch
 from tmnmt.codes.links import place_of
 from tmnmt.codes.place import place
 from tmnmt.codes.record import Code, Part, Text, joined, pairs
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.links import Array, Linker, with_same_words
 from tmnmt.engine.piece import OpenSegment, Piece
@@ -68,8 +68,7 @@ def main() -> None:
     inside = len(some)
     if options.lines:
         some = some[:: max(1, len(some) // options.lines)][: options.lines]
-    decoding = Decoding(verbatim=0)
-    translator = Translator.load(options.model, options.memory, decoding=decoding)
+    translator = Translator.load(options.model, options.memory, TranslationOptions(verbatim=0))
     tallies: dict[str, Tally] = {}
     start, matched = time.perf_counter(), 0
     for source, reference in some:

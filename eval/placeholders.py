@@ -28,7 +28,7 @@ from unittest import mock
 import torch
 from sacrebleu import corpus_bleu
 
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.filters.masked_pair import MaskedPair
 from tmnmt.formats import read_memories
@@ -93,7 +93,7 @@ def _beside_pairs(
         memory = [Segment(case.source, case.reference) for case in cases(read, kind, len(read))]
         build(Path(folder) / "index", memory, "en", "fr")
         translator = Translator.load(
-            options.model, [Path(folder) / "index"], decoding=Decoding(verbatim=0)
+            options.model, [Path(folder) / "index"], TranslationOptions(verbatim=0)
         )
         found = cases(pairs, kind, len(pairs))
         answers = translator.pipeline.lookup.retriever.search([case.source for case in found])

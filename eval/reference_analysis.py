@@ -22,7 +22,7 @@ from typing import NamedTuple
 import sacrebleu
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memories
 from tmnmt.models.folder import load_model, parameters
@@ -76,10 +76,7 @@ def translated(model: Path, segments: Sequence[Segment], beam: int, threads: int
         for _, document in groupby(segments, key=lambda segment: segment.document)
     ]
     translator = Translator.load(
-        model,
-        decoding=Decoding(mode="off", beam=beam),
-        remembering=Remembering(cache=0),
-        threads=threads,
+        model, options=TranslationOptions(mode="off", beam=beam, cache=0, threads=threads)
     )
     translator.translate([segment.src for segment in segments[:WARMING]])
     start = time.perf_counter()

@@ -20,7 +20,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import Path
 
-from tmnmt.config.options import Decoding, Neighbours, Penalties, Remembering, Search, Selection
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.opened import load_layers
 from tmnmt.engine.settings import settled
 from tmnmt.engine.translator import Translator
@@ -77,9 +77,8 @@ def translations(
     model: Model, documents: Documents, mode: str, chosen: argparse.Namespace
 ) -> list[str]:
     """The translation of every segment beside what was confirmed before it in its document."""
-    remembering = Remembering(remember="confirmed", cache=0) if mode != "off" else Remembering()
-    groups = Search(), Selection(), remembering, Neighbours(), Decoding(beam=chosen.beam)
-    settings = settled((*groups, Penalties()), None, "nearest" if mode == "nearest" else "off")
+    options = TranslationOptions(beam=chosen.beam, cache=0 if mode != "off" else None)
+    settings = settled(options, None, "nearest" if mode == "nearest" else "off")
     languages = model.config["src_lang"], model.config["tgt_lang"]
     memories = [open_memory(place, *languages) for place in chosen.memory]
     reach = Reach(chosen.tau, chosen.temperature)

@@ -24,8 +24,7 @@ from pathlib import Path
 import torch
 from sacrebleu import corpus_bleu
 
-from tmnmt.config.options import Terms as TermsOption
-from tmnmt.config.options import TermsMode
+from tmnmt.config.options import TermsMode, TranslationOptions
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.consistency import consistency
@@ -55,7 +54,9 @@ def main() -> None:
     torch.set_num_threads(1)
     told = dict[str, dict[str, float]]()
     for mode in MODES:
-        translator = Translator.load(options.model, terms=TermsOption(options.terms, mode))
+        translator = Translator.load(
+            options.model, options=TranslationOptions(terms=options.terms, terms_mode=mode)
+        )
         documents = with_terms(translator, read_memory(options.test, "en", "fr"), options.most)
         for name, kind in (("as ever", AsEver), ("chosen", Session)):
             told[f"{mode}, {name}"] = measured(translator, documents, kind)

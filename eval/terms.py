@@ -29,7 +29,7 @@ from place_codes import coded
 from sacrebleu import corpus_bleu
 
 from tmnmt.codes.record import Text, pairs
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.links import Linker
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.translator import Translator
@@ -67,7 +67,7 @@ def main() -> None:
         for path in (options.src, options.tgt)
     ]
     sources, references = ([text.plain for text in side] for side in read)
-    translator = Translator.load(options.model, decoding=Decoding(verbatim=0))
+    translator = Translator.load(options.model, options=TranslationOptions(verbatim=0))
     free = translator.pipeline
     proper = [tagged(*both) for both in zip(*read, strict=True)]
     lists = {"proper": proper, "random": others(translator, sources, references, proper)}

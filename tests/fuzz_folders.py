@@ -38,7 +38,7 @@ import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding, Neighbours, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import TmnmtError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded import journal as journals
@@ -494,7 +494,7 @@ class Tried:
             compute(index, model, plan(index, header_of(model), model.vocab))
             index.add([Segment("A new sentence.", "Une phrase nouvelle.")])
             index.delete([3])
-        talk = Translator.load(self.model, remembering=Remembering(cache=4)).session()
+        talk = Translator.load(self.model, options=TranslationOptions(cache=4)).session()
         talk.confirm(*PAIRS[1])
         talk.translate(PAIRS[0][0])
         talk.save(self.model / "saved.session")
@@ -562,24 +562,18 @@ class Tried:
 
     def translated(self, index: Path) -> Callable[[], object]:
         def run() -> None:
+            Translator.load(self.model, [index], TranslationOptions(cache=0, beam=2)).translate(
+                [PAIRS[0][0]], explain=True
+            )
             Translator.load(
-                self.model, [index], remembering=Remembering(cache=0), decoding=Decoding(beam=2)
-            ).translate([PAIRS[0][0]], explain=True)
-            Translator.load(
-                self.model,
-                [index],
-                remembering=Remembering(cache=0),
-                neighbours=Neighbours(neighbours=3),
-                decoding=Decoding(beam=2),
+                self.model, [index], TranslationOptions(cache=0, neighbours=3, beam=2)
             ).translate([PAIRS[0][0]])
 
         return run
 
     def uses_of_model(self, path: Path) -> list[Callable[[], object]]:
         def run() -> None:
-            translator = Translator.load(
-                path, [self.index], remembering=Remembering(cache=4), decoding=Decoding(beam=2)
-            )
+            translator = Translator.load(path, [self.index], TranslationOptions(cache=4, beam=2))
             translator.translate([PAIRS[0][0]])
             translator.session(path / "saved.session").translate(PAIRS[1][0])
 

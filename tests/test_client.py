@@ -17,6 +17,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt import Translator
 from tmnmt.checks import Check, ChecksError
 from tmnmt.client import Client, _translation
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import DataError, ServerError, UsageError
 from tmnmt.index import build
 from tmnmt.segments import Other, Segment, Translation, Word
@@ -59,7 +60,7 @@ def known(one: Translation) -> Translation:
 
 
 def test_translations_are_those_of_a_translator(served: Server, folder: Path) -> None:
-    translator = Translator.load(folder / "model", [folder / "law"], threads=1)
+    translator = Translator.load(folder / "model", [folder / "law"], TranslationOptions(threads=1))
     client = Client(served.url, memories=["law"])
     for text in TEXTS:
         (found,), (own,) = client.translate([text], True), translator.translate([text], True)
@@ -84,7 +85,7 @@ def test_a_session_is_used_as_one_of_a_translator(
     assert session.undo() == ("Nothing else is.", "Rien d'autre.")
     assert session.pairs() == [("All of it is void.", "Tout est nul.")]
     session.save(tmp_path / "session")
-    translator = Translator.load(folder / "model", threads=1)
+    translator = Translator.load(folder / "model", options=TranslationOptions(threads=1))
     assert (
         translator.session(tmp_path / "session").translate("All of it is void.").tgt
         == "Tout est nul."
@@ -108,7 +109,7 @@ def test_what_the_checks_find_is_told_or_refused(served: Server) -> None:
 
 
 def test_what_is_typed_is_gone_on_with_as_a_translator_does(served: Server, folder: Path) -> None:
-    translator = Translator.load(folder / "model", [folder / "law"], threads=1)
+    translator = Translator.load(folder / "model", [folder / "law"], TranslationOptions(threads=1))
     client = Client(served.url, memories=["law"])
     session, own_session = client.session(write_to=""), translator.session()
     for one in (session, own_session):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import ROOT
 
+from tmnmt.config.options import TranslationOptions
 from tmnmt.contractions import knows_contractions, spelt_out
 from tmnmt.engine.translator import Translator
 from tmnmt.vocab import Vocabulary
@@ -65,7 +66,7 @@ def test_a_vocabulary_that_has_learned_them_reads_them_as_they_are() -> None:
 
 @pytest.mark.parametrize("model", ["law.en-fr", "law-transformer.en-fr"])
 def test_a_model_of_law_keeps_what_is_denied(model: str) -> None:
-    translator = Translator.load(ROOT / "models" / model, [], threads=1)
+    translator = Translator.load(ROOT / "models" / model, [], TranslationOptions(threads=1))
     denied = ["The Minister isn't required to pay.", "The <b>file</b> isn't <i>saved</i>."]
     full = [text.replace("isn't", "is not") for text in denied]
     for one, other in zip(translator.translate(denied), translator.translate(full), strict=True):

@@ -19,7 +19,7 @@ from tiny_model import segments, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.cli import run
-from tmnmt.config.options import Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import LockedError, MemoryIndexError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded import lock
@@ -87,7 +87,7 @@ def keys_of_two_parts(folder: Path, model: Path) -> Path:
 
 
 def a_session(folder: Path, model: Path) -> Path:
-    session = Translator.load(model, [], remembering=Remembering(cache=5)).session()
+    session = Translator.load(model, [], TranslationOptions(cache=5)).session()
     session.confirm("A new sentence.", "Une phrase nouvelle.")
     session.save(folder / "document.session")
     return folder / "document.session"
@@ -311,7 +311,7 @@ def test_two_savers_of_one_session_do_not_meet(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, fsync, saved = tmp_path / "document.session", os.fsync, list[int]()
-    translator = Translator.load(model, [], remembering=Remembering(cache=5))
+    translator = Translator.load(model, [], TranslationOptions(cache=5))
     sessions = [translator.session() for _ in range(2)]
     for number, session in enumerate(sessions):
         session.confirm(f"A new sentence {number}.", f"Une phrase nouvelle {number}.")

@@ -8,7 +8,7 @@ import pytest
 from places import HELD_OUT, MEMORIES, MODEL
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.settings import Settings
 from tmnmt.eval.measures.scores import score
 from tmnmt.formats import read_memory
@@ -50,8 +50,8 @@ def test_it_serves_every_mode_and_the_cache(index: MemoryIndex) -> None:
 
 def test_copying_from_the_memory_beats_the_plain_model_by_two_bleu(index: MemoryIndex) -> None:
     plain, with_memory = (
-        Translator.load(MODEL, remembering=Remembering(cache=0)),
-        Translator.load(MODEL, [index], remembering=Remembering(cache=0)),
+        Translator.load(MODEL, options=TranslationOptions(cache=0)),
+        Translator.load(MODEL, [index], TranslationOptions(cache=0)),
     )
     assert bleu(plain) > 20
     assert bleu(with_memory) > bleu(plain) + 2
@@ -61,15 +61,15 @@ def test_an_empty_memory_changes_nothing(tmp_path: Path) -> None:
     build(tmp_path / "empty", [Segment("Nothing like it", "Rien de tel")], "en", "fr")
     empty = MemoryIndex.open(tmp_path / "empty", "en", "fr")
     plain, beside = (
-        Translator.load(MODEL, remembering=Remembering(cache=0)),
-        Translator.load(MODEL, [empty], remembering=Remembering(cache=0)),
+        Translator.load(MODEL, options=TranslationOptions(cache=0)),
+        Translator.load(MODEL, [empty], TranslationOptions(cache=0)),
     )
     assert beside.translate(lines("en")[:6]) == plain.translate(lines("en")[:6])
 
 
 def test_a_confirmed_pair_is_copied_in_the_very_next_sentence() -> None:
     session = Translator.load(
-        MODEL, remembering=Remembering(cache=0), decoding=Decoding(mode="copy", verbatim=0)
+        MODEL, options=TranslationOptions(cache=0, mode="copy", verbatim=0)
     ).session()
     text, told = "The Minister may revoke the permit.", "Le ministre peut annuler le permis."
     assert session.translate(text).tgt != told
@@ -105,7 +105,7 @@ def test_a_confirmed_pair_is_copied_in_the_very_next_sentence() -> None:
 def test_nothing_is_suggested_behind_a_sentence_that_a_person_has_finished(
     model: str, source: str, finished: str
 ) -> None:
-    translator = Translator.load(MODEL.with_name(model), threads=1)
+    translator = Translator.load(MODEL.with_name(model), options=TranslationOptions(threads=1))
     for typed in (finished, f"{finished} "):
         assert translator.session().complete(source, typed).tgt == typed
         assert translator.session().next_words(source, typed) == ""

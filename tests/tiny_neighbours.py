@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from grouped import grouped
 
 from tmnmt import Translator
+from tmnmt.config.options import TranslationOptions
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, plan
 from tmnmt.models.folder import load_model
@@ -40,7 +40,7 @@ def translated(
     translator = Translator.load(
         model,
         list(memories),
-        **grouped(**{"cache": 0, "beam": 3, "threads": 1, "verbatim": 0} | options),
+        TranslationOptions(**{"cache": 0, "beam": 3, "threads": 1, "verbatim": 0} | options),
     )
     return translator.translate(texts, explain)
 

@@ -23,7 +23,7 @@ import torch
 import transformers
 from places import ROOT
 
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine import beam_search
 from tmnmt.engine.beam_search import Finished, Live, SearchSettings
 from tmnmt.engine.translator import Translator
@@ -189,8 +189,8 @@ def differences(made: Trained, model: Path, lines: Sequence[str], beam: int) -> 
 
     Scores of a beam are log probability by length. A beam of 1 is greedy where the length does not
     count: else a text that goes on after its first </s> may win."""
-    decoding = Decoding(beam=beam, length_penalty=1.0 if beam > 1 else 0.0)
-    translator = Translator.load(model, decoding=decoding)
+    options = TranslationOptions(beam=beam, length_penalty=1.0 if beam > 1 else 0.0)
+    translator = Translator.load(model, options=options)
     found = []
     for ours in translator.translate(lines):
         said = theirs(made, ours.src, beam)

@@ -18,7 +18,7 @@ from pathlib import Path
 from places import ROOT
 
 from tmnmt.codes.record import Code, Source, Text
-from tmnmt.config.options import Decoding, Mode, Terms
+from tmnmt.config.options import Mode, TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.segments import Translation
 from tmnmt.serve.queue import Job, Queue
@@ -92,9 +92,14 @@ def loaded(model: Path, folder: Path, mode: Mode | None, has_terms: bool) -> Tra
     return Translator.load(
         model,
         [memory(folder)],
-        decoding=Decoding(mode=mode, beam=2, batch=8, keep=r"permit \d+"),
-        terms=Terms(folder / "terms.txt") if has_terms else Terms(),
-        threads=1,
+        TranslationOptions(
+            mode=mode,
+            beam=2,
+            batch=8,
+            keep=r"permit \d+",
+            terms=folder / "terms.txt" if has_terms else None,
+            threads=1,
+        ),
     )
 
 

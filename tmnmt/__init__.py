@@ -22,16 +22,7 @@ if "OMP_WAIT_POLICY" not in os.environ:
 if TYPE_CHECKING:
     from tmnmt.checks import Check
     from tmnmt.codes.record import Code, Text
-    from tmnmt.config.options import (
-        Decoding,
-        Meant,
-        Neighbours,
-        Penalties,
-        Remembering,
-        Search,
-        Selection,
-        Terms,
-    )
+    from tmnmt.config.options import TranslationOptions
     from tmnmt.engine.session import Session
     from tmnmt.engine.translator import Translator
     from tmnmt.errors import TmnmtError
@@ -58,25 +49,18 @@ __all__ = [
     "CacheSource",
     "Check",
     "Code",
-    "Decoding",
     "Match",
-    "Meant",
     "MemorySource",
-    "Neighbours",
     "Other",
-    "Penalties",
     "Reason",
-    "Remembering",
     "Rival",
-    "Search",
     "Segment",
-    "Selection",
     "Session",
-    "Terms",
     "Text",
     "TmnmtError",
     "Token",
     "Translation",
+    "TranslationOptions",
     "Translator",
     "Word",
     "Worth",
@@ -91,16 +75,7 @@ _HOMES = {
         "Code",
         "Text",
     ),
-    "tmnmt.config.options": (
-        "Decoding",
-        "Meant",
-        "Neighbours",
-        "Penalties",
-        "Remembering",
-        "Search",
-        "Selection",
-        "Terms",
-    ),
+    "tmnmt.config.options": ("TranslationOptions",),
     "tmnmt.engine.session": ("Session",),
     "tmnmt.engine.translator": ("Translator",),
     "tmnmt.errors": ("TmnmtError",),

@@ -15,7 +15,7 @@ from tiny_model import write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.formats import write_tsv
 from tmnmt.index import build
 from tmnmt.models.document_context import InDocument
@@ -50,8 +50,8 @@ def adapt(network: str, model: Path, output: Path, *more: str) -> int:
 
 
 def said(model: Path, **decoding: object) -> list[tuple[str, float]]:
-    options = Decoding(mode="off", **decoding)  # type: ignore[arg-type]
-    translator = Translator.load(model, decoding=options, remembering=Remembering(cache=0))
+    options = TranslationOptions(mode="off", cache=0, **decoding)  # type: ignore[arg-type]
+    translator = Translator.load(model, options=options)
     return [(each.tgt, each.score) for each in translator.translate(TEXTS)]
 
 

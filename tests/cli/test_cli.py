@@ -303,7 +303,7 @@ def test_all_records_that_a_caller_gives_and_gets_back_are_named_by_the_package(
     by_caller = Translator.load, Translator.translate, Translator.complete, Translator.alternatives
     hints = [hint for method in by_caller for hint in get_type_hints(method).values()]
     named = {record.__name__ for hint in hints for record in records(hint)}
-    assert {"Penalties", "Meant", "Terms", "Translation", "Worth", "Check"} <= named
+    assert {"TranslationOptions", "Translation", "Worth", "Check"} <= named
     assert named <= {*tmnmt.__all__}
 
 

@@ -17,7 +17,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import interactive, run
 from tmnmt.cli.interactive import Desk
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex, build
@@ -309,7 +309,7 @@ def test_a_session_of_another_document_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(interactive, "check_terminal", lambda: None)
-    session = Translator.load(folder / "model", decoding=Decoding(beam=2)).session()
+    session = Translator.load(folder / "model", options=TranslationOptions(beam=2)).session()
     session.pass_over("Repealed.")
     session.save(tmp_path / "session")
     command = ["translate", "--model", str(folder / "model"), "--interactive", "--threads", "1"]

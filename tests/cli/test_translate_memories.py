@@ -10,6 +10,7 @@ import pytest
 from tiny_model import write_tiny_model
 
 from tmnmt.cli import run
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.formats import write_tmx
 from tmnmt.index import build
@@ -63,7 +64,9 @@ def test_a_session_reads_what_another_program_has_written_since(tmp_path: Path) 
     memory = tmp_path / "project_save.tmx"
     write_tmx(memory, [BY_ANN], "en", "fr")
     write_tiny_model(tmp_path / "model")
-    translator = Translator.load(tmp_path / "model", [f"{memory}:watch"], threads=1)
+    translator = Translator.load(
+        tmp_path / "model", [f"{memory}:watch"], TranslationOptions(threads=1)
+    )
     session = translator.session()
     assert session.translate("Repealed.").tgt == "Abrogé."
     write_tmx(memory, [BY_BOB], "en", "fr")

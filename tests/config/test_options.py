@@ -12,18 +12,25 @@ from typing import Any
 
 import pytest
 import typer
-from grouped import GROUPS
 
 from tmnmt.cli import app, run
-from tmnmt.config.option import Option, changed, options_of
-from tmnmt.config.options import Confirming, Meant, Output, Terms
+from tmnmt.config.option import Option, changed, groups_of, options_of
+from tmnmt.config.options import (
+    Confirming,
+    ModelOptions,
+    Output,
+    SegmentFilter,
+    Terms,
+    TranslationOptions,
+)
 from tmnmt.config.tables import build, keys
 from tmnmt.engine.settings import Settings, settled
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.eval.recipe import SystemConfig
 
-ALL = [each for group in GROUPS.values() for each in options_of(group)]
+GROUPS = groups_of(ModelOptions)
+ALL = [each for group in GROUPS for each in options_of(group)]
 WRONG = {bool: "yes", int: -1, float: float("nan"), str: 3}
 SCREEN = 40  # lines
 
@@ -38,18 +45,16 @@ def test_no_name_stands_for_two_options() -> None:
     assert len({*names}) == len(names)
 
 
-def test_load_takes_its_groups_by_keyword_and_no_option_alone() -> None:
+def test_load_takes_all_options_as_one_object() -> None:
     parameters = inspect.signature(Translator.load).parameters
-    by_position = [
-        name for name, each in parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD
-    ]
-    assert by_position == ["model", "memory"] and len(parameters) <= 16
-    assert {name: type(parameters[name].default) for name in GROUPS} == GROUPS
-    assert not {each.name for each in ALL} & ({*parameters} - {*GROUPS})
+    assert [*parameters] == ["model", "memory", "options", "write_to", "progress"]
+    assert parameters["options"].default == TranslationOptions()
+    names = {each.name for each in options_of(TranslationOptions)}
+    assert names > {each.name for each in ALL}
 
 
 def test_settings_and_what_a_result_records_are_the_options() -> None:
-    record = asdict(settled([group() for group in GROUPS.values()], None, "off"))
+    record = asdict(settled(TranslationOptions(), None, "off"))
     assert {*record} == {each.name for each in ALL}
     assert record == asdict(Settings())
 
@@ -61,20 +66,19 @@ def test_the_command_line_has_the_same_names_and_defaults() -> None:
         assert taken[each.name].default == each.default
         assert taken[each.name].help == each.help.text
     titles = {each.rich_help_panel for each in taken.values()}
-    assert titles >= {group.title for group in GROUPS.values()}
+    assert titles >= {group.title for group in GROUPS}
 
 
 def test_a_recipe_has_the_same_names_and_the_plain_model_by_default() -> None:
     system = build(SystemConfig, {"name": "x", "beam": 2, "select": "walk"}, "system 1")
     assert {name for name, _, _ in keys(system)} >= {each.name for each in ALL}
-    assert (system.decoding.beam, system.selection.select) == (2, "walk")
-    differing = [option for keyword in GROUPS for option in changed(SystemConfig.__dict__[keyword])]
-    assert differing == [
-        "--remember",
+    assert (system.options.beam, system.options.select) == (2, "walk")
+    assert changed(SystemConfig.options) == [
         "--mode",
         "--no-verbatim",
         "--no-headings",
         "--no-lost-sentences",
+        "--remember",
     ]
 
 
@@ -82,7 +86,7 @@ def test_a_recipe_has_the_same_names_and_the_plain_model_by_default() -> None:
 def test_a_value_that_is_not_allowed_is_told_with_the_name_and_what_is(
     each: Option, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    group = next(kind for kind in GROUPS.values() if each in options_of(kind))
+    group = next(kind for kind in GROUPS if each in options_of(kind))
     wrong = "none such" if each.choices else WRONG[each.kind]
     with pytest.raises(UsageError) as raised:
         group(**{each.name: wrong})
@@ -116,8 +120,8 @@ def test_the_everyday_options_fit_on_one_screen_and_the_others_stand_in_their_gr
     titles = [lines[at].split("─ ")[1].split(" ─")[0] for at in heads]
     assert titles[:2] == ["Arguments", "Options"] and heads[2] <= SCREEN
     assert {*titles[2:]} == {
-        *(group.title for group in GROUPS.values()),
-        Meant.title,
+        *(group.title for group in GROUPS),
+        SegmentFilter.title,
         Terms.title,
         Output.title,
         "Languages and device",
@@ -138,6 +142,6 @@ def test_an_option_that_only_a_model_serves_is_refused_without_one(
 
 
 def test_the_groups_name_no_field_that_is_no_option() -> None:
-    for group in (*GROUPS.values(), Confirming, Output):
+    for group in (*GROUPS, Confirming, Output):
         assert [each.name for each in fields(group)] == [each.name for each in options_of(group)]
         assert all(each.help.text.endswith(".") for each in options_of(group))

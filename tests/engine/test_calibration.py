@@ -12,7 +12,7 @@ import torch
 from repeating_memory import documents, student
 from torch import Tensor
 
-from tmnmt.config.options import Decoding, Precision
+from tmnmt.config.options import Precision, TranslationOptions
 from tmnmt.engine.calibration import Forced, Likelihoods, Nearby, likelihoods, loss, mixed
 from tmnmt.engine.held_out import MARGIN, STRETCH, Rest, Stretch, stretches
 from tmnmt.engine.translator import Translator
@@ -157,7 +157,7 @@ def test_a_translator_reads_the_numbers_beside_its_index(
     index: MemoryIndex, model: Model, caplog: pytest.LogCaptureFixture
 ) -> None:
     def copies() -> bool:
-        near = Translator.load(model.folder, [index], decoding=Decoding(mode="nearest", beam=2))
+        near = Translator.load(model.folder, [index], TranslationOptions(mode="nearest", beam=2))
         (translation,) = near.translate(["The donor must send a notice of default."], explain=True)
         return any(token.copied for token in translation.tokens)
 
@@ -175,8 +175,8 @@ def test_numbers_hold_for_one_kind_of_products_as_keys_do(
     index: MemoryIndex, model: Model, caplog: pytest.LogCaptureFixture
 ) -> None:
     def reaches(precision: Precision | None) -> Reaches:
-        decoding = Decoding(mode="nearest", precision=precision)
-        return Translator.load(model.folder, [index], decoding=decoding).pipeline.lookup.reaches
+        options = TranslationOptions(mode="nearest", precision=precision)
+        return Translator.load(model.folder, [index], options).pipeline.lookup.reaches
 
     assert model.precision == "int8"
     in_fp32 = replace(model, products="fp32")

@@ -21,7 +21,7 @@ from tmnmt.codes.place import place
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Source, Text, inline, joined
 from tmnmt.codes.tags import html_tags, with_tags
-from tmnmt.config.options import Decoding, Remembering, Search
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.links import Linker
 from tmnmt.engine.source_segment import SourceSegment
@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def translator(folder: Path) -> Translator:
-    return Translator.load(folder, remembering=Remembering(cache=0))
+    return Translator.load(folder, options=TranslationOptions(cache=0))
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_links_are_made_only_where_a_place_depends_on_them_and_all_at_once(
     inside = [bold("The *Commission* shall inform the Member States."), bold("It *shall* apply.")]
     translator.translate([*outside, *inside])
     assert asked == [2]
-    few = Translator.load(folder, decoding=Decoding(batch=1), remembering=Remembering(cache=0))
+    few = Translator.load(folder, options=TranslationOptions(batch=1, cache=0))
     assert [written(one) for one in few.translate(inside)] == [
         written(one) for one in translator.translate(inside)
     ]
@@ -117,7 +117,7 @@ def test_white_space_at_the_ends_comes_back_and_a_text_of_codes_alone_stays(
 
 
 def test_a_blank_text_of_a_file_ends_no_document(folder: Path) -> None:
-    translator = Translator.load(folder, remembering=Remembering(cache=20))
+    translator = Translator.load(folder, options=TranslationOptions(cache=20))
     documents: list[list[Source]] = [[PLAIN[0], Text(" "), PLAIN[1]], [PLAIN[0], " ", PLAIN[1]]]
     numbers = []
     for texts in documents:
@@ -207,7 +207,7 @@ def test_of_strings_with_the_same_words_each_has_the_pair_with_its_own_tags(
         ("It shall apply.", "Il s'applique."),
     ]
     build(tmp_path / "index", [Segment(*pair, "d") for pair in pairs], "en", "fr")
-    translator = Translator.load(folder, [tmp_path / "index"], remembering=Remembering(cache=0))
+    translator = Translator.load(folder, [tmp_path / "index"], TranslationOptions(cache=0))
     texts = ["It <b>shall apply</b>.", "<b>It</b> shall apply.", "It shall apply."]
     first, second, third = (found.tgt for found in translator.translate(texts))
     assert (first, third) == (pairs[0][1], pairs[1][1])
@@ -292,9 +292,7 @@ def test_an_exact_match_without_a_placeholder_of_the_source_gets_it(
 
 
 def test_codes_do_not_depend_on_an_explanation(folder: Path, index: Path) -> None:
-    translator = Translator.load(
-        folder, [index], decoding=Decoding(verbatim=0), remembering=Remembering(cache=0)
-    )
+    translator = Translator.load(folder, [index], TranslationOptions(verbatim=0, cache=0))
     texts: list[Source] = [bold("The Commission *shall inform* the Member States."), PLAIN[1]]
     usual, told = translator.translate(texts), translator.translate(texts, explain=True)
     assert [one.tokens for one in usual] == [(), ()]
@@ -312,11 +310,7 @@ def test_of_a_pair_with_another_placeholder_the_places_are_told_where_it_has_the
     pair = Segment(src, tgt)
     build(tmp_path / "index", [pair], "en", "fr")
     translator = Translator.load(
-        folder,
-        [tmp_path / "index"],
-        search=Search(threshold=0.3),
-        decoding=Decoding(mode="copy"),
-        remembering=Remembering(cache=0),
+        folder, [tmp_path / "index"], TranslationOptions(threshold=0.3, mode="copy", cache=0)
     )
     text = "The Commission of %s shall inform {name} today."
     (found,) = translator.translate([text], explain=True)

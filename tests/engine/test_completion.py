@@ -17,7 +17,7 @@ from tiny_model import PAIRS, segments, trained, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.codes.record import Code, Text
-from tmnmt.config.options import Decoding, Remembering, Terms
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine import completion
 from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.prefix import Opening, Spellings, Typed
@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def translator(folder: Path) -> Translator:
-    return Translator.load(folder, [folder.parent / "index"], threads=1)
+    return Translator.load(folder, [folder.parent / "index"], TranslationOptions(threads=1))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def transformer(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     folder = tmp_path_factory.mktemp("transformer")
     config = {"src_lang": "en", "tgt_lang": "fr", "max_subwords": 40}
     save_model(folder, backbone, vocab, config | {"model": {"kind": "transformer"} | sizes})
-    return Translator.load(folder, threads=1)
+    return Translator.load(folder, options=TranslationOptions(threads=1))
 
 
 def said(translation: Translation) -> str:
@@ -74,7 +74,7 @@ def test_with_nothing_typed_it_is_what_translate_gives(
     folder: Path, source: str, beam: int
 ) -> None:
     index = folder.parent / "index"
-    translator = Translator.load(folder, [index], decoding=Decoding(beam=beam), threads=1)
+    translator = Translator.load(folder, [index], TranslationOptions(beam=beam, threads=1))
     session = translator.session()
     session.confirm("It is void.", "Il est nul.")
     wanted = session.translate(source, explain=True)
@@ -138,7 +138,7 @@ def test_blanks_and_letters_that_are_no_subwords_stay(translator: Translator, pr
 @pytest.mark.parametrize("blank", [" ", "  ", "\n"])
 def test_a_blank_behind_a_whole_suggestion_adds_nothing(folder: Path, blank: str) -> None:
     source, target = PAIRS[1]
-    translator = Translator.load(folder, decoding=Decoding(verbatim=0), threads=1)
+    translator = Translator.load(folder, options=TranslationOptions(verbatim=0, threads=1))
     for known in (True, False):
         session = translator.session()
         if known:
@@ -155,7 +155,7 @@ def test_a_blank_behind_a_whole_suggestion_adds_nothing(folder: Path, blank: str
 def test_nothing_is_put_behind_a_finished_sentence_that_the_model_would_not_write(
     folder: Path, source: str
 ) -> None:
-    translator = Translator.load(folder, decoding=Decoding(verbatim=0), threads=1)
+    translator = Translator.load(folder, options=TranslationOptions(verbatim=0, threads=1))
     for _, typed in PAIRS:
         assert translator.session().complete(source, typed).tgt == typed
 
@@ -163,7 +163,7 @@ def test_nothing_is_put_behind_a_finished_sentence_that_the_model_would_not_writ
 @pytest.mark.parametrize("typed", ["Les États", "Les États ", "Zut, les zut de la", "La Comm"])
 def test_the_score_is_what_the_model_gives_to_the_whole(folder: Path, typed: str) -> None:
     """Though what is typed is certain to the search."""
-    translator = Translator.load(folder, decoding=Decoding(verbatim=0), threads=1)
+    translator = Translator.load(folder, options=TranslationOptions(verbatim=0, threads=1))
     found = translator.session().complete(SOURCE, typed, explain=True)
     written = sum(math.log(token.probability) for token in found.tokens)
     length = len(found.tokens) + 1
@@ -173,7 +173,7 @@ def test_the_score_is_what_the_model_gives_to_the_whole(folder: Path, typed: str
 def test_half_a_word_opens_the_words_that_begin_so(folder: Path) -> None:
     """The model knows the sentence by heart."""
     source, target = PAIRS[1]
-    translator = Translator.load(folder, decoding=Decoding(verbatim=0), threads=1)
+    translator = Translator.load(folder, options=TranslationOptions(verbatim=0, threads=1))
     for end in range(1, len(target) + 1):
         assert translator.session().complete(source, target[:end]).tgt == target
 
@@ -221,7 +221,7 @@ def test_a_confirmed_pair_is_read_at_once(translator: Translator) -> None:
 
 
 def test_what_is_typed_is_not_remembered(folder: Path) -> None:
-    own = Translator.load(folder, remembering=Remembering(remember="own", cache=25), threads=1)
+    own = Translator.load(folder, options=TranslationOptions(remember="own", cache=25, threads=1))
     session = own.session()
     session.complete(SOURCE, "")
     session.complete(SOURCE, "Les ")
@@ -301,7 +301,7 @@ def test_a_term_takes_no_place_of_what_was_typed(folder: Path, tmp_path: Path) -
     terms = tmp_path / "terms.csv"
     terms.write_text("en,fr\nCommission,comité\n", encoding="utf-8")
     translator = Translator.load(
-        folder, terms=Terms(terms=terms), decoding=Decoding(verbatim=0), threads=1
+        folder, options=TranslationOptions(terms=terms, verbatim=0, threads=1)
     )
     source, target = PAIRS[0]
     assert "comité" in translator.complete(source, "").tgt
@@ -379,8 +379,10 @@ def test_what_others_write_to_a_memory_is_read_after_a_while(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(tmp_path / "own", segments(), "en", "fr")
-    reader = Translator.load(folder, [tmp_path / "own"], threads=1)
-    writer = Translator.load(folder, write_to=tmp_path / "own", threads=1).session()
+    reader = Translator.load(folder, [tmp_path / "own"], TranslationOptions(threads=1))
+    writer = Translator.load(
+        folder, options=TranslationOptions(threads=1), write_to=tmp_path / "own"
+    ).session()
     reader.complete(SOURCE, "")
     writer.confirm(SOURCE, "Le Conseil est informé.")
     monkeypatch.setattr(completion, "FRESH", 0.0)
@@ -442,7 +444,7 @@ def test_the_words_that_may_follow_are_the_likeliest(translator: Translator) -> 
 def test_an_alternative_has_the_probability_that_it_has_where_it_is_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    translator = Translator.load(folder, decoding=Decoding(verbatim=0, beam=1), threads=1)
+    translator = Translator.load(folder, options=TranslationOptions(verbatim=0, beam=1, threads=1))
     source, target = PAIRS[1]
     found = translator.translate([source], explain=True)[0]
     first = list(itertools.takewhile(lambda t: t == found.tokens[0], found.tokens[:1]))
@@ -468,8 +470,8 @@ def test_a_long_segment_has_alternatives_in_the_piece_that_is_typed(
 
 def test_so_many_of_the_best_are_told(folder: Path) -> None:
     def told(nbest: int) -> Translator:
-        decoding = Decoding(verbatim=0, beam=5, nbest=nbest)
-        return Translator.load(folder, decoding=decoding, threads=1)
+        options = TranslationOptions(verbatim=0, beam=5, nbest=nbest, threads=1)
+        return Translator.load(folder, options=options)
 
     for source in (SOURCE, LONG):
         (alone,), (found,) = told(1).translate([source]), told(4).translate([source])
@@ -484,8 +486,8 @@ def test_so_many_of_the_best_are_told(folder: Path) -> None:
 
 
 def test_others_have_their_placeholders(folder: Path) -> None:
-    decoding = Decoding(verbatim=0, nbest=5)
-    translator = Translator.load(folder, decoding=decoding, threads=1)
+    options = TranslationOptions(verbatim=0, nbest=5, threads=1)
+    translator = Translator.load(folder, options=options)
     (found,) = translator.translate(["The Commission shall inform %s."])
     assert found.others and not any("901" in other.tgt for other in found.others)
 
@@ -494,9 +496,10 @@ def test_own_words_are_remembered_of_so_many_as_are_asked_for(folder: Path) -> N
     """However many are told."""
 
     def remembered(nbest: int) -> int:
-        own = Remembering(remember="own", cache=200, cache_overwrite=False, cache_best=1)
-        decoding = Decoding(verbatim=0, nbest=nbest)
-        session = Translator.load(folder, remembering=own, decoding=decoding, threads=1).session()
+        options = TranslationOptions(
+            remember="own", cache=200, cache_overwrite=False, verbatim=0, nbest=nbest, threads=1
+        )
+        session = Translator.load(folder, options=options).session()
         session.translate(SOURCE)
         return len(session.cache)
 

@@ -14,7 +14,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator, client
 from tmnmt.cli.explained import lines_of
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.confidence import (
     SEGMENT,
     WORD,
@@ -60,7 +60,7 @@ def put(folder: Path, **other: Any) -> None:
 
 def explained(folder: Path, source: str, **decoding: Any) -> Translation:
     memory = [folder.parent / "index"]
-    translator = Translator.load(folder, memory, decoding=Decoding(**decoding), threads=1)
+    translator = Translator.load(folder, memory, TranslationOptions(**decoding, threads=1))
     return translator.translate([source], explain=True)[0]
 
 
@@ -88,7 +88,9 @@ def contradicted(folder: Path, targets: list[str]) -> Translation:
     pairs = [Segment(SOURCE, tgt, f"document {at}", at) for at, tgt in enumerate(targets)]
     build(folder.parent / "contradicts", pairs, "en", "fr")
     put(folder, segment={"bias": 5.0} | dict.fromkeys(SEGMENT, 0.0))
-    translator = Translator.load(folder, [folder.parent / "contradicts"], threads=1)
+    translator = Translator.load(
+        folder, [folder.parent / "contradicts"], TranslationOptions(threads=1)
+    )
     return translator.translate([SOURCE], explain=True)[0]
 
 
@@ -114,7 +116,7 @@ def test_words_that_all_translations_have_are_as_sure_as_before(folder: Path) ->
     taken, other = "La Commission informe le Conseil.", "La Commission avise le Conseil."
     pairs = [Segment(SOURCE, tgt, tgt) for tgt in (taken, other)]
     build(folder.parent / "two", pairs, "en", "fr")
-    translator = Translator.load(folder, [folder.parent / "two"], threads=1)
+    translator = Translator.load(folder, [folder.parent / "two"], TranslationOptions(threads=1))
     (found,) = translator.translate([SOURCE], explain=True)
     differing = {word.text for word in found.words if word.confidence < 0.9}
     assert differing == {found.tgt.split()[2]}
@@ -158,12 +160,12 @@ def test_json_tells_it_where_tokens_are_told(folder: Path) -> None:
     record = translation_record(found)
     assert record["confidence"] == pytest.approx(found.confidence, abs=1e-8)
     assert [word["text"] for word in record["words"]] == found.tgt.split()
-    (plain,) = Translator.load(folder, threads=1).translate([SOURCE])
+    (plain,) = Translator.load(folder, options=TranslationOptions(threads=1)).translate([SOURCE])
     assert plain.confidence is None and "confidence" not in translation_record(plain)
 
 
 def test_a_translation_that_goes_on_from_what_is_typed_has_it(folder: Path) -> None:
-    translator = Translator.load(folder, [folder.parent / "index"], threads=1)
+    translator = Translator.load(folder, [folder.parent / "index"], TranslationOptions(threads=1))
     found = translator.complete(SOURCE, "Les É", explain=True)
     assert [word.text for word in found.words] == found.tgt.split()
     assert found.confidence is not None

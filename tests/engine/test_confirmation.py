@@ -14,7 +14,7 @@ from tiny_model import write_tiny_model
 from tmnmt import Translator
 from tmnmt.checks import Check, ChecksError
 from tmnmt.codes.record import Code, Text
-from tmnmt.config.options import Terms
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.confirmation import confirmation
 from tmnmt.errors import UsageError
 
@@ -83,7 +83,7 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     write_tiny_model(folder / "model")
     terms = folder / "terms.csv"
     terms.write_text("source,target\npermit,licence\n", encoding="utf-8")
-    return Translator.load(folder / "model", terms=Terms(terms=terms))
+    return Translator.load(folder / "model", options=TranslationOptions(terms=terms))
 
 
 def test_a_session_tells_what_the_checks_find_and_learns_it(translator: Translator) -> None:

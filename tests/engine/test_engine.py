@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import torch
-from grouped import grouped
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
@@ -22,7 +21,11 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from torch import Tensor
 
 from tmnmt import Translator
-from tmnmt.config.options import ConfirmTo, Decoding, Remember, Remembering, Search
+from tmnmt.config.options import (
+    ConfirmTo,
+    Remember,
+    TranslationOptions,
+)
 from tmnmt.engine.assembly import Assembly, join
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.decoder import Decoded
@@ -104,7 +107,7 @@ def test_without_memory_and_cache_it_is_the_plain_model_bit_for_bit(
 ) -> None:
     plain = Translator.load(plain_folder)
     assert (plain.settings.mode, plain.settings.cache) == ("nearest", 0)
-    remembering = Translator.load(folder, remembering=Remembering(cache=0))
+    remembering = Translator.load(folder, options=TranslationOptions(cache=0))
     assert remembering.settings.mode == "copy"
     assert outcome(remembering.translate(DOCUMENT)) == outcome(plain.translate(DOCUMENT))
 
@@ -115,12 +118,12 @@ def test_an_index_without_matches_and_one_that_is_empty_change_nothing(
     texts = ["Wholly different words stand here", "and none of these either", *DOCUMENT]
     build(tmp_path / "empty", [], "en", "fr")
     for memory, some in (([index], texts[:2]), ([tmp_path / "empty"], texts), ([], texts)):
-        off = Translator.load(
-            folder, remembering=Remembering(cache=0), decoding=Decoding(mode="off")
-        ).translate(some)
+        off = Translator.load(folder, options=TranslationOptions(cache=0, mode="off")).translate(
+            some
+        )
         for mode in ("copy", "fusion", "both"):
             found = Translator.load(
-                folder, memory, remembering=Remembering(cache=0), decoding=Decoding(mode=mode)
+                folder, memory, TranslationOptions(cache=0, mode=mode)
             ).translate(some)
             assert outcome(found) == outcome(off)
             assert not any(translation.matches for translation in found)
@@ -140,8 +143,13 @@ def test_batches_give_what_single_sentences_give(
             Translator.load(
                 folder,
                 [index],
-                remembering=Remembering(cache=cache, remember="own" if cache else "confirmed"),
-                decoding=Decoding(mode=mode, batch=batch, verbatim=0),
+                TranslationOptions(
+                    cache=cache,
+                    remember="own" if cache else "confirmed",
+                    mode=mode,
+                    batch=batch,
+                    verbatim=0,
+                ),
             ).stream(documents)
         )
         for batch in (32, 1)
@@ -153,7 +161,7 @@ def test_batches_give_what_single_sentences_give(
 
 def test_a_document_remembers_and_a_new_one_forgets(folder: Path) -> None:
     first, second = PAIRS[0][0], PAIRS[4][0]
-    translator = Translator.load(folder, remembering=Remembering(cache=25, remember="own"))
+    translator = Translator.load(folder, options=TranslationOptions(cache=25, remember="own"))
     alone = translator.translate([second])
     remembered, forgotten, other = (
         found[-1].score
@@ -202,7 +210,7 @@ def test_a_confirmed_pair_is_kept_in_a_built_index(folder: Path, index: Path) ->
 
 
 def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder: Path) -> None:
-    translator = Translator.load(folder, remembering=Remembering(cache=25))
+    translator = Translator.load(folder, options=TranslationOptions(cache=25))
     session = translator.session()
     session.translate(PAIRS[0][0])
     session.confirm(*PAIRS[0])
@@ -238,7 +246,7 @@ def test_what_is_confirmed_late_wipes_nothing_that_was_confirmed_before_it(
     folder: Path, own: bool
 ) -> None:
     translator = Translator.load(
-        folder, remembering=Remembering(cache=200, remember="own" if own else "confirmed")
+        folder, options=TranslationOptions(cache=200, remember="own" if own else "confirmed")
     )
     late, in_turn = translator.session(), translator.session()
     late.translate(PAIRS[0][0])
@@ -259,22 +267,21 @@ def test_where_nothing_can_be_confirmed_such_a_cache_changes_nothing(
     folder: Path, index: Path
 ) -> None:
     found, without = (
-        Translator.load(folder, [index], remembering=Remembering(cache=cache))
-        for cache in (None, 0)
+        Translator.load(folder, [index], TranslationOptions(cache=cache)) for cache in (None, 0)
     )
     assert outcome(found.translate(DOCUMENT)) == outcome(without.translate(DOCUMENT))
     assert not Translator.load(
-        folder, remembering=Remembering(cache=1000)
+        folder, options=TranslationOptions(cache=1000)
     ).settings.remembers  # own words are asked for by their name alone
     assert Translator.load(
-        folder, remembering=Remembering(cache=7, remember="own")
+        folder, options=TranslationOptions(cache=7, remember="own")
     ).settings.remembers
 
 
 def test_a_saved_session_goes_on_as_if_it_had_never_been_saved(
     folder: Path, tmp_path: Path
 ) -> None:
-    translator = Translator.load(folder, remembering=Remembering(cache=6, remember="own"))
+    translator = Translator.load(folder, options=TranslationOptions(cache=6, remember="own"))
     whole, broken = translator.session(), translator.session()
     for session in (whole, broken):
         for text in DOCUMENT[:2]:
@@ -296,8 +303,8 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
         (5, 6), -2.0, -2.0, True, contexts[1:].expand(2, 1), contexts[1:].expand(2, 1)
     )
     best = Hypothesis((5,), -1.0, -1.0, True, contexts[:1], contexts[:1], others=(other,))
-    remembering = Remembering(cache=3, remember="own", cache_best=2)
-    translator = Translator.load(folder, remembering=remembering)
+    options = TranslationOptions(cache=3, remember="own", cache_best=2)
+    translator = Translator.load(folder, options=options)
     session = translator.session()
     session.cache = cache = CacheContents(3, 1, 1)
     piece = Piece(OpenSegment(SourceSegment("x", FILTERS), 0, 0), "x", "x", (5,))
@@ -310,7 +317,7 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
 def test_the_cache_holds_the_best_hypotheses_that_are_asked_for(folder: Path) -> None:
     one, several = (
         Translator.load(
-            folder, remembering=Remembering(cache=100, cache_best=best, remember="own")
+            folder, options=TranslationOptions(cache=100, cache_best=best, remember="own")
         ).session()
         for best in (1, 4)
     )
@@ -323,7 +330,7 @@ def test_the_cache_holds_the_best_hypotheses_that_are_asked_for(folder: Path) ->
 def test_without_overwriting_every_word_takes_a_slot(folder: Path) -> None:
     sessions = [
         Translator.load(
-            folder, remembering=Remembering(cache=100, cache_overwrite=on, remember="own")
+            folder, options=TranslationOptions(cache=100, cache_overwrite=on, remember="own")
         ).session()
         for on in (True, False)
     ]
@@ -337,7 +344,7 @@ def test_without_overwriting_every_word_takes_a_slot(folder: Path) -> None:
 def test_a_session_that_cannot_be_written_is_one_clear_error_and_leaves_nothing(
     folder: Path, tmp_path: Path
 ) -> None:
-    session = Translator.load(folder, remembering=Remembering(cache=6)).session()
+    session = Translator.load(folder, options=TranslationOptions(cache=6)).session()
     (tmp_path / "taken").mkdir()
     with pytest.raises(
         DataError, match=r"none/document\.session: cannot be written: No such file or directory"
@@ -413,7 +420,7 @@ def test_a_damaged_session_is_one_clear_error(
     message: str,
 ) -> None:
     path = tmp_path / "document.session"
-    translator = Translator.load(folder, remembering=Remembering(cache=6, remember="own"))
+    translator = Translator.load(folder, options=TranslationOptions(cache=6, remember="own"))
     session = translator.session()
     for text in DOCUMENT[:2]:
         session.translate(text)
@@ -429,13 +436,13 @@ def test_a_session_of_another_model_or_size_or_none_at_all_is_refused(
 ) -> None:
     path, translator = (
         tmp_path / "document.session",
-        Translator.load(folder, remembering=Remembering(cache=6)),
+        Translator.load(folder, options=TranslationOptions(cache=6)),
     )
     translator.session().save(path)
     with pytest.raises(ModelError, match="cache of 6 slots, here it has 5"):
-        Translator.load(folder, remembering=Remembering(cache=5)).session(path)
+        Translator.load(folder, options=TranslationOptions(cache=5)).session(path)
     with pytest.raises(ModelError, match="was saved with overwriting on, here it is off"):
-        Translator.load(folder, remembering=Remembering(cache=6, cache_overwrite=False)).session(
+        Translator.load(folder, options=TranslationOptions(cache=6, cache_overwrite=False)).session(
             path
         )
     model, memories = load_model(folder), load_layers(load_model(folder), "cpu")
@@ -477,7 +484,7 @@ def test_a_session_of_reduced_slots_is_as_it_was_learned_and_goes_on_when_it_was
     joint: Path, tmp_path: Path
 ) -> None:
     translator, path = (
-        Translator.load(joint, decoding=Decoding(mode="off")),
+        Translator.load(joint, options=TranslationOptions(mode="off")),
         tmp_path / "document.session",
     )
     assert (translator.settings.cache, translator.settings.remember) == (40, "confirmed")
@@ -491,9 +498,7 @@ def test_a_session_of_reduced_slots_is_as_it_was_learned_and_goes_on_when_it_was
     assert told == translator.session(path).translate(PAIRS[0][0], explain=True)
     assert told.score != pytest.approx(empty.translate(PAIRS[0][0]).score, abs=1e-3)
     averaging = Translator.load(
-        joint,
-        remembering=Remembering(cache=40, cache_overwrite=True),
-        decoding=Decoding(mode="off"),
+        joint, options=TranslationOptions(cache=40, cache_overwrite=True, mode="off")
     ).session()
     averaging.confirm(*PAIRS[0])
     assert len(averaging.cache) == len(set(ids))
@@ -514,7 +519,7 @@ def test_a_session_of_reduced_slots_is_as_it_was_learned_and_goes_on_when_it_was
 
 def test_documents_side_by_side_with_reduced_slots_are_as_one_by_one(joint: Path) -> None:
     translator = Translator.load(
-        joint, remembering=Remembering(cache=40, remember="own"), decoding=Decoding(mode="off")
+        joint, options=TranslationOptions(cache=40, remember="own", mode="off")
     )
     texts = [[src for src, _ in PAIRS[at : at + 3]] for at in range(3)]
     together = [one.score for one in translator.stream(texts)]
@@ -522,9 +527,9 @@ def test_documents_side_by_side_with_reduced_slots_are_as_one_by_one(joint: Path
     assert together == pytest.approx(alone, abs=1e-4)
     bare = [
         one.score
-        for one in Translator.load(
-            joint, remembering=Remembering(cache=0), decoding=Decoding(mode="off")
-        ).stream(texts)
+        for one in Translator.load(joint, options=TranslationOptions(cache=0, mode="off")).stream(
+            texts
+        )
     ]
     assert together != pytest.approx(bare, abs=1e-3)
 
@@ -574,12 +579,14 @@ def test_a_memory_to_write_to_is_made_and_read_where_it_is_not_there_yet(
 def test_what_is_confirmed_goes_where_it_is_told_to(
     folder: Path, remember: Remember, to: ConfirmTo
 ) -> None:
-    translator = Translator.load(folder, remembering=Remembering(remember=remember, confirm_to=to))
+    translator = Translator.load(
+        folder, options=TranslationOptions(remember=remember, confirm_to=to)
+    )
     session = translator.session()
     session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
     assert (len(session.cache) > 0) == (to != "memory")
     assert bool(session.translate("Notice of the fourth meeting").matches) == (to != "cache")
-    nothing = Translator.load(folder, remembering=Remembering(remember="nothing")).session()
+    nothing = Translator.load(folder, options=TranslationOptions(remember="nothing")).session()
     nothing.confirm("Notice of the third meeting", "Avis de la troisième réunion")
     assert not len(nothing.cache) and not nothing.translate("Notice of the fourth meeting").matches
 
@@ -617,7 +624,7 @@ def test_what_is_taken_back_leaves_memory_and_cache_as_if_it_had_never_been(
     with pytest.raises(UsageError, match="nothing to take back"):
         saved.undo()
     with pytest.raises(UsageError, match="cannot be taken back where own words are remembered"):
-        own = Translator.load(folder, remembering=Remembering(remember="own")).session()
+        own = Translator.load(folder, options=TranslationOptions(remember="own")).session()
         own.confirm(third, "Avis")
         own.undo()
 
@@ -642,7 +649,7 @@ def test_with_another_memory_nothing_of_it_is_taken_back_and_what_it_does_not_ho
     before, own = pairs_in(index), pairs_in(tmp_path / "own")
     for other in (index, None):
         saved = Translator.load(
-            folder, remembering=Remembering(cache=session.cache.size), write_to=other
+            folder, options=TranslationOptions(cache=session.cache.size), write_to=other
         ).session(tmp_path / "saved")
         matches = saved.translate("Notice of the fifth meeting").matches
         assert sorted(match.segment.tgt for match in matches) == ["Avis fourth", "Avis third"]
@@ -752,7 +759,7 @@ def test_a_session_goes_on_with_many_texts_together(folder: Path, index: Path) -
 
 
 def test_a_stream_confirms_as_sessions_do(folder: Path, index: Path) -> None:
-    translator = Translator.load(folder, [index], decoding=Decoding(batch=2))
+    translator = Translator.load(folder, [index], TranslationOptions(batch=2))
     documents = [[src for src, _ in PAIRS[:3]] * 2, ["Repealed.", "", "Repealed."]]
     pairs = [
         [(src, f"{tgt} bis") for src, tgt in PAIRS[:3]] + [None] * 3,
@@ -778,7 +785,7 @@ def test_a_stream_confirms_as_sessions_do(folder: Path, index: Path) -> None:
 def test_languages_are_the_models_and_a_region_is_no_other_language(
     plain_folder: Path, index: Path, tmp_path: Path
 ) -> None:
-    Translator.load(plain_folder, [index], src_lang="en-CA", tgt_lang="fr_CA")
+    Translator.load(plain_folder, [index], TranslationOptions(src_lang="en-CA", tgt_lang="fr_CA"))
     build(tmp_path / "german", [Segment("eins", "one")], "de", "en")
     for memory in (tmp_path / "german", MemoryIndex.open(tmp_path / "german")):
         with pytest.raises(MemoryIndexError, match="this index is from de to en, not en to fr"):
@@ -834,7 +841,7 @@ def test_the_best_matches_of_several_memories_are_used_and_each_pair_once(
         "fr",
     )
     translator = Translator.load(
-        folder, [tmp_path / "one", tmp_path / "two"], search=Search(top_k=2)
+        folder, [tmp_path / "one", tmp_path / "two"], TranslationOptions(top_k=2)
     )
     found = translator.translate(["The Commission shall inform the Council."])[0]
     assert [m.segment.tgt for m in found.matches] == ["exact", PAIRS[0][1]]
@@ -861,9 +868,7 @@ def test_a_long_segment_with_a_good_match_is_translated_whole(
 ) -> None:
     long = " ".join(f"Article {n} of that Directive is replaced." for n in range(5))
     build(tmp_path / "long", [Segment(f"{long} Repealed.", "TOUT"), *segments()], "en", "fr")
-    translator = Translator.load(
-        folder, [tmp_path / "long"], remembering=Remembering(cache=0), decoding=Decoding(batch=1)
-    )
+    translator = Translator.load(folder, [tmp_path / "long"], TranslationOptions(cache=0, batch=1))
     assert (
         translator.pipeline.preparation.longest
         < len(translator.vocab.encode(long))
@@ -903,7 +908,7 @@ def test_a_long_segment_with_a_good_match_is_translated_whole(
 
 def test_a_long_segment_like_one_just_confirmed_is_translated_whole(folder: Path) -> None:
     long = " ".join(f"Article {n} of that Directive is replaced." for n in range(5))
-    session = Translator.load(folder, remembering=Remembering(cache=0)).session()
+    session = Translator.load(folder, options=TranslationOptions(cache=0)).session()
     assert not session.translate(long).matches
     session.confirm(f"{long} Repealed.", "TOUT")
     assert [match.segment.tgt for match in session.translate(long).matches] == ["TOUT"]
@@ -911,9 +916,7 @@ def test_a_long_segment_like_one_just_confirmed_is_translated_whole(folder: Path
 
 
 def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: Path) -> None:
-    translator = Translator.load(
-        folder, [index], remembering=Remembering(cache=0), decoding=Decoding(batch=2, beam=1)
-    )
+    translator = Translator.load(folder, [index], TranslationOptions(cache=0, batch=2, beam=1))
     text = " ".join(
         f"Nothing like number {number} is here, nor is anything like it." for number in range(40)
     )
@@ -964,9 +967,7 @@ def test_pieces_of_unlike_length_come_back_in_the_order_of_the_text(
         "z " * 20 + "a.",
         "Repealed at once.",
     ]
-    translator = Translator.load(
-        folder, remembering=Remembering(cache=0), decoding=Decoding(batch=2, beam=1)
-    )
+    translator = Translator.load(folder, options=TranslationOptions(cache=0, batch=2, beam=1))
     parts = pieces(" ".join(sentences), vocab, translator.pipeline.preparation.longest)
     lengths = [len(vocab.encode(part)) for part in parts]
     assert lengths != sorted(lengths)
@@ -978,7 +979,7 @@ def test_pieces_of_unlike_length_come_back_in_the_order_of_the_text(
 
 @pytest.mark.parametrize("text", ["\0\0", "a\0b\x07c", "ᚠᛇᚻ ᛒᛦᚦ", "\u2028", "😀" * 200, "x" * 300])
 def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> None:
-    translator = Translator.load(folder, decoding=Decoding(beam=2))
+    translator = Translator.load(folder, options=TranslationOptions(beam=2))
     found = translator.translate([text, "Repealed."])
     assert [t.src for t in found] == [text, "Repealed."]
     assert found[1].tgt
@@ -1011,14 +1012,6 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
             {"device": "cuda:99"},
             "device cuda:99 is not on this machine, or torch cannot use it; there: cpu",
         ),
-        ({"memory": "index"}, r"a list of memories is wanted, as in \['index'\]"),
-        ({"memory": Path("index")}, "a list of memories is wanted"),
-        (
-            {"memory": 3},
-            r"a list of memories \(paths, addresses, open indexes\) is wanted, not 3",
-        ),
-        ({"memory": b"index"}, "is wanted, not b'index'"),
-        ({"memory": [3]}, "a memory is a path, an address or an open index, not 3"),
         ({"beam": 300}, "it must be 2.. at most"),  # of about 420 subwords
         ({"beam": 2.0}, "beam is 2.0"),
         ({"batch": 10**9}, "batch is 1000000000; it must be a whole number, 1 to 10,000"),
@@ -1036,10 +1029,26 @@ def test_odd_text_is_translated_as_well_as_can_be(folder: Path, text: str) -> No
     ],
 )
 def test_what_the_model_cannot_serve_is_one_line(
-    plain_folder: Path, options: dict[str, object], message: str
+    plain_folder: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message) as raised:
-        Translator.load(plain_folder, **grouped(**options))
+        Translator.load(plain_folder, options=TranslationOptions(**options))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("memory", "message"),
+    [
+        ("index", r"a list of memories is wanted, as in \['index'\]"),
+        (Path("index"), "a list of memories is wanted"),
+        (3, r"a list of memories \(paths, addresses, open indexes\) is wanted, not 3"),
+        (b"index", "is wanted, not b'index'"),
+        ([3], "a memory is a path, an address or an open index, not 3"),
+    ],
+)
+def test_what_is_no_memory_is_one_line(plain_folder: Path, memory: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        Translator.load(plain_folder, memory)
     assert "\n" not in str(raised.value)
 
 
@@ -1085,10 +1094,7 @@ def test_the_keys_of_what_is_retrieved_are_asked_for_once(
 ) -> None:
     build(tmp_path / "index", segments(), "en", "fr")
     translator = Translator.load(
-        folder,
-        [tmp_path / "index"],
-        remembering=Remembering(cache=0),
-        decoding=Decoding(batch=2, verbatim=0),
+        folder, [tmp_path / "index"], TranslationOptions(cache=0, batch=2, verbatim=0)
     )
     own, asked = translator.pipeline.keys.keys_of, list[int]()
 
@@ -1229,7 +1235,7 @@ def test_of_a_long_document_few_segments_are_prepared_at_a_time(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what comes out does not depend on it, nor on how many documents there are."""
-    translator = Translator.load(folder, decoding=Decoding(beam=1, batch=2))
+    translator = Translator.load(folder, options=TranslationOptions(beam=1, batch=2))
     sources = [f"{PAIRS[number % len(PAIRS)][0]} {number}" for number in range(24)]
     expected = [one.tgt for one in translator.stream([sources])]
     prepared, prepare = list[object](), Preparation.pieces

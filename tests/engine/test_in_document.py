@@ -11,7 +11,7 @@ from reading_model import write_reading_model
 from tiny_model import PAIRS
 
 from tmnmt import Translator
-from tmnmt.config.options import ContextForm, Decoding, Remembering
+from tmnmt.config.options import ContextForm, TranslationOptions
 from tmnmt.errors import UsageError
 from tmnmt.models.base import Around
 from tmnmt.models.document_context import InDocument, surveyed
@@ -36,8 +36,8 @@ def folder(form: ContextForm, tmp_path: Path) -> Path:
 
 
 def translator(folder: Path, **decoding: Any) -> Translator:
-    options = Decoding(**{"mode": "off", "verbatim": 0, **decoding})
-    return Translator.load(folder, decoding=options, remembering=Remembering(cache=0), threads=1)
+    options = {"mode": "off", "verbatim": 0, **decoding}
+    return Translator.load(folder, options=TranslationOptions(cache=0, threads=1, **options))
 
 
 def scores(found: list[Translation]) -> list[float]:
@@ -144,9 +144,7 @@ def test_all_around_is_read_after_a_first_pass(tmp_path: Path) -> None:
 def test_in_a_session_what_is_asked_for_together_is_read_around_each(tmp_path: Path) -> None:
     made = Translator.load(
         write_reading_model(tmp_path / "model", "around", std=0.1),
-        decoding=Decoding(mode="off", verbatim=0),
-        remembering=Remembering(cache=25, remember="own"),
-        threads=1,
+        options=TranslationOptions(mode="off", verbatim=0, cache=25, remember="own", threads=1),
     )
     plain = translator(tmp_path / "model", context=False)
     assert made.session().translate(TEXTS[0]).score == pytest.approx(
@@ -166,10 +164,7 @@ def test_the_server_refuses_what_reads_whole_documents(tmp_path: Path) -> None:
 
 def test_memory_layers_work_on_top(folder: Path) -> None:
     made = Translator.load(
-        folder,
-        decoding=Decoding(mode="both", verbatim=0),
-        remembering=Remembering(cache=25),
-        threads=1,
+        folder, options=TranslationOptions(mode="both", verbatim=0, cache=25, threads=1)
     )
     session = made.session()
     session.confirm(*PAIRS[0])

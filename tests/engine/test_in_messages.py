@@ -10,6 +10,7 @@ from places import MODEL
 
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Text
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.pretranslate import Pretranslator
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.translator import Translator
@@ -23,7 +24,7 @@ WHOLE = f"{{n, plural, one {{{ONE}}} other {{{OTHER}}}}}"
 
 @pytest.fixture(scope="module")
 def translator() -> Translator:
-    return Translator.load(MODEL, [], threads=1)
+    return Translator.load(MODEL, [], TranslationOptions(threads=1))
 
 
 def test_every_message_says_what_it_says_alone(translator: Translator) -> None:
@@ -75,11 +76,11 @@ def test_placeholders_tags_and_capitals_keep_their_places(translator: Translator
 def test_a_memory_that_has_the_whole_gives_it(tmp_path: Path) -> None:
     target = "{n, plural, one {Un} other {Plusieurs}}"
     build(tmp_path / "memory", [Segment(WHOLE, target)], "en", "fr")
-    translator = Translator.load(MODEL, [tmp_path / "memory"], threads=1)
+    translator = Translator.load(MODEL, [tmp_path / "memory"], TranslationOptions(threads=1))
     assert translator.translate([WHOLE])[0].tgt == target
     near = WHOLE.replace("contract", "lease")
     assert translator.translate([near])[0].matches[0].segment.tgt == "Un"
-    session = Translator.load(MODEL, [], threads=1).session()
+    session = Translator.load(MODEL, [], TranslationOptions(threads=1)).session()
     session.confirm(WHOLE, target)
     assert session.translate(WHOLE).tgt == target
 
@@ -92,7 +93,7 @@ def test_messages_that_a_memory_has_stand_beside_those_of_the_model(
         Segment("{n, plural, one {# lease of {x}} other {# leases of {x}}}", LEASES),
     ]
     build(tmp_path / "memory", pairs, "en", "fr")
-    with_memory = Translator.load(MODEL, [tmp_path / "memory"], threads=1)
+    with_memory = Translator.load(MODEL, [tmp_path / "memory"], TranslationOptions(threads=1))
     (said,) = with_memory.translate([WHOLE])
     assert said.tgt.startswith("{n, plural, one {Le ministre doit signer.} other {")
     assert said.origin == "model"
@@ -121,7 +122,7 @@ SAME = {
 def test_messages_of_a_pair_are_taken_by_their_keys(tmp_path: Path, text: str) -> None:
     source = "{n, plural, one {# lease of {x}} other {# leases of {x}}}"
     build(tmp_path / "memory", [Segment(source, LEASES)], "en", "fr")
-    translator = Translator.load(MODEL, [tmp_path / "memory"], threads=1)
+    translator = Translator.load(MODEL, [tmp_path / "memory"], TranslationOptions(threads=1))
     (said,) = translator.translate([text])
     # messages that are put together are no full match of the whole
     assert (said.tgt, said.origin) == (SAME[text], "memory" if SAME[text] == LEASES else "adapted")

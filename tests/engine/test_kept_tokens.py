@@ -18,7 +18,7 @@ from places import ROOT
 
 from tmnmt import Translator
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import Decoding, TranslationOptions
 from tmnmt.engine.filling import agree_on_languages, translate_file
 from tmnmt.errors import UsageError
 from tmnmt.files.opening import opened
@@ -42,7 +42,7 @@ def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def translator(student: Path) -> Translator:
-    return Translator.load(student, decoding=Decoding(beam=1))
+    return Translator.load(student, options=TranslationOptions(beam=1))
 
 
 def forms(lang: str) -> dict[str, list[str]]:
@@ -117,7 +117,7 @@ def test_all_come_through_a_student_in_every_format(
 @pytest.mark.parametrize("name", ["law.en-fr", "law-transformer.en-fr"])
 def test_all_come_through_the_models_that_ship(name: str) -> None:
     """But a dash, which these leave out as people do in running text."""
-    shipped = Translator.load(ROOT / "models" / name, decoding=Decoding(beam=1))
+    shipped = Translator.load(ROOT / "models" / name, options=TranslationOptions(beam=1))
     made = shipped.translate([FRAME.format(token) for token in forms("fr")])
     assert changed([one.tgt for one in made], "fr").keys() <= {"—"}
     assert not any(sign in one.tgt for one in made for sign in "\u200b\ufffd")
@@ -132,7 +132,7 @@ def test_what_the_user_names_comes_through_and_is_missed(student: Path, tmp_path
     pair = Segment("The blue door is open.", "A porta azul está aberta.")
     build(tmp_path / "index", [pair], "en", "pt")
     memory = [MemoryIndex.open(tmp_path / "index")]
-    keeping = Translator.load(student, memory, decoding=Decoding(keep=r"blue \w+", beam=1))
+    keeping = Translator.load(student, memory, TranslationOptions(keep=r"blue \w+", beam=1))
     made = keeping.translate(["Please close the blue window today.", pair.src])
     assert "blue window" in made[0].tgt and checks_of(made[0]) == []
     assert made[1].tgt == pair.tgt
@@ -154,7 +154,7 @@ def test_a_literal_of_a_pair_takes_the_place_of_the_sentence_s(
     )
     build(tmp_path / "index", [pair], "en", "pt")
     memory = [MemoryIndex.open(tmp_path / "index")]
-    near = Translator.load(student, memory, decoding=Decoding(mode="nearest", beam=2))
+    near = Translator.load(student, memory, TranslationOptions(mode="nearest", beam=2))
     (made,) = near.translate(["Return ``NotImplemented`` if the object is callable."])
     assert "``NotImplemented``" in made.tgt and "``True``" not in made.tgt
     assert "chamável" in made.tgt

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from places import TESTS
 
-from tmnmt.config.options import Meant
+from tmnmt.config.options import SegmentFilter
 from tmnmt.engine.named_memories import NamedMemory, named, open_memories, open_to_write
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
@@ -102,15 +102,15 @@ def test_which_segments_are_found_is_set_for_all_or_behind_a_name(tmp_path: Path
     segments = [Segment("a b c", user, "d", user=user) for user in ("ann", "bob")]
     build(tmp_path / "m", segments, "en", "fr")
 
-    def found(*names: str, meant: Meant = Meant()) -> list[list[str]]:
+    def found(*names: str, meant: SegmentFilter = SegmentFilter()) -> list[list[str]]:
         indexes = open_memories(
             [f"{tmp_path / 'm'}{name}" for name in names], "en", "fr", None, meant
         )
         return [[match.segment.tgt for match in one.search(["a b c"])[0]] for one in indexes]
 
     assert found("", ":user=ann") == [["ann", "bob"], ["ann"]]
-    assert found("", ":user=ann,penalty=5", meant=Meant(user="bob")) == [["bob"], ["ann"]]
-    assert found(":document=d", meant=Meant(user="bob")) == [["bob"]]
+    assert found("", ":user=ann,penalty=5", meant=SegmentFilter(user="bob")) == [["bob"], ["ann"]]
+    assert found(":document=d", meant=SegmentFilter(user="bob")) == [["bob"]]
     assert found(":property=x=y") == [[]]
     with pytest.raises(UsageError, match="leave out the filter, or write to another"):
         name = f"{tmp_path / 'm'}:user=ann"

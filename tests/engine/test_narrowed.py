@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from grouped import grouped
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.session import Session
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
@@ -30,7 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_reads_its_own_memories_alone(folder: Path) -> None:
-    translator = Translator.load(folder / "model", [folder / "index"], threads=1)
+    translator = Translator.load(
+        folder / "model", [folder / "index"], TranslationOptions(threads=1)
+    )
     none = translator.restricted([], [], translator.settings)
     (with_memory,), (without,) = (t.translate([PAIRS[0][0]]) for t in (translator, none))
     assert with_memory.tgt == PAIRS[0][1] and with_memory.origin == "memory"
@@ -44,7 +46,7 @@ def test_it_reads_its_own_memories_alone(folder: Path) -> None:
 
 
 def test_what_one_confirms_the_other_does_not_read(folder: Path) -> None:
-    translator = Translator.load(folder / "model", threads=1)
+    translator = Translator.load(folder / "model", options=TranslationOptions(threads=1))
     with MemoryIndex.open(folder / "other") as other:
         one = translator.restricted([other], [], translator.settings, other)
         Session(one).confirm("All is void.", "Tout est nul.")
@@ -59,7 +61,7 @@ def test_neighbours_are_of_all_memories(folder: Path) -> None:
     with MemoryIndex.open(folder / "index") as index:
         compute(index, model, plan(index, header_of(model), model.vocab))
     translator = Translator.load(
-        folder / "model", [folder / "index"], threads=1, **grouped(neighbours=2)
+        folder / "model", [folder / "index"], TranslationOptions(threads=1, neighbours=2)
     )
     with pytest.raises(UsageError, match="cannot be narrowed"):
         translator.restricted([], [], translator.settings)

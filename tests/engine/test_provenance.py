@@ -12,7 +12,7 @@ import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.provenance import origin_of
 from tmnmt.index import build
 from tmnmt.layers import combine
@@ -36,8 +36,9 @@ def explained(folders: tuple[Path, Path], mode: Mode, cache: int = 5) -> list[Tr
     return Translator.load(
         folders[0],
         [folders[1]],
-        remembering=Remembering(cache=cache, remember="own" if cache else "confirmed"),
-        decoding=Decoding(mode=mode, verbatim=0),
+        TranslationOptions(
+            cache=cache, remember="own" if cache else "confirmed", mode=mode, verbatim=0
+        ),
     ).translate(DOCUMENT, explain=True)
 
 
@@ -96,7 +97,7 @@ def test_attention_and_slots_are_all_that_was_read_but_for_the_lightest(
 
 def test_a_copied_part_is_what_its_sources_were_attended_with(folders: tuple[Path, Path]) -> None:
     translator = Translator.load(
-        folders[0], [folders[1]], decoding=Decoding(mode="copy", verbatim=0)
+        folders[0], [folders[1]], TranslationOptions(mode="copy", verbatim=0)
     )
     found = translator.translate(DOCUMENT, explain=True)[0]
     for token in found.tokens:
@@ -128,8 +129,7 @@ def test_what_is_not_asked_for_is_not_computed(
     translator = Translator.load(
         folders[0],
         [folders[1]],
-        remembering=Remembering(cache=5, remember="own"),
-        decoding=Decoding(mode="both", verbatim=0),
+        TranslationOptions(cache=5, remember="own", mode="both", verbatim=0),
     )
     found = []
     for explain in (False, True):
@@ -152,7 +152,7 @@ def test_what_is_not_asked_for_is_not_computed(
 def test_tokens_spell_the_translation_and_cost_nothing_when_not_asked_for(
     folders: tuple[Path, Path],
 ) -> None:
-    translator = Translator.load(folders[0], [folders[1]], decoding=Decoding(verbatim=0))
+    translator = Translator.load(folders[0], [folders[1]], TranslationOptions(verbatim=0))
     with_tokens = translator.translate(DOCUMENT, explain=True)
     without = translator.translate(DOCUMENT)
     for one, other in zip(with_tokens, without, strict=True):

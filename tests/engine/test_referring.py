@@ -11,7 +11,7 @@ import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding, Form, Remembering
+from tmnmt.config.options import Form, TranslationOptions
 from tmnmt.index import build
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model, save_model
@@ -48,9 +48,7 @@ def translator(folder: Path, **decoding: Any) -> Translator:
     return Translator.load(
         folder,
         [folder.with_name("index")],
-        decoding=Decoding(mode="both", verbatim=0, **decoding),
-        remembering=Remembering(cache=25),
-        threads=1,
+        TranslationOptions(mode="both", verbatim=0, **decoding, cache=25, threads=1),
     )
 
 

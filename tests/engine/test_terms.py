@@ -12,7 +12,7 @@ from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.checks import Check
 from tmnmt.codes.record import Source
-from tmnmt.config.options import Decoding, Remembering, Terms, TermsMode
+from tmnmt.config.options import Terms, TermsMode, TranslationOptions
 from tmnmt.engine import rewriting
 from tmnmt.engine.insertion import Insert
 from tmnmt.engine.rewriting import Fixed
@@ -32,8 +32,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def loaded(model: Path, folder: Path, text: str, mode: TermsMode = "soft") -> Translator:
     (folder / "terms.txt").write_text(text, encoding="utf-8")
-    terms = Terms(folder / "terms.txt", mode)
-    return Translator.load(model, decoding=Decoding(beam=2), terms=terms)
+    options = TranslationOptions(terms=folder / "terms.txt", terms_mode=mode, beam=2)
+    return Translator.load(model, options=options)
 
 
 def translated(model: Path, folder: Path, text: str, mode: TermsMode) -> Translation:
@@ -41,8 +41,8 @@ def translated(model: Path, folder: Path, text: str, mode: TermsMode) -> Transla
 
 
 def test_a_path_in_place_of_the_options_is_refused_in_a_line(model: Path) -> None:
-    with pytest.raises(UsageError, match=r"'x.csv' is no options: write Terms\(...\)"):
-        Translator.load(model, terms="x.csv")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"'x.csv' is no options: write TranslationOptions\(...\)"):
+        Translator.load(model, options="x.csv")  # type: ignore[arg-type]
 
 
 def test_the_tiny_model_knows_its_pair(model: Path) -> None:
@@ -78,7 +78,7 @@ def test_what_was_there_comes_again_beside_what_was_missing(model: Path, tmp_pat
 
 def test_segments_without_a_term_are_translated_as_ever(model: Path, tmp_path: Path) -> None:
     sources = [src for src, _ in PAIRS]
-    plain = Translator.load(model, decoding=Decoding(beam=2)).translate(sources)
+    plain = Translator.load(model, options=TranslationOptions(beam=2)).translate(sources)
     for mode in ("soft", "hard"):
         with_terms = loaded(model, tmp_path, "zebra\tzèbre\n", mode).translate(sources)
         assert with_terms == plain
@@ -97,9 +97,9 @@ def test_what_is_forbidden_is_told_also_in_what_a_memory_has(model: Path, tmp_pa
     (tmp_path / "t.tsv").write_text(
         "source\ttarget\tforbidden\nCommission\t\tCommission\n", encoding="utf-8"
     )
-    terms = Terms(tmp_path / "t.tsv")
+    options = TranslationOptions(terms=tmp_path / "t.tsv")
     for memory, origin in (([], "model"), ([tmp_path / "m.tsv"], "memory")):
-        (found,) = Translator.load(model, memory, terms=terms).translate([SOURCE])
+        (found,) = Translator.load(model, memory, options).translate([SOURCE])
         assert found.origin == origin
         assert checks_of(found) == [Check("forbidden", "Commission for Commission")]
 
@@ -107,7 +107,7 @@ def test_what_is_forbidden_is_told_also_in_what_a_memory_has(model: Path, tmp_pa
 def test_all_but_the_term_stays_and_the_score_is_that_of_the_free_translation(
     model: Path, tmp_path: Path
 ) -> None:
-    free = Translator.load(model, decoding=Decoding(beam=2)).translate([SOURCE])[0]
+    free = Translator.load(model, options=TranslationOptions(beam=2)).translate([SOURCE])[0]
     found = translated(model, tmp_path, "Commission\tzèbre\n", "hard")
     words_of, free_words = found.tgt.split(), free.tgt.split()
     assert "zèbre" in words_of[:2] and words_of[2:] == free_words[2:]
@@ -139,9 +139,9 @@ def test_terms_come_beside_pairs_a_session_cache_and_an_explanation(
     translator = Translator.load(
         model,
         [tmp_path / "m.tsv"],
-        remembering=Remembering(remember="own", cache=8),
-        decoding=Decoding(beam=2),
-        terms=Terms(tmp_path / "t.txt", mode),
+        TranslationOptions(
+            remember="own", cache=8, beam=2, terms=tmp_path / "t.txt", terms_mode=mode
+        ),
     )
     found = translator.translate([src for src, _ in PAIRS], explain=True)
     for one in found:
@@ -173,8 +173,7 @@ def test_what_lacks_terms_is_written_anew_for_several_batches_at_once(
         translator = Translator.load(
             model,
             [tmp_path / "m.tsv"],
-            decoding=Decoding(beam=2, batch=batch),
-            terms=Terms(tmp_path / "t.txt"),
+            TranslationOptions(beam=2, batch=batch, terms=tmp_path / "t.txt"),
         )
         made.append(list(translator.stream([sources], explain=True)))
         unexplained = translator.translate(sources)
@@ -250,7 +249,7 @@ def test_documents_side_by_side_each_go_on_with_their_own_target(
 ) -> None:
     (tmp_path / "t.txt").write_text("Commission\tCommission\nCommission\tDirective\n")
     translator = Translator.load(
-        model, remembering=Remembering(confirm_to="cache"), terms=Terms(tmp_path / "t.txt")
+        model, options=TranslationOptions(confirm_to="cache", terms=tmp_path / "t.txt")
     )
     documents = [["Of the Commission", SOURCE]] * 2
     confirmed: list[list[tuple[Source, Source] | None]] = [

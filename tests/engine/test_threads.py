@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 import torch
-from grouped import grouped
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.decoder import Decoder
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
@@ -61,7 +60,7 @@ def test_threads_get_what_one_thread_gets(
     folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = Translator.load(
-        folder / "model", [folder / "index"], **grouped(beam=2, verbatim=0, **options)
+        folder / "model", [folder / "index"], TranslationOptions(beam=2, verbatim=0, **options)
     )
     decode, inside, most = translator.pipeline.decoder.decode, list[int](), list[int]()
 
@@ -90,7 +89,7 @@ def test_threads_get_what_one_thread_gets(
 
 def test_threads_that_share_a_session_lose_nothing(folder: Path) -> None:
     session = Translator.load(
-        folder / "model", [folder / "index"], decoding=Decoding(beam=2)
+        folder / "model", [folder / "index"], TranslationOptions(beam=2)
     ).session()
 
     def confirmed(number: int) -> None:
@@ -131,7 +130,9 @@ def test_threads_of_torch_are_set_while_it_computes_and_no_longer(
 ) -> None:
     torch.set_num_threads(3)
     try:
-        translator = Translator.load(folder / "model", [folder / "index"], threads=1)
+        translator = Translator.load(
+            folder / "model", [folder / "index"], TranslationOptions(threads=1)
+        )
         seen = [torch.get_num_threads()]
         whole = Decoder.decode
 

@@ -10,7 +10,7 @@ import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import UsageError
 from tmnmt.index import build
 from tmnmt.layers.combine import Mode
@@ -35,10 +35,10 @@ def test_the_newest_exact_match_comes_back_as_it_stands_and_the_others_are_trans
     folder: Path, index: Path
 ) -> None:
     texts = [PAIRS[0][0], "This Decision is addressed to the Council.", f"  {PAIRS[1][0]} "]
-    found = Translator.load(
-        folder, [index], remembering=Remembering(cache=0), decoding=Decoding(verbatim=100)
-    ).translate(texts, explain=True)
-    usual = Translator.load(folder, [index], remembering=Remembering(cache=0)).translate(
+    found = Translator.load(folder, [index], TranslationOptions(cache=0, verbatim=100)).translate(
+        texts, explain=True
+    )
+    usual = Translator.load(folder, [index], TranslationOptions(cache=0)).translate(
         texts, explain=True
     )
     assert [found[0].tgt, found[2].tgt] == [f"vu la {PAIRS[0][1]}", f"vu la {PAIRS[1][1]}"]
@@ -48,7 +48,7 @@ def test_the_newest_exact_match_comes_back_as_it_stands_and_the_others_are_trans
 
 
 def test_every_subword_is_said_to_be_copied_from_that_pair(folder: Path, index: Path) -> None:
-    translator = Translator.load(folder, [index], decoding=Decoding(verbatim=100))
+    translator = Translator.load(folder, [index], TranslationOptions(verbatim=100))
     found = translator.translate([PAIRS[0][0]], explain=True)[0]
     assert "".join(token.text for token in found.tokens).replace("▁", " ").strip() == found.tgt
     assert {(token.origin, token.probability, token.copied) for token in found.tokens} == {
@@ -59,7 +59,7 @@ def test_every_subword_is_said_to_be_copied_from_that_pair(folder: Path, index: 
 
 
 def test_what_was_taken_is_not_confirmed(folder: Path, index: Path) -> None:
-    session = Translator.load(folder, [index], decoding=Decoding(verbatim=100)).session()
+    session = Translator.load(folder, [index], TranslationOptions(verbatim=100)).session()
     session.translate(PAIRS[0][0])
     assert not len(session.cache)
 
@@ -68,13 +68,10 @@ def test_what_was_taken_is_in_a_cache_of_translations_as_a_confirmed_text_would_
     folder: Path, index: Path
 ) -> None:
     taken = Translator.load(
-        folder,
-        [index],
-        remembering=Remembering(cache=30, remember="own"),
-        decoding=Decoding(verbatim=100),
+        folder, [index], TranslationOptions(cache=30, remember="own", verbatim=100)
     ).session()
     confirmed = Translator.load(
-        folder, [index], remembering=Remembering(cache=30, remember="own")
+        folder, [index], TranslationOptions(cache=30, remember="own")
     ).session()
     taken.translate(PAIRS[0][0])
     confirmed.confirm(PAIRS[0][0], f"vu la {PAIRS[0][1]}")
@@ -117,7 +114,7 @@ def test_what_this_session_confirmed_last_is_taken_before_what_the_memory_holds(
         session.confirm(PAIRS[0][0], tgt)
         assert session.translate(PAIRS[0][0]).tgt == tgt
     assert translator.session().translate(PAIRS[0][0]).tgt == f"vu la {PAIRS[0][1]}"
-    kept = Translator.load(folder, [index], remembering=Remembering(confirm_to="cache")).session()
+    kept = Translator.load(folder, [index], TranslationOptions(confirm_to="cache")).session()
     kept.confirm(PAIRS[0][0], "une")
     assert kept.translate(PAIRS[0][0]).tgt == f"vu la {PAIRS[0][1]}"
 
@@ -126,9 +123,9 @@ def test_what_this_session_confirmed_last_is_taken_before_what_the_memory_holds(
 def test_exact_matches_are_taken_by_default_whatever_the_mode(
     folder: Path, index: Path, mode: Mode | None
 ) -> None:
-    taken = Translator.load(folder, [index], decoding=Decoding(mode=mode))
+    taken = Translator.load(folder, [index], TranslationOptions(mode=mode))
     assert taken.translate([PAIRS[0][0]])[0].tgt == f"vu la {PAIRS[0][1]}"
-    asked = Translator.load(folder, [index], decoding=Decoding(mode=mode, verbatim=0))
+    asked = Translator.load(folder, [index], TranslationOptions(mode=mode, verbatim=0))
     assert asked.translate([PAIRS[0][0]])[0].origin == "model"
 
 
@@ -136,7 +133,7 @@ def test_a_model_that_reads_no_memory_takes_exact_matches_alone(
     tmp_path: Path, index: Path
 ) -> None:
     plain = write_tiny_model(tmp_path / "plain", memories=False)
-    translator = Translator.load(plain, [index], decoding=Decoding(mode="off"))
+    translator = Translator.load(plain, [index], TranslationOptions(mode="off"))
     found = translator.translate([PAIRS[0][0], "Repealed."])
     assert (found[0].tgt, found[0].origin, found[1].origin) == (
         f"vu la {PAIRS[0][1]}",
@@ -145,7 +142,7 @@ def test_a_model_that_reads_no_memory_takes_exact_matches_alone(
     )
     assert found[1].tgt == Translator.load(plain).translate(["Repealed."])[0].tgt
     with pytest.raises(UsageError, match="no parameters for mode copy"):
-        Translator.load(plain, [index], decoding=Decoding(mode="copy"))
+        Translator.load(plain, [index], TranslationOptions(mode="copy"))
 
 
 PAGE = Segment("Page 3 of 12.", "Page 3 sur 12.", "manual", 1)
@@ -180,7 +177,7 @@ def test_a_full_match_with_other_numbers_is_taken_adapted_and_marked(
 
 def test_from_what_worth_on_a_match_is_taken_is_a_setting(folder: Path, pages: Path) -> None:
     def origins(verbatim: int, memory: str = str(pages)) -> list[str]:
-        translator = Translator.load(folder, [memory], decoding=Decoding(verbatim=verbatim))
+        translator = Translator.load(folder, [memory], TranslationOptions(verbatim=verbatim))
         texts = ["Here it begins.", "It goes on.", "", "Page 7 of 31.", "PAGE 8 OF 31."]
         return [found.origin for found in translator.translate(texts) if found.src]
 
@@ -199,7 +196,7 @@ def test_of_exact_matches_the_one_in_the_same_place_is_taken(folder: Path, pages
     assert alone.tgt == "On continue." and together[2].tgt == "Suite."
     values = [match.worth.value for one in together for match in one.matches[:1] if match.worth]
     assert values == [101, 102, 101]
-    strict = Translator.load(folder, [pages], decoding=Decoding(verbatim=102))
+    strict = Translator.load(folder, [pages], TranslationOptions(verbatim=102))
     assert [
         one.origin for one in strict.translate(["Here it begins.", PAGE.src, "It goes on."])
     ] == [

@@ -14,7 +14,7 @@ import torch
 from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.opened import load_layers
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
@@ -66,9 +66,7 @@ def test_what_is_watched_is_what_was_read(tmp_path: Path, fusion: str) -> None:
     watched = list(watching.stream([texts], explain=True))
     assert watched == list(
         Translator.load(
-            folder,
-            remembering=Remembering(cache=4, remember="own"),
-            decoding=Decoding(mode="off", beam=2),
+            folder, options=TranslationOptions(cache=4, remember="own", mode="off", beam=2)
         ).stream([texts], explain=True)
     )
     told = [token.cache_gate + token.recall_gate for one in watched[1:] for token in one.tokens]
@@ -88,9 +86,7 @@ def test_the_slots_of_the_matrix_are_the_last_words_written(folder: Path, tmp_pa
     one = analysis(folder / "model", tmp_path)
     shown = one.shown(Arm(4), 3)
     session = Translator.load(
-        folder / "model",
-        remembering=Remembering(cache=4, remember="own"),
-        decoding=Decoding(mode="off", beam=2),
+        folder / "model", options=TranslationOptions(cache=4, remember="own", mode="off", beam=2)
     ).session()
     for segment in SEGMENTS[:2]:
         session.translate(segment.src)

@@ -12,7 +12,7 @@ import pytest
 from repeating_memory import documents, student
 
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.held_out import MARGIN, Stretch, stretches
 from tmnmt.engine.held_out_translation import translate_held_out
 from tmnmt.engine.translator import Translator
@@ -72,7 +72,7 @@ def test_held_out_segments_are_translated_as_in_a_session(
             translator = Translator.load(
                 model.folder,
                 [MemoryIndex.open(folder)],
-                decoding=Decoding(mode="nearest", verbatim=0),
+                TranslationOptions(mode="nearest", verbatim=0),
             )
             indexes = translator.pipeline.lookup.retriever.indexes
             read = translator.restricted(indexes, [], translator.settings, reaches=reaches)

@@ -24,13 +24,13 @@ from places import ROOT
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding, Remembering, Search
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.opened import load_layers
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
-from tmnmt.eval.recipe import load_recipe
+from tmnmt.eval.recipe import SystemConfig, load_recipe
 from tmnmt.eval.report.write import table
 from tmnmt.eval.translated import Kept
 from tmnmt.formats import read_memory, write_tsv
@@ -140,10 +140,7 @@ def test_the_report_holds_every_system_and_what_the_engine_writes(folder: Path) 
     assert list(systems) == ["base", "paste", "copy", "random", "other"]
     assert [system["baseline"] for system in test["systems"]] == [True, False, False, False, False]
     translator = Translator.load(
-        folder / "model",
-        remembering=Remembering(cache=0),
-        decoding=Decoding(mode="off", beam=2),
-        device="cpu",
+        folder / "model", options=TranslationOptions(cache=0, mode="off", beam=2, device="cpu")
     )
     assert [line["systems"]["base"]["hyp"] for line in lines] == [
         translator.translate([src])[0].tgt for src, _ in TEST
@@ -335,10 +332,17 @@ def test_what_is_written_to_the_cache_is_a_setting_and_its_default_translates_no
     translator = Translator.load(
         folder / "model",
         [folder / "memory.tsv"],
-        search=Search(threshold=0.3),
-        remembering=Remembering(cache=5, cache_overwrite=False, cache_best=2, remember="own"),
-        decoding=Decoding(mode="copy", beam=2, verbatim=0),
-        device="cpu",
+        TranslationOptions(
+            threshold=0.3,
+            cache=5,
+            cache_overwrite=False,
+            cache_best=2,
+            remember="own",
+            mode="copy",
+            beam=2,
+            verbatim=0,
+            device="cpu",
+        ),
     )
     texts = [src for src, _ in TEST]
     expected = [one for at in (0, 2) for one in translator.translate(texts[at : at + 2])]
@@ -391,10 +395,7 @@ def test_a_cache_from_the_reference_holds_what_a_translator_would_have_confirmed
     (folder / "confirmed.toml").write_text(recipe, encoding="utf-8")
     assert evaluate(folder, "confirmed.toml") == 0
     translator = Translator.load(
-        folder / "open",
-        remembering=Remembering(cache=50),
-        decoding=Decoding(mode="off", beam=2),
-        device="cpu",
+        folder / "open", options=TranslationOptions(cache=50, mode="off", beam=2, device="cpu")
     )
     expected = []
     for _, document in groupby(
@@ -450,9 +451,7 @@ def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder
 
     translator = Translator.load(
         folder / "open",
-        remembering=Remembering(cache=50, remember="own"),
-        decoding=Decoding(mode="off", beam=2),
-        device="cpu",
+        options=TranslationOptions(cache=50, remember="own", mode="off", beam=2, device="cpu"),
     )
     said = [[one.tgt for one in translator.translate(document)] for document in documents]
     expected = []
@@ -740,7 +739,7 @@ def test_every_recipe_that_ships_is_understood(
     monkeypatch.setattr("tmnmt.eval.recipe._is_there", lambda path, recipe: True)
     loaded = load_recipe(recipe)
     (baseline,) = [system for system in loaded.system if system.name == loaded.baseline]
-    assert baseline.decoding.mode == "off" and baseline.remembering.remember == "nothing"
+    assert baseline.options.mode == "off" and baseline.options.remember == "nothing"
 
 
 @pytest.mark.parametrize("name", ["law", "jrc-acquis.en-fr"])
@@ -751,15 +750,17 @@ def test_confirmed_pairs_in_the_memory_in_the_cache_and_in_both_differ_in_nothin
     monkeypatch.setattr("tmnmt.eval.recipe._is_there", lambda path, recipe: True)
     systems = {system.name: system for system in load_recipe(RECIPES / f"{name}.toml").system}
     rows = [systems[f"copy, confirmed in {where}"] for where in ("memory", "cache", "both")]
-    assert [(row.remembering.confirm_to, row.remembering.cache) for row in rows] == [
+    assert [(row.options.confirm_to, row.options.cache) for row in rows] == [
         ("memory", None),
         ("cache", 1000),
         ("both", 1000),
     ]
-    usual = Remembering(remember="confirmed")
-    assert {replace(row, name="", remembering=usual) for row in rows} == {
-        replace(systems["copy"], name="", remembering=usual)
-    }
+
+    def with_usual_session(row: SystemConfig) -> SystemConfig:
+        options = replace(row.options, remember="confirmed", confirm_to="both", cache=None)
+        return replace(row, name="", options=options)
+
+    assert {*map(with_usual_session, rows)} == {with_usual_session(systems["copy"])}
 
 
 def test_files_that_are_not_there_are_named_all_at_once(

@@ -12,7 +12,7 @@ import pytest
 from places import MODEL, ROOT
 from tiny_model import write_tiny_model
 
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.formats import read_memory, write_tsv
@@ -48,11 +48,7 @@ def test_subwords_that_stand_twice_are_copied_to_the_end(tmp_path: Path) -> None
     write_tsv(path, [held[text] for text in texts])
     model = MODEL
     translator = Translator.load(
-        model,
-        [path],
-        remembering=Remembering(remember="nothing"),
-        decoding=Decoding(mode="copy", verbatim=0),
-        threads=1,
+        model, [path], TranslationOptions(remember="nothing", mode="copy", verbatim=0, threads=1)
     )
     assert [done.tgt for done in translator.translate(texts)] == [held[text].tgt for text in texts]
 

@@ -15,7 +15,7 @@ from tiny_model import PAIRS
 
 from tmnmt import Translator
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.eval.recipe import load_recipe
 from tmnmt.formats import write_tsv
 from tmnmt.models.folder import load_model, parameters
@@ -75,10 +75,7 @@ def evaluate(folder: Path) -> dict[str, list[float]]:
 def test_a_system_reads_the_documents_of_the_test_set(folder: Path) -> None:
     found = evaluate(folder)
     translator = Translator.load(
-        folder / "model",
-        decoding=Decoding(mode="off", verbatim=0),
-        remembering=Remembering(cache=0),
-        threads=1,
+        folder / "model", options=TranslationOptions(mode="off", verbatim=0, cache=0, threads=1)
     )
     sources = [src for src, _ in PAIRS]
     by_document = [*translator.translate(sources[:3]), *translator.translate(sources[3:])]

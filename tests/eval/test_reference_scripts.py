@@ -117,4 +117,4 @@ def test_the_recipe_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ways = set(script("reference_networks").WAYS)
     made = [Path(recipe.path_of("model", each.name)) for each in recipe.model[1:]]
     assert {path.name.removesuffix("-1") for path in made} <= ways
-    assert recipe.system[-1].model == "bilingual" and recipe.system[-1].decoding.mode == "copy"
+    assert recipe.system[-1].model == "bilingual" and recipe.system[-1].options.mode == "copy"

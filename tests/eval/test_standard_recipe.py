@@ -131,8 +131,8 @@ def test_systems_are_those_that_the_model_can_serve(
     recipe = standard_recipe(Path("m"), "i", [Path("t.tmx")], ("en", "fr"), modes, has_cache)
     assert [system.name for system in recipe.system] == ["base", "pasted TM", *names]
     last: SystemConfig = recipe.system[-1]
-    assert last.remembering.confirm_to == confirm_to
-    assert last.decoding.mode == modes[0]
+    assert last.options.confirm_to == confirm_to
+    assert last.options.mode == modes[0]
     assert narrowed(recipe, [], None) == recipe  # nothing in it is refused
     assert recipe.memory[0].name == "i" and recipe.model[0].name == "m"
     assert ("tmnmt adapt" in recipe.description) == (modes[0] == "nearest")

@@ -17,7 +17,7 @@ from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.codes.record import Source, Text, plain_of
-from tmnmt.config.options import Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.filters import FILTERS, Filters
 from tmnmt.filters.contract import Filter, Reader, Undo
@@ -145,7 +145,7 @@ WAYS: list[Callable[[Translator, str], Translation]] = [
 def test_a_new_filter_is_one_class_and_its_place_in_the_list(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     model, (src, tgt) = write_tiny_model(tmp_path / "model"), PAIRS[0]
-    usual, other = (Translator.load(model, remembering=Remembering(cache=0)) for _ in range(2))
+    usual, other = (Translator.load(model, options=TranslationOptions(cache=0)) for _ in range(2))
     preparation = other.pipeline.preparation
     preparation.filters = Filters(preparation.filters.reader, (FILTERS[0], Tildes, *FILTERS[1:]))
     for way in WAYS:

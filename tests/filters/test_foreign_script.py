@@ -11,7 +11,7 @@ from tiny_model import write_tiny_model
 from tmnmt import Translator
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text
-from tmnmt.config.options import Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.filters.foreign_script import Foreign
 from tmnmt.vocab import FIRST
 
@@ -42,7 +42,7 @@ CASES = {
 def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     torch.set_num_threads(1)
     folder = write_tiny_model(tmp_path_factory.mktemp("foreign"))
-    return Translator.load(folder, remembering=Remembering(cache=0))
+    return Translator.load(folder, options=TranslationOptions(cache=0))
 
 
 def found(translator: Translator, lang: str, text: str) -> list[str]:

@@ -20,7 +20,7 @@ from places import TESTS
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import header_of
 from tmnmt.keys.files import Header, digest_of
@@ -332,10 +332,7 @@ def test_a_translator_computes_the_keys_of_a_memory_once(
         computed = Computed(monkeypatch)
         for use in range(2):
             translator = Translator.load(
-                model.folder,
-                [index],
-                remembering=Remembering(cache=0),
-                decoding=Decoding(mode=mode, verbatim=0, beam=2),
+                model.folder, [index], TranslationOptions(cache=0, mode=mode, verbatim=0, beam=2)
             )
             before = computed.pairs
             said.append([translation.tgt for translation in translator.translate(texts)])

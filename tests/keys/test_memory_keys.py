@@ -26,7 +26,7 @@ import tmnmt
 import tmnmt.keys.compute
 from tmnmt import Translator
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import DataError, LockedError, MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import (
@@ -123,14 +123,14 @@ def test_translating_reads_them_and_computes_none(
         "It shall apply from 1 June 1997.",
         PAIRS[4][0],
     ]
-    before = Translator.load(folder, [index.path], decoding=Decoding(mode="both")).translate(texts)
+    before = Translator.load(folder, [index.path], TranslationOptions(mode="both")).translate(texts)
     compute_all(index, model)
 
     def force(*_: object) -> list[PairKeys]:
         raise AssertionError("computed what was there")
 
     monkeypatch.setattr("tmnmt.keys.pair_keys.force", force)
-    after = Translator.load(folder, [index.path], decoding=Decoding(mode="both")).translate(texts)
+    after = Translator.load(folder, [index.path], TranslationOptions(mode="both")).translate(texts)
     assert any(translation.matches for translation in after)
     assert [t.tgt for t in after] == [t.tgt for t in before]
     assert [t.score for t in after] == pytest.approx([t.score for t in before], abs=0.02)

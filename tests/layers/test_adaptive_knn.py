@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from grouped import grouped
 from stepping import mixed as part_of
 from stepping import step
 from tiny_model import PAIRS
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from tmnmt import Translator
 from tmnmt.cli import run
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.formats import write_tsv
 from tmnmt.index import MemoryIndex
@@ -90,7 +90,9 @@ def test_beside_pairs_the_words_are_mixed_into_what_these_gave(
     model: Path, memory: Path, trained: Path
 ) -> None:
     translator = Translator.load(
-        model, [memory], **grouped(mode="copy", knn_adaptive=trained, neighbours=4, threads=1)
+        model,
+        [memory],
+        TranslationOptions(mode="copy", knn_adaptive=trained, neighbours=4, threads=1),
     )
     decoder = translator.pipeline.decoder
     assert decoder.datastore is not None and decoder.knn is not None and decoder.layers is not None
@@ -252,11 +254,8 @@ def test_settings_that_do_not_go_with_it_are_wrong_usage(
     model: Path, memory: Path, trained: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        Translator.load(
-            model,
-            [memory],
-            **grouped(**{"mode": "knn", "neighbours": 4, "knn_adaptive": trained} | options),
-        )
+        defaults: dict[str, Any] = {"mode": "knn", "neighbours": 4, "knn_adaptive": trained}
+        Translator.load(model, [memory], TranslationOptions(**defaults | options))
 
 
 def test_a_file_of_another_model_and_what_is_no_such_file_are_refused(

@@ -17,7 +17,7 @@ import pytest
 from places import MODEL
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 
 
 class Case(NamedTuple):
@@ -166,7 +166,7 @@ def count(translator: Translator, show: bool = False) -> tuple[int, int, int]:
 
 @pytest.fixture(scope="module")
 def translator() -> Translator:
-    return Translator.load(MODEL, decoding=Decoding(mode="off"), threads=1)
+    return Translator.load(MODEL, options=TranslationOptions(mode="off", threads=1))
 
 
 def test_few_words_of_one_confirmed_sentence_are_taken_for_others_and_all_that_are_meant_come(
@@ -183,7 +183,7 @@ def test_the_cow_is_not_taken_for_what_it_was(translator: Translator) -> None:
 
 if __name__ == "__main__":
     model = sys.argv[1] if len(sys.argv) > 1 else MODEL
-    loaded = Translator.load(model, decoding=Decoding(mode="off"), threads=1)
+    loaded = Translator.load(model, options=TranslationOptions(mode="off", threads=1))
     cases, wrong, right = count(loaded, show=True)
     of = (
         sum(len(case.wrong.split()) for case in CASES),

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from grouped import grouped
 from stepping import mixed, step
 from tiny_model import PAIRS, segments, write_tiny_model
 from tiny_neighbours import DOCUMENT, TwoWords, assert_same, translated, with_keys
@@ -17,7 +16,7 @@ from torch.nn.functional import cosine_similarity
 
 from tmnmt import Translator
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding, Neighbours, Remembering, Search
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.datastore import Datastore, keys_state
@@ -104,10 +103,7 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
     translator = Translator.load(
         model,
         [memory],
-        search=Search(top_k=0),
-        remembering=Remembering(cache=0),
-        neighbours=Neighbours(neighbours=4, knn_weight=0.4),
-        decoding=Decoding(mode=mode, verbatim=0),
+        TranslationOptions(top_k=0, cache=0, neighbours=4, knn_weight=0.4, mode=mode, verbatim=0),
     )
     memories, datastore = translator.layers, translator.pipeline.decoder.datastore
     assert memories is not None and datastore is not None
@@ -310,12 +306,15 @@ def test_what_was_deleted_is_not_read_any_more(tmp_path: Path, model: Path, mode
         "verbatim": 0,
     }
     with MemoryIndex.open(index) as opened:
-        translator = Translator.load(model, [opened], **grouped(mode=mode, **options))
+        translator = Translator.load(model, [opened], TranslationOptions(mode=mode, **options))
         before = translator.translate(DOCUMENT)
         opened.delete([1])
         after = translator.translate(DOCUMENT)
     assert_same(
-        after, Translator.load(model, [kept], **grouped(mode=mode, **options)).translate(DOCUMENT)
+        after,
+        Translator.load(model, [kept], TranslationOptions(mode=mode, **options)).translate(
+            DOCUMENT
+        ),
     )
     assert [t.score for t in before] != [t.score for t in after]
 
@@ -351,7 +350,7 @@ def test_settings_that_do_not_go_together_are_wrong_usage(
     model: Path, memory: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        Translator.load(model, [memory], **grouped(**options))
+        Translator.load(model, [memory], TranslationOptions(**options))
 
 
 def test_a_memory_without_keys_is_one_line_that_names_the_command(
@@ -359,7 +358,7 @@ def test_a_memory_without_keys_is_one_line_that_names_the_command(
 ) -> None:
     build(tmp_path / "index", segments(), "en", "fr")
     with pytest.raises(MemoryIndexError, match="tmnmt keys"):
-        Translator.load(model, [tmp_path / "index"], neighbours=Neighbours(neighbours=4))
+        Translator.load(model, [tmp_path / "index"], TranslationOptions(neighbours=4))
     (tmp_path / "in.txt").write_text(DOCUMENT[0] + "\n", encoding="utf-8")
     arguments = ["translate", "--model", str(model), str(tmp_path / "in.txt"), "--neighbours", "4"]
     assert run([*arguments, "--memory", str(tmp_path / "index")]) == 1

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding, Precision
+from tmnmt.config.options import Decoding, Precision, TranslationOptions
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.keys.compute import header_of
 from tmnmt.models.folder import load_model, save_model, stamp
@@ -205,17 +205,21 @@ def test_a_student_reads_its_shortlist_unless_it_is_not_to(tmp_path: Path) -> No
         ("listed", False, False),
         ("plain", None, False),
     ):
-        translator = Translator.load(tmp_path / folder, decoding=Decoding(shortlist=option))
+        translator = Translator.load(
+            tmp_path / folder, options=TranslationOptions(shortlist=option)
+        )
         assert (translator.pipeline.decoder.shortlist is not None) == read
     with pytest.raises(UsageError, match="no shortlist"):
-        Translator.load(tmp_path / "plain", decoding=Decoding(shortlist=True))
+        Translator.load(tmp_path / "plain", options=TranslationOptions(shortlist=True))
 
 
 def test_a_translator_makes_products_as_its_folder_says(model: Path) -> None:
     steps: list[tuple[Precision | None, type]]
     steps = [(None, Int8Step), ("int8", Int8Step), ("fp32", CompiledStep)]
     for precision, step in steps:
-        backbone: Any = Translator.load(model, decoding=Decoding(precision=precision)).backbone
+        backbone: Any = Translator.load(
+            model, options=TranslationOptions(precision=precision)
+        ).backbone
         assert type(backbone.compiled) is step
     with pytest.raises(UsageError, match="precision"):
         Decoding(precision="int4")  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from tiny_training import sentences
 
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.formats.iso639 import check_language
@@ -150,7 +150,7 @@ def test_a_model_that_was_imported_translates_alone_and_with_what_it_is_given(
         vocab = loaded.vocab
         assert isinstance(vocab, PairVocabulary)
         assert vocab.encode_source("x")[0] == vocab._prefix[0]
-        translator = Translator.load(tmp_path / "model", decoding=Decoding(beam=2))
+        translator = Translator.load(tmp_path / "model", options=TranslationOptions(beam=2))
         together = translator.translate(sentences(3))
         alone = [translator.translate([line])[0] for line in sentences(3)]
         assert [t.tgt for t in together] == [t.tgt for t in alone] and all(t.tgt for t in alone)
@@ -166,8 +166,8 @@ def test_another_target_language_is_asked_for_by_call_and_on_the_command_line(
     for tag in ("deu", "fra"):
         arguments = [str(tmp_path / "hf"), "-o", str(tmp_path / tag), *named, tag]
         assert run(["import-model", *arguments]) == 0
-    lines, decoding = sentences(3), Decoding(beam=2)
-    german, french = (Translator.load(tmp_path / t, decoding=decoding) for t in ("deu", "fra"))
+    lines, options = sentences(3), TranslationOptions(beam=2)
+    german, french = (Translator.load(tmp_path / t, options=options) for t in ("deu", "fra"))
     asked, own = german.translate(lines, tag="fra"), german.translate(lines)
     assert asked == french.translate(lines) == french.translate(lines, tag="fra")
     assert own == french.translate(lines, tag="deu") and own != asked
@@ -595,8 +595,7 @@ def test_an_imported_model_learns_to_copy_from_a_memory(
     adapted = Translator.load(
         tmp_path / "adapted",
         memory,
-        decoding=Decoding(mode="copy", verbatim=0),
-        remembering=Remembering(remember="nothing"),
+        TranslationOptions(mode="copy", verbatim=0, remember="nothing"),
     )
     right = [Counter(reversed(line.split())) for line in lines[:10]]
 

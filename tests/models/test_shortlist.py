@@ -13,7 +13,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from torch import Tensor
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.index import build
 from tmnmt.models.folder import SHORTLIST_FILE, load_model, stamp
@@ -21,7 +21,7 @@ from tmnmt.models.kinds import for_decoding, make
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.vocab import BOS, EOS, PAD, UNK
 
-WITH = Decoding(shortlist=True)
+WITH = TranslationOptions(shortlist=True)
 SIZES: dict[str, dict[str, Any]] = {
     "rnnsearch": {"embedding": 16, "hidden": 24, "attention": 16},
     "transformer": {"hidden": 32, "feed_forward": 48, "heads": 2},
@@ -75,7 +75,7 @@ def shortlist(folder: Path, targets: Tensor) -> None:
 def test_a_list_of_all_words_changes_nothing(folder: Path) -> None:
     shortlist(folder, torch.arange(len(load_model(folder).vocab)))
     texts = [source for source, _ in PAIRS]
-    plain, limited = Translator.load(folder), Translator.load(folder, decoding=WITH)
+    plain, limited = Translator.load(folder), Translator.load(folder, options=WITH)
     for one, other in zip(plain.translate(texts), limited.translate(texts), strict=True):
         assert one.tgt == other.tgt and one.score == pytest.approx(other.score, abs=1e-4)
 
@@ -85,11 +85,11 @@ def test_only_words_of_the_list_and_of_pairs_are_said(folder: Path, tmp_path: Pa
     allowed = vocab.encode("La Commission")
     shortlist(folder, torch.tensor(allowed))
     source, target = PAIRS[2]
-    said = Translator.load(folder, decoding=WITH).translate([source])[0].tgt
+    said = Translator.load(folder, options=WITH).translate([source])[0].tgt
     assert set(vocab.encode(said)) <= {*allowed, *vocab.encode(source)}
     build(tmp_path / "index", segments(), "en", "fr")
-    from_pairs = Decoding(shortlist=True, verbatim=0)
-    (read,) = Translator.load(folder, [tmp_path / "index"], decoding=from_pairs).translate([source])
+    from_pairs = TranslationOptions(shortlist=True, verbatim=0)
+    (read,) = Translator.load(folder, [tmp_path / "index"], options=from_pairs).translate([source])
     assert set(vocab.encode(target)) & set(vocab.encode(read.tgt)) - {
         *allowed,
         *vocab.encode(source),
@@ -98,7 +98,7 @@ def test_only_words_of_the_list_and_of_pairs_are_said(folder: Path, tmp_path: Pa
 
 def test_a_model_without_a_shortlist_says_how_to_make_one(folder: Path) -> None:
     with pytest.raises(UsageError, match="no shortlist; tmnmt shortlist makes one"):
-        Translator.load(folder, decoding=WITH)
+        Translator.load(folder, options=WITH)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_shortlist_of_another_model_is_refused(
     assert len(load_model(folder).vocab) == 420
     (folder / SHORTLIST_FILE).write_bytes(save(tensors))
     with pytest.raises(UsageError, match="no shortlist"):
-        Translator.load(folder, decoding=WITH)  # config.toml does not name it
+        Translator.load(folder, options=WITH)  # config.toml does not name it
     stamp(folder)
     with pytest.raises(ModelError, match=f"{SHORTLIST_FILE}: no shortlist of this model.*{reason}"):
-        Translator.load(folder, decoding=WITH)
+        Translator.load(folder, options=WITH)

@@ -33,7 +33,7 @@ from published_student import FILES, model_files
 from torch import Tensor
 
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError
 from tmnmt.formats import read_memories
@@ -363,7 +363,7 @@ def test_signs_that_its_vocabulary_lacks_are_read_as_plain_ones() -> None:
 
 def test_what_its_vocabulary_lacks_comes_through_and_is_counted(tmp_path: Path) -> None:
     import_marian(real_folder(), tmp_path / "model", "en", "pt")
-    translator = Translator.load(tmp_path / "model", decoding=Decoding(beam=1))
+    translator = Translator.load(tmp_path / "model", options=TranslationOptions(beam=1))
     texts = ["Press ⌘ to save the file.", "Press the key.", "The word закон is Russian."]
     said = translator.translate(texts)
     assert "⌘" in said[0].tgt and "закон" in said[2].tgt

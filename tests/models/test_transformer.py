@@ -13,7 +13,7 @@ from tiny_memory_training import run_of, sentences
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.config.options import Decoding, Search
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError, UsageError
@@ -330,7 +330,7 @@ def test_a_transformer_is_trained_with_its_memories_and_translates_with_them(
     segments = sentences()
     index = tmp_path / "index"
     build(index, segments[:20], "en", "fr")
-    translator = Translator.load(folder, [index], decoding=Decoding(verbatim=0), threads=1)
+    translator = Translator.load(folder, [index], TranslationOptions(verbatim=0, threads=1))
     session = translator.session()
     session.confirm(segments[21].src, segments[21].tgt)
     found = session.translate(segments[0].src, explain=True)
@@ -341,15 +341,15 @@ def test_a_transformer_is_trained_with_its_memories_and_translates_with_them(
     assert any(token.copied > 0 for token in found.tokens) and any(
         token.recalled > 0 for token in found.tokens
     )
-    alone = Translator.load(folder, decoding=Decoding(mode="off"), threads=1).translate(
+    alone = Translator.load(folder, options=TranslationOptions(mode="off", threads=1)).translate(
         [segments[0].src]
     )
     unread = Translator.load(
-        folder, [index], search=Search(threshold=1.0), decoding=Decoding(verbatim=0), threads=1
+        folder, [index], TranslationOptions(threshold=1.0, verbatim=0, threads=1)
     ).translate(["Xyz."])
     assert (
         unread[0].score
-        == Translator.load(folder, decoding=Decoding(mode="off"), threads=1)
+        == Translator.load(folder, options=TranslationOptions(mode="off", threads=1))
         .translate(["Xyz."])[0]
         .score
     )

@@ -18,6 +18,7 @@ from serving import Server, tiny_server
 from tiny_model import PAIRS
 
 from tmnmt import Translator
+from tmnmt.config.options import TranslationOptions
 from tmnmt.formats.reader import read_memories
 from tmnmt.serve import jobs
 from tmnmt.serve.jobs import ending
@@ -299,7 +300,7 @@ def test_a_session_is_saved_for_the_command(served: Server, folder: Path, tmp_pa
     done(served, f"{path}/confirm", **pair)
     assert served.get(f"{path}/confirmed") == {"pairs": [pair]}
     (file := tmp_path / "session").write_bytes(served.ask("GET", f"{path}/save").body)
-    translator = Translator.load(folder / "model", [folder / "law"], threads=1)
+    translator = Translator.load(folder / "model", [folder / "law"], TranslationOptions(threads=1))
     assert translator.session(file).translate(pair["src"]).tgt == pair["tgt"]
 
 

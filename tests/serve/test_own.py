@@ -13,6 +13,7 @@ from serving import Server, serving, tiny_server
 from tiny_model import PAIRS
 
 from tmnmt import Translator
+from tmnmt.config.options import TranslationOptions
 from tmnmt.index import MemoryIndex, build
 from tmnmt.records import json_line
 from tmnmt.segments import Segment
@@ -38,7 +39,7 @@ def refused(server: Server, path: str, status: int, **body: Any) -> str:
 
 
 def test_translations_are_those_of_the_command_line(served: Server, folder: Path) -> None:
-    translator = Translator.load(folder / "model", [folder / "law"], threads=1)
+    translator = Translator.load(folder / "model", [folder / "law"], TranslationOptions(threads=1))
     for text in TEXTS:
         found = post(served, "/v1/translate", texts=[text], explain=True, memories=["law"])
         (line,) = (json.loads(json_line(one)) for one in translator.translate([text], explain=True))

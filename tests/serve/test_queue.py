@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tmnmt.allocator import EVERY
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.session import Session
@@ -28,7 +28,7 @@ TEXTS = ["The Commission shall inform the Council.", "It shall apply from 1 June
 @pytest.fixture(scope="module")
 def translator(folder: Path) -> Translator:
     return Translator.load(
-        folder / "model", [folder / "law"], decoding=Decoding(batch=8), threads=1
+        folder / "model", [folder / "law"], TranslationOptions(batch=8, threads=1)
     )
 
 

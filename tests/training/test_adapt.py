@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from tiny_model import write_tiny_model
 
 from tmnmt import Translator
-from tmnmt.config.options import Decoding, Remembering, Selection
+from tmnmt.config.options import Selection, TranslationOptions
 from tmnmt.errors import DataError
 from tmnmt.index import build
 from tmnmt.segments import Segment
@@ -127,8 +127,7 @@ def test_the_advice_on_refusal_keeps_the_other_parts(
     translator = Translator.load(
         tmp_path / "out",
         [index],
-        remembering=Remembering(cache=0),
-        decoding=Decoding(mode="fusion" if bad == "copy" else "copy"),
+        TranslationOptions(cache=0, mode="fusion" if bad == "copy" else "copy"),
     )
     assert translator.translate(["This Decision is addressed to the Member States."])
 

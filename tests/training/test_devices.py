@@ -12,7 +12,7 @@ from required import absent
 from tiny_model import PAIRS, segments, write_tiny_model
 from tiny_training import CONFIG, pairs, sentences
 
-from tmnmt.config.options import Decoding, Remembering, Search
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex, build
 from tmnmt.layers.cache import CacheKind
@@ -88,10 +88,16 @@ def test_translations_are_those_of_the_cpu(
             translator = Translator.load(
                 folder,
                 [index] if mode != "off" else [],
-                decoding=Decoding(mode=mode, verbatim=0, batch=4),
-                search=Search(top_k=2, threshold=0.3),
-                remembering=Remembering(remember="own", cache=25),
-                device=where,
+                TranslationOptions(
+                    mode=mode,
+                    verbatim=0,
+                    batch=4,
+                    top_k=2,
+                    threshold=0.3,
+                    remember="own",
+                    cache=25,
+                    device=where,
+                ),
             )
             made.append(translator.translate(texts))
     assert [one.tgt for one in made[0]] == [one.tgt for one in made[1]]

@@ -11,7 +11,7 @@ import pytest
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.index import build
@@ -63,6 +63,6 @@ def test_the_command_puts_a_list_into_the_folder(
     listed = Shortlist.load(load_model(folder))
     told = capsys.readouterr().out
     assert f"{int((listed.of_source > 0).sum()):,}" in told and told.count("\n") == 1
-    translator = Translator.load(folder, decoding=Decoding(shortlist=True))
+    translator = Translator.load(folder, options=TranslationOptions(shortlist=True))
     source, target = PAIRS[0]
     assert translator.translate([source])[0].tgt == target

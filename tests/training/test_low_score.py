@@ -14,7 +14,7 @@ from tiny_model import PAIRS, SIZES, trained, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.cli import run
-from tmnmt.config.options import Decoding, Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import ModelError
 from tmnmt.formats.text import read_document_lines
 from tmnmt.index import build
@@ -33,9 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """model, whose low_score lies between the pairs that it knows and what it does not"""
     folder = tmp_path_factory.mktemp("low")
     write_tiny_model(folder / "model")
-    plain = Translator.load(
-        folder / "model", remembering=Remembering(cache=0), decoding=Decoding(mode="off")
-    )
+    plain = Translator.load(folder / "model", options=TranslationOptions(cache=0, mode="off"))
     known, unlike = ([t.score for t in plain.translate(texts)] for texts in (KNOWN, [UNLIKE]))
     assert max(unlike) < min(known)
     _say(folder / "model", (max(unlike) + min(known)) / 2)
@@ -95,9 +93,7 @@ def test_what_is_like_dev_text_and_what_is_taken_as_it_stands_is_not_told(
 
 
 def test_a_session_counts_too_and_one_low_piece_makes_a_long_segment_low(folder: Path) -> None:
-    translator = Translator.load(
-        folder / "model", remembering=Remembering(cache=0), decoding=Decoding(mode="off")
-    )
+    translator = Translator.load(folder / "model", options=TranslationOptions(cache=0, mode="off"))
     session = translator.session()
     assert [session.translate(text).low for text in (KNOWN[0], UNLIKE, "")] == [False, True, False]
     assert (translator.tally.low, translator.tally.of) == (1, 2)
@@ -106,9 +102,7 @@ def test_a_session_counts_too_and_one_low_piece_makes_a_long_segment_low(folder:
 
 def test_the_length_penalty_does_not_matter(folder: Path) -> None:
     translator = Translator.load(
-        folder / "model",
-        remembering=Remembering(cache=0),
-        decoding=Decoding(mode="off", length_penalty=0.0),
+        folder / "model", options=TranslationOptions(cache=0, mode="off", length_penalty=0.0)
     )
     assert [t.low for t in translator.translate([KNOWN[0], UNLIKE])] == [False, True]
 
@@ -160,12 +154,7 @@ STRINGS = [
 
 
 def test_the_model_that_ships_tells_interface_strings_and_gossip_from_law() -> None:
-    translator = Translator.load(
-        MODEL,
-        remembering=Remembering(cache=0),
-        decoding=Decoding(mode="off"),
-        threads=1,
-    )
+    translator = Translator.load(MODEL, options=TranslationOptions(cache=0, mode="off", threads=1))
     found = translator.translate(STRINGS)
     assert found[0].low and sum(t.low for t in found) >= len(STRINGS) / 2
     document = HELD_OUT / "jrc32002L0085.en.txt"

@@ -13,17 +13,11 @@ import typer
 
 from tmnmt.cli import memory_changes
 from tmnmt.cli.memory_options import (
-    BEFORE,
-    DOCUMENT,
     INDEX,
-    ORIGIN,
-    PROPERTY,
-    SINCE,
-    USER,
-    chosen,
     record,
 )
-from tmnmt.cli.options import no_stdout
+from tmnmt.cli.options import no_stdout, with_options
+from tmnmt.config.options import SegmentFilter
 from tmnmt.counted import counted
 
 if TYPE_CHECKING:
@@ -38,19 +32,15 @@ app = typer.Typer(
 )
 app.command("add")(memory_changes.add)
 app.command("edit")(memory_changes.edit)
-app.command("delete")(memory_changes.delete)
-app.command("dedupe")(memory_changes.dedupe)
+app.command("delete")(with_options(memory_changes.delete))
+app.command("dedupe")(with_options(memory_changes.dedupe))
 
 
 @app.command("list")
+@with_options
 def list_segments(
     index: INDEX,
-    document: DOCUMENT = None,
-    origin: ORIGIN = None,
-    user: USER = None,
-    since: SINCE = None,
-    before: BEFORE = None,
-    property: PROPERTY = None,
+    segment_filter: SegmentFilter = SegmentFilter(),
     limit: Annotated[
         int | None, typer.Option("-n", "--limit", min=1, max=sys.maxsize, help="At most so many.")
     ] = None,
@@ -62,9 +52,10 @@ def list_segments(
     from json import dumps
 
     from tmnmt.index.cached import open_index
+    from tmnmt.index.filter import filter_of
 
     with open_index(index) as opened:
-        conditions = chosen(document, origin, user, since, before, property)
+        conditions = filter_of(segment_filter)
         for segment in islice(opened.segments(conditions), limit):
             if json:
                 print(dumps(record(segment), ensure_ascii=False))
@@ -79,14 +70,10 @@ def list_segments(
 
 
 @app.command()
+@with_options
 def stats(
     index: INDEX,
-    document: DOCUMENT = None,
-    origin: ORIGIN = None,
-    user: USER = None,
-    since: SINCE = None,
-    before: BEFORE = None,
-    property: PROPERTY = None,
+    segment_filter: SegmentFilter = SegmentFilter(),
     json: Annotated[bool, typer.Option("--json", help="One line of JSON.")] = False,
 ) -> None:
     """How many segments there are, of which documents, origins, users and dates. What is added and
@@ -95,10 +82,11 @@ def stats(
     from json import dumps
 
     from tmnmt.index.cached import open_index
+    from tmnmt.index.filter import filter_of
     from tmnmt.index.stats import stats
 
     with open_index(index) as opened:
-        counted = asdict(stats(opened, chosen(document, origin, user, since, before, property)))
+        counted = asdict(stats(opened, filter_of(segment_filter)))
     if json:
         print(dumps(counted, ensure_ascii=False))
         return
@@ -114,6 +102,7 @@ def stats(
 
 
 @app.command()
+@with_options
 def export(
     index: INDEX,
     output: Annotated[
@@ -122,18 +111,14 @@ def export(
             "-o", "--output", help=".tmx or .tsv, also with .gz or .xz.", callback=no_stdout
         ),
     ],
-    document: DOCUMENT = None,
-    origin: ORIGIN = None,
-    user: USER = None,
-    since: SINCE = None,
-    before: BEFORE = None,
-    property: PROPERTY = None,
+    segment_filter: SegmentFilter = SegmentFilter(),
 ) -> None:
     """Write segments to a memory file that gives back all fields but the ids. An existing file is
     replaced."""
     from tmnmt.errors import UsageError
     from tmnmt.formats import write_tmx, write_tsv
     from tmnmt.index.cached import open_index
+    from tmnmt.index.filter import filter_of
     from tmnmt.progress import Progress
 
     kind = output.name.lower().removesuffix(".gz").removesuffix(".xz").rpartition(".")[2]
@@ -147,7 +132,7 @@ def export(
 
         def given() -> Iterator[Segment]:
             nonlocal lost
-            for segment in opened.segments(chosen(document, origin, user, since, before, property)):
+            for segment in opened.segments(filter_of(segment_filter)):
                 lost += _lost_codes(segment)
                 yield _to_the_second(segment)
 
@@ -172,6 +157,7 @@ def export(
 
 
 @app.command()
+@with_options
 def reverse(
     index: INDEX,
     output: Annotated[
@@ -183,18 +169,14 @@ def reverse(
             callback=no_stdout,
         ),
     ],
-    document: DOCUMENT = None,
-    origin: ORIGIN = None,
-    user: USER = None,
-    since: SINCE = None,
-    before: BEFORE = None,
-    property: PROPERTY = None,
+    segment_filter: SegmentFilter = SegmentFilter(),
     force: Annotated[bool, typer.Option("--force", help="Replace an index that is there.")] = False,
 ) -> None:
     """Build an index for the other direction: source and target change places, all other fields
     stay."""
     from tmnmt.errors import UsageError
     from tmnmt.index.cached import open_index, same_place
+    from tmnmt.index.filter import filter_of
     from tmnmt.index.from_files import build_at
     from tmnmt.progress import Progress
 
@@ -202,9 +184,7 @@ def reverse(
         raise UsageError(f"{output}: the new index needs a place of its own")
     with open_index(index) as opened, Progress("indexing", "segments", len(opened)) as progress:
         languages = opened.tgt_lang, opened.src_lang
-        segments = _reversed(
-            opened.segments(chosen(document, origin, user, since, before, property))
-        )
+        segments = _reversed(opened.segments(filter_of(segment_filter)))
         manifest = build_at(output, segments, *languages, force=force, progress=progress.advance)
     print(
         f"{output}: {counted(manifest.segments, 'segment')}, {' to '.join(languages)}",

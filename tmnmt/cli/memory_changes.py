@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from tmnmt.cli.memory_options import (
-    BEFORE,
-    DOCUMENT,
     INDEX,
-    ORIGIN,
-    PROPERTY,
-    SINCE,
-    USER,
-    chosen,
     pairs,
 )
 from tmnmt.cli.options import readable
+from tmnmt.config.options import SegmentFilter
 from tmnmt.counted import counted
 
 if TYPE_CHECKING:
@@ -128,19 +122,15 @@ def edit(
 def delete(
     index: INDEX,
     ids: IDS = None,
-    document: DOCUMENT = None,
-    origin: ORIGIN = None,
-    user: USER = None,
-    since: SINCE = None,
-    before: BEFORE = None,
-    property: PROPERTY = None,
+    segment_filter: SegmentFilter = SegmentFilter(),
 ) -> None:
     """Delete segments by their ids, or all that the options choose. `list` with the same options
     shows them first."""
     from tmnmt.errors import UsageError
     from tmnmt.index.cached import open_index
+    from tmnmt.index.filter import filter_of
 
-    conditions = chosen(document, origin, user, since, before, property)
+    conditions = filter_of(segment_filter)
     if bool(ids) == bool(conditions):
         raise UsageError("give ids, or options that choose segments")
     with open_index(index) as opened:
@@ -163,19 +153,15 @@ def dedupe(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the ids, delete nothing.")
     ] = False,
-    document: DOCUMENT = None,
-    origin: ORIGIN = None,
-    user: USER = None,
-    since: SINCE = None,
-    before: BEFORE = None,
-    property: PROPERTY = None,
+    segment_filter: SegmentFilter = SegmentFilter(),
 ) -> None:
     """Delete all but the newest of equal segments, compared in words, numbers and punctuation;
     where options choose segments, only among those."""
     from tmnmt.index.cached import open_index
     from tmnmt.index.dedupe import duplicates
+    from tmnmt.index.filter import filter_of
 
-    conditions = chosen(document, origin, user, since, before, property)
+    conditions = filter_of(segment_filter)
     with open_index(index) as opened:
         if dry_run:
             for number in duplicates(opened.segments(conditions), by, within_documents):

@@ -7,49 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tmnmt.cli.options import readable
-
 if TYPE_CHECKING:
-    from tmnmt.index.filter import Filter
     from tmnmt.segments import Segment
 
 INDEX = Annotated[
     str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")
 ]
-DOCUMENT = Annotated[
-    str | None, typer.Option(help="Only those of this document.", callback=readable)
-]
-ORIGIN = Annotated[
-    str | None,
-    typer.Option(
-        help="Only those of this origin, such as the file they came from.", callback=readable
-    ),
-]
-USER = Annotated[str | None, typer.Option(help="Only those of this user.", callback=readable)]
-SINCE = Annotated[
-    str | None,
-    typer.Option(help="Only those changed then or later: 2026-01-31 or 2026-01-31T12:00:00Z."),
-]
-BEFORE = Annotated[str | None, typer.Option(help="Only those changed earlier, or never.")]
-PROPERTY = Annotated[
-    str | None,
-    typer.Option(help="Only those with this property: NAME, or NAME=VALUE.", callback=readable),
-]
-
-
-def chosen(
-    document: str | None,
-    origin: str | None,
-    user: str | None,
-    since: str | None,
-    before: str | None,
-    property: str | None,
-) -> Filter:
-    """The filter that the options say. Raises UsageError for what is no date."""
-    from tmnmt.config.options import Meant
-    from tmnmt.index.filter import filter_of
-
-    return filter_of(Meant(document, origin, user, since, before, property))
 
 
 def pairs(properties: list[str]) -> tuple[tuple[str, str], ...]:

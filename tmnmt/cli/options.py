@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from tmnmt.config.bounds import Bound, Help
-from tmnmt.config.option import Option, Options, option, options_of
+from tmnmt.config.option import Option, Options, groups_of, option, options_of
 from tmnmt.config.options import STDOUT
 from tmnmt.errors import UsageError
 
@@ -37,8 +37,9 @@ def with_options(command: Command) -> Command:
         if isinstance(hint, type) and issubclass(hint, Options):
             groups[name] = hint
             checked += options_of(hint)
-            for each in options_of(hint):
-                parameters += [_parameter(each, hint.title), *_off(each, hint.title)]
+            for group in groups_of(hint):
+                for each in options_of(group):
+                    parameters += [_parameter(each, group.title), *_off(each, group.title)]
         elif any(isinstance(note, Help) for note in getattr(hint, "__metadata__", ())):
             single = option(name, hint, parameter.default)
             checked.append(single)

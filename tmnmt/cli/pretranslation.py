@@ -17,7 +17,7 @@ from tmnmt.progress import Progress
 if TYPE_CHECKING:
     from collections import Counter
 
-    from tmnmt.cli.asked import Asked
+    from tmnmt.cli.translate_arguments import TranslateArguments
     from tmnmt.engine.filling import Documents
     from tmnmt.engine.pretranslate import Pretranslator
     from tmnmt.formats.text import DocumentLines
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def pretranslate(
-    asked: Asked,
+    arguments: TranslateArguments,
     inputs: Sequence[DocumentLines],
     todo: Sequence[Job],
     write: Writing,
@@ -38,28 +38,30 @@ def pretranslate(
     from tmnmt.engine.retrieve import Retriever
 
     files = [job.file for job in todo]
-    languages = languages_of(asked.memory, (asked.src_lang, asked.tgt_lang), files)
+    languages = languages_of(
+        arguments.memory, (arguments.options.src_lang, arguments.options.tgt_lang), files
+    )
     with Progress("indexing", "segments", lazy=True) as progress:
-        indexes = open_memories(asked.memories, *languages, progress.advance, asked.meant)
+        indexes = open_memories(arguments.memories, *languages, progress.advance, arguments.options)
     retriever = Retriever(
         indexes,
-        max(asked.search.top_k, 1),
-        asked.search.threshold,
+        max(arguments.options.top_k, 1),
+        arguments.options.threshold,
         short_threshold=0.0,  # shown, and read by nobody
-        penalties=asked.worth,
-        trust=[named(each).trust for each in asked.memory],
+        penalties=arguments.options,
+        trust=[named(each).trust for each in arguments.memory],
     )
-    untranslated = asked.output.untranslated
+    untranslated = arguments.output.untranslated
 
     def pretranslator(marks_drafts: bool) -> Pretranslator:
-        drafts = asked.drafts(marks_drafts)
-        return Pretranslator(retriever, untranslated, asked.decoding.verbatim, drafts)
+        drafts = arguments.drafts(marks_drafts)
+        return Pretranslator(retriever, untranslated, arguments.options.verbatim, drafts)
 
     written = Written(write)
     for job in todo:
         made = pretranslator(job.file.marks_drafts)
         _fill(made, job, written, lines_out)
-        _tell(made.counts, asked, f"{job.path}: ")
+        _tell(made.counts, arguments, f"{job.path}: ")
     if todo:
         return
     made = pretranslator(marks_drafts=False)
@@ -67,7 +69,7 @@ def pretranslate(
         for translation in made.stream(lines):
             write(translation)
     print(_summary(made.counts, empty=untranslated == "empty"), file=sys.stderr)
-    _tell(made.counts, asked)
+    _tell(made.counts, arguments)
 
 
 def _fill(made: Pretranslator, job: Job, written: Written, lines_out: bool) -> None:
@@ -79,10 +81,10 @@ def _fill(made: Pretranslator, job: Job, written: Written, lines_out: bool) -> N
     job.do(translated, written, lines_out)
 
 
-def _tell(counts: Counter[str], asked: Asked, where: str = "") -> None:
+def _tell(counts: Counter[str], arguments: TranslateArguments, where: str = "") -> None:
     """Tells how many matches are not in the output, and how they come into it."""
     count = counts["held"]
-    if count and asked.has_default_drafts:
+    if count and arguments.has_default_drafts:
         have, draft, them = (
             ("has a match", "a draft", "it") if count == 1 else ("have matches", "drafts", "them")
         )

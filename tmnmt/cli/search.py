@@ -12,7 +12,7 @@ import typer
 from tmnmt.cli.options import readable
 from tmnmt.config.bounds import Help, at_least, whole
 from tmnmt.config.option import Options, changed
-from tmnmt.config.options import Meant, Penalties, Search, Selection, Threshold
+from tmnmt.config.options import Penalties, Search, SegmentFilter, Selection, Threshold
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def search(
         typer.Option("--match-case", help="Case counts.", rich_help_panel=CONCORDANCE),
     ] = False,
     max_count: Annotated[int, at_least(1), Help("At most so many pairs.", title=CONCORDANCE)] = 20,
-    meant: Meant = Meant(),
+    segment_filter: SegmentFilter = SegmentFilter(),
     selection: Selection = Selection(),
     worth: Penalties = Penalties(),
     explain: Annotated[
@@ -96,7 +96,9 @@ def search(
         _check_concordance(text, explain, (selection, worth))
         phrase = Phrase(concordance, side, within, match_case)
         with open_index(index) as opened:
-            show_concordance(opened.restricted_to(filter_of(meant)), phrase, max_count, json)
+            show_concordance(
+                opened.restricted_to(filter_of(segment_filter)), phrase, max_count, json
+            )
         return
     if given := next((option for option, is_given in of_phrase.items() if is_given), None):
         raise UsageError(f"{given} is of --concordance")
@@ -108,7 +110,7 @@ def search(
         prepare_search()
     show = as_json if json else printer(sys.stdout, threshold, explain)
     with open_index(index) as every:
-        opened = every.restricted_to(filter_of(meant))
+        opened = every.restricted_to(filter_of(segment_filter))
 
         def answer(queries: Sequence[str]) -> None:
             matches_of = _matches(opened, queries, k, threshold, selection, worth)

@@ -13,26 +13,17 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from tmnmt.cli.as_it_comes import Computing, translations
-from tmnmt.cli.asked import Asked, is_pipe
 from tmnmt.cli.files import Job
+from tmnmt.cli.translate_arguments import TranslateArguments, is_pipe
 from tmnmt.cli.work import Work
 from tmnmt.cli.written import Writing, Written
 from tmnmt.config.options import (
     LANGUAGES,
     Confirming,
-    Decoding,
-    Device,
     FileFormat,
-    Language,
-    Meant,
-    Neighbours,
     Output,
-    Penalties,
-    Remembering,
-    Search,
-    Selection,
-    Terms,
-    Threads,
+    SegmentFilter,
+    TranslationOptions,
 )
 from tmnmt.counted import counted
 from tmnmt.progress import Progress
@@ -72,7 +63,7 @@ def translate(
             "--watch",
             help="Memory files that another program rewrites are read again before the next "
             "segment.",
-            rich_help_panel=Meant.title,
+            rich_help_panel=SegmentFilter.title,
         ),
     ] = False,
     tag: Annotated[
@@ -92,18 +83,7 @@ def translate(
     format: FileFormat = None,
     output: Output = Output(),
     confirming: Confirming = Confirming(),
-    decoding: Decoding = Decoding(),
-    search: Search = Search(),
-    selection: Selection = Selection(),
-    remembering: Remembering = Remembering(),
-    neighbours: Neighbours = Neighbours(),
-    worth: Penalties = Penalties(),
-    meant: Meant = Meant(),
-    terms: Terms = Terms(),
-    src_lang: Language = None,
-    tgt_lang: Language = None,
-    device: Device = None,
-    threads: Threads = None,
+    options: TranslationOptions = TranslationOptions(),
 ) -> None:
     """Translate text or files of translators.
 
@@ -113,7 +93,7 @@ def translate(
     Lines are written at once to stdout, or whole at the end to --output; after Ctrl-C or an error
     what is finished is in OUTPUT.partial. Lines from a pipe are answered as they come. Without
     --threads one thread translates up to 32 segments, and all cores translate more."""
-    asked = Asked(
+    arguments = TranslateArguments(
         inputs=inputs or [],
         model=model,
         memory=memory or [],
@@ -122,31 +102,22 @@ def translate(
         format=format,
         output=output,
         confirming=confirming,
-        decoding=decoding,
-        search=search,
-        selection=selection,
-        remembering=remembering,
-        neighbours=neighbours,
-        worth=worth,
-        meant=meant,
+        options=options,
         watch=watch,
-        terms=terms,
-        src_lang=src_lang,
-        tgt_lang=tgt_lang,
     )
-    _translate(asked, device, threads)
+    _translate(arguments)
 
 
-def _translate(asked: Asked, device: str | None, threads: int | None) -> None:
+def _translate(arguments: TranslateArguments) -> None:
     """Checks all that is asked for, opens what is written to, and has it translated."""
-    output = asked.output
-    work = _work(asked)
-    work.check(output.file, asked.remembering.remember)
-    asked = replace(asked, confirming=work.options)
-    asked.check()
-    todo = asked.files()
-    asked.check_written(goes_on=bool(todo))
-    texts = [] if todo else asked.texts()
+    output = arguments.output
+    work = _work(arguments)
+    work.check(output.file, arguments.options.remember)
+    arguments = replace(arguments, confirming=work.options)
+    arguments.check()
+    todo = arguments.files()
+    arguments.check_written(goes_on=bool(todo))
+    texts = [] if todo else arguments.texts()
     lines_out = not todo or output.json or output.explain  # else the files themselves
 
     from tmnmt.formats.atomic import writing
@@ -159,18 +130,18 @@ def _translate(asked: Asked, device: str | None, threads: int | None) -> None:
             to = stack.enter_context(writing(output.file, keep_unfinished=True))
         form = texts[0].form if len(texts) == 1 and output.file is not None else LineForm()
         write = _writer(to, output, form) if lines_out else _unwritten
-        if asked.model is None:
+        if arguments.model is None:
             from tmnmt.cli.pretranslation import pretranslate
 
-            pretranslate(asked, texts, todo, write, lines_out)
+            pretranslate(arguments, texts, todo, write, lines_out)
             return
-        document = work.document(texts[0], asked.model) if work.options.confirms else None
+        document = work.document(texts[0], arguments.model) if work.options.confirms else None
         page = None
         if output.explain_html is not None:
             page = stack.enter_context(writing(output.explain_html, keep_unfinished=True))
-        computing = Computing(threads)
+        computing = Computing(arguments.options.threads)
         stack.callback(computing.give_back)
-        translator = _loaded(asked, asked.model, device, threads)
+        translator = _loaded(arguments, arguments.model)
         if page is not None:
             write = stack.enter_context(_also_on_page(write, page, translator))
         written = Written(write)
@@ -178,9 +149,9 @@ def _translate(asked: Asked, device: str | None, threads: int | None) -> None:
             if todo:
                 _fill(translator, todo, written, work.shown, computing, lines_out)
             elif document is not None:
-                work.do(translator, document, written, output.file, asked.confirming.write_to)
+                work.do(translator, document, written, output.file, arguments.confirming.write_to)
             else:
-                _run(translator, texts, written, asked, computing)
+                _run(translator, texts, written, arguments, computing)
         except KeyboardInterrupt as stop:
             if not written.lines and page is None and not work.options.interactive:
                 stop.add_note("nothing was finished")
@@ -192,16 +163,18 @@ def _translate(asked: Asked, device: str | None, threads: int | None) -> None:
             written.warn(translator.tally, len(texts), len(todo))
 
 
-def _work(asked: Asked) -> Work:
+def _work(arguments: TranslateArguments) -> Work:
     """How the document is worked on: typed lines are a dialogue where nothing else is asked for."""
-    shown, confirming = asked.output.shows_origins, asked.confirming
-    edits = not shown and asked.model is not None and asked.remembering.remember != "own"
-    talks = not asked.inputs and not asked.tag and sys.stdin.isatty() and sys.stdout.isatty()
+    shown, confirming = arguments.output.shows_origins, arguments.confirming
+    edits = not shown and arguments.model is not None and arguments.options.remember != "own"
+    talks = (
+        not arguments.inputs and not arguments.tag and sys.stdin.isatty() and sys.stdout.isatty()
+    )
     confirming = replace(confirming, interactive=confirming.interactive or (edits and talks))
-    return Work(confirming, asked.inputs, shown)
+    return Work(confirming, arguments.inputs, shown)
 
 
-def _loaded(asked: Asked, model: Path, device: str | None, threads: int | None) -> Translator:
+def _loaded(arguments: TranslateArguments, model: Path) -> Translator:
     from tmnmt.allocator import keep_freed
     from tmnmt.compiled.steps import prepare_decoding
     from tmnmt.index.cached import prepare_search
@@ -209,30 +182,19 @@ def _loaded(asked: Asked, model: Path, device: str | None, threads: int | None) 
 
     keep_freed()
     prepare_decoding()
-    if not all(is_address(place) for place in asked.memory):
+    if not all(is_address(place) for place in arguments.memory):
         prepare_search()  # beside the import of torch
     from tmnmt.engine.translator import Translator
 
     with Progress("indexing", "segments", lazy=True) as progress:
         translator = Translator.load(
             model,
-            asked.memories,
-            write_to=asked.confirming.write_to,
-            search=asked.search,
-            selection=asked.selection,
-            remembering=asked.remembering,
-            neighbours=asked.neighbours,
-            decoding=replace(asked.decoding, verbatim=asked.least),
-            worth=asked.worth,
-            meant=asked.meant,
-            terms=asked.terms,
-            src_lang=asked.src_lang,
-            tgt_lang=asked.tgt_lang,
-            device=device,
-            threads=threads,
+            arguments.memories,
+            replace(arguments.options, verbatim=arguments.least),
+            write_to=arguments.confirming.write_to,
             progress=progress.advance,
         )
-    if asked.memory and asked.decoding.mode is None and translator.settings.mode == "off":
+    if arguments.memory and arguments.options.mode is None and translator.settings.mode == "off":
         print(
             f"tmnmt: warning: {model} has no parameters to read a memory with; only exact "
             "matches are taken of it",
@@ -259,14 +221,14 @@ def _run(
     translator: Translator,
     inputs: list[DocumentLines],
     write: Callable[[Translation], None],
-    asked: Asked,
+    arguments: TranslateArguments,
     computing: Computing,
 ) -> None:
-    explain, tag = asked.output.shows_origins, asked.tag
+    explain, tag = arguments.output.shows_origins, arguments.tag
     if not any(isinstance(text.source, Path) for text in inputs) and sys.stdin.isatty():
         _talk(translator, inputs[0], write, explain, tag)
         return
-    if asked.output.file is None and sys.stdout.isatty():  # which shows how far it is
+    if arguments.output.file is None and sys.stdout.isatty():  # which shows how far it is
         for translation in translations(translator, inputs, explain, computing, tag):
             write(translation)
         return

@@ -14,14 +14,13 @@ from tmnmt.errors import UsageError
 
 @dataclass(frozen=True)
 class Options:
-    """A group of options; a path may be given as text. Raises UsageError for a value that an option
-    may not have."""
+    """A group of options, or several groups in one; a path may be given as text. Raises UsageError
+    for a value that an option may not have."""
 
     title: ClassVar[str]  # of the group, where it is shown
 
     def __post_init__(self) -> None:
-        groups = [kind for kind in type(self).__mro__ if Options in kind.__bases__]
-        for each in (option for group in groups for option in options_of(group)):
+        for each in (option for group in groups_of(type(self)) for option in options_of(group)):
             value = getattr(self, each.name)
             if each.kind is Path and isinstance(value, str):
                 value = Path(value)
@@ -71,9 +70,17 @@ class Option(NamedTuple):
         return isinstance(value, str | Path)
 
 
-def changed(group: Options) -> list[str]:
-    """The options that are not as they are by default, as a command line has them."""
-    values = ((each, getattr(group, each.name)) for each in options_of(type(group)))
+def groups_of(kind: type[Options]) -> list[type[Options]]:
+    """The groups that a class of options consists of, in their order; a group is its only one."""
+    return [each for each in reversed(kind.__mro__) if Options in each.__bases__]
+
+
+def changed(options: Options, *groups: type[Options]) -> list[str]:
+    """The options that are not as they are by default, as a command line has them.
+    groups: those that are looked at; none given: all that the options consist of."""
+    looked_at = groups or (type(options),)
+    every = (each for group in looked_at for each in options_of(group))
+    values = ((each, getattr(options, each.name)) for each in every)
     return [
         f"--no-{each.flag[2:]}" if value is False or (each.help.off and not value) else each.flag
         for each, value in values

@@ -1,7 +1,8 @@
 """Every option of a translation, once: its name, default, what it may be, and what it is for.
 
-They stand in groups by what they steer. `Translator.load`, the command line, the recipes of
-`evaluate`, what a result records and the reference are made from them."""
+They stand in groups by what they steer, and `TranslationOptions` has all of them.
+`Translator.load`, the command line, the recipes of `evaluate`, what a result records and the
+reference are made from them."""
 
 from __future__ import annotations
 
@@ -112,7 +113,7 @@ class Search(Options):
 
 
 @dataclass(frozen=True)
-class Meant(Options):
+class SegmentFilter(Options):
     """Which segments of the memories are found at all, as `tmnmt memory list` takes them."""
 
     title = "Memories"
@@ -227,7 +228,7 @@ class Penalties(Options):
 
 
 @dataclass(frozen=True)
-class Remembering(Options):
+class SessionOptions(Options):
     """What a session learns, and where that goes: the memory, the session cache."""
 
     title = "Session cache"
@@ -384,6 +385,35 @@ class Terms(Options):
         super().__post_init__()
         if self.terms is None and self.terms_mode != "soft":
             raise UsageError("--terms-mode is of --terms, and there are none")
+
+
+@dataclass(frozen=True)
+class Runtime(Options):
+    """The languages of memory files, and what the model computes on."""
+
+    title = LANGUAGES
+    src_lang: Language = None
+    tgt_lang: Language = None
+    device: Device = None
+    threads: Threads = None
+
+
+@dataclass(frozen=True)
+class ModelOptions(Penalties, Neighbours, SessionOptions, Selection, Search, Decoding):
+    """How a model writes and what it reads, whatever its memories and terms are."""
+
+
+@dataclass(frozen=True)
+class TranslationOptions(Runtime, Terms, SegmentFilter, ModelOptions):
+    """All that steers a translation; what each option is for stands at its group. An option that is
+    not set is as its group has it.
+
+    Where `mode` is None, the model is read by copy if it has learned that, and by its nearest
+    positions if it has learned nothing of memories. Where `cache` is None, the session cache has as
+    many slots as the model has learned with. `document`, `origin`, `user`, `since`, `before` and
+    `property` say which segments of the memories are found. `src_lang` and `tgt_lang` are those of
+    memory files; None: the model's, whose regions may differ. `threads` are those of torch while it
+    computes here; other code has as many as before."""
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tmnmt.config.options import (
-    Decoding,
-    Neighbours,
-    Penalties,
-    Remembering,
-    Search,
-    Selection,
-)
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.calibration import are_scored
 from tmnmt.engine.held_out import Rest, Stretch
 from tmnmt.engine.piece import Piece
@@ -73,9 +66,7 @@ def translate_held_out(
 
 def _settings(layers: MemoryLayers | None) -> Settings:
     """Those that hold by default, but that nothing is taken as it stands."""
-    decoding = Decoding(mode="nearest", verbatim=0)
-    groups = Search(), Selection(), Remembering(), Neighbours(), decoding, Penalties()
-    return settled(groups, layers, "nearest")
+    return settled(TranslationOptions(mode="nearest", verbatim=0), layers, "nearest")
 
 
 def _scored(model: Model, stretch: Stretch) -> list[Segment]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from tmnmt.config.option import options_of
-from tmnmt.config.options import Meant
+from tmnmt.config.options import SegmentFilter
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index, WritableIndex, check_languages
 from tmnmt.index.cached import open_index, open_memory, same_place
@@ -33,7 +33,7 @@ SETTINGS = (
 )
 SECONDS_TO_WAIT = 60.0  # for another process that makes the same memory
 _FLAGS = ("readonly", "watch")
-_MEANT = [each.name for each in options_of(Meant)]
+_CONDITIONS = [each.name for each in options_of(SegmentFilter)]
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class NamedMemory:
     """A memory as it is named, and what is set of it behind the name, as in
     "a.tmx:penalty=5,weight=0.9,readonly". penalty: points off its matches. weight: what their worth
     is multiplied by. readonly: nothing is ever written to it. watch: a file that another program
-    rewrites is read again (`tmnmt.index.watched`). meant: which of its segments are found at all,
-    by the names that `Meant` has, as in "a.tmx:user=jane"."""
+    rewrites is read again (`tmnmt.index.watched`). segment_filter: which of its segments are found
+    at all, by the names that `SegmentFilter` has, as in "a.tmx:user=jane"."""
 
     place: Named
     trust: Trust = IN_FULL
     readonly: bool = False
     watch: bool = False
-    meant: Meant = Meant()
+    segment_filter: SegmentFilter = SegmentFilter()
 
 
 def named(memory: Named) -> NamedMemory:
@@ -68,7 +68,7 @@ def named(memory: Named) -> NamedMemory:
     penalty = 0
     weight = 1.0
     flags = set[str]()
-    meant = Meant()
+    segment_filter = SegmentFilter()
     for name, sign, value in settings:
         where = f"{memory}: {name}{sign}{value}"
         if name == "penalty":
@@ -77,13 +77,13 @@ def named(memory: Named) -> NamedMemory:
             weight = _number(value, where, 1, float)
         elif name in _FLAGS and not sign:
             flags.add(name)
-        elif name in _MEANT and sign:
-            meant = replace(meant, **{name: value})
-            filter_of(meant)
+        elif name in _CONDITIONS and sign:
+            segment_filter = replace(segment_filter, **{name: value})
+            filter_of(segment_filter)
         else:
             raise UsageError(f"{where} is no setting of a memory; allowed: {SETTINGS}")
     trust = Trust(penalty, weight)
-    return NamedMemory(place, trust, "readonly" in flags, "watch" in flags, meant)
+    return NamedMemory(place, trust, "readonly" in flags, "watch" in flags, segment_filter)
 
 
 def _number(value: str, where: str, most: int, kind: type[int] | type[float]) -> float:
@@ -117,11 +117,10 @@ def open_memories(
     src_lang: str,
     tgt_lang: str,
     progress: ReadProgress | None = None,
-    meant: Meant = Meant(),
+    segment_filter: SegmentFilter = SegmentFilter(),
 ) -> list[Index]:
-    """The indexes. meant: which of their segments are found, unless it is set behind a name; there
-    each of its values takes the place of the one here. Raises MemoryIndexError where an index is of
-    other languages."""
+    """The indexes. segment_filter: which of their segments are found; what is set behind a name
+    goes before it. Raises MemoryIndexError where an index is of other languages."""
     indexes: list[Index] = []
     for one in map(named, memories):
         if isinstance(one.place, str | Path):
@@ -131,8 +130,10 @@ def open_memories(
             memory = one.place
             if memory.src_lang and memory.tgt_lang:
                 check_languages("a memory", (memory.src_lang, memory.tgt_lang), src_lang, tgt_lang)
-        own = {name: value for name, value in asdict(one.meant).items() if value is not None}
-        indexes.append(_restricted(memory, filter_of(replace(meant, **own))))
+        conditions = {
+            name: value for name, value in asdict(one.segment_filter).items() if value is not None
+        }
+        indexes.append(_restricted(memory, filter_of(replace(segment_filter, **conditions))))
     return indexes
 
 
@@ -145,14 +146,14 @@ def to_be_watched(memory: str) -> str:
     return f"{memory}{':' if place == memory else ','}watch"
 
 
-def _restricted(index: Index, meant: Filter) -> Index:
+def _restricted(index: Index, conditions: Filter) -> Index:
     """The index, of which only these segments are found. Raises UsageError for an index that cannot
     be restricted."""
-    if not meant:
+    if not conditions:
         return index
     if not hasattr(index, "restricted_to"):
         raise UsageError("a memory that is no built index cannot be restricted to some segments")
-    return cast(WritableIndex, index).restricted_to(meant)
+    return cast(WritableIndex, index).restricted_to(conditions)
 
 
 def open_to_write(

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from tmnmt.codes.placeholders import Finder, by_pattern
-from tmnmt.config.option import Options
 from tmnmt.config.options import (
-    Decoding,
     Mode,
-    Neighbours,
+    ModelOptions,
     Penalties,
-    Remembering,
-    Search,
     Selection,
 )
 from tmnmt.errors import UsageError
@@ -30,9 +25,9 @@ UNTRAINED: tuple[Mode, ...] = ("nearest", "knn", "off")  # modes that every mode
 
 
 @dataclass(frozen=True)
-class Settings(Neighbours, Remembering, Selection, Search, Penalties, Decoding):
-    """All groups of options, with what may be left open settled. `mode` "off" and `cache` 0 are the
-    plain model, bit for bit."""
+class Settings(ModelOptions):
+    """The options of a model and what it reads, with what may be left open settled. `mode` "off"
+    and `cache` 0 are the plain model, bit for bit."""
 
     mode: Mode = "off"
     cache: int = 0
@@ -75,11 +70,11 @@ class Settings(Neighbours, Remembering, Selection, Search, Penalties, Decoding):
         return self.mode not in ("off", "knn") and self.top_k > 0
 
 
-def settled(groups: Iterable[Options], parameters: MemoryLayers | None, mode: Mode) -> Settings:
-    """The options of all groups. What is left open: `mode` is the one given here; the cache has as
-    many slots as it has learned with, where something is written to it; 16 neighbours are read in
-    mode knn and by an adaptive kNN, else none."""
-    values = {entry.name: getattr(group, entry.name) for group in groups for entry in fields(group)}
+def settled(options: ModelOptions, parameters: MemoryLayers | None, mode: Mode) -> Settings:
+    """The settings that the options ask for. What is left open: `mode` is the one given here; the
+    cache has as many slots as it has learned with, where something is written to it; 16 neighbours
+    are read in mode knn and by an adaptive kNN, else none."""
+    values = {entry.name: getattr(options, entry.name) for entry in fields(Settings)}
     if values["mode"] is None:
         values["mode"] = mode
     if values["neighbours"] is None:

@@ -14,20 +14,7 @@ from pathlib import Path
 import torch
 
 from tmnmt.codes.record import Source
-from tmnmt.config.option import option
-from tmnmt.config.options import (
-    Decoding,
-    Device,
-    Language,
-    Meant,
-    Neighbours,
-    Penalties,
-    Remembering,
-    Search,
-    Selection,
-    Terms,
-    Threads,
-)
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.completion import CompletionCache
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confidence import Confidence
@@ -281,37 +268,18 @@ class Translator:
         cls,
         model: str | Path,
         memory: Sequence[str | Path | Index] = (),
+        options: TranslationOptions = TranslationOptions(),
         *,
         write_to: Named | None = None,
-        search: Search = Search(),
-        selection: Selection = Selection(),
-        remembering: Remembering = Remembering(),
-        neighbours: Neighbours = Neighbours(),
-        decoding: Decoding = Decoding(),
-        worth: Penalties = Penalties(),
-        meant: Meant = Meant(),
-        terms: Terms = Terms(),
-        src_lang: Language = None,
-        tgt_lang: Language = None,
-        device: Device = None,
-        threads: Threads = None,
         progress: ReadProgress | None = None,
     ) -> Translator:
         """The translator of a model folder.
 
         memory: built indexes, memory files, or open indexes; matches are the best of all. After a
         name there may be settings, as in "a.tmx:penalty=5" (`named_memories.NamedMemory`).
+        options: what steers the translation.
         write_to: the index that confirmed pairs are added to, for good; it is searched, too, and
         made where it is not there yet. Without it they last as long as their session.
-        search, selection, remembering, neighbours, decoding, worth: the options, in groups. What
-        each is for stands in `tmnmt.config.options`. Not given, the mode is copy where the
-        model has learned it, and nearest where it has learned nothing of memories; a session cache
-        has as many slots as it has learned with.
-        meant: which segments of the memories are found, by document, user, date and so on.
-        terms: a file of words whose translations must come; `tmnmt.terms` says how.
-        src_lang, tgt_lang: of memory files; not given, the model's, whose regions may differ.
-        device: not given or auto, a GPU where there is one. threads: of torch, while it computes
-        here; other code has as many as before. Not given, torch's own number.
         progress: called with units read and the share of all bytes read, when a memory file has to
         be indexed.
 
@@ -319,23 +287,22 @@ class Translator:
         memory, or has no keys where there are to be neighbours, UsageError for an option that is
         wrong or that this model cannot serve."""
         check_memory(memory)
-        groups = (search, selection, remembering, neighbours, decoding, worth)
-        _check_groups((*groups, meant, terms))
-        option("threads", Threads).check(threads)
-        lock = ComputeLock(threads)
+        if not isinstance(options, TranslationOptions):
+            raise UsageError(f"{options!r} is no options: write TranslationOptions(...)")
+        lock = ComputeLock(options.threads)
         with lock:
-            device = device_named(device)
+            device = device_named(options.device)
             loaded = load_on(Path(model), device)
             parameters = load_layers(loaded, device)
-            settings = settled(groups, parameters, default_mode(parameters))
+            settings = settled(options, parameters, default_mode(parameters))
             loaded = loaded.reading(settings.reference, settings.context)
             check(
                 settings, parameters, loaded
             )  # before a memory is indexed, which may take minutes
-            languages = languages_of(loaded, src_lang, tgt_lang)
-            listed = read_terms(terms.terms, *languages) if terms.terms is not None else []
-            hard = terms.terms_mode == "hard"
-            indexes = open_memories(memory, *languages, progress, meant)
+            languages = languages_of(loaded, options.src_lang, options.tgt_lang)
+            listed = read_terms(options.terms, *languages) if options.terms is not None else []
+            hard = options.terms_mode == "hard"
+            indexes = open_memories(memory, *languages, progress, options)
             writable = None
             if write_to is not None:
                 writable = open_to_write(write_to, memory, indexes, *languages)
@@ -525,13 +492,3 @@ class Translator:
         if self.settings.mode == "nearest" and not contents.size:
             contents.positions = SessionPositions(self.backbone.hidden_size, self.device)
         return contents
-
-
-def _check_groups(groups: Sequence[object]) -> None:
-    """Raises UsageError where one of the options' groups is something else, as the path of a list
-    of terms is."""
-    kinds = (Search, Selection, Remembering, Neighbours, Decoding, Penalties, Meant, Terms)
-    for group, kind in zip(groups, kinds, strict=True):
-        if not isinstance(group, kind):
-            name = kind.__name__
-            raise UsageError(f"{group!r} is no options: write {name}(...) of tmnmt.config.options")

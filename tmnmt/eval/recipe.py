@@ -12,12 +12,7 @@ from typing import Annotated, Literal
 
 from tmnmt.config.bounds import Bound, Flat, Name, Share
 from tmnmt.config.options import (
-    Decoding,
-    Neighbours,
-    Penalties,
-    Remembering,
-    Search,
-    Selection,
+    ModelOptions,
 )
 from tmnmt.config.tables import build, keys, read_toml
 from tmnmt.errors import DataError, UsageError
@@ -78,14 +73,9 @@ class SystemConfig:
     confirmed: Literal["references", "next"] = "references"
     # The options, of which these differ from those of `tmnmt translate`: what is left out is the
     # plain model, without memory, and exact matches are translated, too.
-    decoding: Annotated[Decoding, Flat()] = Decoding(
-        mode="off", verbatim=0, headings=False, lost_sentences=False
+    options: Annotated[ModelOptions, Flat()] = ModelOptions(
+        mode="off", verbatim=0, headings=False, lost_sentences=False, remember="nothing"
     )
-    search: Annotated[Search, Flat()] = Search()
-    selection: Annotated[Selection, Flat()] = Selection()
-    remembering: Annotated[Remembering, Flat()] = Remembering(remember="nothing")
-    neighbours: Annotated[Neighbours, Flat()] = Neighbours()
-    worth: Annotated[Penalties, Flat()] = Penalties()
     explain: bool = False  # keep where every word came from; takes longer
     paste: bool = False
     hypothesis: str = ""  # a file with one line a segment of the one test set it is for
@@ -183,7 +173,7 @@ def _with_systems(recipe: Recipe, systems: Sequence[SystemConfig]) -> Recipe:
 def _check_kind(system: SystemConfig) -> None:
     """Raises UsageError for a key that a system of this kind does not read."""
     if not system.paste and not system.hypothesis:
-        if system.memories and system.decoding.mode == "off":
+        if system.memories and system.options.mode == "off":
             raise UsageError(f"system {system.name!r}: mode is off, so it reads no memories")
         return
     kind, read = ("hypothesis", HYPOTHESIS_KEYS) if system.hypothesis else ("paste", PASTE_KEYS)
@@ -199,7 +189,7 @@ def _complete(recipe: Recipe) -> Recipe:
 
 
 def _completed(system: SystemConfig, model: str) -> SystemConfig:
-    reads = system.decoding.mode != "off" or system.paste
+    reads = system.options.mode != "off" or system.paste
     memories = system.memories or ((OWN,) if reads and not system.hypothesis else ())
     decodes = not system.paste and not system.hypothesis
     return replace(system, memories=memories, model=system.model or (model if decodes else ""))
@@ -252,22 +242,22 @@ def _check_system(
         raise UsageError(f"{where}: a hypothesis file is for one test set; name it in tests")
     if system.paste and len(system.memories) != 1:
         raise UsageError(f"{where}: paste takes the best match of one memory")
-    _check_remembering(system, where)
+    _check_session(system, where)
     if not system.paste and not system.hypothesis:
         if not models:
             raise UsageError(f"{where}: there is no model")
         _known([system.model], models, f"{where}: model")
 
 
-def _check_remembering(system: SystemConfig, where: str) -> None:
+def _check_session(system: SystemConfig, where: str) -> None:
     """Raises UsageError for keys of a session cache, or of what is confirmed, where
     there is none."""
-    remembering = system.remembering
+    options = system.options
     if not caches(system):
         is_set = {
-            "cache": bool(remembering.cache),
-            "cache_best": remembering.cache_best > 1,
-            "cache_overwrite": remembering.cache_overwrite is not None,
+            "cache": bool(options.cache),
+            "cache_best": options.cache_best > 1,
+            "cache_overwrite": options.cache_overwrite is not None,
         }
         key = next((key for key, is_given in is_set.items() if is_given), None)
         if key is not None:
@@ -275,37 +265,37 @@ def _check_remembering(system: SystemConfig, where: str) -> None:
                 f"{where}: {key} is of a session cache, and nothing is written to one; remember "
                 "says what: confirmed or own, and confirm_to where: both or cache"
             )
-    if remembering.remember != "confirmed":
+    if options.remember != "confirmed":
         for name, value in (
-            ("confirm_to", remembering.confirm_to),
+            ("confirm_to", options.confirm_to),
             ("confirmed", system.confirmed),
         ):
             if value in ("both", "references"):
                 continue
             raise UsageError(
                 f'{where}: {name} = "{value}" is of what is confirmed, and nothing is: '
-                f"remember is {remembering.remember}"
+                f"remember is {options.remember}"
             )
-    if remembering.confirm_to == "memory" and system.decoding.mode == "off":
+    if options.confirm_to == "memory" and system.options.mode == "off":
         raise UsageError(f'{where}: confirm_to = "memory", and mode is off, so it reads no memory')
-    if remembering.cache_best > 1 and remembering.remember != "own":
+    if options.cache_best > 1 and options.remember != "own":
         raise UsageError(
             f"{where}: cache_best is of the model's own words, and remember is "
-            f'"{remembering.remember}"'
+            f'"{options.remember}"'
         )
 
 
 def confirms(system: SystemConfig) -> bool:
     """Whether something is confirmed while it translates."""
-    return system.remembering.remember == "confirmed"
+    return system.options.remember == "confirmed"
 
 
 def caches(system: SystemConfig) -> bool:
     """Whether something is written to a session cache."""
-    remembering = system.remembering
-    if remembering.remember == "nothing" or remembering.cache == 0:
+    options = system.options
+    if options.remember == "nothing" or options.cache == 0:
         return False
-    return remembering.remember == "own" or remembering.confirm_to != "memory"
+    return options.remember == "own" or options.confirm_to != "memory"
 
 
 def _known(names: Iterable[str], allowed: Sequence[str], where: str) -> None:
@@ -342,15 +332,15 @@ def _from(folder: Path, recipe: Recipe) -> Recipe:
         ),
         memory=tuple(replace(m, path=led(m.path)) for m in recipe.memory),
         system=tuple(
-            replace(s, hypothesis=led(s.hypothesis), neighbours=_led(s.neighbours, led))
+            replace(s, hypothesis=led(s.hypothesis), options=_led(s.options, led))
             for s in recipe.system
         ),
     )
 
 
-def _led(neighbours: Neighbours, led: Callable[[str], str]) -> Neighbours:
-    path = neighbours.knn_adaptive
-    return replace(neighbours, knn_adaptive=led(str(path))) if path else neighbours
+def _led(options: ModelOptions, led: Callable[[str], str]) -> ModelOptions:
+    path = options.knn_adaptive
+    return replace(options, knn_adaptive=led(str(path))) if path else options
 
 
 def _plain(path: str) -> str:
@@ -370,7 +360,7 @@ def _files(recipe: Recipe) -> Iterator[str]:
     yield from (
         str(path)
         for system in recipe.system
-        for path in (system.hypothesis, system.neighbours.knn_adaptive)
+        for path in (system.hypothesis, system.options.knn_adaptive)
         if path
     )
 

@@ -332,10 +332,8 @@ class Job:
         if self.system.confirmed != "next":
             return None
         own: Remember = "own" if caches(self.system) else "nothing"
-        remembering = replace(self.system.remembering, remember=own, confirm_to="both")
-        return replace(
-            self, system=replace(self.system, remembering=remembering, confirmed="references")
-        )
+        options = replace(self.system.options, remember=own, confirm_to="both")
+        return replace(self, system=replace(self.system, options=options, confirmed="references"))
 
     @cached_property
     def kept(self) -> Kept | None:
@@ -349,11 +347,11 @@ class Job:
         parameters = (
             learned.digest(self._engine.mode, settings["cache"] > 0) if learned is not None else ""
         )
-        whole = system.remembering.remember != "nothing" or "context" in settings
+        whole = system.options.remember != "nothing" or "context" in settings
         parts = units(test.sources, test.documents, whole)
         memories = (
             [self.run.memories[name].digest for name in self.memory_names]
-            if system.decoding.mode != "off"
+            if system.options.mode != "off"
             else []
         )
         if self._engine.neighbours:
@@ -483,7 +481,7 @@ class Job:
     def _records(self) -> Any:
         return (
             self.kept.records
-            if self.kept and (self.system.decoding.mode != "off" or self.system.explain)
+            if self.kept and (self.system.options.mode != "off" or self.system.explain)
             else None
         )
 
@@ -494,15 +492,7 @@ class Job:
 
 def settings_of(system: SystemConfig, learned: MemoryLayers | None) -> Settings:
     """What the engine is told. Random pairs are read whatever their score."""
-    search = system.search
+    options = system.options
     if system.pairs == "random":
-        search = replace(search, threshold=0.0, short_threshold=0.0)
-    groups = (
-        system.decoding,
-        search,
-        system.selection,
-        system.remembering,
-        system.neighbours,
-        system.worth,
-    )
-    return settled(groups, learned, "off")
+        options = replace(options, threshold=0.0, short_threshold=0.0)
+    return settled(options, learned, "off")

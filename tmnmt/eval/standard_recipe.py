@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tmnmt.config.options import Mode, Remembering
+from tmnmt.config.options import ConfirmTo, Mode
 from tmnmt.eval.recipe import OWN, ModelConfig, NamedPath, Recipe, SystemConfig, TestConfig
 from tmnmt.index.elastic.address import is_address
 
@@ -41,13 +41,14 @@ def standard_recipe(
         systems.append(SystemConfig(PASTED, paste=True, memories=(OWN,)))
     reading = base
     if memory is not None:
-        decoding = replace(base.decoding, mode=mode, verbatim=FULL_MATCH)
-        reading = replace(base, name=TM, memories=(OWN,), decoding=decoding)
+        options = replace(base.options, mode=mode, verbatim=FULL_MATCH)
+        reading = replace(base, name=TM, memories=(OWN,), options=options)
         systems.append(reading)
-    confirm_to = _confirmed_to(reading is not base, has_cache or reading.decoding.mode == NEAREST)
+    confirm_to = _confirm_to(reading is not base, has_cache or reading.options.mode == NEAREST)
     if confirm_to is not None:
         name = CONFIRMED if reading is not base else CONFIRMED_ALONE
-        systems.append(replace(reading, name=name, remembering=confirm_to))
+        options = replace(reading.options, remember="confirmed", confirm_to=confirm_to)
+        systems.append(replace(reading, name=name, options=options))
     return Recipe(
         name=folder,
         description=_described(model, memory, files, mode),
@@ -88,11 +89,11 @@ def _described(model: Path, memory: str | None, files: Sequence[Path], mode: Mod
     return said
 
 
-def _confirmed_to(reads: bool, has_positions: bool) -> Remembering | None:
+def _confirm_to(reads: bool, has_positions: bool) -> ConfirmTo | None:
     """Where what is confirmed goes: wherever this model reads it from; None where that is
     nowhere."""
     if not reads and not has_positions:
         return None
     if not has_positions:
-        return Remembering(remember="confirmed", confirm_to="memory")
-    return Remembering(remember="confirmed", confirm_to="both" if reads else "cache")
+        return "memory"
+    return "both" if reads else "cache"

@@ -6,7 +6,7 @@ import operator
 from dataclasses import dataclass
 from typing import Literal
 
-from tmnmt.config.options import Meant
+from tmnmt.config.options import SegmentFilter
 from tmnmt.errors import UsageError
 from tmnmt.formats.dates import iso_utc
 from tmnmt.segments import Segment
@@ -64,14 +64,14 @@ class Filter:
 EVERYTHING = Filter()
 
 
-def filter_of(meant: Meant) -> Filter:
+def filter_of(options: SegmentFilter) -> Filter:
     """The filter that the options say. Raises UsageError for what is no date, or no text."""
     for name in ("document", "origin", "user", "property"):
-        _check_text(getattr(meant, name))
-    name, sign, value = (meant.property or "").partition("=")
-    pair = (name, value if sign else None) if meant.property is not None else None
-    dates = _date(meant.since), _date(meant.before)
-    return Filter(meant.document, meant.origin, meant.user, *dates, pair)
+        _check_text(getattr(options, name))
+    name, sign, value = (options.property or "").partition("=")
+    pair = (name, value if sign else None) if options.property is not None else None
+    dates = _date(options.since), _date(options.before)
+    return Filter(options.document, options.origin, options.user, *dates, pair)
 
 
 def _check_text(text: str | None) -> None:

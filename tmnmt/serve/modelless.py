@@ -10,14 +10,7 @@ from concurrent.futures import Future
 from typing import Self
 
 from tmnmt.codes.form import BY_FORM
-from tmnmt.config.options import (
-    Decoding,
-    Neighbours,
-    Penalties,
-    Remembering,
-    Search,
-    Selection,
-)
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.completion import CompletionCache
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.settings import settled
@@ -44,9 +37,8 @@ class MemoryPair(Translator):
     the memory that it goes to. It translates nothing."""
 
     def __init__(self, src_lang: str, tgt_lang: str) -> None:
-        groups = (Search(), Selection(), Remembering(), Neighbours(), Decoding(), Penalties())
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
-        self.settings = settled(groups, None, "off")
+        self.settings = settled(TranslationOptions(), None, "off")
         self.layers, self.writable, self.copied = None, None, BY_FORM
         self.lock, self.tally = ComputeLock(), Tally()
         self.completions = CompletionCache()

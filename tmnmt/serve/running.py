@@ -18,7 +18,7 @@ import uvicorn
 
 from tmnmt.allocator import keep_freed
 from tmnmt.compiled.steps import prepare_decoding
-from tmnmt.config.options import Decoding
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.index.cached import prepare_search
@@ -120,7 +120,7 @@ def _model(
         raise UsageError(f"{folder}: the languages of this model are unknown") from refused
     own = [memory for memory in memories if memory.serves((source, target))]
     indexes = [memory.index for memory in own]
-    translator = Translator.load(folder, indexes, decoding=Decoding(keep=keep), threads=threads)
+    translator = Translator.load(folder, indexes, TranslationOptions(keep=keep, threads=threads))
     if translator.backbone.reads_around:
         raise UsageError(
             f"{folder}: its context network reads whole documents, and the server translates "

@@ -1,11 +1,10 @@
-"""What `tmnmt translate` is asked, and what of it does not go together: told before anything is
-loaded."""
+"""The arguments of `tmnmt translate`, and what of them does not go together, which is told before
+anything is loaded."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -16,14 +15,13 @@ from tmnmt.config.options import (
     Confirming,
     Decoding,
     Format,
-    Meant,
     Neighbours,
     Output,
-    Penalties,
-    Remembering,
-    Search,
+    SegmentFilter,
     Selection,
+    SessionOptions,
     Terms,
+    TranslationOptions,
 )
 from tmnmt.errors import UsageError
 
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TranslateArguments:
     """The arguments of a run."""
 
     inputs: list[Path]
@@ -47,36 +45,27 @@ class Asked:
     format: Format | None
     output: Output
     confirming: Confirming
-    decoding: Decoding
-    search: Search
-    selection: Selection
-    remembering: Remembering
-    neighbours: Neighbours
-    worth: Penalties
-    meant: Meant
+    options: TranslationOptions
     watch: bool
-    terms: Terms
-    src_lang: str | None
-    tgt_lang: str | None
 
     def check(self) -> None:
         """Raises UsageError for options that do not go together."""
-        mode = self.decoding.mode
+        mode = self.options.mode
         if not self.confirming.confirms:
             self._check_nothing_is_confirmed()
         if mode not in (None, "off") and not self.memory and not self.confirming.confirms:
             raise UsageError(f"--mode {mode} needs a --memory to read")
         if self.tag and (self.confirming.confirms or self.model is None):
             raise UsageError("--tag is of a --model, in a run where nothing is confirmed")
-        if self.output.drafts is not None and self.decoding.verbatim != Decoding.verbatim:
+        if self.output.drafts is not None and self.options.verbatim != Decoding.verbatim:
             raise UsageError(
                 "--drafts and --verbatim exclude each other: both say from what worth on a match "
                 "is taken"
             )
-        if self.decoding.nbest > 1 and not self.output.json:
+        if self.options.nbest > 1 and not self.output.json:
             raise UsageError("--nbest is told by --json: give both")
         self._check_memories()
-        if self.neighbours.neighbours and not self.memory:
+        if self.options.neighbours and not self.memory:
             raise UsageError("--neighbours needs a --memory, and its keys: tmnmt keys")
         if self.model is None:
             self._check_without_model()
@@ -88,17 +77,17 @@ class Asked:
     def _check_memories(self) -> None:
         from tmnmt.index.filter import filter_of
 
-        of_memories = [*changed(self.meant), *["--watch"] * self.watch]
+        of_memories = [*changed(self.options, SegmentFilter), *["--watch"] * self.watch]
         if of_memories and not self.memory:
             raise UsageError(f"{of_memories[0]} is of a --memory, and there is none")
-        filter_of(self.meant)
+        filter_of(self.options)
         if self.watch and self.memories == self.memory:
             raise UsageError("--watch is of memory files, and there is none")
 
     @property
     def least(self) -> int:
         """What a match must be worth to be taken, whatever is marked as a draft then."""
-        return self.output.drafts or self.decoding.verbatim
+        return self.output.drafts or self.options.verbatim
 
     def drafts(self, marks_drafts: bool) -> int:
         """What a match must be worth to become a draft where there is no model; 0: none does.
@@ -110,7 +99,7 @@ class Asked:
     @property
     def has_default_drafts(self) -> bool:
         """Whether nothing is said of what worth on a match is taken."""
-        return self.output.drafts is None and self.decoding.verbatim == Decoding.verbatim
+        return self.output.drafts is None and self.options.verbatim == Decoding.verbatim
 
     @property
     def memories(self) -> list[str]:
@@ -122,8 +111,8 @@ class Asked:
     def _check_nothing_is_confirmed(self) -> None:
         is_set = {
             "--write-to": self.confirming.write_to is not None,
-            "--confirm-to": self.remembering.confirm_to != "both",
-            "--cache": bool(self.remembering.cache) and self.remembering.remember != "own",
+            "--confirm-to": self.options.confirm_to != "both",
+            "--cache": bool(self.options.cache) and self.options.remember != "own",
         }
         for option, is_given in is_set.items():
             if is_given:
@@ -134,24 +123,19 @@ class Asked:
                 )
 
     def _check_without_model(self) -> None:
-        groups = (
-            self.decoding,
-            self.remembering,
-            self.neighbours,
-            self.confirming,
-            self.selection,
-            self.terms,
-        )
-        of_a_model = [
-            option for option in chain.from_iterable(map(changed, groups)) if option != "--verbatim"
+        options = [
+            *changed(self.options, Decoding, SessionOptions, Neighbours),
+            *changed(self.confirming),
+            *changed(self.options, Selection, Terms),
         ]
+        of_a_model = [option for option in options if option != "--verbatim"]
         of_a_model += ["--explain-html"] if self.output.explain_html is not None else []
         if of_a_model:
             raise UsageError(
                 f"{of_a_model[0]} needs a --model; without one matches are taken, and "
                 "nothing else is done"
             )
-        if not self.decoding.verbatim:
+        if not self.options.verbatim:
             raise UsageError("--no-verbatim needs a --model: without one only matches are taken")
         if not self.memory:
             raise UsageError(
@@ -201,7 +185,7 @@ class Asked:
             return languages_in(self.model)
         from tmnmt.cli.memory_languages import languages_of
 
-        return languages_of(self.memory, (self.src_lang, self.tgt_lang), files)
+        return languages_of(self.memory, (self.options.src_lang, self.options.tgt_lang), files)
 
     def check_written(self, goes_on: bool) -> None:
         """Raises UsageError where what is written would take the place of something else.
@@ -230,9 +214,9 @@ class Asked:
         from tmnmt.engine.named_memories import named
 
         others = (
-            self.neighbours.knn_adaptive,
+            self.options.knn_adaptive,
             self.confirming.write_to,
-            self.terms.terms,
+            self.options.terms,
             self.model,
         )
         places = [Path(str(named(each).place)) for each in self.memory]
