@@ -32,13 +32,13 @@ from pathlib import Path
 
 from tmnmt.errors import TmnmtError
 from tmnmt.models.base import Injectable
-from tmnmt.models.document_context import FORMS
 from tmnmt.models.folder import load_model, parameters, save_model, stamp
+from tmnmt.papers.context_network import FORMS
+from tmnmt.papers.network_adaptation import train_network
+from tmnmt.papers.network_config import Config, ContextConfig, ReferenceConfig
 from tmnmt.training.adapt import MEMORY_FILE
-from tmnmt.training.adapt_injected import train_network
 from tmnmt.training.config import load_config
 from tmnmt.training.data import load_corpora
-from tmnmt.training.injected_config import Config, ContextConfig, ReferenceConfig
 from tmnmt.training.kept import same_settings
 from tmnmt.training.log import training_costs
 

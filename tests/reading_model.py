@@ -9,9 +9,9 @@ from tiny_model import write_tiny_model
 
 from tmnmt.config.options import ContextForm
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.models.document_context import ContextKind, InDocument, context_network_of
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.papers.context_network import ContextKind, InDocument, context_network_of
 
 
 def write_reading_model(folder: Path, form: ContextForm = "gated", std: float = 0.3) -> Path:

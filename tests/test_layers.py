@@ -25,6 +25,7 @@ LAYERS = (
         "languages",
         "contractions",
         "counted",
+        "registry",
         "numbers",
         "number_words",
         "checks",
@@ -50,6 +51,7 @@ LAYERS = (
     ("client",),
     ("serve",),
     ("cli", "__main__"),
+    ("papers",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 PACKAGE = Path(tmnmt.__file__).parent

@@ -14,12 +14,11 @@ from tmnmt.layers.combine import MemoryLayers, Mode
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.base import shift
-from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.models.rnnsearch import RNNsearch, RNNsearchConfig
 from tmnmt.segments import Segment
 from tmnmt.training.config import (
     CorpusConfig,
     DataConfig,
-    RNNsearchConfig,
     TrainConfig,
     TrainingConfig,
     VocabularyConfig,

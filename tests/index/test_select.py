@@ -12,18 +12,16 @@ from tmnmt.config.options import Select, Selection, Similarity
 from tmnmt.errors import UsageError
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.select import (
-    ALPHA,
     CANDIDATES,
     Coverage,
     candidates,
     coverage,
     covered,
-    select_contrastive,
     select_greedy,
     select_top,
-    select_walk,
     selected,
 )
+from tmnmt.papers.selection import ALPHA, select_contrastive, select_walk
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 

@@ -18,7 +18,7 @@ from tmnmt.layers.combine import OUTPUTS, MemoryLayers, Mode
 from tmnmt.layers.contract import Collated, MemoryLayer
 from tmnmt.layers.tm import TMKind, TranslationMemory
 
-HOOKS = {"ready", "fuse", "mix"}  # inject is the backbone's: models/reference.py
+HOOKS = {"ready", "fuse", "mix"}  # inject is the backbone's: papers/reference_network.py
 
 
 def collated() -> Collated:

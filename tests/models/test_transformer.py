@@ -24,9 +24,9 @@ from tmnmt.models.encoder_decoder import _dropout
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.kinds import for_decoding, make
 from tmnmt.models.recurrence import Linear
-from tmnmt.models.transformer import Transformer
+from tmnmt.models.transformer import Transformer, TransformerConfig
 from tmnmt.models.transformer_state import CAPACITY
-from tmnmt.training.config import TransformerConfig, load_config
+from tmnmt.training.config import load_config
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.run import train
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary

@@ -39,6 +39,7 @@ from tmnmt.layers.combine import MemoryLayers, Mode, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.papers.own_words import own_words
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 from tmnmt.training.cache import (
@@ -50,7 +51,6 @@ from tmnmt.training.cache import (
     stretches,
 )
 from tmnmt.training.forced import force_references, gold_log_probs
-from tmnmt.training.history import own_words
 from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
@@ -206,7 +206,7 @@ def test_a_cache_that_learns_from_its_own_words_is_filled_with_what_the_base_say
             )
             assert own == replace(segment, tgt=vocab.decode(best.ids))
     assert said != document
-    monkeypatch.setattr("tmnmt.training.history._greedy", None)  # the second time it is read
+    monkeypatch.setattr("tmnmt.papers.own_words._greedy", None)  # the second time it is read
     assert own_words(backbone, vocab, [document], path, torch.device("cpu")) == [said]
     torch.manual_seed(3)
     cache = SessionCache(16, 16, 8, CacheKind("shallow", size=7))

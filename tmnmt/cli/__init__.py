@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from copy import copy
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -25,8 +25,6 @@ from tmnmt import __version__
 # when they run.
 from tmnmt.cli import (
     adapt,
-    adapt_knn,
-    adapt_networks,
     analyse,
     build_index,
     cache_report,
@@ -49,6 +47,7 @@ from tmnmt.cli.streams import OutputClosedError, OutputError, named_stdout
 from tmnmt.cli.streams import stderr as visible_stderr
 from tmnmt.errors import TmnmtError
 from tmnmt.interrupts import STOPPED, exit_code, install, over
+from tmnmt.registry import Registry
 
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
 # Typer's words on a number out of range, and on what is none.
@@ -63,24 +62,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("start")(with_options(start.start))
-app.command("build-index")(with_options(build_index.build_index))
-app.command("search")(with_options(search.search))
-app.command("analyse")(with_options(analyse.analyse))
-app.command("translate")(with_options(translate.translate))
-app.command("keys")(with_options(keys.keys))
-app.command("calibrate")(with_options(calibrate.calibrate))
-app.command("train")(with_options(train.train))
-app.command("adapt")(with_options(adapt.adapt))
-app.command("adapt-knn")(with_options(adapt_knn.adapt_knn))
-app.command("adapt-context")(with_options(adapt_networks.adapt_context))
-app.command("adapt-reference")(with_options(adapt_networks.adapt_reference))
-app.command("get-model")(with_options(get_model.get_model))
-app.command("import-model")(with_options(import_model.import_model))
-app.command("shortlist")(with_options(shortlist.shortlist))
-app.command("serve")(with_options(serve.serve))
-app.command("serve-key")(with_options(serve.serve_key))
-app.command("cache-report")(with_options(cache_report.cache_report))
+COMMANDS: Registry[Callable[..., None]] = Registry(
+    "command",
+    {
+        "start": start.start,
+        "build-index": build_index.build_index,
+        "search": search.search,
+        "analyse": analyse.analyse,
+        "translate": translate.translate,
+        "keys": keys.keys,
+        "calibrate": calibrate.calibrate,
+        "train": train.train,
+        "adapt": adapt.adapt,
+        "get-model": get_model.get_model,
+        "import-model": import_model.import_model,
+        "shortlist": shortlist.shortlist,
+        "serve": serve.serve,
+        "serve-key": serve.serve_key,
+        "cache-report": cache_report.cache_report,
+    },
+)
+for _command, _run in COMMANDS.items():
+    app.command(_command)(with_options(_run))
 app.add_typer(evaluate.app)
 app.add_typer(memory.app)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Annotated, Any, NamedTuple
 
@@ -41,6 +41,13 @@ class Help(NamedTuple):
 
 class Flat(NamedTuple):
     """Marks a dataclass in a dataclass: its keys stand in the table of the outer one."""
+
+
+class Kinds(NamedTuple):
+    """Marks a table of which there are kinds: their dataclasses, by what the table's key `kind`
+    says; where it says nothing, it is of the first."""
+
+    dataclasses: Callable[[], Mapping[str, type]]
 
 
 def whole(low: int, high: int) -> Bound:

@@ -13,11 +13,11 @@ import re
 import tomllib
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from tmnmt.config.bounds import Bound, Flat
+from tmnmt.config.bounds import Bound, Flat, Kinds
 from tmnmt.errors import DataError, UsageError
 
 T = TypeVar("T")
@@ -107,14 +107,15 @@ def _given(hints: dict[str, Any], table: dict[str, Any], where: str) -> dict[str
 def _value(hint: Any, value: Any, where: str) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        value = _value(arguments[0], value, where)
+        kinds = next((note for note in arguments if isinstance(note, Kinds)), None)
+        hint = arguments[0] if kinds is None else _of_kind(kinds.dataclasses(), value, where)
+        value = _value(hint, value, where)
         for bound in arguments[1:]:
             if isinstance(bound, Bound):
                 _hold(value, bound, where)
         return value
     if origin in (typing.Union, types.UnionType):
-        kinds = {a.kind: a for a in arguments if dataclasses.is_dataclass(a) and hasattr(a, "kind")}
-        return _value(_of_kind(kinds, value, where) if kinds else arguments[0], value, where)
+        return _value(arguments[0], value, where)
     if origin is tuple and isinstance(value, list):
         return tuple(
             _value(arguments[0], item, f"{where} {number}") for number, item in enumerate(value, 1)
@@ -138,7 +139,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     )
 
 
-def _of_kind(kinds: dict[str, Any], table: Any, where: str) -> Any:
+def _of_kind(kinds: Mapping[str, type], table: Any, where: str) -> Any:
     """The dataclass whose `kind` the table names; the first one's where it names none."""
     kind = table.get("kind", next(iter(kinds))) if isinstance(table, dict) else next(iter(kinds))
     if kind not in kinds:

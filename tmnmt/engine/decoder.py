@@ -31,7 +31,6 @@ from tmnmt.layers.knn import KNN, AdaptiveKNN
 from tmnmt.layers.nearest import collate_recent
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.models.base import Around, Backbone, Encoded, Noted, noted_along
-from tmnmt.models.document_context import InDocument, surveyed
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.text import match_tokens, nfc
 from tmnmt.vocab import EOS
@@ -243,7 +242,7 @@ class Decoder:
         """The pieces of a document, each with all others of it and what the base, without memory,
         says of them: the first pass of a model that reads these (Maruf and Haffari 2018)."""
         backbone = self.backbone
-        if not isinstance(backbone, InDocument) or len(pieces) < 2:
+        if not backbone.reads_around or len(pieces) < 2:
             return [*pieces]
         search = SearchSettings(self.settings.beam, self.settings.length_penalty)
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i].ids))
@@ -256,7 +255,7 @@ class Decoder:
                 for i, best in zip(batch, hypotheses, strict=True):
                     said[i] = [word for word in best.ids if word != EOS]
             pairs = [(piece.ids, ids) for piece, ids in zip(pieces, said, strict=True)]
-            document = surveyed(backbone.base, pairs, torch.device(self.device))
+            document = backbone.survey(pairs)
         return [replace(piece, context=Around(document, at)) for at, piece in enumerate(pieces)]
 
     def with_terms(

@@ -98,7 +98,7 @@ class Translator:
     ) -> None:
         """reaches: how nearest positions are read; None: as calibration has it for the memories.
         lock: held while something is computed; None: one of its own."""
-        model = model.reading(settings.reference, settings.context)
+        model = model.reading(settings)
         model = replace(model, products=settings.precision)
         check(settings, layers, model)
         if settings.mode in UNTRAINED and settings.mode != "off":
@@ -295,7 +295,7 @@ class Translator:
             loaded = load_on(Path(model), device)
             parameters = load_layers(loaded, device)
             settings = settled(options, parameters, default_mode(parameters))
-            loaded = loaded.reading(settings.reference, settings.context)
+            loaded = loaded.reading(settings)
             check(
                 settings, parameters, loaded
             )  # before a memory is indexed, which may take minutes

@@ -5,26 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from torch import nn
+
 from tmnmt.engine.settings import Settings, knn_of
 from tmnmt.layers.combine import READS_TM, MemoryLayers
-from tmnmt.layers.knn import AdaptiveKNN
 from tmnmt.models.folder import Model, parameters
 from tmnmt.training.cache import CachePart
-from tmnmt.training.gates import GatesPart
 from tmnmt.training.log import TrainingCost
-from tmnmt.training.reference import AnchorPart
 from tmnmt.training.tm import TMPart
+from tmnmt.training.trainers import JOINT_TRAINERS, NETWORK_TRAINERS
 
 
 def parameters_read(model: Model, learned: MemoryLayers | None, settings: Settings) -> int:
     """Of the backbone, with its reference or context network where that is read, of the memory
     layers that these settings read, and of an adaptive kNN."""
-    model = model.reading(settings.reference, settings.context)
+    model = model.reading(settings)
     knn = knn_of(settings, model, "cpu")
     return (
         parameters(model.backbone)
         + (learned.parameters_read(settings.mode, settings.cache > 0) if learned is not None else 0)
-        + (parameters(knn) if isinstance(knn, AdaptiveKNN) else 0)
+        + (parameters(knn) if isinstance(knn, nn.Module) else 0)
     )
 
 
@@ -38,7 +38,8 @@ def training_read(
     with it. The anchors of a network learn from points, which are no tokens of the target."""
     unread = _prior(settings)
     read = {part: cost for part, cost in trained.items() if part not in unread}
-    counted = [cost for part, cost in read.items() if part != AnchorPart.name and cost.tokens]
+    pointwise = {part for trainer in NETWORK_TRAINERS.values() for part in trainer.pointwise}
+    counted = [cost for part, cost in read.items() if part not in pointwise and cost.tokens]
     tokens, seconds = sum(c.tokens for c in counted), sum(c.seconds for c in counted)
     return {
         "training_seconds": round(sum(c.seconds for c in read.values()), 1) if read else None,
@@ -50,5 +51,6 @@ def training_read(
 def _prior(settings: Settings) -> set[str]:
     """The parts of a training that only layers come from which are not read."""
     tm, cache = settings.mode in READS_TM, settings.cache > 0
-    parts = {TMPart.name: tm, CachePart.name: cache, GatesPart.name: tm and cache}
+    parts = {TMPart.name: tm, CachePart.name: cache}
+    parts |= {name: tm and cache for name in JOINT_TRAINERS}
     return {name for name, is_read in parts.items() if not is_read}

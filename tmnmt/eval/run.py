@@ -467,7 +467,7 @@ class Job:
         """What keys, and the numbers of nearest positions, are bound to where the system reads
         them."""
         engine = self._engine
-        model = self.run.models[self.system.model][0].reading(engine.reference, engine.context)
+        model = self.run.models[self.system.model][0].reading(engine)
         return replace(model, products=engine.precision).states_hash
 
     def _pasted(self) -> list[str]:

@@ -1,36 +1,33 @@
 """Which of the retrieved pairs are taken: the k best, or fewer that say the same twice.
 
 Gu et al. 2018 name top-1 and top-k, whose pairs hold "much redundancy", and leave the remedy open.
-Greedy is as in neural fuzzy repair, walk a variant of it; contrastive is of Cheng et al. 2022."""
+Greedy is as in neural fuzzy repair. Plug-ins bring more ways (`SELECTIONS`, `SIMILARITIES`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.config.options import Selection, Similarity
-from tmnmt.index.bleu import SentenceBleu
+from tmnmt.config.options import Selection
 from tmnmt.index.fuzzy import fuzzy_scores, word_edits
+from tmnmt.registry import Registry
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 
 CANDIDATES = 100  # pairs to choose from, where it is not the first k that are taken
-ALPHA = 0.1  # weight of the likeness to what is chosen already: eval/choose_alpha.py, on dev
 
 
-def _bleu_scores(texts: Sequence[Sequence[str]]) -> Callable[[int], NDArray[Any]]:
-    return SentenceBleu(texts).against
+Likeness = Callable[[int], NDArray[Any]]  # of all texts to the one of a number
 
 
-# Given texts, a function that gives the likeness of all of them to the one of a number.
-_SIMILARITIES: dict[str, Callable[[Sequence[Sequence[str]]], Callable[[int], NDArray[Any]]]] = {
-    "fuzzy": fuzzy_scores,
-    "bleu": _bleu_scores,
-}
+class Ranking(NamedTuple):
+    """What ranks pairs. `likeness`: given texts, how like they are to one another. `ranked`: the
+    matches of a text with the score by which they rank, best first."""
+
+    likeness: Callable[[Sequence[Sequence[str]]], Likeness]
+    ranked: Callable[[str, Sequence[Match]], Sequence[Match]]
 
 
 def candidates(selection: Selection, k: int) -> int:
@@ -42,18 +39,10 @@ def candidates(selection: Selection, k: int) -> int:
 def selected(selection: Selection, query: str, matches: Sequence[Match], k: int) -> list[Match]:
     """At most `k` of `matches` (best first), in the order in which they were chosen.
 
-    By similarity "bleu" the matches are first given their sentence BLEU as score and ranked by it.
+    Another similarity than "fuzzy" first gives the matches its own score and ranks them by it.
     That is not exact: what the fuzzy score has not brought among `matches` is not seen."""
-    if selection.similarity == "bleu":
-        matches = by_bleu(query, matches)
-    if selection.select == "greedy":
-        return select_greedy(query, matches, k)
-    if selection.select == "walk":
-        return select_walk(query, matches, k)
-    if selection.select == "contrastive":
-        alpha = ALPHA if selection.alpha is None else selection.alpha
-        return select_contrastive(matches, k, alpha, selection.similarity)
-    return select_top(matches, k)
+    matches = SIMILARITIES[selection.similarity].ranked(query, matches)
+    return SELECTIONS[selection.select](selection, query, matches, k)
 
 
 class Coverage(NamedTuple):
@@ -72,7 +61,7 @@ def select_greedy(query: str, matches: Sequence[Match], k: int) -> list[Match]:
     """At most `k` of `matches`: the best score first, then always the pair that covers most source
     tokens not covered yet, ties by score; ends when no pair covers anything new (as in neural fuzzy
     repair)."""
-    left = _with_positions(query, matches)
+    left = with_positions(query, matches)
     chosen: list[Match] = []
     seen: set[int] = set()
     while left and len(chosen) < k:
@@ -89,45 +78,23 @@ def select_greedy(query: str, matches: Sequence[Match], k: int) -> list[Match]:
     return chosen
 
 
-def select_walk(query: str, matches: Sequence[Match], k: int) -> list[Match]:
-    """At most `k` of `matches`: down the ranked list, every pair that covers a source token not
-    covered yet."""
-    chosen: list[Match] = []
-    seen: set[int] = set()
-    for match, positions in _with_positions(query, matches):
-        if len(chosen) < k and positions - seen:
-            chosen.append(match)
-            seen |= positions
-    return chosen
+def _unranked(query: str, matches: Sequence[Match]) -> Sequence[Match]:
+    return matches
 
 
-def select_contrastive(
-    matches: Sequence[Match], k: int, alpha: float = ALPHA, similarity: Similarity = "fuzzy"
-) -> list[Match]:
-    """`k` of `matches`, or all: always the pair x of the greatest value, ties by rank, where
-
-        value(x) = score(q, x) - alpha / |S| * sum of sim(x, s) over the sources s chosen so far
-
-    (Cheng et al. 2022, contrastive retrieval). With alpha 0 it is top-k."""
-    likeness = _SIMILARITIES[similarity]([match_tokens(match.segment.src) for match in matches])
-    scores = np.array([match.score for match in matches])
-    alike = np.zeros(len(matches))  # sum of sim(x, s)
-    chosen: list[int] = []
-    while len(chosen) < min(k, len(matches)):
-        values = (scores - alpha / max(len(chosen), 1) * alike).round(9)  # ties stay ties
-        values[chosen] = -np.inf
-        chosen.append(int(values.argmax()))
-        alike += likeness(chosen[-1])
-    return [matches[number] for number in chosen]
+def _top(selection: Selection, query: str, matches: Sequence[Match], k: int) -> list[Match]:
+    return select_top(matches, k)
 
 
-def by_bleu(query: str, matches: Sequence[Match]) -> list[Match]:
-    """The matches with the sentence BLEU of their source against the query as score, best first,
-    ties by rank."""
-    texts = [match_tokens(match.segment.src) for match in matches]
-    scores = SentenceBleu([match_tokens(query), *texts]).against(0)[1:].tolist()
-    scored = [replace(match, score=score) for match, score in zip(matches, scores, strict=True)]
-    return sorted(scored, key=lambda match: match.score, reverse=True)
+def _greedy(selection: Selection, query: str, matches: Sequence[Match], k: int) -> list[Match]:
+    return select_greedy(query, matches, k)
+
+
+Selector = Callable[[Selection, str, Sequence[Match], int], list[Match]]
+SELECTIONS: Registry[Selector] = Registry("selection", {"topk": _top, "greedy": _greedy})
+SIMILARITIES: Registry[Ranking] = Registry(
+    "similarity", {"fuzzy": Ranking(fuzzy_scores, _unranked)}
+)
 
 
 def covered(query_tokens: Sequence[str], source_tokens: Sequence[str]) -> frozenset[int]:
@@ -143,12 +110,13 @@ def coverage(query: str, chosen: Sequence[Match]) -> list[Coverage]:
     """For every chosen pair, in their order, which of the query's match tokens it covers."""
     coverages: list[Coverage] = []
     seen: set[int] = set()
-    for _, positions in _with_positions(query, chosen):
+    for _, positions in with_positions(query, chosen):
         coverages.append(Coverage(tuple(sorted(positions)), tuple(sorted(positions - seen))))
         seen |= positions
     return coverages
 
 
-def _with_positions(query: str, matches: Sequence[Match]) -> list[tuple[Match, frozenset[int]]]:
+def with_positions(query: str, matches: Sequence[Match]) -> list[tuple[Match, frozenset[int]]]:
+    """Every match with the positions of the query's match tokens that its source covers."""
     tokens = match_tokens(query)
     return [(match, covered(tokens, match_tokens(match.segment.src))) for match in matches]

@@ -2,8 +2,8 @@
 
 A step of the decoder goes through three hooks, and a layer overrides what it uses of them:
 
-    inject   into the decoder's state before it moves: reference networks, which are bound to the
-             backbone (`models/reference.py`), since all that layers keep depends on the state
+    inject   into the decoder's state before it moves: networks that are bound to the backbone
+             (`models/injected.py`), since all that layers keep depends on the state
     fuse     into the hidden state, before the read-out: deep session cache, TM fusion
     mix      into the log probabilities: shallow session cache, TM copy, kNN
 

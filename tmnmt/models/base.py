@@ -17,6 +17,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from typing_extensions import TypeVar
 
+from tmnmt.config.bounds import ShareBelowOne
+
 
 class Encoded(Protocol):
     """An encoded batch of sources: whatever a step reads of them, computed once a sentence."""
@@ -161,6 +163,11 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     def alphas(self, encoded: E, tgt: Tensor) -> Tensor:
         """What `forced` looks at for every word: tgt (B, T) -> (B, T, S). Every row sums to 1."""
 
+    def survey(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Surveyed:
+        """What a model that `reads_around` keeps of a document: its sentences are given, each with
+        its first translation, as subwords without </s>."""
+        raise NotImplementedError
+
     def noting(self) -> tuple[Self, list[Noted]]:
         """The same, and a list that every step of it adds to; nothing is ever added by one whose
         state is more than a row of numbers, or that has none to give."""
@@ -197,10 +204,22 @@ class Injectable(Backbone[E, S]):
         """As every backbone's."""
 
 
-class Trainable(Backbone[E, S]):
-    """A backbone that `tmnmt train` makes. `dtype`: of the products while it is trained; None: the
-    parameters' own."""
+@dataclass(frozen=True)
+class BaseConfig:
+    """The table [model] of a training configuration: the sizes of one kind of base."""
 
+    kind: str = ""
+    dropout: ShareBelowOne = 0.1
+
+    def check(self) -> None:
+        """Raises UsageError for sizes that do not go together."""
+
+
+class Trainable(Backbone[E, S]):
+    """A backbone with weights of its own. `config`: the sizes of its kind; None: `tmnmt train` does
+    not make this kind. `dtype`: of the products while it is trained; None: the parameters' own."""
+
+    config: type[BaseConfig] | None = None
     dtype: torch.dtype | None = None
 
     @abstractmethod

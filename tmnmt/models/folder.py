@@ -25,16 +25,15 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
+from tmnmt.config.options import Decoding
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import ModelError, shown
 from tmnmt.models.base import Backbone, Injectable
-from tmnmt.models.document_context import ContextKind, InDocument, context_network_of
 from tmnmt.models.encoder_decoder import EncoderDecoder
 from tmnmt.models.foreign import in_place_of_model
-from tmnmt.models.injected import Injected, packed_network, unpacked_network
+from tmnmt.models.injected import NETWORKS, Injected, packed_network, with_stored_network
 from tmnmt.models.kinds import DTYPES, for_decoding, make
 from tmnmt.models.pivot import Pivot
-from tmnmt.models.reference import ReferenceKind, Referring, network_of
 from tmnmt.models.weights import fill, packed, packed_int8, unpacked_int8, without_numbers
 from tmnmt.vocab import (
     PIECES_FILE,
@@ -52,19 +51,15 @@ CHECKSUMS = "sha256"  # the table of config.toml that has them
 SHORTLIST_FILE = "shortlist.safetensors"
 VOCABULARY_FILES = (SPM_FILE, SOURCE_FILE, TARGET_FILE, PIECES_FILE)
 CONFIDENCE_FILE = "confidence.json"
-REFERENCE_FILE = "reference.safetensors"
-CONTEXT_FILE = "context.safetensors"
 CHECKED = (
     "base.safetensors",
-    REFERENCE_FILE,
-    CONTEXT_FILE,
     "memory.safetensors",
     SHORTLIST_FILE,
     CONFIDENCE_FILE,
     *VOCABULARY_FILES,
 )
 LARGEST = 1 << 14  # of every size in config.toml
-NETWORKS = 4  # times as large as its base is a network beside it at most
+NETWORK_SIZE = 4  # times as large as its base is a network beside it at most
 LONGEST_REASON = 300
 LONGEST_CODE = 35  # of a language
 MOST_CONFIG_BYTES = 1 << 13
@@ -149,9 +144,11 @@ class Model:
         packed = self.decoding if is_int8 else self.backbone.for_decoding(torch.int8)
         return packed.in_bytes() if isinstance(packed, EncoderDecoder) else packed
 
-    def reading(self, reference: bool, context: bool) -> Model:
-        """The same, with its reference or context network only where that is to be read."""
-        reads = context if isinstance(self.backbone, InDocument) else reference
+    def reading(self, options: Decoding) -> Model:
+        """The same, with the network beside its base only where the option of the network's name
+        says so."""
+        backbone = self.backbone
+        reads = not isinstance(backbone, Injected) or getattr(options, backbone.name, True)
         return self if reads else self.plain()
 
 
@@ -169,17 +166,22 @@ def save_model(
     int8 = base.stored_int8() if isinstance(base, EncoderDecoder) else {}
     content = packed(weights | packed_int8(int8))
     write(folder / "base.safetensors", content)
-    for name in (REFERENCE_FILE, CONTEXT_FILE):
-        if isinstance(backbone, Injected) and name == network_file(backbone):
-            write(folder / name, packed_network(backbone.network, _hash(content, vocab.model)))
-        else:
-            (folder / name).unlink(missing_ok=True)  # it was of another base
+    for name in network_files():
+        (folder / name).unlink(missing_ok=True)  # it was of another base
+    if isinstance(backbone, Injected):
+        network = packed_network(backbone.network, _hash(content, vocab.model))
+        write(folder / network_file(backbone.name), network)
     write_config(folder, config)
 
 
-def network_file(backbone: Injected) -> str:
-    """Where the model folder has the network beside the base."""
-    return CONTEXT_FILE if isinstance(backbone, InDocument) else REFERENCE_FILE
+def network_file(name: str) -> str:
+    """Where the model folder has the network of that name beside the base."""
+    return f"{name}.safetensors"
+
+
+def network_files() -> dict[str, str]:
+    """The names of the networks that can be beside a base, by where the model folder has them."""
+    return {network_file(name): name for name in NETWORKS}
 
 
 def load_model(folder: Path, device: str = "cpu") -> Model:
@@ -207,8 +209,8 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
         raise ModelError(f"{path}: no weights of this model: {reason_of(error)}") from error
     digest = _hash(content, vocab.model)
     model = Model(backbone.to(device).eval(), vocab, config, digest, folder, digest)
-    names = (REFERENCE_FILE, CONTEXT_FILE)
-    there = [name for name in names if name in config[CHECKSUMS] or (folder / name).exists()]
+    stored = config[CHECKSUMS]
+    there = [name for name in network_files() if name in stored or (folder / name).exists()]
     if len(there) > 1:
         raise ModelError(f"{folder}: {' and '.join(there)}; a model has one of them at most")
     return _with_network(model, there[0], content, device) if there else model
@@ -236,29 +238,17 @@ def _hash(*contents: bytes) -> str:
 def _with_network(model: Model, name: str, base: bytes, device: str) -> Model:
     """The model with the network of its folder."""
     path, backbone = model.folder / name, model.backbone
-    what = "context" if name == CONTEXT_FILE else "reference"
+    what = network_files()[name]
     if not isinstance(backbone, Injectable):
         raise ModelError(f"{path}: this base takes no {what} network; a recurrent one does")
-    most = NETWORKS * most_bytes(backbone), f"no {what} network of this base is"
+    most = NETWORK_SIZE * most_bytes(backbone), f"no {what} network of this base is"
     content = read_checked(path, model.config, *most)
     try:
-        made = _unpacked(content, backbone, model.hash, what)
+        bound = with_stored_network(content, NETWORKS[what], backbone, model.hash)
     except UNREADABLE as error:
         raise ModelError(f"{path}: no {what} network of this base: {reason_of(error)}") from error
     digest = _hash(base, model.vocab.model, content)
-    return replace(model, backbone=made.to(device).eval(), hash=digest)
-
-
-def _unpacked(content: bytes, base: Injectable, base_hash: str, what: str) -> Injected:
-    if what == "reference":
-        referring = unpacked_network(
-            content, lambda kind: network_of(ReferenceKind(**kind), base), base_hash
-        )
-        return Referring(base, referring)
-    reading = unpacked_network(
-        content, lambda kind: context_network_of(ContextKind(**kind), base), base_hash
-    )
-    return InDocument(base, reading)
+    return replace(model, backbone=bound.to(device).eval(), hash=digest)
 
 
 def _read_vocabulary(folder: Path, config: dict[str, Any]) -> Vocabulary:
@@ -393,7 +383,8 @@ def _parsed_config(path: Path, formats: tuple[int, ...]) -> dict[str, Any]:
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
     """config.toml with the present checksums of the other files."""
-    files = [folder / name for name in CHECKED if (folder / name).exists()]
+    names = (*CHECKED, *network_files())
+    files = [folder / name for name in names if (folder / name).exists()]
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     write(folder / CONFIG_FILE, _toml({**config, "format": FORMAT, CHECKSUMS: sums}).encode())
 

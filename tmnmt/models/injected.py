@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 from torch import Tensor, nn
 
 from tmnmt.models.base import E, Inject, Injectable, S
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
+from tmnmt.registry import Registry
 
 Embed = Callable[[Tensor], Tensor]
 FORMAT = "1"  # of the file of a network
+# what can be beside a base, by the names of the networks
+NETWORKS: Registry[type[Injected]] = Registry("network", {})
 
 
 class Sizes(NamedTuple):
@@ -48,11 +51,11 @@ class Network(nn.Module):
     kind: Any
 
 
-N = TypeVar("N", bound=Network)
-
-
 class Injected(Injectable[E, S]):
-    """All but what is injected is the base's."""
+    """All but what is injected is the base's. `name`: what the network is called, in messages, in
+    the options that turn its reading on and off, and in the model folder (`NAME.safetensors`)."""
+
+    name: ClassVar[str]
 
     def __init__(self, base: Injectable[Any, S], network: Network) -> None:
         super().__init__()
@@ -61,6 +64,12 @@ class Injected(Injectable[E, S]):
         *_, self.annotation_size, self.update_size = Sizes.of(base)
         self.vocab_size, self.shares_encoded = base.vocab_size, base.shares_encoded
         self.encoder_reads, self.reach = base.encoder_reads, base.reach
+
+    @classmethod
+    @abstractmethod
+    def untrained(cls, kind: Mapping[str, Any], base: Injectable[Any, S]) -> Self:
+        """A base with a network of this kind, which has not learned. Raises ValueError and
+        TypeError for a kind that is not there."""
 
     @abstractmethod
     def for_decoding(self, base: Injectable[Any, S]) -> Injected[E, S]:
@@ -117,9 +126,11 @@ def packed_network(network: Network, base: str) -> bytes:
     return packed(tensors, notes)
 
 
-def unpacked_network(content: bytes, made: Callable[[dict[str, Any]], N], base_hash: str) -> N:
-    """The network of such a file, on the CPU; `made`: an untrained one of a kind. Raises ValueError
-    for another format or base, and what safetensors and torch raise for damage."""
+def with_stored_network(
+    content: bytes, binding: type[Injected], base: Injectable, base_hash: str
+) -> Injected:
+    """The base with the network of such a file, which is on the CPU. Raises ValueError for another
+    format or base, and what safetensors and torch raise for damage."""
     tensors, notes = unpacked(content)
     if notes.get("format") != FORMAT:
         raise ValueError(f"format {notes.get('format')!r}, this version reads {FORMAT}")
@@ -130,6 +141,6 @@ def unpacked_network(content: bytes, made: Callable[[dict[str, Any]], N], base_h
     if any(type(size) is not int or size < 1 for size in sizes):
         raise ValueError(f"sizes of its kind are no whole numbers above 0: {kind}")
     with without_numbers():
-        network = made(kind)
+        network = binding.untrained(kind, base).network
     fill(network, tensors)
-    return network
+    return binding(base, network)

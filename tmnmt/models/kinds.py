@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from tmnmt.errors import UsageError
-from tmnmt.models.base import Backbone, Injectable, Trainable
-from tmnmt.models.deeplau import DeepLAU
+from tmnmt.models.base import Backbone, BaseConfig, Injectable, Trainable
 from tmnmt.models.encoder_decoder import EncoderDecoder
 from tmnmt.models.injected import Injected
 from tmnmt.models.pivot import Pivot
@@ -17,14 +16,17 @@ from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.student import Student
 from tmnmt.models.transformer import Transformer
+from tmnmt.registry import Registry
 
 DTYPES = {"fp32": None, "bf16": torch.bfloat16, "int8": torch.int8}  # of products, by precision
-KINDS: dict[str, type[Trainable]] = {
-    "rnnsearch": RNNsearch,
-    "deeplau": DeepLAU,
-    "transformer": Transformer,
-    "student": Student,
-}
+KINDS: Registry[type[Trainable]] = Registry(
+    "base", {"rnnsearch": RNNsearch, "transformer": Transformer, "student": Student}
+)
+
+
+def configs() -> dict[str, type[BaseConfig]]:
+    """The tables [model] of the kinds that `tmnmt train` makes."""
+    return {name: kind.config for name, kind in KINDS.items() if kind.config is not None}
 
 
 def make(vocab_size: int, sizes: dict[str, Any]) -> Trainable:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.models.base import Inject, Injectable, Trainable, shift, stacked
+from tmnmt.config.bounds import EvenSize, Size
+from tmnmt.models.base import BaseConfig, Inject, Injectable, Trainable, shift, stacked
 from tmnmt.models.recurrence import AttendingDecoder, BidirectionalGRU, OutputLoss, gru_gates
 from tmnmt.vocab import BOS, PAD
 
@@ -54,10 +56,21 @@ class Annotations:
         )
 
 
+@dataclass(frozen=True)
+class RNNsearchConfig(BaseConfig):
+    """The sizes of an RNNsearch."""
+
+    kind: Literal["rnnsearch"] = "rnnsearch"
+    embedding: Size = 256
+    hidden: EvenSize = 512
+    attention: Size = 256
+
+
 class RNNsearch(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
     """d = l = `hidden`; each direction of the encoder has hidden / 2 units; attention has
     `attention` units."""
 
+    config = RNNsearchConfig
     reach = 3
     encoder_reads = ("embedding", "encoder_")  # the embedding serves both sides
 

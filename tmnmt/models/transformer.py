@@ -6,12 +6,15 @@ by self-attention.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
+from tmnmt.config.bounds import EvenSize, Size
+from tmnmt.errors import UsageError
+from tmnmt.models.base import BaseConfig
 from tmnmt.models.encoder_decoder import (
     Attention,
     CrossAttention,
@@ -39,8 +42,28 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(d, f)
 
 
+@dataclass(frozen=True)
+class TransformerConfig(BaseConfig):
+    """The sizes of a Transformer."""
+
+    kind: Literal["transformer"] = "transformer"
+    hidden: EvenSize = 256  # a multiple of `heads`
+    feed_forward: Size = 1024
+    heads: Size = 4
+    encoder_layers: Size = 6  # deep here, where a sentence passes once,
+    decoder_layers: Size = 2  # and shallow there, where every word does
+
+    def check(self) -> None:
+        if self.hidden % self.heads or self.hidden // self.heads % 2:
+            raise UsageError(
+                f"hidden is {self.hidden}; it must be an even multiple of heads, {self.heads}"
+            )
+
+
 class Transformer(EncoderDecoder[DecoderState | SeenState]):
     """d = l = `hidden`, a multiple of twice `heads`."""
+
+    config = TransformerConfig
 
     def _decoder_layer(self, feed_forward: int) -> DecoderLayer:
         return DecoderLayer(self.hidden_size, feed_forward)

@@ -23,13 +23,7 @@ from tmnmt.engine.opened import load_layers
 from tmnmt.errors import DataError, UsageError
 from tmnmt.formats.splits import STRETCH, point_of, stretches
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.models.folder import (
-    CONTEXT_FILE,
-    REFERENCE_FILE,
-    SHORTLIST_FILE,
-    VOCABULARY_FILES,
-    Model,
-)
+from tmnmt.models.folder import SHORTLIST_FILE, VOCABULARY_FILES, Model, network_files
 from tmnmt.models.pivot import Pivot
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
@@ -47,8 +41,6 @@ NOISE = 0.01
 FILES = (
     "config.toml",
     "base.safetensors",
-    REFERENCE_FILE,
-    CONTEXT_FILE,
     SHORTLIST_FILE,
     *VOCABULARY_FILES,
 )  # that stay as they are, but for a checksum
@@ -150,7 +142,7 @@ def _put_out(model: Model, layers: MemoryLayers, work: Path, output: Path) -> No
     made = work / "made"
     shutil.rmtree(made, ignore_errors=True)  # what a killed run left
     made.mkdir()
-    for name in FILES:
+    for name in (*FILES, *network_files()):
         if (model.folder / name).exists():
             shutil.copyfile(model.folder / name, made / name)
     layers.save(made / MEMORY_FILE)  # last: its checksum goes into config.toml

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from tmnmt.config.bounds import (
     AboveZero,
     Bound,
     Count,
-    EvenSize,
+    Kinds,
     Name,
     Names,
     Pieces,
@@ -19,13 +19,15 @@ from tmnmt.config.bounds import (
     Seed,
     Share,
     ShareBelowOne,
-    Size,
     Where,
 )
 from tmnmt.config.tables import build, read_toml
 from tmnmt.errors import UsageError
-from tmnmt.training.injected_config import ReferenceConfig
+from tmnmt.models.base import BaseConfig, Injectable
+from tmnmt.models.kinds import KINDS, configs
+from tmnmt.models.rnnsearch import RNNsearchConfig
 from tmnmt.training.memory_config import MemoryConfig, check
+from tmnmt.training.trainers import NETWORK_TRAINERS
 
 Kind = Literal["adam", "muon"]  # of optimiser
 
@@ -62,40 +64,6 @@ class VocabularyConfig:
 
 
 @dataclass(frozen=True)
-class RNNsearchConfig:
-    kind: Literal["rnnsearch"] = "rnnsearch"
-    embedding: Size = 256
-    hidden: EvenSize = 512
-    attention: Size = 256
-    dropout: ShareBelowOne = 0.1
-
-
-@dataclass(frozen=True)
-class DeepLAUConfig:
-    kind: Literal["deeplau"] = "deeplau"
-    embedding: Size = 512
-    hidden: Size = 512
-    attention: Size = 512
-    encoder_layers: Size = 4
-    decoder_layers: Size = 4
-    dropout: ShareBelowOne = 0.2
-
-
-@dataclass(frozen=True)
-class TransformerConfig:
-    kind: Literal["transformer"] = "transformer"
-    hidden: EvenSize = 256  # a multiple of `heads`
-    feed_forward: Size = 1024
-    heads: Size = 4
-    encoder_layers: Size = 6  # deep here, where a sentence passes once,
-    decoder_layers: Size = 2  # and shallow there, where every word does
-    dropout: ShareBelowOne = 0.1
-
-
-ModelConfig = RNNsearchConfig | DeepLAUConfig | TransformerConfig
-
-
-@dataclass(frozen=True)
 class TrainingConfig:
     updates: Count = 20_000
     batch_tokens: Count = 3000  # padded target or source tokens of one update
@@ -120,6 +88,10 @@ class TrainingConfig:
     seed: Seed = 1
 
 
+def _reference() -> dict[str, type[Any]]:
+    return {"reference": NETWORK_TRAINERS["reference"].config}
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """The whole file. `folder` is the run's folder, made when missing; `reference` None
@@ -129,9 +101,9 @@ class TrainConfig:
     data: DataConfig
     start_from: str = ""  # a model folder whose vocabulary and weights the run begins with
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
-    model: ModelConfig = field(default_factory=RNNsearchConfig)
+    model: Annotated[BaseConfig, Kinds(configs)] = field(default_factory=RNNsearchConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    reference: ReferenceConfig | None = None
+    reference: Annotated[Any, Kinds(_reference)] = None
     memory: MemoryConfig | None = None
 
 
@@ -152,19 +124,15 @@ def _check(config: TrainConfig) -> None:
     """Raises UsageError where keys do not go together."""
     if config.data.src_lang == config.data.tgt_lang:
         raise UsageError(f"data: src_lang and tgt_lang are both {config.data.src_lang!r}")
-    model = config.model
-    if model.kind == "transformer" and (
-        model.hidden % model.heads or model.hidden // model.heads % 2
-    ):
-        raise UsageError(
-            f"model: hidden is {model.hidden}; it must be an even multiple of heads, {model.heads}"
-        )
+    try:
+        config.model.check()
+    except UsageError as error:
+        raise UsageError(f"model: {error}") from error
     if config.memory is not None:
         check(config.memory)
-    if config.reference is not None and model.kind == "transformer":
-        raise UsageError(
-            "reference: a transformer takes no reference network; rnnsearch and deeplau do"
-        )
+    if config.reference is not None and not issubclass(KINDS[config.model.kind], Injectable):
+        able = " and ".join(name for name in configs() if issubclass(KINDS[name], Injectable))
+        raise UsageError(f"reference: a {config.model.kind} takes no reference network; {able} do")
     if config.reference is not None and config.memory is not None and config.memory.end_to_end:
         raise UsageError(
             "[memory] end_to_end trains the base, and a reference network is of the base as it is; "

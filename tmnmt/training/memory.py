@@ -23,14 +23,19 @@ from tmnmt.segments import Segment
 from tmnmt.training import checkpoint
 from tmnmt.training.cache import CachePart, SideBySide, Stretch, WrittenStretches
 from tmnmt.training.checkpoint import digest_of
-from tmnmt.training.end_to_end import EndToEndCachePart, EndToEndPart
 from tmnmt.training.forced import force_references
-from tmnmt.training.gates import GatesPart
-from tmnmt.training.history import own_words
 from tmnmt.training.memory_config import MemoryConfig, check
 from tmnmt.training.memory_data import MemoryData
 from tmnmt.training.parts import Part, PartTrainer, Standing
 from tmnmt.training.tm import IRRELEVANT, PairedSentences, TMPart
+from tmnmt.training.trainers import (
+    CACHE_HISTORIES,
+    CACHE_TRAINERS,
+    END_TO_END,
+    FIXED,
+    JOINT_TRAINERS,
+    TM_TRAINERS,
+)
 from tmnmt.vocab import Vocabulary
 
 log = logging.getLogger(__name__)
@@ -128,11 +133,8 @@ def _tm_part(
     config, sentences = data.config, data.sentences()
     if new:
         tm.begin(_first_contexts(backbone, vocab, sentences[0], tm.log_eta.device))
-    if config.end_to_end:
-        return EndToEndPart(
-            tm, backbone, vocab, *sentences, config.batch_tokens, config.base_learning_rate
-        )
-    return TMPart(tm, backbone, vocab, *sentences, config.batch_tokens)
+    train = TM_TRAINERS[END_TO_END if config.end_to_end else FIXED]
+    return train(tm, backbone, vocab, *sentences, config)
 
 
 def _cache_part(
@@ -143,11 +145,8 @@ def _cache_part(
     begun: bool,
 ) -> CachePart:
     """alone: no TM has learned before it, so that the base may learn with the cache."""
-    if config.end_to_end and alone:
-        return EndToEndCachePart(
-            documents, *described, config.seed, config.base_learning_rate, begun
-        )
-    return CachePart(documents, *described, config.seed, begun)
+    train = CACHE_TRAINERS[END_TO_END if config.end_to_end and alone else FIXED]
+    return train(documents, *described, config, begun)
 
 
 def _first_contexts(
@@ -166,16 +165,12 @@ def _written_stretches(
     config: MemoryConfig,
 ) -> tuple[WrittenStretches, WrittenStretches]:
     """Stretches to learn from and dev, with what is written to the cache of them."""
-    if config.cache_history == "confirmed":
-        train, dev = (
-            WrittenStretches(documents_read, documents_read) for documents_read in stretches
-        )
-        return train, dev
+    history = CACHE_HISTORIES[config.cache_history]
     paths = folder / "own-training.jsonl.gz", folder / "own-dev.jsonl.gz"
     train, dev = (
         WrittenStretches(
             documents_read,
-            own_words(documents.backbone, documents.vocab, documents_read, path, documents.device),
+            history(documents.backbone, documents.vocab, documents_read, path, documents.device),
         )
         for documents_read, path in zip(stretches, paths, strict=True)
     )
@@ -192,9 +187,8 @@ def _tune(
     resume: bool,
 ) -> None:
     """The gates together; they stay as they were where that makes dev no better."""
-    most = min(config.cache_pairs, config.tune_gates * config.documents_together)
     begun_from = digest_of(documents.backbone, layers)
-    part = GatesPart(tm, documents, *data.paired_stretches(most), config.tune_gates, config.seed)
+    part = JOINT_TRAINERS["gates"](tm, documents, data)
     standing = _train(part, folder, config, resume, begun_from)
     if standing.best >= standing.at_start["criterion"]:
         log.warning(

@@ -14,7 +14,6 @@ from tmnmt.index import MemoryIndex, build
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.training.cache import Stretch, stretches
-from tmnmt.training.gates import PairedStretches
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.retrieve import RetrievedPair, choose, retrieve
 from tmnmt.training.tm import PairedSentences, evenly
@@ -80,11 +79,11 @@ class MemoryData:
             )
         return chosen, held_out
 
-    def paired_stretches(self, most: int) -> tuple[PairedStretches, PairedStretches]:
-        """For the gates of both: stretches, and for every sentence the pairs from outside its
-        document."""
-        train, dev = self.stretches(most)
-        return self._with_pairs("gates", train), self._with_pairs("gates-dev", dev)
+    def all_paired(self, name: str, segments: list[Segment]) -> PairedSentences:
+        """All of these segments, each with the pairs from outside its document. `name`: of what is
+        retrieved, where it is kept."""
+        pairs = self._retrieve(name, segments, self.config.threshold, whole_documents=True)
+        return self._sentences(segments, pairs, range(len(segments)))
 
     def close(self) -> None:
         """Closes the index, if it was needed."""
@@ -98,11 +97,6 @@ class MemoryData:
         with Progress("indexing the training pairs", "segments", len(self.memory)) as progress:
             build(path, self.memory, *self.languages, force=True, progress=progress.advance)
         return MemoryIndex.open(path)
-
-    def _with_pairs(self, name: str, chosen: list[Stretch]) -> PairedStretches:
-        segments = [segment for stretch in chosen for segment in stretch]
-        pairs = self._retrieve(name, segments, self.config.threshold, whole_documents=True)
-        return PairedStretches(chosen, self._sentences(segments, pairs, range(len(segments))))
 
     def _retrieve(
         self, name: str, segments: list[Segment], threshold: float, whole_documents: bool = False

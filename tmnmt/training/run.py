@@ -23,17 +23,24 @@ from tmnmt.engine.opened import device_named
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.embedded.lock import writing
 from tmnmt.models.base import Backbone, Injectable
-from tmnmt.models.folder import REFERENCE_FILE, Model, load_model, parameters, save_model
+from tmnmt.models.folder import (
+    Model,
+    load_model,
+    network_file,
+    network_files,
+    parameters,
+    save_model,
+)
+from tmnmt.models.injected import Injected
 from tmnmt.models.kinds import make
-from tmnmt.models.reference import Referring
 from tmnmt.training.config import TrainConfig
 from tmnmt.training.data import Corpora, Pairs, encode_pairs, load_corpora
 from tmnmt.training.low_score import low_score
 from tmnmt.training.memory import train_layers
 from tmnmt.training.precision import precision_on
-from tmnmt.training.reference import train_reference
 from tmnmt.training.retrieve import digest
 from tmnmt.training.trainer import Trainer, greedy
+from tmnmt.training.trainers import NETWORK_TRAINERS
 from tmnmt.vocab import EOS, Vocabulary
 
 log = logging.getLogger(__name__)
@@ -107,7 +114,7 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool, device:
         return folder
     trainer.take_best()
     _save(folder, trainer, trainer.model, vocab, config)
-    backbone = _referring(trainer.model, corpora, vocab, folder, config, resume)
+    backbone = _with_network(trainer.model, corpora, vocab, folder, config, resume)
     if backbone is not trainer.model:
         _save(folder, trainer, backbone, vocab, config)
     if config.memory is not None:
@@ -153,7 +160,7 @@ def _show_samples(backbone: Backbone, vocab: Vocabulary, corpora: Corpora) -> No
         log.info("source:     %s\n  model:      %s\n  reference:  %s", *texts)
 
 
-def _referring(
+def _with_network(
     model: Backbone,
     corpora: Corpora,
     vocab: Vocabulary,
@@ -164,8 +171,8 @@ def _referring(
     """The base with its reference network, where one is asked for; else the base itself."""
     if config.reference is None or not isinstance(model, Injectable):
         return model
-    reference = config.reference
-    learned = train_reference(model, vocab, corpora.train, corpora.dev, folder, reference, resume)
+    data = corpora.train, corpora.dev, folder, config.reference
+    learned = NETWORK_TRAINERS["reference"].train(model, vocab, *data, resume)
     figures = learned.before, learned.after
     log.info("reference: dev %.4f without, %.4f with, in nats a subword", *figures)
     return learned.backbone
@@ -193,13 +200,13 @@ def _remove_layers_of_another(folder: Path, backbone: Backbone) -> None:
 
 
 def _is_base(folder: Path, backbone: Backbone) -> bool:
-    """Does the folder hold the very weights of base and reference network?"""
-    base, network = backbone, None
-    if isinstance(backbone, Referring):
-        base, network = backbone.base, backbone.network
-    reference = folder / REFERENCE_FILE
-    there = reference.exists() if network is None else not _holds(reference, network)
-    return not there and _holds(folder / "base.safetensors", base)
+    """Does the folder hold the very weights of the base, and of the network beside it?"""
+    stored = {name for name in network_files() if (folder / name).exists()}
+    if not isinstance(backbone, Injected):
+        return not stored and _holds(folder / "base.safetensors", backbone)
+    name = network_file(backbone.name)
+    same = stored == {name} and _holds(folder / name, backbone.network)
+    return same and _holds(folder / "base.safetensors", backbone.base)
 
 
 def _holds(path: Path, module: nn.Module) -> bool:

@@ -14,7 +14,7 @@ from tmnmt import Translator
 from tmnmt.config.options import ContextForm, TranslationOptions
 from tmnmt.errors import UsageError
 from tmnmt.models.base import Around
-from tmnmt.models.document_context import InDocument, surveyed
+from tmnmt.papers.context_network import InDocument, surveyed
 from tmnmt.segments import Translation
 from tmnmt.serve.queue import Job, Queue
 from tmnmt.serve.running import service_of

@@ -11,10 +11,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tmnmt.models.base import shift
-from tmnmt.models.deeplau import DeepLAU, LinearAssociativeUnit, Normed
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.kinds import for_decoding, make
-from tmnmt.models.reference import ReferenceKind, Referring, network_of
+from tmnmt.papers.deeplau import DeepLAU, DeepLAUConfig, LinearAssociativeUnit, Normed
+from tmnmt.papers.reference_network import ReferenceKind, Referring, network_of
 from tmnmt.training.config import load_config
 from tmnmt.training.trainer import Trainer
 from tmnmt.vocab import BOS, Vocabulary
@@ -151,7 +151,8 @@ def test_a_configuration_names_it(tmp_path: Path) -> None:
     text = 'folder = "r"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["a.tmx"]\n[model]\n'
     (tmp_path / "c.toml").write_text(text + 'kind = "deeplau"\nencoder_layers = 2\n')
     model = load_config(tmp_path / "c.toml").model
-    assert model.kind == "deeplau" and (model.encoder_layers, model.decoder_layers) == (2, 4)
+    assert isinstance(model, DeepLAUConfig)
+    assert (model.encoder_layers, model.decoder_layers) == (2, 4)
 
 
 def test_only_some_words_are_compared_where_that_is_asked_for() -> None:

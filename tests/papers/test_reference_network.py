@@ -14,8 +14,9 @@ from tmnmt.errors import ModelError
 from tmnmt.models.base import shift
 from tmnmt.models.folder import load_model, save_model, stamp
 from tmnmt.models.kinds import for_decoding
-from tmnmt.models.local_coding import LocalCoding, spread
-from tmnmt.models.reference import (
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.papers.local_coding import LocalCoding, spread
+from tmnmt.papers.reference_network import (
     Bilingual,
     Form,
     Monolingual,
@@ -23,7 +24,6 @@ from tmnmt.models.reference import (
     Referring,
     network_of,
 )
-from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS, EOS
 
 FORMS: list[Form] = ["monolingual", "bilingual"]

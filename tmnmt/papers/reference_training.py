@@ -24,8 +24,10 @@ from tmnmt.durable import make_folder
 from tmnmt.errors import DataError
 from tmnmt.keys.pair_keys import padded
 from tmnmt.models.base import Injectable
-from tmnmt.models.local_coding import LocalCoding, spread
-from tmnmt.models.reference import (
+from tmnmt.papers.local_coding import LocalCoding, spread
+from tmnmt.papers.network_config import ReferenceConfig
+from tmnmt.papers.network_training import InjectedPart, run_part, sample_of
+from tmnmt.papers.reference_network import (
     Bilingual,
     Monolingual,
     ReferenceNetwork,
@@ -35,10 +37,9 @@ from tmnmt.models.reference import (
 from tmnmt.segments import Segment
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.forced import ForcedBatch, gold_log_probs
-from tmnmt.training.injected import InjectedPart, Learned, run_part, sample_of
-from tmnmt.training.injected_config import ReferenceConfig
 from tmnmt.training.memory_data import Documents, fitting
 from tmnmt.training.parts import Part, Unit
+from tmnmt.training.trainers import Learned
 from tmnmt.vocab import EOS, Vocabulary
 
 log = logging.getLogger(__name__)
@@ -222,3 +223,11 @@ class ReferencePart(InjectedPart[Segment]):
         """||e(y_t) - f_s(q_t)||^2 of every reference word (n,)."""
         words = self.backbone.embed(batch.tgt[batch.real])
         return (words - torch.stack(said, 1)[batch.real]).square().sum(-1)
+
+
+class ReferenceTrainer:
+    """Trains the network that the table [reference] describes, for `tmnmt train`."""
+
+    config = ReferenceConfig
+    pointwise = (AnchorPart.name,)
+    train = staticmethod(train_reference)

@@ -19,9 +19,9 @@ from tiny_model import segments, write_tiny_model
 from tmnmt.errors import UsageError
 from tmnmt.eval.recipe import load_recipe
 from tmnmt.formats import write_tsv
-from tmnmt.models.document_context import InDocument
 from tmnmt.models.folder import load_model
-from tmnmt.models.reference import Referring
+from tmnmt.papers.context_network import InDocument
+from tmnmt.papers.reference_network import Referring
 
 
 def script(name: str) -> ModuleType:

@@ -15,8 +15,8 @@ from tmnmt.config.options import Form, TranslationOptions
 from tmnmt.index import build
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model, save_model
-from tmnmt.models.reference import ReferenceKind, Referring, network_of
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.papers.reference_network import ReferenceKind, Referring, network_of
 from tmnmt.vocab import EOS
 
 NEW, CONFIRMED = "The Commission shall inform the Commission.", "The Member States shall apply."

@@ -18,11 +18,11 @@ from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
 from tmnmt.formats import write_tsv
 from tmnmt.index import build
-from tmnmt.models.document_context import InDocument
 from tmnmt.models.folder import load_model
-from tmnmt.models.reference import Referring
-from tmnmt.training.context import ContextPart
-from tmnmt.training.reference import ReferencePart
+from tmnmt.papers.context_network import InDocument
+from tmnmt.papers.context_training import ContextPart
+from tmnmt.papers.reference_network import Referring
+from tmnmt.papers.reference_training import ReferencePart
 
 TEXTS = ["It shall apply from 1 January 1996.", "The Commission shall inform the Member States."]
 BOTH = ["reference", "context"]

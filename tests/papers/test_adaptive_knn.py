@@ -29,8 +29,8 @@ from tmnmt.layers.knn import KNN, AdaptiveKNN, certainty, distinct, knn_weights
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.layers.trace import Trace
 from tmnmt.models.folder import load_model, parameters
+from tmnmt.papers.knn_training import KNNPart, Observations, joined, mixed, own_pairs
 from tmnmt.segments import Segment
-from tmnmt.training.adapt_knn import KNNPart, Observations, joined, mixed, own_pairs
 
 LARGE = 50.0  # a logit that leaves the others nothing: exp(-50) is 2e-22
 
@@ -374,7 +374,7 @@ def test_the_command_learns_and_is_taken_up_where_it_stopped(
     assert "go on with --resume" in capsys.readouterr().err and not made[1].exists()
     assert run([*arguments, str(made[1])]) == 2
     monkeypatch.setattr(
-        "tmnmt.training.adapt_knn.nearest", None
+        "tmnmt.papers.knn_training.nearest", None
     )  # what was looked up is not looked up again
     assert run([*arguments, str(made[1]), "--resume"]) == 0
     one, other = (AdaptiveKNN.load(path, load_model(model).hash).state_dict() for path in made)

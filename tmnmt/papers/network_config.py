@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tmnmt.config.bounds import AboveZero, AtLeastZero, Count, Seed
 from tmnmt.config.options import Form
-from tmnmt.models.document_context import ContextForm, ContextKind
-from tmnmt.models.reference import ReferenceKind
+from tmnmt.papers.context_network import ContextForm, ContextKind
+from tmnmt.papers.reference_network import ReferenceKind
 
 ANCHORS: dict[Form, int] = {"monolingual": 100, "bilingual": 30}  # as in the paper
 

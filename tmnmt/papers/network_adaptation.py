@@ -14,15 +14,15 @@ from tmnmt.errors import DataError, UsageError
 from tmnmt.models.base import Injectable
 from tmnmt.models.folder import SHORTLIST_FILE, Model, save_model, stamp
 from tmnmt.models.injected import Injected
-from tmnmt.models.reference import Referring
+from tmnmt.papers.context_training import train_context
+from tmnmt.papers.network_config import Config, ContextConfig
+from tmnmt.papers.reference_network import Referring
+from tmnmt.papers.reference_training import train_reference
 from tmnmt.segments import Segment
 from tmnmt.training.adapt import MEMORY_FILE, split, work_beside
-from tmnmt.training.context import train_context
-from tmnmt.training.injected import Learned
-from tmnmt.training.injected_config import Config, ContextConfig
 from tmnmt.training.log import LOG_FILE
 from tmnmt.training.memory_data import Documents
-from tmnmt.training.reference import train_reference
+from tmnmt.training.trainers import Learned
 
 
 def adapt_injected(

@@ -16,7 +16,7 @@ from tmnmt.config.option import Options
 from tmnmt.config.options import ContextForm, Device, Form, Threads
 
 if TYPE_CHECKING:
-    from tmnmt.training.injected_config import Config
+    from tmnmt.papers.network_config import Config
 
 OUTPUT = Annotated[
     Path,
@@ -97,7 +97,7 @@ def adapt_reference(
     else nothing is saved and the exit code is 1. Memory layers of the model stay where the base
     does, and can be trained on with tmnmt adapt. Where the decoder learned, they are left out.
     translate --no-reference reads the base alone. Prints the model folder."""
-    from tmnmt.training.injected_config import ReferenceConfig
+    from tmnmt.papers.network_config import ReferenceConfig
 
     config = ReferenceConfig(
         form=network.form,
@@ -131,7 +131,7 @@ def adapt_context(
     tmnmt adapt; these must get better, else nothing is saved and the exit code is 1. Memory layers
     of the model stay where the base does. translate --no-context reads the base alone. Prints the
     model folder."""
-    from tmnmt.training.injected_config import ContextConfig
+    from tmnmt.papers.network_config import ContextConfig
 
     config = ContextConfig(form=network.form, decoder=network.decoder, **learning.settings)
     _adapt(pairs, model, output, config, learning.dev_share, resume, device, threads)
@@ -152,7 +152,7 @@ def _adapt(
 
     from tmnmt.engine.opened import load_on
     from tmnmt.formats import read_memories
-    from tmnmt.training.adapt_injected import adapt_injected, named
+    from tmnmt.papers.network_adaptation import adapt_injected, named
 
     if threads:
         torch.set_num_threads(threads)

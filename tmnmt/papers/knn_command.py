@@ -77,8 +77,8 @@ def adapt_knn(
     from tmnmt.engine.opened import load_on
     from tmnmt.formats import read_memories
     from tmnmt.index.cached import open_memory
-    from tmnmt.training.adapt_knn import KNNConfig
-    from tmnmt.training.adapt_knn import adapt_knn as run
+    from tmnmt.papers.knn_training import KNNConfig
+    from tmnmt.papers.knn_training import adapt_knn as run
 
     if threads:
         torch.set_num_threads(threads)

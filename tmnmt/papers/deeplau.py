@@ -15,17 +15,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.models.associative import AssociativeDecoder, AssociativeLayer, unit
-from tmnmt.models.base import Inject, Injectable, Trainable, shift
+from tmnmt.config.bounds import ShareBelowOne, Size
+from tmnmt.models.base import BaseConfig, Inject, Injectable, Trainable, shift
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import OutputLoss
 from tmnmt.models.rnnsearch import Annotations
+from tmnmt.papers.associative import AssociativeDecoder, AssociativeLayer, unit
 from tmnmt.vocab import BOS, PAD
 
 READ, KEPT = 5, 4  # products of the input, r z g h~ H, and of the state, r z g h~
@@ -58,8 +60,23 @@ class LinearAssociativeUnit(nn.Module):
         return new
 
 
+@dataclass(frozen=True)
+class DeepLAUConfig(BaseConfig):
+    """The sizes of a DeepLAU."""
+
+    kind: Literal["deeplau"] = "deeplau"
+    embedding: Size = 512
+    hidden: Size = 512
+    attention: Size = 512
+    encoder_layers: Size = 4
+    decoder_layers: Size = 4
+    dropout: ShareBelowOne = 0.2
+
+
 class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
     """d = l = `hidden`. A state is (B, layers, d); its last layer is the hidden state."""
+
+    config = DeepLAUConfig
 
     reach = 3
     encoder_reads = ("embedding", "encoder")

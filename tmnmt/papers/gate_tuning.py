@@ -19,6 +19,7 @@ from tmnmt.layers.collated import Pairs
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.training.cache import SideBySide, Stretch
 from tmnmt.training.forced import ForcedBatch
+from tmnmt.training.memory_data import MemoryData
 from tmnmt.training.parts import Part, Unit
 from tmnmt.training.retrieve import RetrievedPair
 from tmnmt.training.tm import MODES, PairedSentences, by_speed, fresh_keys, pairs_of, tm_log_probs
@@ -56,6 +57,22 @@ class PairedStretches:
         drawn = self.pairs.draw(time)
         shown = zip(drawn.sentences, drawn.pairs, strict=True)
         return {i: pairs if self.pairs.candidates[i] else [] for i, pairs in shown}
+
+
+def gates_part(tm: TranslationMemory, documents: SideBySide, data: MemoryData) -> GatesPart:
+    """The part that goes on with the gates of both, as [memory] says."""
+    config = data.config
+    most = min(config.cache_pairs, config.tune_gates * config.documents_together)
+    train, dev = (
+        _paired(data, name, stretches)
+        for name, stretches in zip(("gates", "gates-dev"), data.stretches(most), strict=True)
+    )
+    return GatesPart(tm, documents, train, dev, config.tune_gates, config.seed)
+
+
+def _paired(data: MemoryData, name: str, stretches: Sequence[Stretch]) -> PairedStretches:
+    segments = [segment for stretch in stretches for segment in stretch]
+    return PairedStretches(stretches, data.all_paired(name, segments))
 
 
 class GatesPart(Part):

@@ -9,7 +9,7 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tmnmt.index.bleu import SentenceBleu, sentence_bleu
+from tmnmt.papers.sentence_bleu import SentenceBleu, sentence_bleu
 
 TOKENS = st.lists(st.sampled_from("abc"), min_size=1, max_size=9)
 

@@ -47,10 +47,10 @@ the base's sources do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -346,7 +346,12 @@ class InDocument(Injected[InPlace, S]):
     """A backbone whose every state has read other sentences of its document. `encode` alone gives
     sentences that have none: these it translates as the base does."""
 
+    name = "context"
     network: ContextNetwork
+
+    @classmethod
+    def untrained(cls, kind: Mapping[str, Any], base: Injectable[Any, S]) -> Self:
+        return cls(base, context_network_of(ContextKind(**kind), base))
 
     def __init__(self, base: Injectable[Any, S], network: ContextNetwork) -> None:
         super().__init__(base, network)
@@ -357,6 +362,9 @@ class InDocument(Injected[InPlace, S]):
 
     def encode(self, src: Tensor, src_len: Tensor) -> InPlace:
         return InPlace(self.base.encode(src, src_len))
+
+    def survey(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Surveyed:
+        return surveyed(self.base, pairs, next(self.parameters()).device)
 
     def in_document(self, encoded: InPlace, places: Sequence[Place]) -> InPlace:
         return replace(encoded, read=self.network.read(self.base.embed, places))

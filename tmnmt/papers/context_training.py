@@ -22,21 +22,22 @@ from torch import Tensor
 from tmnmt.durable import make_folder
 from tmnmt.errors import DataError
 from tmnmt.models.base import Around, Injectable, Place
-from tmnmt.models.document_context import (
+from tmnmt.papers.context_network import (
     ContextNetwork,
     InDocument,
     context_network_of,
     surveyed,
 )
+from tmnmt.papers.network_config import ContextConfig
+from tmnmt.papers.network_training import InjectedPart, run_part
+from tmnmt.papers.own_words import own_words
 from tmnmt.training.cache import elsewhere, stretches
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.forced import ForcedBatch, gold_log_probs
-from tmnmt.training.history import own_words
-from tmnmt.training.injected import InjectedPart, Learned, run_part
-from tmnmt.training.injected_config import ContextConfig
 from tmnmt.training.memory_data import Documents, fits, fitting
 from tmnmt.training.parts import Unit
 from tmnmt.training.tm import evenly
+from tmnmt.training.trainers import Learned
 from tmnmt.vocab import Vocabulary
 
 STRETCH = 100  # segments of a document that are read around one, as of the session cache

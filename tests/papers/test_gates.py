@@ -30,9 +30,9 @@ from tmnmt.layers.combine import MemoryLayers, Mode
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.papers.gate_tuning import GatesPart, PairedStretches
 from tmnmt.training.cache import SideBySide
 from tmnmt.training.forced import force_references
-from tmnmt.training.gates import GatesPart, PairedStretches
 from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer

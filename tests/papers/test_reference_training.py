@@ -14,14 +14,14 @@ from tmnmt.config.options import Form
 from tmnmt.errors import UsageError
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model
-from tmnmt.models.reference import Bilingual, Referring, network_of
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.papers.network_config import ReferenceConfig
+from tmnmt.papers.reference_network import Bilingual, Referring, network_of
+from tmnmt.papers.reference_training import AnchorPart, ReferencePart, pooled, train_reference
 from tmnmt.training.config import load_config
-from tmnmt.training.injected import Learned
-from tmnmt.training.injected_config import ReferenceConfig
 from tmnmt.training.memory_config import MemoryConfig
-from tmnmt.training.reference import AnchorPart, ReferencePart, pooled, train_reference
 from tmnmt.training.run import train
+from tmnmt.training.trainers import Learned
 from tmnmt.vocab import BOS, EOS, Vocabulary
 
 SAVED = ("base.safetensors", "reference.safetensors", "memory.safetensors", "config.toml")

@@ -17,8 +17,9 @@ is the plain model, bit for bit; g is tanh of a linear map.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +27,7 @@ from torch import Tensor, nn
 from tmnmt.config.options import Form as Form  # which networks there are
 from tmnmt.models.base import E, Inject, Injectable, S
 from tmnmt.models.injected import Embed, Injected, Network, Sizes
-from tmnmt.models.local_coding import LocalCoding
+from tmnmt.papers.local_coding import LocalCoding
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,13 @@ def network_of(kind: ReferenceKind, base: Injectable) -> ReferenceNetwork:
 class Referring(Injected[E, S]):
     """A backbone whose every state has read a reference network."""
 
+    name = "reference"
     network: ReferenceNetwork
     _fixed: Inject | None = None
+
+    @classmethod
+    def untrained(cls, kind: Mapping[str, Any], base: Injectable[E, S]) -> Self:
+        return cls(base, network_of(ReferenceKind(**kind), base))
 
     def for_decoding(self, base: Injectable[E, S]) -> Referring[E, S]:
         same = Referring(base, self.network.eval())

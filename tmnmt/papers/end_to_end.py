@@ -19,6 +19,7 @@ from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.training.cache import CachePart, SideBySide, WrittenStretches
 from tmnmt.training.forced import force_references, gold_log_probs
+from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import Unit
 from tmnmt.training.tm import MODES, PairedSentences, TMPart, batches
 from tmnmt.vocab import Vocabulary
@@ -107,6 +108,30 @@ class EndToEndCachePart(CachePart):
     def validate(self) -> dict[str, float]:
         self.backbone.eval()
         return super().validate()
+
+
+def tm_part(
+    tm: TranslationMemory,
+    backbone: Backbone,
+    vocab: Vocabulary,
+    train: PairedSentences,
+    dev: PairedSentences,
+    config: MemoryConfig,
+) -> EndToEndPart:
+    """As [memory] says."""
+    sizes = config.batch_tokens, config.base_learning_rate
+    return EndToEndPart(tm, backbone, vocab, train, dev, *sizes)
+
+
+def cache_part(
+    documents: SideBySide,
+    train: WrittenStretches,
+    dev: WrittenStretches,
+    config: MemoryConfig,
+    begun: bool,
+) -> EndToEndCachePart:
+    """As [memory] says."""
+    return EndToEndCachePart(documents, train, dev, config.seed, config.base_learning_rate, begun)
 
 
 def _drop(backbone: Backbone, seed: int, unit: Unit) -> None:

@@ -7,26 +7,18 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from tmnmt.keys.pair_keys import padded
 from tmnmt.models.base import Injectable
-from tmnmt.models.injected import Injected, Network
-from tmnmt.training.injected_config import Config
+from tmnmt.models.injected import Network
+from tmnmt.papers.network_config import Config
 from tmnmt.training.parts import Part, PartTrainer, Standing, Unit
 from tmnmt.training.tm import batches, evenly
 from tmnmt.vocab import EOS, Vocabulary
-
-
-class Learned(NamedTuple):
-    """A base with its network, and the dev losses in nats a subword before and after."""
-
-    backbone: Injected
-    before: float
-    after: float
 
 
 class Texts(Protocol):

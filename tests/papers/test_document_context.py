@@ -10,10 +10,13 @@ import torch
 from tiny_model import SIZES, trained, write_tiny_model
 from torch import Tensor
 
+from tmnmt.config.options import Decoding
 from tmnmt.errors import ModelError
 from tmnmt.models.base import Around, Before, Injectable, Place, Surveyed, shift
-from tmnmt.models.deeplau import DeepLAU
-from tmnmt.models.document_context import (
+from tmnmt.models.folder import load_model, save_model, stamp
+from tmnmt.models.kinds import for_decoding
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.papers.context_network import (
     Attended,
     ContextForm,
     ContextKind,
@@ -24,10 +27,8 @@ from tmnmt.models.document_context import (
     context_network_of,
     surveyed,
 )
-from tmnmt.models.folder import load_model, save_model, stamp
-from tmnmt.models.kinds import for_decoding
-from tmnmt.models.reference import ReferenceKind, Referring, network_of
-from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.papers.deeplau import DeepLAU
+from tmnmt.papers.reference_network import ReferenceKind, Referring, network_of
 from tmnmt.vocab import BOS, EOS
 
 FORMS: list[ContextForm] = ["attended", "auxiliary", "gated", "around"]
@@ -342,9 +343,9 @@ def test_saved_and_loaded_it_is_the_same_and_plain_is_the_base(
     previous = {"attended": 1, "around": 0}.get(form, 3)
     assert (model.backbone.previous, model.backbone.reads_around) == (previous, form == "around")
     assert model.hash != load_model(plain).hash == model.base_hash
-    left = model.reading(reference=True, context=False)
+    left = model.reading(Decoding(context=False))
     assert isinstance(left.backbone, RNNsearch) and left.hash == model.base_hash
-    assert model.reading(reference=False, context=True) is model
+    assert model.reading(Decoding(reference=False)) is model
     src = torch.tensor([[*vocab.encode("It shall apply."), EOS]])
     before: Place = [vocab.encode("Having regard to the proposal,"), vocab.encode("It shall")]
     place = places(backbone)[1] if form == "around" else before

@@ -14,19 +14,19 @@ from tiny_model import padded
 
 from tmnmt.errors import DataError
 from tmnmt.models.base import Around
-from tmnmt.models.document_context import (
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.papers import context_training
+from tmnmt.papers.context_network import (
     ContextForm,
     InDocument,
     context_network_of,
     surveyed,
 )
-from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.papers.context_training import examples, surrounded, train_context
+from tmnmt.papers.network_config import ContextConfig
+from tmnmt.papers.own_words import own_words
 from tmnmt.segments import Segment
-from tmnmt.training import context
-from tmnmt.training.context import examples, surrounded, train_context
-from tmnmt.training.history import own_words
-from tmnmt.training.injected import Learned
-from tmnmt.training.injected_config import ContextConfig
+from tmnmt.training.trainers import Learned
 from tmnmt.vocab import EOS, PAD, Vocabulary
 
 FORMS: list[ContextForm] = ["attended", "auxiliary", "gated", "around"]
@@ -141,7 +141,7 @@ def test_examples_have_what_stands_before_them_in_their_document_alone(vocab: Vo
 def test_around_a_segment_is_what_the_base_says_of_its_stretch(
     tmp_path: Path, vocab: Vocabulary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(context, "STRETCH", 3)
+    monkeypatch.setattr(context_training, "STRETCH", 3)
     backbone, made = knowing(vocab), documents()[:1]
     found = surrounded(backbone, made, vocab, CONFIG, 1000, tmp_path / "said.jsonl.gz")
     whole = len(made[0]) - (len(made[0]) % 3 == 1)  # one by itself has nothing around it
@@ -178,7 +178,7 @@ def test_the_control_of_what_is_around_swaps_that_alone(tmp_path: Path, vocab: V
     torch.nn.init.normal_(network.get_parameter("into.weight"))
     found = surrounded(backbone, made, vocab, config, 1000, tmp_path / "said.jsonl.gz")
     asking = [one for one in found if one.src in last]
-    part = context.ContextPart(network, backbone, vocab, asking, asking, config)
+    part = context_training.ContextPart(network, backbone, vocab, asking, asking, config)
     losses = part.validate()
     assert losses["of another document"] == pytest.approx(losses["criterion"], abs=1e-5)
     with torch.no_grad():

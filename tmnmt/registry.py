@@ -1,0 +1,99 @@
+"""Tables of what there is of a sort: kinds of base, memory layers, back ends of indexes, commands.
+
+The module that works with a sort keeps its `Registry` and enters what belongs to the core. A
+plug-in enters more by `register`. It names what it brings as "module:name", so that nothing is
+imported before it is used.
+
+    BASES: Registry[type[Trainable]] = Registry("base", {"rnnsearch": RNNsearch})
+    register("base", "deeplau", "tmnmt.papers.deeplau:DeepLAU")
+    BASES["deeplau"]
+
+`PLUGINS` is the one place that names plug-ins."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pkgutil import resolve_name
+from typing import Generic, Literal, NamedTuple, TypeVar, cast
+
+Sort = Literal[
+    "back end",
+    "base",
+    "cache history",
+    "cache trainer",
+    "command",
+    "dialect",
+    "file format",
+    "filter",
+    "joint trainer",
+    "layer",
+    "memory format",
+    "network",
+    "network trainer",
+    "selection",
+    "similarity",
+    "TM trainer",
+]
+PLUGINS = ("tmnmt.papers",)  # modules that register what they bring when they are imported
+
+T = TypeVar("T")
+
+
+class _Entry(NamedTuple):
+    entry: object  # or "module:name" of it
+    before: str  # the entry that it stands before; "": at the end
+
+
+_REGISTERED: defaultdict[str, dict[str, _Entry]] = defaultdict(dict)
+_LOADED: list[str] = []  # plug-ins
+
+
+def register(sort: Sort, name: str, entry: object, before: str = "") -> None:
+    """Enters what a plug-in brings, or "module:name" of it. `before`: the name of the entry that it
+    is to stand before, where the order matters; by default it is the last. Raises ValueError where
+    the plug-in, or another, has entered the name."""
+    if name in _REGISTERED[sort]:
+        raise ValueError(f"{sort} {name!r} is registered already")
+    _REGISTERED[sort][name] = _Entry(entry, before)
+
+
+def unregister(sort: Sort, name: str) -> None:
+    """Takes out what `register` has entered. Raises KeyError where it is not there."""
+    del _REGISTERED[sort][name]
+
+
+def load_plugins() -> None:
+    """Imports the plug-ins that are not imported yet."""
+    for name in PLUGINS:
+        if name not in _LOADED:
+            _LOADED.append(name)
+            import_module(name)
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """All entries of a sort by name, in order: those of the core, and those that were registered,
+    each at its place. What stands as "module:name" is imported when it is asked for."""
+
+    def __init__(self, sort: Sort, core: Mapping[str, T | str]) -> None:
+        self.sort, self._core = sort, dict(core)
+
+    def __getitem__(self, name: str) -> T:
+        load_plugins()
+        registered = _REGISTERED[self.sort].get(name)
+        entry = self._core[name] if registered is None else registered.entry
+        return cast(T, resolve_name(entry) if isinstance(entry, str) else entry)
+
+    def __iter__(self) -> Iterator[str]:
+        load_plugins()
+        names = [*self._core]
+        for name, (_, before) in _REGISTERED[self.sort].items():
+            names.insert(names.index(before) if before in names else len(names), name)
+        return iter(dict.fromkeys(names))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name == own for own in self)
