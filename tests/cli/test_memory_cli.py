@@ -12,8 +12,7 @@ from elastic_server import Running
 
 from tmnmt.cli import run
 from tmnmt.formats import read_memory
-from tmnmt.index.cached import open_index
-from tmnmt.index.elastic.address import is_address
+from tmnmt.index.back_ends import is_address, open_index
 from tmnmt.index.from_files import build_at
 from tmnmt.segments import Segment
 

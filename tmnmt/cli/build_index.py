@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmnmt.counted import counted
-from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.index.elastic.layout import ElasticManifest
-    from tmnmt.index.embedded.manifest import Manifest
+    pass
 
 
 def build_index(
@@ -50,19 +48,17 @@ def build_index(
 
     from tmnmt.formats import parse_columns
     from tmnmt.formats.languages import check_pair
-    from tmnmt.index.cached import prepare_search
-    from tmnmt.index.elastic.address import is_address, parse_address
-    from tmnmt.index.from_files import build_elastic_from_files, build_from_files
+    from tmnmt.index.back_ends import check_build_options, prepare_search
+    from tmnmt.index.from_files import build_from_files
     from tmnmt.progress import Progress
 
     start = time.monotonic()
     check_pair(src_lang, tgt_lang)
     chosen = parse_columns(columns) if columns is not None else None
-    if not is_address(index) and (shards is not None or replicas is not None):
-        raise UsageError("--shards and --replicas are for an index at an Elasticsearch address")
-    if not is_address(index):
-        prepare_search()
-    manifest: Manifest | ElasticManifest
+    options = {"shards": shards, "replicas": replicas}
+    chosen_options = {name: value for name, value in options.items() if value is not None}
+    check_build_options(index, chosen_options)
+    prepare_search([index])
     try:
         with Progress("indexing", "units") as progress:
 
@@ -70,37 +66,25 @@ def build_index(
                 progress.then("sending", "segments")
                 progress.advance(segments, share)
 
-            if is_address(index):
-                manifest, report = build_elastic_from_files(
-                    parse_address(index),
-                    memories,
-                    src_lang,
-                    tgt_lang,
-                    columns=chosen,
-                    force=force,
-                    shards=shards or 1,
-                    replicas=replicas or 0,
-                    progress=progress.advance,
-                    sending=sending,
-                )
-            else:
-                manifest, report = build_from_files(
-                    Path(index),
-                    memories,
-                    src_lang,
-                    tgt_lang,
-                    columns=chosen,
-                    force=force,
-                    progress=progress.advance,
-                )
+            counts, report = build_from_files(
+                index,
+                memories,
+                src_lang,
+                tgt_lang,
+                columns=chosen,
+                force=force,
+                options=chosen_options,
+                progress=progress.advance,
+                sending=sending,
+            )
     except KeyboardInterrupt as stop:
         stop.add_note(f"{index} is as it was before")
         raise
     print(report, file=sys.stderr)
     print(
-        f"{index}: {counted(manifest.segments, 'segment')} "
-        f"({counted(manifest.sources, 'distinct source')}, "
-        f"{counted(manifest.tokens, 'distinct token')}), {src_lang} to {tgt_lang}, in "
+        f"{index}: {counted(counts.segments, 'segment')} "
+        f"({counted(counts.sources, 'distinct source')}, "
+        f"{counted(counts.tokens, 'distinct token')}), {src_lang} to {tgt_lang}, in "
         f"{time.monotonic() - start:.1f} s",
         file=sys.stderr,
     )

@@ -58,13 +58,13 @@ def calibrate(
     from tmnmt.engine.opened import device_named, load_layers, load_on
     from tmnmt.eval.calibrate import calibrate as choose
     from tmnmt.index import MemoryIndex
+    from tmnmt.index.back_ends import local_path
     from tmnmt.index.base import check_languages
     from tmnmt.index.cached import open_memory
-    from tmnmt.index.elastic.address import is_address
     from tmnmt.layers.reach import save_calibration
     from tmnmt.progress import Progress
 
-    if is_address(memory):
+    if local_path(memory) is None:
         raise UsageError(
             f"{memory}: the numbers are kept beside an index in a folder; an index on a server is "
             "read by the standard ones"

@@ -15,7 +15,7 @@ from tmnmt.errors import UsageError
 if TYPE_CHECKING:
     from tmnmt.eval.measures.measure import Output, TestSet
     from tmnmt.eval.run import Run
-    from tmnmt.index.cached import OpenIndex
+    from tmnmt.index.base import BuiltIndex
 
 OUT = Annotated[
     Path,
@@ -119,15 +119,10 @@ class _Standard(NamedTuple):
 def _run_standard(
     subject: _Standard, out: Path, only: list[str], baseline: str | None, threads: int | None
 ) -> None:
-    from tmnmt.index.elastic.address import is_address
+    from tmnmt.index.back_ends import local_path
 
-    _check_there(
-        [
-            subject.model,
-            *subject.test,
-            *([Path(subject.memory)] if subject.memory and not is_address(subject.memory) else []),
-        ]
-    )
+    memory = local_path(subject.memory) if subject.memory else None
+    _check_there([subject.model, *subject.test, *([memory] if memory is not None else [])])
 
     from tmnmt.engine.opened import load_layers
     from tmnmt.engine.settings import UNTRAINED
@@ -279,13 +274,13 @@ def _looked_up(
         )
 
 
-def _opened(memory: str, src_lang: str, tgt_lang: str) -> OpenIndex:
+def _opened(memory: str, src_lang: str, tgt_lang: str) -> BuiltIndex:
     """The memory; an index knows its languages, of a memory file they have to be given."""
-    from tmnmt.index.cached import open_index, open_memory
-    from tmnmt.index.elastic.address import is_address
+    from tmnmt.index.back_ends import is_index, open_index
+    from tmnmt.index.cached import open_memory
     from tmnmt.progress import Progress
 
-    if is_address(memory) or Path(memory).is_dir():
+    if is_index(memory):
         return open_index(memory, src_lang or None, tgt_lang or None)
     if not src_lang or not tgt_lang:
         raise UsageError(

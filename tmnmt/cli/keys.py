@@ -68,9 +68,9 @@ def keys(
     On N machines with a copy of the index each: run it with --shard 1/N ... N/N, copy the folders
     part-I-of-N from every INDEX/keys/MODEL-HASH into that of one machine, and run it there without
     --shard, which joins them."""
-    from tmnmt.index.elastic.address import is_address
+    from tmnmt.index.back_ends import local_path
 
-    if is_address(index):
+    if local_path(index) is None:
         raise UsageError("keys can be computed for an index in a folder only")
     if (src is None) != (tgt is None):
         raise UsageError("a search needs both --src and --tgt")

@@ -22,7 +22,7 @@ from tmnmt.counted import counted
 
 if TYPE_CHECKING:
     from tmnmt.eval.faults import Fault
-    from tmnmt.index.cached import OpenIndex
+    from tmnmt.index.base import BuiltIndex
     from tmnmt.segments import Segment
 
 FAULT = "x-fault"  # the property that says what is wrong with a pair
@@ -51,7 +51,7 @@ def list_segments(
     """The segments, one a line in order of id: id, source, target, document, between tabs."""
     from json import dumps
 
-    from tmnmt.index.cached import open_index
+    from tmnmt.index.back_ends import open_index
     from tmnmt.index.filter import filter_of
 
     with open_index(index) as opened:
@@ -81,7 +81,7 @@ def stats(
     from dataclasses import asdict
     from json import dumps
 
-    from tmnmt.index.cached import open_index
+    from tmnmt.index.back_ends import open_index
     from tmnmt.index.filter import filter_of
     from tmnmt.index.stats import stats
 
@@ -117,7 +117,7 @@ def export(
     replaced."""
     from tmnmt.errors import UsageError
     from tmnmt.formats import write_tmx, write_tsv
-    from tmnmt.index.cached import open_index
+    from tmnmt.index.back_ends import open_index
     from tmnmt.index.filter import filter_of
     from tmnmt.progress import Progress
 
@@ -175,7 +175,7 @@ def reverse(
     """Build an index for the other direction: source and target change places, all other fields
     stay."""
     from tmnmt.errors import UsageError
-    from tmnmt.index.cached import open_index, same_place
+    from tmnmt.index.back_ends import open_index, same_place
     from tmnmt.index.filter import filter_of
     from tmnmt.index.from_files import build_at
     from tmnmt.progress import Progress
@@ -197,13 +197,12 @@ def compact(index: INDEX) -> None:
     """Merge all changes into the index, so that searches are at their fastest. Searches go on
     meanwhile, in every process; additions wait, but on a server. Interrupted at any moment,
     everything is as it was before."""
-    from tmnmt.index.cached import open_index
-    from tmnmt.index.elastic.address import is_address
+    from tmnmt.index.back_ends import open_index
     from tmnmt.progress import Progress
 
-    since = "it was built" if is_address(index) else "the last time"
     with open_index(index) as opened:
         added, corrected, deleted = opened.changes()
+        since = opened.changes_since
         with Progress("compacting", "segments", len(opened)) as progress:
             opened.compact(progress.advance)
         segments = counted(len(opened), "segment")
@@ -235,7 +234,7 @@ def clean(
     from json import dumps
 
     from tmnmt.eval.faults import KINDS, PASSES, find_faults
-    from tmnmt.index.cached import open_index
+    from tmnmt.index.back_ends import open_index
     from tmnmt.progress import Progress
 
     loaded = None
@@ -269,7 +268,7 @@ def clean(
     print(f"{index}: {counted(marked, 'segment')} of {size:,} to look at; {done}", file=sys.stderr)
 
 
-def _mark(index: OpenIndex, faults: list[Fault]) -> None:
+def _mark(index: BuiltIndex, faults: list[Fault]) -> None:
     """Gives every segment a property for each of its faults, and takes away those of before."""
     from dataclasses import replace
 
@@ -292,7 +291,7 @@ def verify(index: INDEX) -> None:
     """Read everything and compare it with its checksums; on a server, with what it is found by. The
     first damage is an error, with exit code 1."""
     from tmnmt.index import MemoryIndex
-    from tmnmt.index.cached import open_index
+    from tmnmt.index.back_ends import open_index
     from tmnmt.keys.verify import verify as verify_with_keys
 
     with open_index(index) as opened:

@@ -18,7 +18,7 @@ from tmnmt.config.options import SegmentFilter
 from tmnmt.counted import counted
 
 if TYPE_CHECKING:
-    from tmnmt.index.cached import OpenIndex
+    from tmnmt.index.base import BuiltIndex
     from tmnmt.segments import Segment
 
 MEMORIES = Annotated[
@@ -52,7 +52,7 @@ def add(
     """Add memory files, or one pair by --src and --tgt, whose id is printed. All of it is added, or
     nothing; where a server goes away meanwhile, as much as the error says."""
     from tmnmt.errors import UsageError
-    from tmnmt.index.cached import open_index
+    from tmnmt.index.back_ends import open_index
     from tmnmt.segments import Segment
 
     if bool(memories) == (src is not None or tgt is not None) or (src is None) != (tgt is None):
@@ -91,7 +91,7 @@ def edit(
     """Correct fields of segments; the others stay. --property replaces all properties. A text that
     is changed is shown as it was and as it is now."""
     from tmnmt.errors import UsageError
-    from tmnmt.index.cached import open_index
+    from tmnmt.index.back_ends import open_index
     from tmnmt.visible import visible
 
     values = _given(src=src, tgt=tgt, document=document, origin=origin, user=user)
@@ -127,7 +127,7 @@ def delete(
     """Delete segments by their ids, or all that the options choose. `list` with the same options
     shows them first."""
     from tmnmt.errors import UsageError
-    from tmnmt.index.cached import open_index
+    from tmnmt.index.back_ends import open_index
     from tmnmt.index.filter import filter_of
 
     conditions = filter_of(segment_filter)
@@ -157,7 +157,7 @@ def dedupe(
 ) -> None:
     """Delete all but the newest of equal segments, compared in words, numbers and punctuation;
     where options choose segments, only among those."""
-    from tmnmt.index.cached import open_index
+    from tmnmt.index.back_ends import open_index
     from tmnmt.index.dedupe import duplicates
     from tmnmt.index.filter import filter_of
 
@@ -179,7 +179,7 @@ def dedupe(
 
 def _add_files(
     where: str,
-    index: OpenIndex,
+    index: BuiltIndex,
     memories: list[Path],
     fields: dict[str, Any],
     property: list[str] | None,

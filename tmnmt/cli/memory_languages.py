@@ -21,15 +21,14 @@ def languages_of(
     translated say. Raises UsageError where nobody says them, FormatError for a memory that is not
     there."""
     from tmnmt.engine.named_memories import named
-    from tmnmt.index.cached import open_index
-    from tmnmt.index.elastic.address import is_address
+    from tmnmt.index.back_ends import is_index, open_index
 
     src_lang, tgt_lang = asked
     if src_lang and tgt_lang:
         return src_lang, tgt_lang
     places = [str(named(each).place) for each in memory]
     for path in places:
-        if is_address(path) or Path(path).is_dir():
+        if is_index(path):
             with open_index(path) as index:
                 return src_lang or index.src_lang, tgt_lang or index.tgt_lang
     src_lang = src_lang or next((file.src_lang for file in files if file.src_lang), "")

@@ -82,8 +82,7 @@ def search(
 
     With --concordance: the pairs that have a phrase, wherever it stands in them."""
     from tmnmt.cli.matches import json_line, printer
-    from tmnmt.index.cached import open_index, prepare_search
-    from tmnmt.index.elastic.address import is_address
+    from tmnmt.index.back_ends import open_index, prepare_search
     from tmnmt.index.filter import filter_of
     from tmnmt.index.pairs import count_copies
 
@@ -106,8 +105,7 @@ def search(
     def as_json(query: str, matches: Sequence[Match], times: Sequence[int]) -> None:
         print(json_line(query, matches, times, explain))
 
-    if not is_address(index):
-        prepare_search()
+    prepare_search([index])
     show = as_json if json else printer(sys.stdout, threshold, explain)
     with open_index(index) as every:
         opened = every.restricted_to(filter_of(segment_filter))

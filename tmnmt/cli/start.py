@@ -129,7 +129,7 @@ def _start(
     from tmnmt.cli.get_model import obtain
     from tmnmt.formats import parse_columns
     from tmnmt.formats.languages import check_pair
-    from tmnmt.index.cached import prepare_search
+    from tmnmt.index.back_ends import prepare_search
 
     check_pair(*languages)
     chosen = parse_columns(columns) if columns is not None else None

@@ -177,13 +177,11 @@ def _work(arguments: TranslateArguments) -> Work:
 def _loaded(arguments: TranslateArguments, model: Path) -> Translator:
     from tmnmt.allocator import keep_freed
     from tmnmt.compiled.steps import prepare_decoding
-    from tmnmt.index.cached import prepare_search
-    from tmnmt.index.elastic.address import is_address
+    from tmnmt.index.back_ends import prepare_search
 
     keep_freed()
     prepare_decoding()
-    if not all(is_address(place) for place in arguments.memory):
-        prepare_search()  # beside the import of torch
+    prepare_search(arguments.memory)  # beside the import of torch
     from tmnmt.engine.translator import Translator
 
     with Progress("indexing", "segments", lazy=True) as progress:

@@ -13,12 +13,10 @@ from typing import cast
 from tmnmt.config.option import options_of
 from tmnmt.config.options import SegmentFilter
 from tmnmt.errors import UsageError
-from tmnmt.index.base import Index, WritableIndex, check_languages
-from tmnmt.index.cached import open_index, open_memory, same_place
-from tmnmt.index.elastic.address import is_address
+from tmnmt.index.back_ends import is_absent, is_index, local_path, open_index, same_place
+from tmnmt.index.base import BuiltIndex, Index, WritableIndex, check_languages
+from tmnmt.index.cached import open_memory
 from tmnmt.index.embedded.build import IndexExistsError, build
-from tmnmt.index.embedded.index import MemoryIndex
-from tmnmt.index.embedded.manifest import is_to_be_built
 from tmnmt.index.filter import EVERYTHING, Filter, filter_of
 from tmnmt.index.watched import WatchedMemory, watch
 from tmnmt.index.worth import IN_FULL, Trust
@@ -141,7 +139,7 @@ def to_be_watched(memory: str) -> str:
     """The name with the setting `watch`; that of a built index as it is."""
     one = named(memory)
     place = str(one.place)
-    if one.watch or is_address(place) or Path(place).is_dir():
+    if one.watch or is_index(place):
         return memory
     return f"{memory}{':' if place == memory else ','}watch"
 
@@ -177,13 +175,12 @@ def open_to_write(
             return _writable(index, to)
     if not isinstance(to, str | Path):
         return _writable(to, to)
-    if not is_address(to):
-        if Path(to).exists() and not Path(to).is_dir():
-            raise UsageError(
-                f"{to}: is a file, and what is confirmed is written to a built index; name a folder"
-            )
-        if is_to_be_built(Path(to)):
-            _make(Path(to), src_lang, tgt_lang)
+    if (folder := local_path(to)) is not None and folder.exists() and not folder.is_dir():
+        raise UsageError(
+            f"{to}: is a file, and what is confirmed is written to a built index; name a folder"
+        )
+    if is_absent(to):
+        _make(Path(to), src_lang, tgt_lang)
     return _writable(open_index(to, src_lang, tgt_lang), to)
 
 
@@ -203,14 +200,9 @@ def _same(named: Named, other: Named) -> bool:
 
 
 def _writable(index: Index, named: Named) -> WritableIndex:
-    """The index itself where it takes additions. A server says so only when it is asked to take
-    one."""
-    from tmnmt.index.elastic.index import ElasticIndex
-
-    if isinstance(index, MemoryIndex):
-        if not os.access(index.path, os.W_OK):
-            raise UsageError(f"{index.path}: cannot be written to")
-        return index
-    if isinstance(index, ElasticIndex):
-        return index
-    raise UsageError(f"{named}: takes no additions; name a built index")
+    """The index itself where it takes additions."""
+    if not hasattr(index, "check_writable"):
+        raise UsageError(f"{named}: takes no additions; name a built index")
+    writable = cast(BuiltIndex, index)
+    writable.check_writable()
+    return writable

@@ -24,8 +24,8 @@ from tmnmt.engine.terms import TermList
 from tmnmt.engine.verbatim import agreeing, commonest
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
+from tmnmt.index.back_ends import same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
-from tmnmt.index.cached import same_place
 from tmnmt.index.pairs import copies
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import CacheContents

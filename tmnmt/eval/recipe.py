@@ -19,7 +19,7 @@ from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.measures.effort import WEIGHTS
 from tmnmt.eval.measures.slices import BANDS, NONE
 from tmnmt.formats.moses import moses_pair
-from tmnmt.index.elastic.address import is_address, parse_address
+from tmnmt.index.back_ends import check_address, local_path
 
 OWN = "own"  # in a system's memories: the memory of the test set
 PASTE_KEYS = ("name", "paste", "memories", "tests")
@@ -215,9 +215,7 @@ def _check(recipe: Recipe) -> None:
     if OWN in memories:
         raise UsageError(f"memory: the name {OWN!r} means that of the test set")
     for memory in recipe.memory:
-        if is_address(memory.path):
-            # before it is written down: a wrong one may have a password in it
-            parse_address(memory.path)
+        check_address(memory.path)  # before it is written down: it may have a password in it
     for test in recipe.test:
         if bool(test.files) == bool(test.src and test.references):
             raise UsageError(f"test {test.name!r}: give either files, or src and references")
@@ -314,7 +312,7 @@ def _from(folder: Path, recipe: Recipe) -> Recipe:
     """With every path led from `folder`."""
 
     def led(path: str) -> str:
-        return path if not path or is_address(path) else _plain(str(folder / path))
+        return path if not path or local_path(path) is None else _plain(str(folder / path))
 
     return replace(
         recipe,
@@ -354,9 +352,7 @@ def _files(recipe: Recipe) -> Iterator[str]:
         yield from (*test.files, *([test.src] if test.src else []), *test.references)
     for model in recipe.model:
         yield from model.training
-    yield from (
-        named.path for named in (*recipe.model, *recipe.memory) if not is_address(named.path)
-    )
+    yield from (named.path for named in (*recipe.model, *recipe.memory) if local_path(named.path))
     yield from (
         str(path)
         for system in recipe.system

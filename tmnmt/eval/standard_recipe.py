@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tmnmt.config.options import ConfirmTo, Mode
 from tmnmt.eval.recipe import OWN, ModelConfig, NamedPath, Recipe, SystemConfig, TestConfig
-from tmnmt.index.elastic.address import is_address
+from tmnmt.index.back_ends import local_path
 
 BASE, PASTED, TM, CONFIRMED = "base", "pasted TM", "with the TM", "with the TM, confirmed"
 CONFIRMED_ALONE = "confirmed"
@@ -72,7 +72,8 @@ def standard_recipe(
 
 def _named(memory: str) -> str:
     """What a memory is called in the report: a file or folder by its name."""
-    name = "" if is_address(memory) else Path(memory).resolve().name
+    path = local_path(memory)
+    name = "" if path is None else path.resolve().name
     return name if name not in ("", OWN) else "memory"
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, Self
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
 from tmnmt.formats.iso639 import short
 from tmnmt.index.concordance import Occurrence, Phrase
-from tmnmt.index.filter import Filter
+from tmnmt.index.filter import EVERYTHING, Filter
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -134,6 +134,59 @@ class WritableIndex(Index, Protocol):
         """Deletes the segments with these ids, as durable and visible as an addition. Raises
         UnknownIdError."""
         ...
+
+
+class BuiltIndex(WritableIndex, Protocol):
+    """An index that a back end has built (`tmnmt.index.back_ends`). It is closed where a `with`
+    ends."""
+
+    changes_since: str  # since when `changes` counts, in words
+
+    def check_writable(self) -> None:
+        """Raises UsageError where this process may not write to it."""
+        ...
+
+    def find(self, ids: Iterable[int]) -> dict[int, Segment]:
+        """Those of these segments that are there, by their ids."""
+        ...
+
+    def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
+        """All segments that are meant and that these conditions let pass, in order of id."""
+        ...
+
+    def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
+        """Deletes those that `choose` says of all segments, and gives their ids. Nobody else
+        changes the index meanwhile."""
+        ...
+
+    def changes(self) -> tuple[int, int, int]:
+        """How many were added, corrected and deleted."""
+        ...
+
+    def compact(self, progress: Callable[[int], None] | None = None) -> object:
+        """Merges all changes into the index."""
+        ...
+
+    def verify(self) -> int:
+        """Reads everything; how many segments there are. Raises MemoryIndexError at the first that
+        is not as it was written."""
+        ...
+
+    def generation(self) -> int:
+        """How many times the index was made."""
+        ...
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        ...
+
+    def close(self) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
 
 
 def grouped_by_search(

@@ -7,65 +7,27 @@ import hashlib
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tmnmt.compiled.native import begin
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.moses import moses_ids, moses_pair
 from tmnmt.formats.stream import BLOCK, file_source
-from tmnmt.index.elastic.address import is_address, parse_address
+from tmnmt.index.back_ends import is_index, open_index
+from tmnmt.index.base import BuiltIndex
 from tmnmt.index.embedded.build import HalfIndexError, IndexExistsError
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.embedded.manifest import FORMAT, MANIFEST_FILE
 from tmnmt.index.from_files import build_from_files
 from tmnmt.progress import ReadProgress
 
-if TYPE_CHECKING:
-    from tmnmt.index.elastic.index import ElasticIndex
-
-    OpenIndex = MemoryIndex | ElasticIndex
-
 SECONDS_TO_WAIT = 3600.0  # for another process that indexes the same file
 
 log = logging.getLogger(__name__)
 
 
-def prepare_search(concordance: bool = False) -> None:
-    """Has another process compile the search of embedded indexes, and that for phrases where asked,
-    which is done once on a machine. For commands that read files or models first, and then
-    search."""
-    from tmnmt.index.kernels.arrays import best_of_each, newest_with
-
-    begin([best_of_each, *([newest_with] if concordance else [])])
-
-
-def open_index(
-    index: str | Path, src_lang: str | None = None, tgt_lang: str | None = None
-) -> OpenIndex:
-    """The built index in a folder, or at an Elasticsearch address. Raises MemoryIndexError and
-    ServerError; UsageError for what is no address."""
-    if is_address(index):
-        from tmnmt.index.elastic.index import ElasticIndex
-
-        return ElasticIndex.open(parse_address(str(index)), src_lang, tgt_lang)
-    return MemoryIndex.open(Path(index), src_lang, tgt_lang)
-
-
-def same_place(place: str, other_place: str) -> bool:
-    """Whether two folders or addresses of an index are the same."""
-    if is_address(place) or is_address(other_place):
-        return (
-            is_address(place)
-            and is_address(other_place)
-            and parse_address(place) == parse_address(other_place)
-        )
-    return Path(place).resolve() == Path(other_place).resolve()
-
-
 def open_memory(
     path: str | Path, src_lang: str, tgt_lang: str, progress: ReadProgress | None = None
-) -> OpenIndex:
+) -> BuiltIndex:
     """The memory at `path`: a built index is opened as by `open_index`; a memory file (or PREFIX of
     two plain files) is indexed once under the user's cache folder, and found there by name and
     content from then on, wherever it then lies.
@@ -73,7 +35,7 @@ def open_memory(
     progress: called when the file has to be indexed, as `Reader` says. Raises as
     `open_index`, FormatError, and UsageError for a pipe.
     """
-    if is_address(path) or Path(path).is_dir():
+    if is_index(path):
         return open_index(path, src_lang, tgt_lang)
     path = Path(path)
     if path.exists() and not path.is_file():

@@ -1,100 +1,71 @@
-"""An index in a folder or at an Elasticsearch address, and one over memory files."""
+"""Indexes built at any place, and over memory files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.files.as_memory import read_memories
 from tmnmt.formats import Columns, Reader, Report
-from tmnmt.index.elastic.address import ElasticAddress, is_address, parse_address
-from tmnmt.index.embedded.build import build
-from tmnmt.index.embedded.manifest import Manifest
+from tmnmt.index.back_ends import BuiltCounts, back_end_of, check_build_options
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
 
-if TYPE_CHECKING:
-    from tmnmt.index.elastic.layout import ElasticManifest
-
 
 def build_at(
-    where: str,
+    place: str,
     segments: Iterable[Segment],
     src_lang: str,
     tgt_lang: str,
     *,
     force: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> Manifest | ElasticManifest:
-    """`build` for a folder, `build_elastic` for an address."""
-    if is_address(where):
-        from tmnmt.index.elastic.build import build_elastic
-
-        tell = None if progress is None else lambda n, _: progress(n)
-        return build_elastic(
-            parse_address(where), segments, src_lang, tgt_lang, force=force, progress=tell
-        )
-    return build(Path(where), segments, src_lang, tgt_lang, force=force, progress=progress)
+) -> BuiltCounts:
+    """An index over segments in a folder or at an address; errors as of `BackEnd.build`."""
+    return back_end_of(place).build(
+        place,
+        segments,
+        src_lang,
+        tgt_lang,
+        force=force,
+        progress=None if progress is None else lambda count, _: progress(count),
+        seconds_to_wait=0.0,
+    )
 
 
 def build_from_files(
-    index_dir: Path,
+    place: str | Path,
     paths: Sequence[Path],
     src_lang: str,
     tgt_lang: str,
     *,
     columns: Columns | None = None,
     force: bool = False,
-    progress: ReadProgress | None = None,
-    seconds_to_wait: float = 0.0,
-) -> tuple[Manifest, Report]:
-    """`build` over the segments of memory files, and what became of their units. Raises FormatError
-    where a file is unusable or no unit of all is kept; then nothing has changed."""
-    reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
-    manifest = build(
-        index_dir,
-        _at_least_one(reader),
-        src_lang,
-        tgt_lang,
-        force=force,
-        seconds_to_wait=seconds_to_wait,
-    )
-    return manifest, reader.report
-
-
-def build_elastic_from_files(
-    address: ElasticAddress,
-    paths: Sequence[Path],
-    src_lang: str,
-    tgt_lang: str,
-    *,
-    columns: Columns | None = None,
-    force: bool = False,
-    shards: int = 1,
-    replicas: int = 0,
+    options: Mapping[str, int] | None = None,
     progress: ReadProgress | None = None,
     sending: ReadProgress | None = None,
-) -> tuple[ElasticManifest, Report]:
-    """`build_elastic` over the segments of memory files, and what became of their units; errors as
-    `build_from_files` and ServerError. `progress` is told of units read, then `sending` of segments
-    that the server has taken."""
-    from tmnmt.index.elastic.build import build_elastic
-
+    seconds_to_wait: float = 0.0,
+) -> tuple[BuiltCounts, Report]:
+    """An index over the segments of memory files, and what became of their units. `options`: of the
+    back end. `progress` is told of units read, then `sending` of segments that a server has taken.
+    Errors as of `BackEnd.build`; UsageError for an option that the back end has not, FormatError
+    where a file is unusable or no unit of all is kept. Then nothing has changed."""
+    back_end = back_end_of(place)
+    check_build_options(place, options or {})
     reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
-    manifest = build_elastic(
-        address,
+    counts = back_end.build(
+        str(place),
         _at_least_one(reader),
         src_lang,
         tgt_lang,
         force=force,
-        shards=shards,
-        replicas=replicas,
-        progress=sending,
+        progress=sending if back_end.sends else None,
+        seconds_to_wait=seconds_to_wait,
+        **(options or {}),
     )
-    return manifest, reader.report
+    return counts, reader.report
 
 
 def _at_least_one(reader: Reader) -> Iterator[Segment]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tmnmt.index.filter import EVERYTHING, Filter
 
 if TYPE_CHECKING:
-    from tmnmt.index.cached import OpenIndex
+    from tmnmt.index.base import BuiltIndex
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Stats:
     bytes: int
 
 
-def stats(index: OpenIndex, conditions: Filter = EVERYTHING) -> Stats:
+def stats(index: BuiltIndex, conditions: Filter = EVERYTHING) -> Stats:
     """The Stats of the wanted segments, which are read; changes, generation and bytes are those of
     the whole index."""
     documents = Counter[str]()

@@ -18,7 +18,7 @@ from pathlib import Path
 from tmnmt.errors import FormatError, TmnmtError, UsageError
 from tmnmt.files.as_memory import read_memories
 from tmnmt.formats.report import MALFORMED
-from tmnmt.index.elastic.address import is_address
+from tmnmt.index.back_ends import local_path
 from tmnmt.index.embedded.build import build
 from tmnmt.index.embedded.generation import Generation
 from tmnmt.index.embedded.index import MemoryIndex
@@ -101,7 +101,7 @@ def watch(
 ) -> WatchedMemory:
     """An index of the memory file at `path` that follows it. Raises UsageError where it is no file,
     FormatError where it is no whole memory now."""
-    if is_address(path) or not Path(path).is_file():
+    if (local := local_path(path)) is None or not local.is_file():
         raise UsageError(f"{path}: what is watched is a memory file, and this is none")
     folder = Path(tempfile.mkdtemp(prefix="tmnmt-"))
     file = _File(Path(path), folder)

@@ -22,8 +22,8 @@ from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import Done, confirmed_now
 from tmnmt.engine.session import deleted_from, written_to
 from tmnmt.errors import ServerError, TmnmtError
+from tmnmt.index.back_ends import same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
-from tmnmt.index.cached import same_place
 from tmnmt.index.pairs import copies
 from tmnmt.segments import Segment
 from tmnmt.serve.refused import Refused, unknown

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from tmnmt.engine.named_memories import named, open_to_write
 from tmnmt.errors import UsageError
+from tmnmt.index.back_ends import is_absent, is_index, open_index, same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
-from tmnmt.index.cached import open_index, open_memory, same_place
+from tmnmt.index.cached import open_memory
 from tmnmt.index.concordance import Occurrence, Phrase
-from tmnmt.index.elastic.address import is_address
 from tmnmt.index.embedded.index import MemoryIndex
-from tmnmt.index.embedded.manifest import is_to_be_built
 from tmnmt.index.pairs import concordance_pairs, distinct, search_by_worth
 from tmnmt.index.worth import Query, Trust, most_worth
 from tmnmt.progress import ReadProgress
@@ -96,7 +95,7 @@ def languages_of_indexes(named: Iterable[str]) -> list[tuple[str, str]]:
     one that cannot be opened."""
     pairs = list[tuple[str, str]]()
     for place in (place_of(each).place for each in named):
-        if is_address(place) or (Path(place).is_dir() and not is_to_be_built(Path(place))):
+        if is_index(place) and not is_absent(place):
             with open_index(place) as index:
                 pairs.append((index.src_lang, index.tgt_lang))
     return list(dict.fromkeys(pairs))
@@ -105,7 +104,7 @@ def languages_of_indexes(named: Iterable[str]) -> list[tuple[str, str]]:
 def _read(
     place: Place, pairs: Sequence[tuple[str, str]], progress: ReadProgress | None
 ) -> WritableIndex:
-    if is_address(place.place) or Path(place.place).is_dir():
+    if is_index(place.place):
         return open_index(place.place)
     if len(pairs) != 1:
         raise UsageError(
@@ -116,7 +115,7 @@ def _read(
 
 
 def _written(place: Place, pairs: Sequence[tuple[str, str]]) -> WritableIndex:
-    there = is_address(place.place) or not is_to_be_built(Path(place.place))
+    there = not is_absent(place.place)
     if not there and len(pairs) != 1:
         raise UsageError(
             f"{place.place}: is not there, and in which languages it is to be made is not clear; "

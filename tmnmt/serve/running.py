@@ -21,7 +21,7 @@ from tmnmt.compiled.steps import prepare_decoding
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError, UsageError
-from tmnmt.index.cached import prepare_search
+from tmnmt.index.back_ends import prepare_search
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
 from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants

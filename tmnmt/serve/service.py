@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from tmnmt.codes.record import Source, Text
@@ -23,7 +22,7 @@ from tmnmt.engine.settings import Settings
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
-from tmnmt.index.elastic.address import is_address
+from tmnmt.index.back_ends import local_path
 from tmnmt.segments import Match, Segment, Translation
 from tmnmt.serve.bodies import Readers, Room
 from tmnmt.serve.clock import Clock
@@ -191,12 +190,12 @@ class Service:
         gc.unfreeze()
 
     def _size_of(self, tenant: str) -> int:
-        """Bytes of all that is kept for a tenant; a memory on Elasticsearch has no size here."""
+        """Bytes of all that is kept for a tenant; a memory at an address has no size here."""
         keys = self.keys
         folders = [
-            Path(memory.writable.place)
+            folder
             for memory in self.memories
-            if memory.writable is not None and not is_address(memory.writable.place)
+            if memory.writable is not None and (folder := local_path(memory.writable.place))
             if keys is None or keys.is_of(memory.name, tenant)
         ]
         return self.storage.size(tenant) + sum(map(size_of_folder, folders))

@@ -16,7 +16,7 @@ from tmnmt.segments import Segment
 from tmnmt.text import normalise
 
 if TYPE_CHECKING:
-    from tmnmt.index.cached import OpenIndex
+    from tmnmt.index.base import BuiltIndex
 
 SHOWN = 3  # leaks that are named
 TEACHING = 30_000  # pairs of a memory that the aligner is given
@@ -26,7 +26,7 @@ class Memory:
     """An open memory, read through once: a digest of its content, the aligner's pairs, and its
     pairs and `long_targets` as hashes."""
 
-    def __init__(self, index: OpenIndex, progress: Progress) -> None:
+    def __init__(self, index: BuiltIndex, progress: Progress) -> None:
         self.index = index
         self.pairs: list[tuple[str, str]] = []
         self.targets: set[int] = set()

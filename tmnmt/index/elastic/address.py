@@ -44,11 +44,6 @@ class Secrets:
     ca: Path | None = None
 
 
-def is_address(text: object) -> bool:
-    """Whether `text` means an index on a server, well or badly; everything else is a path."""
-    return isinstance(text, str) and (text.startswith(PREFIX) or "://" in text)
-
-
 def parse_address(text: str) -> ElasticAddress:
     """The parts of an address. Raises UsageError where it is not of the form, or has a password in
     it."""

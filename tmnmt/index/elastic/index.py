@@ -90,6 +90,11 @@ class ElasticIndex:
             raise
         return index
 
+    changes_since = "it was built"
+
+    def check_writable(self) -> None:
+        """The server says so only when it is asked to take an addition."""
+
     @property
     def place(self) -> str:
         """The address."""

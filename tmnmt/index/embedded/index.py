@@ -124,6 +124,13 @@ class MemoryIndex:
                 raise
             return cls(path, latest)  # replaced while it was being opened
 
+    changes_since = "the last time"
+
+    def check_writable(self) -> None:
+        """Raises UsageError where the folder takes no files."""
+        if not os.access(self.path, os.W_OK):
+            raise UsageError(f"{self.path}: cannot be written to")
+
     @property
     def place(self) -> str:
         """The folder from the root, links followed."""

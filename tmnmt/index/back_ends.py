@@ -1,0 +1,176 @@
+"""Where built indexes lie: in folders, or at addresses, whose beginning says which back end has
+them. Everybody else asks here, and knows none."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from tmnmt.compiled.native import begin
+from tmnmt.errors import UsageError
+from tmnmt.index.base import BuiltIndex
+from tmnmt.index.embedded.build import build
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.embedded.manifest import Manifest, is_to_be_built
+from tmnmt.progress import ReadProgress
+from tmnmt.registry import Registry
+from tmnmt.segments import Segment
+
+
+class BuiltCounts(Protocol):
+    """How much a build has put into an index."""
+
+    @property
+    def segments(self) -> int: ...
+
+    @property
+    def sources(self) -> int: ...
+
+    @property
+    def tokens(self) -> int: ...
+
+
+class BackEnd(Protocol):
+    """A kind of place for indexes. `options`: what a build can be told besides, by the names that
+    the options of `tmnmt build-index` have. `sends`: whether a build takes time after the last
+    segment was read, of which its progress tells."""
+
+    options: Sequence[str]
+    sends: bool
+
+    def location(self, place: str) -> Hashable:
+        """Equal for two names of one index. Raises UsageError for what is no address."""
+
+    def open(self, place: str, src_lang: str | None, tgt_lang: str | None) -> BuiltIndex:
+        """The index there. Raises MemoryIndexError where there is none, or it is of other
+        languages; ServerError."""
+
+    def build(
+        self,
+        place: str,
+        segments: Iterable[Segment],
+        src_lang: str,
+        tgt_lang: str,
+        *,
+        force: bool,
+        progress: ReadProgress | None,
+        seconds_to_wait: float,
+        **options: Any,
+    ) -> BuiltCounts:
+        """An index over the segments, whole or not at all; one that is there is replaced where
+        `force` says so. Errors as of `tmnmt.index.embedded.build.build`, and ServerError."""
+
+
+class _Folders:
+    """Indexes in folders."""
+
+    options: Sequence[str] = ()
+    sends = False
+
+    def location(self, place: str) -> Hashable:
+        return Path(place).resolve()
+
+    def open(self, place: str, src_lang: str | None, tgt_lang: str | None) -> MemoryIndex:
+        return MemoryIndex.open(Path(place), src_lang, tgt_lang)
+
+    def build(
+        self,
+        place: str,
+        segments: Iterable[Segment],
+        src_lang: str,
+        tgt_lang: str,
+        *,
+        force: bool,
+        progress: ReadProgress | None,
+        seconds_to_wait: float,
+        **options: Any,
+    ) -> Manifest:
+        return build(
+            Path(place),
+            segments,
+            src_lang,
+            tgt_lang,
+            force=force,
+            progress=None if progress is None else lambda count: progress(count, 0.0),
+            seconds_to_wait=seconds_to_wait,
+        )
+
+
+_FOLDERS: BackEnd = _Folders()
+# by how the addresses begin
+BACK_ENDS: Registry[BackEnd] = Registry(
+    "back end", {"elasticsearch+": "tmnmt.index.elastic.back_end:BACK_END"}
+)
+
+
+def is_address(place: object) -> bool:
+    """Whether an address is meant, well or badly; everything else is a path."""
+    return isinstance(place, str) and ("://" in place or _scheme(place) is not None)
+
+
+def back_end_of(place: str | Path) -> BackEnd:
+    """What has the index of this name. An address that begins as none does goes to the first back
+    end, which refuses it."""
+    if not is_address(place):
+        return _FOLDERS
+    return BACK_ENDS[_scheme(str(place)) or next(iter(BACK_ENDS))]
+
+
+def _scheme(place: str) -> str | None:
+    return next((name for name in BACK_ENDS if place.startswith(name)), None)
+
+
+def local_path(place: str | Path) -> Path | None:
+    """Where it lies on this machine; None: at an address."""
+    return None if is_address(place) else Path(place)
+
+
+def is_index(place: str | Path) -> bool:
+    """Whether a built index is meant, and not a memory file: an address, or a folder."""
+    return is_address(place) or Path(place).is_dir()
+
+
+def is_absent(place: str | Path) -> bool:
+    """Whether a place is a folder without an index, which is empty or not there."""
+    return not is_address(place) and is_to_be_built(Path(place))
+
+
+def check_address(place: str | Path) -> None:
+    """Raises UsageError for an address that is none, or that has a password in it."""
+    if is_address(place):
+        back_end_of(place).location(str(place))
+
+
+def same_place(place: str, other_place: str) -> bool:
+    """Whether two names are those of one index."""
+    ends = back_end_of(place), back_end_of(other_place)
+    return ends[0] is ends[1] and ends[0].location(place) == ends[1].location(other_place)
+
+
+def open_index(
+    place: str | Path, src_lang: str | None = None, tgt_lang: str | None = None
+) -> BuiltIndex:
+    """The built index in a folder, or at an address. Raises MemoryIndexError and ServerError;
+    UsageError for what is no address."""
+    return back_end_of(place).open(str(place), src_lang, tgt_lang)
+
+
+def check_build_options(place: str | Path, options: Iterable[str]) -> None:
+    """Raises UsageError where the back end has no such option."""
+    unknown = [name for name in options if name not in back_end_of(place).options]
+    if not unknown:
+        return
+    able = [name for name, end in BACK_ENDS.items() if set(unknown) <= {*end.options}]
+    names = " and ".join(f"--{name}" for name in unknown)
+    raise UsageError(f"{names} are for an index at an address: {', '.join(able)}...")
+
+
+def prepare_search(places: Iterable[str] | None = None, concordance: bool = False) -> None:
+    """Has another process compile the search of indexes in folders, and that for phrases where
+    asked, which is done once on a machine; not where `places` are given and none of them is a path.
+    For commands that read files or models first, and then search."""
+    from tmnmt.index.kernels.arrays import best_of_each, newest_with
+
+    if places is None or not all(map(is_address, places)):
+        begin([best_of_each, *([newest_with] if concordance else [])])
