@@ -16,9 +16,9 @@ def commands() -> Iterator[tuple[str, Any]]:
     """Every command by the words that call it, in the order of `tmnmt --help`."""
     from typer.main import get_command
 
-    from tmnmt.cli import app
+    from tmnmt.cli import application
 
-    yield from _within("tmnmt", get_command(app))
+    yield from _within("tmnmt", get_command(application()))
 
 
 def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:

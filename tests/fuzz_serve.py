@@ -27,7 +27,7 @@ LONGEST = 5_000  # characters of a value in an address: a longer address is no r
 SLOWEST = 0.2  # seconds that `/health` may take
 ROUTES = [
     (dialect, prefix, route)
-    for dialect in (OWN, *DIALECTS)
+    for dialect in (OWN, *DIALECTS.values())
     for prefix in dialect.prefixes
     for route in dialect.routes
 ]

@@ -17,7 +17,7 @@ import typer
 
 import tmnmt
 from tmnmt import Translator
-from tmnmt.cli import app, run
+from tmnmt.cli import application, run
 from tmnmt.errors import FormatError, TmnmtError, UsageError
 from tmnmt.index.embedded.build import build
 from tmnmt.interrupts import Terminated
@@ -43,12 +43,12 @@ def fail() -> Iterator[list[BaseException]]:
     """A command `fail` that raises the exception put into the list."""
     raised: list[BaseException] = []
 
-    @app.command("fail")
     def command() -> None:
         raise raised.pop()
 
+    register("command", "fail", command)
     yield raised
-    app.registered_commands.pop()
+    unregister("command", "fail")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def _options(command: Any, *names: str) -> Iterator[tuple[str, str]]:
 
 
 def test_an_option_has_one_meaning_in_all_commands() -> None:
-    every = [*_options(typer.main.get_command(app))]
+    every = [*_options(typer.main.get_command(application()))]
     having = {
         option: {command for command, other in every if other == option} for _, option in every
     }
@@ -263,7 +263,7 @@ def test_help_has_whole_paragraphs_and_no_types_of_flags(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 1000)  # so that no line has to be broken
-    for names, paragraphs in _paragraphs(app):
+    for names, paragraphs in _paragraphs(application()):
         assert run([*names[:-1], "--help"]) == 0
         assert paragraphs[0] in capsys.readouterr().out, names
         assert run([*names, "--help"]) == 0
@@ -495,18 +495,20 @@ def test_a_signal_in_a_callback_of_compiled_code_is_not_lost(
     callback = f"types.FunctionType(called_back.__code__, {{**globals(), '__name__': '{module}'}})"
     program = f"""
 import ctypes, os, signal, sys, time, types
-from tmnmt.cli import app, main
+from tmnmt.cli import main
+from tmnmt.registry import register, unregister
+from tmnmt.registry import register
 
 def called_back():
     os.kill(os.getpid(), signal.{name})
     print('run to the end')
 
-@app.command('fail')
 def fail():
     ctypes.CFUNCTYPE(None)({callback})()
     time.sleep(5)
     print('after')
 
+register('command', 'fail', fail)
 sys.argv[1:] = ['fail']
 main()
 """

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import typer
 
-from tmnmt.cli import app, run
+from tmnmt.cli import application, run
 from tmnmt.config.option import Option, changed, groups_of, options_of
 from tmnmt.config.options import (
     Confirming,
@@ -36,7 +36,7 @@ SCREEN = 40  # lines
 
 
 def command(name: str) -> Any:
-    return typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    return typer.main.get_command(application()).commands[name]  # type: ignore[attr-defined]
 
 
 def test_no_name_stands_for_two_options() -> None:

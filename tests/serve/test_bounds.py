@@ -64,7 +64,7 @@ class ListField(NamedTuple):
 
 
 def list_fields() -> Iterator[ListField]:
-    for dialect in (OWN, *DIALECTS):
+    for dialect in (OWN, *DIALECTS.values()):
         for route in dialect.routes:
             for field in route.fields:
                 if field.kind in LISTS:
@@ -252,7 +252,7 @@ def answer_to(server: Server, head: str, part: bytes = b"") -> str:
 
 ROUTES = [
     (dialect, f"{route.method} {dialect.prefixes[0]}{route.path}")
-    for dialect in (OWN, *DIALECTS)
+    for dialect in (OWN, *DIALECTS.values())
     for route in dialect.routes
     if route.role is not None
 ]

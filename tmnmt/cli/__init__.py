@@ -53,15 +53,6 @@ OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
 # Typer's words on a number out of range, and on what is none.
 RANGE = re.compile(r"\S+ is not in the range \S+\.$|is not a valid (?:int|float) range\.$")
 
-app = typer.Typer(
-    name="tmnmt",
-    help="Translation that remembers: a translation memory and a neural decoder that reads it, "
-    "token by token.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 COMMANDS: Registry[Callable[..., None]] = Registry(
     "command",
     {
@@ -82,10 +73,6 @@ COMMANDS: Registry[Callable[..., None]] = Registry(
         "cache-report": cache_report.cache_report,
     },
 )
-for _command, _run in COMMANDS.items():
-    app.command(_command)(with_options(_run))
-app.add_typer(evaluate.app)
-app.add_typer(memory.app)
 
 
 def _version(asked: bool) -> None:
@@ -94,7 +81,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool,
@@ -104,6 +90,25 @@ def _options(
     ] = False,
 ) -> None:
     """Only --version: every other option belongs to a command."""
+
+
+def application() -> typer.Typer:
+    """The command line, with all commands that are registered."""
+    app = typer.Typer(
+        name="tmnmt",
+        help="Translation that remembers: a translation memory and a neural decoder that reads it, "
+        "token by token.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name, command in COMMANDS.items():
+        app.command(name)(with_options(command))
+    app.add_typer(evaluate.app)
+    app.add_typer(memory.app)
+    return app
 
 
 def main() -> None:
@@ -157,7 +162,7 @@ def _invoke(arguments: Sequence[str]) -> int:
     # Not `command.main()`: it has ways of its own with Ctrl-C and a closed pipe, which differ
     # between versions.
     command = typer.main.get_command(
-        _sketched(app, {word for word in arguments if not word.startswith("-")})
+        _sketched(application(), {word for word in arguments if not word.startswith("-")})
     )
     try:
         with command.make_context("tmnmt", list(arguments)) as context:

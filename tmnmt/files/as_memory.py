@@ -8,18 +8,13 @@ from pathlib import Path
 
 from tmnmt.codes.record import Text
 from tmnmt.files.opening import kind_of
-from tmnmt.files.po import PoFile
 from tmnmt.files.unit import TranslatableFile, Unit
-from tmnmt.files.xliff1 import Xliff1
-from tmnmt.files.xliff2 import Xliff2
 from tmnmt.formats import Columns, Reader, Report
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.iso639 import short
 from tmnmt.formats.report import DRAFT, EMPTY, MALFORMED, WRONG_LANGUAGE
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
-
-BILINGUAL: tuple[type[TranslatableFile], ...] = (Xliff2, Xliff1, PoFile)
 
 
 def read_memories(
@@ -42,7 +37,7 @@ def units_of(
     """The finished units of a file that has both languages, each with its line; the document is
     the file's path, and that of an XLIFF with several has the name of each behind it. None where
     it is of another kind. Drafts, and what has no translation, are counted as skipped."""
-    if not path.is_file() or (kind := kind_of(path)) not in BILINGUAL or kind is None:
+    if not path.is_file() or (kind := kind_of(path)) is None or not kind.is_memory:
         return None
     return _segments(kind(path), path, (src_lang, tgt_lang), report)
 

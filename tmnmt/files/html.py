@@ -74,6 +74,7 @@ class HtmlFile(WholeFile[Slot]):
     """A page, or a part of one."""
 
     kind = "html"
+    title = "HTML"
     has_running_text = True
     errors = "xmlcharrefreplace"
     finders: Sequence[Finder] = ALL  # of placeholders

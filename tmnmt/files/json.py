@@ -29,6 +29,7 @@ class JsonFile(WholeFile[String]):
     """A catalogue, in UTF-8 or as its byte-order mark says."""
 
     kind = "json"
+    title = "JSON"
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         super().__init__(path, src_lang, tgt_lang)

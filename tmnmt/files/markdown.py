@@ -55,6 +55,7 @@ class MarkdownFile(HtmlFile):
     """A Markdown file, in UTF-8 or as its byte-order mark says."""
 
     kind = "markdown"
+    title = "Markdown"
     finders = _FINDERS
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:

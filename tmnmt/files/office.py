@@ -32,6 +32,7 @@ class OfficeFile(TranslatableFile):
     it is read. The `line` of a unit is its number."""
 
     kind = "office"
+    title = "DOCX, XLSX, PPTX"
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -17,21 +17,28 @@ from tmnmt.files.unit import TranslatableFile
 from tmnmt.files.xliff1 import Xliff1
 from tmnmt.files.xliff2 import Xliff2
 from tmnmt.formats.text import kind_by_name
+from tmnmt.registry import Registry
 
 PARTIAL = ".partial"
 HEAD = 1 << 16  # bytes of a file's beginning
 
 # the first that accepts a file opens it
-KINDS: tuple[type[TranslatableFile], ...] = (
-    OfficeFile,
-    Xliff2,
-    Xliff1,
-    PoFile,
-    TmxFile,
-    MarkdownFile,
-    HtmlFile,
-    JsonFile,
-    PropertiesFile,
+KINDS: Registry[type[TranslatableFile]] = Registry(
+    "file format",
+    {
+        kind.kind: kind
+        for kind in (
+            Xliff2,
+            Xliff1,
+            PoFile,
+            TmxFile,
+            MarkdownFile,
+            HtmlFile,
+            JsonFile,
+            PropertiesFile,
+            OfficeFile,
+        )
+    },
 )
 
 
@@ -40,9 +47,10 @@ def opened(path: Path) -> TranslatableFile:
     kind = kind_of(path)
     if kind is None:
         what = kind_by_name(path.name)
+        titles = ", ".join(dict.fromkeys(one.title for one in KINDS.values()))
         raise FormatError(
             f"{path}: no file that can be translated{f', but {what}' if what else ''}; allowed: "
-            "XLIFF, PO, TMX, HTML, Markdown, JSON, Java properties, DOCX, XLSX, PPTX"
+            f"{titles}"
         )
     return kind(path)
 
@@ -59,4 +67,4 @@ def kind_of(path: Path, format: Format | None = None) -> type[TranslatableFile] 
             head = file.read(HEAD)
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return next((kind for kind in KINDS if kind.accepts(head, named)), None)
+    return next((kind for kind in KINDS.values() if kind.accepts(head, named)), None)

@@ -39,6 +39,7 @@ class ParagraphFile(WholeFile[tuple[int, int]]):
     must be set: sentences need it."""
 
     kind = "paragraphs"
+    title = "plain text"
     sentences = has_running_text = True
 
     @classmethod

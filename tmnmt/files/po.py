@@ -57,6 +57,8 @@ class PoFile(WholeFile[_Slot]):
     it cannot be read."""
 
     kind = "po"
+    title = "PO"
+    is_memory = True
     marks_drafts = True
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:

@@ -51,6 +51,7 @@ class PropertiesFile(WholeFile[_Property]):
     """A bundle of texts."""
 
     kind = "properties"
+    title = "Java properties"
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:

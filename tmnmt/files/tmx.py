@@ -70,6 +70,7 @@ class TmxFile(TranslatableFile):
     languages, so somebody must set these two."""
 
     kind = "tmx"
+    title = "TMX"
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         self.path, self.src_lang, self.tgt_lang = path, src_lang, tgt_lang

@@ -80,6 +80,8 @@ class TranslatableFile(ABC):
     It is opened by its path. FormatError: it is not of this kind, or its beginning is broken."""
 
     kind: str
+    title: str  # what messages call such files
+    is_memory = False  # whether its finished units are read as a memory, too
     sentences = False  # whether its texts are cut into these; set before it is read
     has_running_text = False  # whether it can be
     marks_drafts = False  # whether it can say of a target that somebody has to look at it

@@ -28,6 +28,8 @@ class Xliff1(Xliff):
     """A file of XLIFF 1.0, 1.1 or 1.2."""
 
     kind = "xliff1"
+    title = "XLIFF"
+    is_memory = True
     form, major, unit_name = XLIFF1, "1", "trans-unit"
 
     @classmethod

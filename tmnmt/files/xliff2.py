@@ -45,6 +45,8 @@ class Xliff2(Xliff):
     """A file of XLIFF 2.0, 2.1 or 2.2."""
 
     kind = "xliff2"
+    title = "XLIFF"
+    is_memory = True
     form, major, unit_name = XLIFF2, "2", "unit"
 
     def _take_languages(self, start: Start) -> None:

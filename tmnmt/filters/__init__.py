@@ -26,23 +26,30 @@ from tmnmt.filters.placeholders import Placeholders
 from tmnmt.filters.sentences import LostSentences
 from tmnmt.filters.tags import Tags
 from tmnmt.filters.unknown_words import UnknownWords
+from tmnmt.registry import Registry
 
 # A text goes through them in this order, and its translation in the reverse.
-FILTERS: tuple[type[Filter], ...] = (
-    ControlCharacters,
-    Tags,
-    Placeholders,
-    CodeForms,
-    ForeignScript,
-    ICUMessages,
-    NonLinguistic,
-    Capitals,
-    Numbers,
-    Masks,
-    IllegibleSigns,
-    UnknownWords,
-    Headings,
-    LostSentences,
+FILTERS: Registry[type[Filter]] = Registry(
+    "filter",
+    {
+        kind.__name__: kind
+        for kind in (
+            ControlCharacters,
+            Tags,
+            Placeholders,
+            CodeForms,
+            ForeignScript,
+            ICUMessages,
+            NonLinguistic,
+            Capitals,
+            Numbers,
+            Masks,
+            IllegibleSigns,
+            UnknownWords,
+            Headings,
+            LostSentences,
+        )
+    },
 )
 
 
@@ -52,8 +59,10 @@ Step = Callable[[Source], tuple[Source, Undo | None]]
 class Filters:
     """The filters of one reader, in their order."""
 
-    def __init__(self, reader: Reader, kinds: Iterable[type[Filter]] = FILTERS) -> None:
-        self.reader, self._kinds = reader, tuple(kinds)
+    def __init__(self, reader: Reader, kinds: Iterable[type[Filter]] | None = None) -> None:
+        """kinds: by default all that there are."""
+        self.reader = reader
+        self._kinds = tuple(FILTERS.values() if kinds is None else kinds)
         own = [kind(reader) for kind in self._kinds if kind.is_for_people or not reader.is_person]
         self._markers = [one for one in own if isinstance(one, Marker)]
         self._steps = {

@@ -13,21 +13,15 @@ from tmnmt.formats.clean import MAX_TOKENS, clean_name, excerpt, is_name, too_lo
 from tmnmt.formats.duplicates import Seen
 from tmnmt.formats.encoding import head_text, root_element
 from tmnmt.formats.languages import listed
+from tmnmt.formats.memory_formats import MEMORY_FORMATS, MemoryFile, MemoryFormat, Pairs
 from tmnmt.formats.moses import member_ids, moses_ids, moses_pair, moses_pairs, read_moses
 from tmnmt.formats.report import DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, Report
 from tmnmt.formats.stream import NoMemory, Source, file_source, is_zip, zip_sources
-from tmnmt.formats.tsv import TSV_SUFFIXES, Columns, read_tsv
+from tmnmt.formats.tsv import Columns
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
 
 PROGRESS_EVERY = 500
-ALLOWED = (
-    "allowed: TMX, TSV, a JRC-Acquis alignment (.xml), each also as .gz, .xz or in a .zip, "
-    "the PREFIX of two plain files, XLIFF or PO"
-)
-
-_XML_KINDS = {"tmx": "tmx", "TEI.2": "jrc"}
-Pairs = Iterator[tuple[int, Segment]]
 # the pairs of a file from one language to another, None where it is of another kind
 PathKind = Callable[[Path, str, str, Report], Pairs | None]
 
@@ -195,7 +189,7 @@ class Reader:
                 members = f" ({names})" if names else ""
                 raise FormatError(
                     f"{path}: no memory among its {counted(len(sources), 'member')}{members}; "
-                    f"{ALLOWED}"
+                    f"{_allowed()}"
                 )
         if passed_over:
             self.report.warnings.append(
@@ -204,29 +198,20 @@ class Reader:
 
     def _member(self, source: Source) -> Pairs:
         """The units of an archive's member. NoMemory, before the first unit, where it is none."""
-        if source.suffix not in (".tmx", ".xml", *TSV_SUFFIXES):
+        if not any(source.suffix in one.suffixes for one in MEMORY_FORMATS.values()):
             raise NoMemory(source.shown, "")
         yield from self._file(source)
 
     def _file(self, source: Source, folder: Path | None = None) -> Pairs:
-        from tmnmt.formats.jrc import read_jrc
-        from tmnmt.formats.tmx import read_tmx
-
         with self._share.watched(source).stream() as stream:
-            kind = _kind(head_text(stream), source, self.columns)
+            kind = _format_of(head_text(stream), source, self.columns)
             self.report.begin_file(source.shown, source.allowance)
-            if kind != "tsv":
+            if not kind.has_columns:
                 self._need_no_columns(source)
-            if kind == "tsv":
-                yield from read_tsv(
-                    stream, source, self.src_lang, self.tgt_lang, self.report, self.columns
-                )
-            elif kind == "tmx":
-                yield from read_tmx(stream, source, self.src_lang, self.tgt_lang, self.report)
-            else:
-                yield from read_jrc(
-                    stream, source, self.src_lang, self.tgt_lang, self.report, folder
-                )
+            languages = self.src_lang, self.tgt_lang
+            yield from kind.read(
+                MemoryFile(stream, source, *languages, self.report, self.columns, folder)
+            )
 
     def _need_no_columns(self, source: Source) -> None:
         """Where columns are given for what is no TSV: UsageError, or a warning where other files
@@ -247,21 +232,24 @@ def _named(segment: Segment) -> Segment:
     return replace(segment, document=document, origin=origin, user=user)
 
 
-def _kind(head: str, source: Source, columns: Columns | None) -> str:
-    """ "tmx", "jrc" or "tsv", by the root element, the name and the first line; FormatError when it
-    is none of them."""
-    if source.suffix in TSV_SUFFIXES:
-        return "tsv"
-    root = root_element(head)
-    if root in _XML_KINDS:
-        return _XML_KINDS[root]
+def _format_of(head: str, source: Source, columns: Columns | None) -> MemoryFormat:
+    """The first format that accepts a file that begins so. Raises NoMemory where none does."""
+    for one in MEMORY_FORMATS.values():
+        if one.accepts(head, source, columns):
+            return one
     what = "no TMX" if source.suffix == ".tmx" else "no memory that can be read"
+    root = root_element(head)
     if root:
-        raise NoMemory(source.shown, f"{what}: its root element is <{excerpt(root)}>", ALLOWED)
-    if source.suffix != ".tmx" and (columns is not None or "\t" in head.partition("\n")[0]):
-        return "tsv"
-    raise NoMemory(
-        source.shown, f"{what}: it does not begin as XML or as tab-separated columns do", ALLOWED
+        raise NoMemory(source.shown, f"{what}: its root element is <{excerpt(root)}>", _allowed())
+    why = "it does not begin as XML or as tab-separated columns do"
+    raise NoMemory(source.shown, f"{what}: {why}", _allowed())
+
+
+def _allowed() -> str:
+    titles = ", ".join(one.title for one in MEMORY_FORMATS.values())
+    return (
+        f"allowed: {titles}, each also as .gz, .xz or in a .zip, the PREFIX of two plain files, "
+        "XLIFF or PO"
     )
 
 

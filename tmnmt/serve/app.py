@@ -47,8 +47,10 @@ class _Text(PathConvertor):
 register_url_convertor("text", _Text())
 
 
-def application(service: Service, dialects: Sequence[Dialect] = (OWN, PAGE, *DIALECTS)) -> ASGIApp:
-    """The server's application as ASGI has it."""
+def application(service: Service, dialects: Sequence[Dialect] | None = None) -> ASGIApp:
+    """The server's application as ASGI has it; by default it speaks all dialects."""
+    if dialects is None:
+        dialects = (OWN, PAGE, *DIALECTS.values())
     endpoints = [
         StarletteRoute(
             prefix + route.path, _Endpoint(service, dialect, route, prefix), methods=[route.method]

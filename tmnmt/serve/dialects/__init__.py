@@ -3,6 +3,7 @@ functions between its JSON and the service's records."""
 
 from __future__ import annotations
 
+from tmnmt.registry import Registry
 from tmnmt.serve.dialects.apertium import APERTIUM
 from tmnmt.serve.dialects.deepl import DEEPL, OLDER
 from tmnmt.serve.dialects.libretranslate import LIBRETRANSLATE
@@ -12,13 +13,19 @@ from tmnmt.serve.dialects.simple import SIMPLE
 from tmnmt.serve.dialects.tmserver import TMSERVER
 from tmnmt.serve.routes import Dialect
 
-DIALECTS: tuple[Dialect, ...] = (
-    LIBRETRANSLATE,
-    APERTIUM,
-    TMSERVER,
-    DEEPL,
-    OLDER,
-    MODERNMT,
-    MYMEMORY,
-    *SIMPLE,
+DIALECTS: Registry[Dialect] = Registry(
+    "dialect",
+    {
+        dialect.name: dialect
+        for dialect in (
+            LIBRETRANSLATE,
+            APERTIUM,
+            TMSERVER,
+            DEEPL,
+            OLDER,
+            MODERNMT,
+            MYMEMORY,
+            *SIMPLE,
+        )
+    },
 )

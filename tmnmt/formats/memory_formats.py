@@ -1,0 +1,96 @@
+"""The formats of memory files: each says which files it reads, and reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from io import BufferedReader
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from tmnmt.formats.encoding import root_element
+from tmnmt.formats.report import Report
+from tmnmt.formats.stream import Source
+from tmnmt.formats.tsv import TSV_SUFFIXES, Columns, read_tsv
+from tmnmt.registry import Registry
+from tmnmt.segments import Segment
+
+Pairs = Iterator[tuple[int, Segment]]  # each with its line
+
+
+class MemoryFile(NamedTuple):
+    """A memory that is read. `folder`: that it lies in; None: it is in an archive."""
+
+    stream: BufferedReader
+    source: Source
+    src_lang: str
+    tgt_lang: str
+    report: Report
+    columns: Columns | None
+    folder: Path | None
+
+
+class MemoryFormat(Protocol):
+    """One format. `title`: what messages call it. `suffixes`: of the members of an archive that may
+    be of it. `has_columns`: whether somebody can say which of its columns are read."""
+
+    title: str
+    suffixes: Sequence[str]
+    has_columns: bool
+
+    def accepts(self, head: str, source: Source, columns: Columns | None) -> bool:
+        """Whether a file that begins so is of this format; `columns`: those that were named."""
+
+    def read(self, file: MemoryFile) -> Pairs:
+        """The units that have both languages, in order; the others go to the report. Raises
+        FormatError for what cannot be read."""
+
+
+class _TSV:
+    title = "TSV"
+    suffixes: Sequence[str] = TSV_SUFFIXES
+    has_columns = True
+
+    def accepts(self, head: str, source: Source, columns: Columns | None) -> bool:
+        if source.suffix in TSV_SUFFIXES:
+            return True
+        is_table = columns is not None or "\t" in head.partition("\n")[0]
+        return is_table and source.suffix != ".tmx" and not root_element(head)
+
+    def read(self, file: MemoryFile) -> Pairs:
+        languages = file.src_lang, file.tgt_lang
+        return read_tsv(file.stream, file.source, *languages, file.report, file.columns)
+
+
+class _TMX:
+    title = "TMX"
+    suffixes: Sequence[str] = (".tmx", ".xml")
+    has_columns = False
+
+    def accepts(self, head: str, source: Source, columns: Columns | None) -> bool:
+        return root_element(head) == "tmx"
+
+    def read(self, file: MemoryFile) -> Pairs:
+        from tmnmt.formats.tmx import read_tmx
+
+        return read_tmx(file.stream, file.source, file.src_lang, file.tgt_lang, file.report)
+
+
+class _JRC:
+    title = "a JRC-Acquis alignment (.xml)"
+    suffixes: Sequence[str] = (".xml",)
+    has_columns = False
+
+    def accepts(self, head: str, source: Source, columns: Columns | None) -> bool:
+        return root_element(head) == "TEI.2"
+
+    def read(self, file: MemoryFile) -> Pairs:
+        from tmnmt.formats.jrc import read_jrc
+
+        languages = file.src_lang, file.tgt_lang
+        return read_jrc(file.stream, file.source, *languages, file.report, file.folder)
+
+
+# the first that accepts a file reads it
+MEMORY_FORMATS: Registry[MemoryFormat] = Registry(
+    "memory format", {"tsv": _TSV(), "tmx": _TMX(), "jrc": _JRC()}
+)
