@@ -21,6 +21,7 @@ from tmnmt.cli import application, run
 from tmnmt.errors import FormatError, TmnmtError, UsageError
 from tmnmt.index.embedded.build import build
 from tmnmt.interrupts import Terminated
+from tmnmt.registry import register, unregister
 from tmnmt.segments import Segment
 
 HEAVY = (
@@ -496,7 +497,6 @@ def test_a_signal_in_a_callback_of_compiled_code_is_not_lost(
     program = f"""
 import ctypes, os, signal, sys, time, types
 from tmnmt.cli import main
-from tmnmt.registry import register, unregister
 from tmnmt.registry import register
 
 def called_back():

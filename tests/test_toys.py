@@ -1,0 +1,340 @@
+"""One toy of every sort of thing that can be added: each stands in this file alone, is registered,
+and then works as what tmnmt has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import torch
+from serving import tiny_server
+from tiny_model import PAIRS, trained, write_tiny_model
+
+from tmnmt import Translator
+from tmnmt.cli import run
+from tmnmt.codes.record import Source, Text
+from tmnmt.config.bounds import Help, Size, whole
+from tmnmt.config.options import Remembering
+from tmnmt.errors import UsageError
+from tmnmt.files.texts import string_of, unit_of
+from tmnmt.files.unit import Filling, Unit
+from tmnmt.files.whole import Edit, WholeFile
+from tmnmt.filters.contract import Filter, Undo
+from tmnmt.formats import Columns, read_memory
+from tmnmt.formats.memory_formats import MemoryFile, Pairs
+from tmnmt.formats.stream import Source as Stream
+from tmnmt.index.base import BuiltIndex
+from tmnmt.index.embedded.build import build
+from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.embedded.manifest import Manifest
+from tmnmt.models.base import BaseConfig
+from tmnmt.models.folder import load_model, save_model
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.progress import ReadProgress
+from tmnmt.registry import Sort, register, unregister
+from tmnmt.segments import Segment
+from tmnmt.serve.asked import Asked
+from tmnmt.serve.fields import Field
+from tmnmt.serve.refused import Refused
+from tmnmt.serve.routes import Dialect, Route
+from tmnmt.serve.service import Request, Service
+from tmnmt.training.config import load_config
+
+Add = Callable[..., None]
+
+
+@pytest.fixture
+def add() -> Iterator[Add]:
+    """Registers things, for one test."""
+    added: list[tuple[Sort, str]] = []
+
+    def add_one(sort: Sort, name: str, entry: object, before: str = "") -> None:
+        register(sort, name, entry, before)
+        added.append((sort, name))
+
+    yield add_one
+    for sort, name in added:
+        unregister(sort, name)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    return write_tiny_model(tmp_path_factory.mktemp("toys") / "model")
+
+
+# A kind of base: an RNNsearch whose sizes have other names.
+
+
+@dataclass(frozen=True)
+class ToyConfig(BaseConfig):
+    """The table [model] of the toy."""
+
+    kind: str = "toy"
+    units: Size = 32
+
+    def check(self) -> None:
+        if self.units > 64:
+            raise UsageError(f"units is {self.units}; a toy has 64 at most")
+
+
+class ToyBase(RNNsearch):
+    """A small RNNsearch."""
+
+    config = ToyConfig  # type: ignore[assignment]
+
+    def __init__(self, vocab_size: int, units: int = 32, dropout: float = 0.0) -> None:
+        super().__init__(vocab_size, units // 2, units, units // 2, dropout)
+
+
+def test_a_kind_of_base(add: Add, tmp_path: Path) -> None:
+    add("base", "toy", ToyBase)
+    vocab, base = trained()
+    toy = ToyBase(len(vocab))
+    toy.load_state_dict(base.state_dict())
+    sizes = {"kind": "toy", "units": 32, "dropout": 0.0}
+    config = {"src_lang": "en", "tgt_lang": "fr", "max_subwords": 40, "model": sizes}
+    save_model(tmp_path / "model", toy, vocab, config)
+    assert isinstance(load_model(tmp_path / "model").backbone, ToyBase)
+    (src, tgt), translator = PAIRS[0], Translator.load(tmp_path / "model")
+    assert translator.translate([src])[0].tgt == tgt
+
+
+def test_a_configuration_names_the_kind(add: Add, tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    text = 'folder = "r"\n[data]\n[[data.corpus]]\nname = "a"\nfiles = ["a.tmx"]\n[model]\n'
+    path.write_text(f'{text}kind = "toy"\nunits = 48\n')
+    with pytest.raises(UsageError, match="'toy' is none of rnnsearch, deeplau, transformer"):
+        load_config(path)
+    add("base", "toy", ToyBase)
+    assert load_config(path).model == ToyConfig(units=48)
+    path.write_text(f'{text}kind = "toy"\nunits = 65\n')
+    with pytest.raises(UsageError, match="model: units is 65; a toy has 64 at most"):
+        load_config(path)
+
+
+# A format of memories: `source => target` a line.
+
+
+class ToyFormat:
+    title = "toy memory"
+    suffixes = (".toymem",)
+    has_columns = False
+
+    def accepts(self, head: str, source: Stream, columns: Columns | None) -> bool:
+        return head.startswith("#toy")
+
+    def read(self, file: MemoryFile) -> Pairs:
+        for number, line in enumerate(file.stream.read().decode().splitlines()[1:], 2):
+            src, _, tgt = line.partition(" => ")
+            file.report.note_languages((file.src_lang, file.tgt_lang))
+            yield number, Segment(src, tgt, file.source.stem, number)
+
+
+def test_a_format_of_memories(add: Add, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.toymem"
+    path.write_text("#toy\nthe permit => le permis\nno target => \n")
+    add("memory format", "toy", ToyFormat(), before="tsv")
+    reader = read_memory(path, "en", "fr")
+    assert [(s.src, s.tgt, s.document) for s in reader] == [("the permit", "le permis", "m")]
+    assert reader.report.kept == 1 and reader.report.read == 2
+    index = str(tmp_path / "index")
+    assert (
+        run(["build-index", "--index", index, str(path), "--src-lang", "en", "--tgt-lang", "fr"])
+        == 0
+    )
+    assert run(["search", "--index", index, "the permit"]) == 0
+    assert "le permis" in capsys.readouterr().out
+    (tmp_path / "other").write_text("neither this nor that\n")
+    build_other = ["build-index", "--index", f"{index}2", str(tmp_path / "other")]
+    assert run([*build_other, "--src-lang", "en", "--tgt-lang", "fr"]) == 1
+    assert "allowed: toy memory, TSV, TMX" in capsys.readouterr().err
+
+
+# A format of files to be translated: `name: text` a line.
+
+
+class ToyFile(WholeFile[re.Match[str]]):
+    kind = "toy"
+    title = "toys"
+
+    @classmethod
+    def accepts(cls, head: bytes, path: Path) -> bool:
+        return path.suffix == ".toyfile"
+
+    def _encoding(self, data: bytes) -> str:
+        return "utf-8"
+
+    @property
+    def _slots(self) -> Sequence[re.Match[str]]:
+        return [*re.finditer(r"^(\w+): (.*)$", self.text, re.MULTILINE)]
+
+    def _unit(self, slot: re.Match[str]) -> Unit:
+        return unit_of(slot[2], id=slot[1], line=self.line(slot.start()))
+
+    def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
+        for slot, filling in zip(self._slots, fillings, strict=True):
+            if filling is not None:
+                yield Edit(*slot.span(2), string_of(filling.target))
+
+
+def test_a_format_of_files(
+    add: Add, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (src, tgt), path = PAIRS[0], tmp_path / "a.toyfile"
+    path.write_text(f"# a comment\nfirst: {src}\n")
+    written = tmp_path / "b.toyfile"
+    command = ["translate", "--model", str(model), "-o", str(written), str(path)]
+    add("file format", "toy", ToyFile)
+    assert run(command) == 0
+    assert written.read_text() == f"# a comment\nfirst: {tgt}\n"
+    capsys.readouterr()
+
+
+# A filter: a tilde in front of a text.
+
+
+class Tildes(Filter, Undo):
+    """Takes a tilde from the beginning of a text, and puts it in front of the target."""
+
+    level = "text"
+
+    def prepare(self, source: Source) -> tuple[Source, Undo | None]:
+        if isinstance(source, Text) or not source.startswith("~"):
+            return source, None
+        return Text(source[1:]), self
+
+    def restore(self, target: Text) -> Text:
+        codes = tuple(replace(code, at=code.at + 1) for code in target.codes)
+        return Text(f"~{target.plain}", codes)
+
+
+def test_a_filter(add: Add, model: Path) -> None:
+    src, tgt = PAIRS[0]
+    usual = Translator.load(model, remembering=Remembering(cache=0))
+    add("filter", "Tildes", Tildes, before="Tags")
+    other = Translator.load(model, remembering=Remembering(cache=0))
+    assert usual.translate([f"~{src}"])[0].tgt != f"~{tgt}"
+    assert other.translate([f"~{src}"])[0].tgt == f"~{tgt}"
+    assert other.session().translate(f"~{src}").tgt == f"~{tgt}"
+    assert other.complete(f"~{src}", "").tgt == f"~{tgt}"
+
+
+# A back end of indexes: folders that are found by names alone.
+
+
+class ToyBackEnd:
+    options = ()
+    sends = False
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def location(self, place: str) -> Hashable:
+        name = place.removeprefix("toy+mem://")
+        if not name.isalpha():
+            raise UsageError(f"{place}: the form is toy+mem://NAME")
+        return self.folder / name
+
+    def open(self, place: str, src_lang: str | None, tgt_lang: str | None) -> BuiltIndex:
+        return MemoryIndex.open(Path(str(self.location(place))), src_lang, tgt_lang)
+
+    def build(
+        self,
+        place: str,
+        segments: Iterable[Segment],
+        src_lang: str,
+        tgt_lang: str,
+        *,
+        force: bool,
+        progress: ReadProgress | None,
+        seconds_to_wait: float,
+        **options: Any,
+    ) -> Manifest:
+        return build(Path(str(self.location(place))), segments, src_lang, tgt_lang, force=force)
+
+
+def test_a_back_end_of_indexes(
+    add: Add, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add("back end", "toy+", ToyBackEnd(tmp_path))
+    memory, languages = tmp_path / "m.tsv", ["--src-lang", "en", "--tgt-lang", "fr"]
+    memory.write_text("src\ttgt\nthe permit is void\tle permis est nul\n")
+    assert run(["build-index", "--index", "toy+mem://one", str(memory), *languages]) == 0
+    assert run(["search", "--index", "toy+mem://one", "the permit is void"]) == 0
+    assert "le permis est nul" in capsys.readouterr().out
+    assert run(["memory", "compact", "--index", "toy+mem://one"]) == 0
+    assert (
+        run(["build-index", "--index", "toy+mem://two", str(memory), *languages, "--shards", "2"])
+        == 2
+    )
+    assert "--shards are for an index at an address: elasticsearch+" in capsys.readouterr().err
+    assert run(["search", "--index", "toy+mem://1", "x"]) == 2
+    assert "toy+mem://1: the form is toy+mem://NAME" in capsys.readouterr().err
+    translator = Translator.load(model, ["toy+mem://one"], write_to="toy+mem://one")
+    assert translator.translate(["the permit is void"])[0].tgt == "le permis est nul"
+    session = translator.session()
+    session.translate("a new one")
+    session.confirm("a new one", "un nouveau")
+    assert translator.translate(["a new one"])[0].tgt == "un nouveau"
+
+
+# A dialect of the server.
+
+
+async def shout(service: Service, asked: Asked) -> Any:
+    """The translation in capitals."""
+    answer = await service.translate(Request((asked.query["q"],), "en", "fr"), asked.caller)
+    return {"shouted": answer.texts[0].text.upper()}
+
+
+def refusal(refused: Refused) -> tuple[int, dict[str, str]]:
+    return refused.status, {"toy": refused.message}
+
+
+TOY = Dialect(
+    "toy",
+    ("/toy",),
+    (Route("GET", "/shout", shout, fields=(Field("q", "text", "What to shout.", needed=True),)),),
+    refusal,
+)
+
+
+def test_a_dialect(add: Add, model: Path) -> None:
+    add("dialect", "toy", TOY)
+    src, tgt = PAIRS[0]
+    with tiny_server(model.parent) as server:
+        assert server.get("/toy/shout", q=src) == {"shouted": tgt.upper()}
+
+
+# A command.
+
+
+def count_up(to: Annotated[int, whole(1, 9), Help("The last number.")] = 1) -> None:
+    """Count up to a number."""
+    for number in range(1, to + 1):
+        print(number)
+
+
+def test_a_command(add: Add, capsys: pytest.CaptureFixture[str]) -> None:
+    add("command", "toy", "test_toys:count_up", before="search")
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"build-index.*\btoy +Count up.*search", shown, re.DOTALL)
+    assert run(["toy", "--to", "3"]) == 0
+    assert capsys.readouterr().out == "1\n2\n3\n"
+    assert run(["toy", "--to", "10"]) == 2
+    assert "to 9" in capsys.readouterr().err
+
+
+# The table itself.
+
+
+def test_a_name_is_registered_once(add: Add) -> None:
+    add("base", "toy", ToyBase)
+    with pytest.raises(ValueError, match="base 'toy' is registered already"):
+        register("base", "toy", ToyBase)
