@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from pkgutil import resolve_name
 from typing import Generic, Literal, NamedTuple, TypeVar, cast
 
 Sort = Literal[
@@ -72,6 +71,12 @@ def load_plugins() -> None:
             import_module(name)
 
 
+def _resolved(name: str) -> object:
+    """What "module:name" names."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
+
+
 class Registry(Mapping[str, T], Generic[T]):
     """All entries of a sort by name, in order: those of the core, and those that were registered,
     each at its place. What stands as "module:name" is imported when it is asked for."""
@@ -83,7 +88,7 @@ class Registry(Mapping[str, T], Generic[T]):
         load_plugins()
         registered = _REGISTERED[self.sort].get(name)
         entry = self._core[name] if registered is None else registered.entry
-        return cast(T, resolve_name(entry) if isinstance(entry, str) else entry)
+        return cast(T, _resolved(entry) if isinstance(entry, str) else entry)
 
     def __iter__(self) -> Iterator[str]:
         load_plugins()
