@@ -18,7 +18,7 @@ from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.codes.record import Source, Text
 from tmnmt.config.bounds import Help, Size, whole
-from tmnmt.config.options import Remembering
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import UsageError
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
@@ -215,9 +215,9 @@ class Tildes(Filter, Undo):
 
 def test_a_filter(add: Add, model: Path) -> None:
     src, tgt = PAIRS[0]
-    usual = Translator.load(model, remembering=Remembering(cache=0))
+    usual = Translator.load(model, options=TranslationOptions(cache=0))
     add("filter", "Tildes", Tildes, before="Tags")
-    other = Translator.load(model, remembering=Remembering(cache=0))
+    other = Translator.load(model, options=TranslationOptions(cache=0))
     assert usual.translate([f"~{src}"])[0].tgt != f"~{tgt}"
     assert other.translate([f"~{src}"])[0].tgt == f"~{tgt}"
     assert other.session().translate(f"~{src}").tgt == f"~{tgt}"
