@@ -11,7 +11,8 @@ from torch import Tensor
 from tmnmt.layers.combine import MemoryLayers, Mode, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import PairsReady
-from tmnmt.layers.trace import Part, Trace
+from tmnmt.layers.trace import Trace
+from tmnmt.layers.traced import Part
 from tmnmt.models.base import Backbone
 
 

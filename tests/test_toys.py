@@ -4,7 +4,8 @@ and then works as what tmnmt has."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,13 +14,14 @@ import pytest
 import torch
 from serving import tiny_server
 from tiny_model import PAIRS, trained, write_tiny_model
+from torch import Tensor, nn
 
 from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.codes.record import Source, Text
 from tmnmt.config.bounds import Help, Size, whole
 from tmnmt.config.options import TranslationOptions
-from tmnmt.errors import UsageError
+from tmnmt.errors import ModelError, UsageError
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import Edit, WholeFile
@@ -31,6 +33,9 @@ from tmnmt.index.base import BuiltIndex
 from tmnmt.index.embedded.build import build
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.embedded.manifest import Manifest
+from tmnmt.layers.combine import MemoryLayers
+from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.words import Embed
 from tmnmt.models.base import BaseConfig
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.rnnsearch import RNNsearch
@@ -281,6 +286,96 @@ def test_a_back_end_of_indexes(
     session.translate("a new one")
     session.confirm("a new one", "un nouveau")
     assert translator.translate(["a new one"])[0].tgt == "un nouveau"
+
+
+# A memory layer: it has learned one word, and how likely that is everywhere.
+
+
+@dataclass(frozen=True)
+class ToyKind:
+    word: int
+
+
+class ToyReady:
+    """What is ready is the same for all rows."""
+
+    def rows(self, index: Tensor) -> ToyReady:
+        return self
+
+    def reordered(self, index: Tensor) -> ToyReady:
+        return self
+
+
+class ToyLayer(MemoryLayer[ToyReady]):
+    """Mixes one word in, by a gate that is one number."""
+
+    is_learned = True
+
+    def __init__(self, kind: ToyKind) -> None:
+        super().__init__()
+        self.kind, self.logit = kind, nn.Parameter(torch.zeros(()))
+
+    @classmethod
+    def of_kind(cls, sizes: tuple[int, int, int], kind: Mapping[str, Any]) -> ToyLayer:
+        return cls(ToyKind(**kind))
+
+    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> ToyReady:
+        return ToyReady()
+
+    def fuse(self, at: At, hidden: Tensor, ready: ToyReady) -> tuple[Tensor, Read[ToyReady]]:
+        rows = len(hidden)
+        ids = torch.full((rows, 1), self.kind.word)
+        words = Words(ids, torch.zeros_like(ids), self.logit.expand(rows).contiguous())
+        return hidden, Read(ready, torch.ones(rows, 1), words=words)
+
+
+def test_a_memory_layer(
+    add: Add, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add("layer", "toy", ToyLayer, before="nearest")
+    shutil.copytree(model, tmp_path / "model")
+    path = tmp_path / "model" / "memory.safetensors"
+    layers = MemoryLayers.load(path, load_model(model).backbone)
+    vocab, _ = trained()
+    toy = ToyLayer(ToyKind(vocab.encode(PAIRS[0][1])[3]))
+    with torch.no_grad():
+        toy.logit.fill_(-2.0)
+    assert layers.tm is not None and layers.cache is not None
+    before = layers.digest("off", False)
+    with_toy = MemoryLayers(layers.tm, layers.cache, toy=toy)
+    assert with_toy.digest("off", False) != before
+    with_toy.save(path)
+    src, tgt = PAIRS[0]
+    translator = Translator.load(
+        tmp_path / "model", options=TranslationOptions(mode="off", cache=0)
+    )
+    translation = translator.translate([src], explain=True)[0]
+    assert translation.tgt == tgt and translation.tokens
+    gate = float(torch.sigmoid(torch.tensor(-2.0)))
+    for token in translation.tokens:
+        (share,) = token.provenance
+        assert (share.name, share.source, share.is_mixed) == ("toy", "memory", True)
+        assert share.gate == pytest.approx(gate)
+        is_word = token.text == vocab.piece(toy.kind.word)
+        assert share.weight == pytest.approx(gate if is_word else 0.0)
+        assert token.generated + token.copied == pytest.approx(token.probability, abs=1e-5)
+    assert any(token.copied > 0 for token in translation.tokens)
+    assert translation.confidence is None or 0 <= translation.confidence <= 1
+    command = ["translate", "--model", str(tmp_path / "model"), "--mode", "off", "--cache", "0"]
+    (tmp_path / "in.txt").write_text(f"{src}\n")
+    page = tmp_path / "page.html"
+    assert run([*command, "--explain", "--explain-html", str(page), str(tmp_path / "in.txt")]) == 0
+    assert f"toy gate {gate:.2f} on average" in capsys.readouterr().out
+    assert '"name":"toy","source":"memory","is_mixed":true' in page.read_text(encoding="utf-8")
+
+
+def test_a_layer_that_is_not_registered_is_told(add: Add, model: Path, tmp_path: Path) -> None:
+    shutil.copytree(model, tmp_path / "model")
+    register("layer", "toy", ToyLayer)
+    MemoryLayers(toy=ToyLayer(ToyKind(5))).save(tmp_path / "model" / "memory.safetensors")
+    unregister("layer", "toy")
+    with pytest.raises(ModelError, match="layers that this version does not know: toy"):
+        Translator.load(tmp_path / "model")
 
 
 # A dialect of the server.

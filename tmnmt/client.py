@@ -30,6 +30,7 @@ from tmnmt.segments import (
     Match,
     MemorySource,
     Other,
+    Provenance,
     Reason,
     Rival,
     Segment,
@@ -475,12 +476,17 @@ def _agreement(record: Mapping[str, Any] | None) -> Agreement | None:
 
 
 def _token(record: Mapping[str, Any]) -> Token:
-    read = {
-        "sources": tuple(MemorySource(**one) for one in record["sources"]),
-        "attention": tuple(MemorySource(**one) for one in record["attention"]),
-        "slots": tuple(CacheSource(**one) for one in record["slots"]),
-    }
-    return Token(**{**record, **read})
+    return Token(
+        record["text"],
+        record["origin"],
+        record["probability"],
+        record["generated"],
+        record["plain"],
+        provenance=tuple(Provenance(**one) for one in record["provenance"]),
+        sources=tuple(MemorySource(**one) for one in record["sources"]),
+        attention=tuple(MemorySource(**one) for one in record["attention"]),
+        slots=tuple(CacheSource(**one) for one in record["slots"]),
+    )
 
 
 def _part(name: str) -> str:

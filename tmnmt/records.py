@@ -17,6 +17,17 @@ from tmnmt.codes.stored import listed
 from tmnmt.segments import Alternative, Match, Segment, Token, Translation
 
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")  # sentencepiece's byte fallback
+# of what memory layers did with a token: properties of `Token`
+TOKEN_SUMS = (
+    "recalled",
+    "copied",
+    "copy_gate",
+    "recall_gate",
+    "fusion_gate",
+    "cache_gate",
+    "cache_effect",
+    "fusion_effect",
+)
 DIGITS = 8  # of probabilities in JSON: their sums stay exact to 1e-5
 
 
@@ -46,8 +57,12 @@ def match_record(match: Match) -> dict[str, Any]:
 
 
 def token_record(token: Token) -> dict[str, Any]:
-    """Every field; numbers to 8 digits, null where infinite."""
-    return {name: _rounded(value) for name, value in asdict(token).items()}
+    """Every field, and the sums over memory layers (`TOKEN_SUMS`); numbers to 8 digits, null where
+    infinite."""
+    sums = {name: _rounded(getattr(token, name)) for name in TOKEN_SUMS}
+    fields = {name: _rounded(value) for name, value in asdict(token).items()}
+    lists = ("provenance", "sources", "attention", "slots")
+    return fields | sums | {name: fields[name] for name in lists}
 
 
 def alternative_record(one: Alternative) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tmnmt.checks import Check
 from tmnmt.codes.record import Code
@@ -115,28 +116,41 @@ class CacheSource:
     weight: float  # P_m, in [0, 1]
 
 
+ReadSource = Literal["memory", "cache"]  # what memory layers read
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a memory layer had to do with a token.
+
+    `name`: of what the layer did. `source`: what it read for it. `gate`: how far it was let in,
+    from 0 to 1, the mean where the gate has elements. `weight`: where it was mixed into the
+    probabilities (`is_mixed`), its exact share of the token's probability; where it was blended
+    into the state, how much the generator's probability grew by it, after those before it."""
+
+    name: str
+    weight: float
+    gate: float
+    source: ReadSource
+    is_mixed: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """One output subword and where it came from.
 
     `generated + recalled + copied == probability` (the exact parts of the mixture; docs/design.md,
-    *Provenance*); effects are differences of probability along plain -> + cache -> + fusion, so
-    that `plain + cache_effect + fusion_effect` is the generator's probability."""
+    *Provenance*); effects are differences of probability, so that `plain + cache_effect +
+    fusion_effect` is the generator's probability. All but `generated` and `plain` are sums over
+    `provenance`, which has what every memory layer did, in order."""
 
     text: str
     # "model" | "memory" | "cache"; "term": a given form of a term; "typed": by the translator
     origin: str
     probability: float
     generated: float  # (1 - copy_gate) * (1 - recall_gate) * p_gen
-    recalled: float  # (1 - copy_gate) * recall_gate * p_recall: from a shallow session cache
-    copied: float  # copy_gate * p_copy
-    copy_gate: float  # 0 without pairs
-    recall_gate: float  # 0 with an empty cache, or a deep one
-    fusion_gate: float  # mean over elements; 0 without pairs
-    cache_gate: float  # mean over elements; 0 with an empty cache
-    plain: float
-    cache_effect: float
-    fusion_effect: float
+    plain: float  # of the model without any memory layer
+    provenance: tuple[Provenance, ...] = ()
     # copied from: all positions of this very subword; of fusion the heaviest
     sources: tuple[MemorySource, ...] = ()
     # q itself: all positions of 0.01 or more, whatever their subword; of a text taken as it stands,
@@ -144,6 +158,72 @@ class Token:
     attention: tuple[MemorySource, ...] = ()
     # P_m: all slots of 0.01 or more, and those of this very subword
     slots: tuple[CacheSource, ...] = ()
+
+    @property
+    def copied(self) -> float:
+        """Mixed in from a memory: copy_gate * p_copy."""
+        return self._weight("memory", is_mixed=True)
+
+    @property
+    def recalled(self) -> float:
+        """Mixed in from what a session remembers: (1 - copy_gate) * recall_gate * p_recall."""
+        return self._weight("cache", is_mixed=True)
+
+    @property
+    def copy_gate(self) -> float:
+        """The share of the mixture that is read from a memory; 0 without one."""
+        return self._share("memory")
+
+    @property
+    def recall_gate(self) -> float:
+        """The share of the rest that is read from a session; 0 without one."""
+        rest = 1 - self.copy_gate
+        return self._share("cache") / rest if rest > 0 else 0.0
+
+    @property
+    def fusion_gate(self) -> float:
+        """How far a memory was blended into the state."""
+        return self._blended("memory")
+
+    @property
+    def cache_gate(self) -> float:
+        """How far a session was blended into the state."""
+        return self._blended("cache")
+
+    @property
+    def fusion_effect(self) -> float:
+        """What blending the memory into the state did to the generator's probability."""
+        return self._weight("memory", is_mixed=False)
+
+    @property
+    def cache_effect(self) -> float:
+        """What blending the session into the state did to it."""
+        return self._weight("cache", is_mixed=False)
+
+    def _of(self, source: ReadSource, is_mixed: bool) -> list[Provenance]:
+        return [p for p in self.provenance if (p.source, p.is_mixed) == (source, is_mixed)]
+
+    def _weight(self, source: ReadSource, is_mixed: bool) -> float:
+        return sum(one.weight for one in self._of(source, is_mixed))
+
+    def _blended(self, source: ReadSource) -> float:
+        return max((one.gate for one in self._of(source, is_mixed=False)), default=0.0)
+
+    def _share(self, source: ReadSource) -> float:
+        """What is mixed in later leaves less of what was mixed in before."""
+        shares = shares_of([one.gate for one in self.provenance if one.is_mixed])
+        mixed = [one for one in self.provenance if one.is_mixed]
+        return sum(x for one, x in zip(mixed, shares, strict=True) if one.source == source)
+
+
+def shares_of(gates: Sequence[float]) -> list[float]:
+    """The shares of a mixture that parts have which are mixed in one after another through these
+    gates; the rest is what they are mixed into."""
+    shares, rest = list[float](), 1.0
+    for gate in reversed(gates):
+        shares.append(rest * gate)
+        rest *= 1 - gate
+    return shares[::-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tmnmt.index.cached import cache_dir, open_memory
 from tmnmt.index.select import Coverage
 from tmnmt.segments import Match, Segment, Token, Translation
 
-NO_TOKEN = Token("", "", *([0.0] * 11))  # type: ignore[arg-type]
+NO_TOKEN = Token("", "", 0.0, 0.0, 0.0)
 
 LANGUAGES = ["--src-lang", "en", "--tgt-lang", "fr"]
 

@@ -1206,7 +1206,7 @@ def test_the_pieces_of_a_segment_may_be_done_in_any_order(order: list[int]) -> N
 
 def test_joined_pieces_share_their_matches() -> None:
     one, two = (Match(Segment(t, t), 0.5, 1) for t in "ab")
-    token = Token("x", "memory", 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, (MemorySource(0, 3, 1.0),))
+    token = Token("x", "memory", 1, 0, 0, sources=(MemorySource(0, 3, 1.0),))
     parts = [
         (Translation("", "x", -1.0, (one,), (token,)), 1),
         (Translation("", "y", -4.0, (two, one), (token,)), 2),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny_model import PAIRS, trained
 
 from tmnmt.engine.links import Linker, same_words, with_same_words
-from tmnmt.segments import Match, MemorySource, Segment, Token
+from tmnmt.segments import Match, MemorySource, Provenance, Segment, Token
 from tmnmt.spans import piece_spans, shares
 from tmnmt.text import match_tokens, nfc, token_spans
 
@@ -26,7 +26,8 @@ def linker() -> Linker:
 
 def token(text: str, gate: float, *read: tuple[int, int, float]) -> Token:
     attention = tuple(MemorySource(*one) for one in read)
-    return Token(text, "", 0, 0, 0, 0, gate, 0, 0, 0, 0, 0, 0, attention=attention)
+    copied = Provenance("copy", 0, gate, "memory", is_mixed=True)
+    return Token(text, "", 0, 0, 0, (copied,), attention=attention)
 
 
 def tokens(gate: float, match: int = 0) -> list[Token]:

@@ -19,7 +19,7 @@ from tmnmt.layers import combine
 from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.combine import Mode
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
-from tmnmt.segments import Translation
+from tmnmt.segments import Provenance, Translation
 
 DOCUMENT = [PAIRS[0][0], "It shall apply from 3 March 1997.", PAIRS[0][0], "Repealed."]
 
@@ -218,4 +218,10 @@ def test_origin(
     fusion_effect: float,
     origin: str,
 ) -> None:
-    assert origin_of(generated, recalled, copied, plain, cache_effect, fusion_effect) == origin
+    provenance = (
+        Provenance("cache", cache_effect, 0.5, "cache", is_mixed=False),
+        Provenance("fusion", fusion_effect, 0.5, "memory", is_mixed=False),
+        Provenance("recall", recalled, 0.5, "cache", is_mixed=True),
+        Provenance("copy", copied, 0.5, "memory", is_mixed=True),
+    )
+    assert origin_of(generated, plain, provenance) == origin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
@@ -129,11 +129,19 @@ def numbers(translation: Translation) -> str:
         f"score {translation.score:.3f}",
         ", ".join(f"{count} {name}" for name, count in origins.most_common()),
     ]
-    for name in ("copy_gate", "fusion_gate", "recall_gate", "cache_gate"):
-        mean = sum(getattr(token, name) for token in tokens) / len(tokens)
-        if mean:
-            parts.append(f"{name.replace('_', ' ')} {mean:.2f} on average")
+    parts += [f"{name} gate {mean:.2f} on average" for name, mean in mean_gates(tokens).items()]
     return "; ".join(parts)
+
+
+def mean_gates(tokens: Sequence[Token]) -> dict[str, float]:
+    """How far what each memory layer did was let in, as the mean over all tokens, by its name; of
+    those alone that were."""
+    names = dict.fromkeys(one.name for token in tokens for one in token.provenance)
+    sums = {
+        name: sum(one.gate for token in tokens for one in token.provenance if one.name == name)
+        for name in names
+    }
+    return {name: total / len(tokens) for name, total in sums.items() if total}
 
 
 def copied(translation: Translation, number: int) -> str:

@@ -2,8 +2,8 @@
 // Texts reach the page by textContent alone.
 "use strict";
 
-const GATES = {copy_gate: "copy gate", fusion_gate: "fusion gate", recall_gate: "recall gate", cache_gate: "cache gate"};
-const PARTS = {generated: "generated", recalled: "recalled from the session cache", copied: "copied from the memory"};
+// What was mixed in, by what was read for it: the class of its part of the bar, and its name
+const MIXED = {cache: ["recalled", "recalled from the session cache"], memory: ["copied", "copied from the memory"]};
 const END = "end";
 const NOTE = "A row a subword of the translation; in percent, gates, attention to the words of each pair, and matching of the "
   + "session cache's slots. What is not shown is below 1.";
@@ -56,31 +56,33 @@ function show(token) {
 
 function mixture(data, at) {
   const bar = el("div", "bar"), told = el("ul", "parts");
-  for (const [name, what] of Object.entries(PARTS)) {
-    const part = of(data, name, at);
+  const parts = [["generated", "generated", of(data, "generated", at)]];
+  for (const [source, names] of Object.entries(MIXED)) {
+    const mixed = data.provenance.filter((one) => one.is_mixed && one.source === source);
+    parts.push([...names, sum(mixed.map((one) => one.weights[at]))]);
+  }
+  for (const [kind, what, part] of parts) {
     if (!part) continue;
-    bar.append(shaded(el("span", name), part));
-    told.append(el("li", name, `${number(part)} ${what}`));
+    bar.append(shaded(el("span", kind), part));
+    told.append(el("li", kind, `${number(part)} ${what}`));
   }
   return el("div", "", bar, told);
 }
 
 function effects(data, at) {
-  const [plain, cache, fusion] = ["plain", "cache_effect", "fusion_effect"].map((name) => of(data, name, at));
-  if (!cache && !fusion) return [];
-  const steps = [`plain ${number(plain)}`];
-  if (cache) steps.push(`cache ${signed(cache)}`);
-  if (fusion) steps.push(`fusion ${signed(fusion)}`);
-  return [el("p", "effects", `Generator, in this order: ${steps.join(", ")} = ${number(plain + cache + fusion)}`)];
+  const plain = of(data, "plain", at), blended = data.provenance.filter((one) => !one.is_mixed && one.weights[at]);
+  if (!blended.length) return [];
+  const steps = [`plain ${number(plain)}`, ...blended.map((one) => `${one.name} ${signed(one.weights[at])}`)];
+  const total = plain + sum(blended.map((one) => one.weights[at]));
+  return [el("p", "effects", `Generator, in this order: ${steps.join(", ")} = ${number(total)}`)];
 }
 
 function gates(data, at) {
-  const open = Object.keys(GATES).filter((name) => of(data, name, at));
+  const open = data.provenance.filter((one) => one.gates[at]);
   if (!open.length) return [];
   const list = el("dl", "gates");
-  for (const name of open) {
-    const gate = of(data, name, at);
-    list.append(el("dt", "", GATES[name]), el("dd", "", shaded(el("span", "meter"), gate), number(gate)));
+  for (const {name, gates} of open) {
+    list.append(el("dt", "", `${name} gate`), el("dd", "", shaded(el("span", "meter"), gates[at]), number(gates[at])));
   }
   return [list];
 }
@@ -160,9 +162,9 @@ function open(article) {
 // Groups of columns: {name, kind, columns: [{label, weights: one a token}]}
 function columns(data) {
   const tokens = [...data.attention.keys()], groups = [];
-  const open = Object.keys(GATES).filter((name) => data[name]);
-  if (open.length) {
-    groups.push({name: "gates", kind: "gate", columns: open.map((name) => ({label: GATES[name], weights: data[name]}))});
+  if (data.provenance.length) {
+    const gates = data.provenance.map((one) => ({label: `${one.name} gate`, weights: one.gates}));
+    groups.push({name: "gates", kind: "gate", columns: gates});
   }
   data.matches.forEach((match, number) => {
     const words = wordsOf(match.pieces), column = words.flatMap((word, at) => word.positions.map(() => at));

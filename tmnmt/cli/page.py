@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tmnmt.cli.explained import LEGEND, TAKEN
+from tmnmt.cli.explained import LEGEND, TAKEN, mean_gates
 from tmnmt.counted import counted
 from tmnmt.records import as_written, spelt
 from tmnmt.segments import Match, Token, Translation
@@ -25,20 +25,7 @@ if TYPE_CHECKING:
     from tmnmt.engine.translator import Translator
 
 DIGITS = 6  # of probabilities: their sums stay exact to 1e-5
-SCALARS = (
-    "probability",
-    "generated",
-    "recalled",
-    "copied",
-    "copy_gate",
-    "recall_gate",
-    "fusion_gate",
-    "cache_gate",
-    "plain",
-    "cache_effect",
-    "fusion_effect",
-)
-GATES = ("copy", "fusion", "recall", "cache")
+SCALARS = ("probability", "generated", "plain")
 TITLE = "Where every word comes from"
 POLICY = (
     "default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action "
@@ -139,12 +126,13 @@ class Page:
 
     def _data(self, translation: Translation) -> dict[str, Any]:
         """What page.js draws of a segment: a list over tokens for every number that is not always
-        0."""
+        0, and for what every memory layer did, by its name."""
         tokens = translation.tokens
         lists = {
             name: [round(getattr(token, name), DIGITS) for token in tokens] for name in SCALARS
         }
         return {name: values for name, values in lists.items() if any(values)} | {
+            "provenance": _provenance(tokens),
             "matches": [
                 self._match(match, _furthest(tokens, at))
                 for at, match in enumerate(translation.matches)
@@ -177,6 +165,28 @@ class Page:
             "src": segment.src,
             "pieces": spelt([vocab.piece(word) for word in ids]),
         }
+
+
+def _provenance(tokens: Sequence[Token]) -> list[dict[str, Any]]:
+    """Of everything that memory layers did, in order: its name, what was read for it, whether it
+    was mixed in, and its weights and gates over the tokens."""
+    kinds = dict.fromkeys(
+        (one.name, one.source, one.is_mixed) for token in tokens for one in token.provenance
+    )
+    parts = []
+    for kind in kinds:
+        of_kind = [
+            [one for one in token.provenance if (one.name, one.source, one.is_mixed) == kind]
+            for token in tokens
+        ]
+        numbers = {
+            name: [round(sum(getattr(one, field) for one in ones), DIGITS) for ones in of_kind]
+            for name, field in (("weights", "weight"), ("gates", "gate"))
+        }
+        if any(numbers["gates"]):
+            name, source, is_mixed = kind
+            parts.append({"name": name, "source": source, "is_mixed": is_mixed, **numbers})
+    return parts
 
 
 def _furthest(tokens: tuple[Token, ...], match: int) -> int:
@@ -245,11 +255,7 @@ def _numbers(translation: Translation) -> str:
         for name, what in LEGEND.items()
         if origins[name] and name != "model"
     ]
-    means = {
-        name: sum(getattr(token, f"{name}_gate") for token in tokens) / len(tokens)
-        for name in GATES
-    }
-    gates = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items() if mean)
+    gates = ", ".join(f"{name} {mean:.2f}" for name, mean in mean_gates(tokens).items())
     return " · ".join([*numbers, f"mean gates: {gates}"] if gates else numbers)
 
 

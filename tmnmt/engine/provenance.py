@@ -13,9 +13,10 @@ that effect is larger than all the plain model gave."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -23,11 +24,21 @@ from torch import Tensor
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.piece import Piece
 from tmnmt.filters.masked_pair import MaskedPair
-from tmnmt.layers.collated import Pairs, Recent, Slots
+from tmnmt.layers.collated import Slots
+from tmnmt.layers.combine import LAYERS
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import Asked
-from tmnmt.layers.trace import LayerTrace, Part, Trace
-from tmnmt.segments import CacheSource, Match, MemorySource, Token
+from tmnmt.layers.trace import Trace
+from tmnmt.layers.traced import TracedSource
+from tmnmt.segments import (
+    CacheSource,
+    Match,
+    MemorySource,
+    Provenance,
+    ReadSource,
+    Token,
+    shares_of,
+)
 from tmnmt.spans import piece_spans
 from tmnmt.vocab import Vocabulary
 
@@ -115,123 +126,86 @@ def _token(
     sentence: int,
     near: Neighbouring,
 ) -> Token:
-    cache, pairs, voters = (trace.layers.get(name) for name in ("cache", "tm", "knn"))
-    slots_read = memory.slots
-    if (nearest := trace.layers.get("nearest")) is not None:
-        pairs, cache = _by_source(nearest, memory, sentence, word)
-        slots_read = _as_slots(memory.recent)
-    p_pairs, pairs_gate = _numbers(pairs.mixed if pairs is not None else None)
-    p_voted, voted_gate = _numbers(voters.mixed if voters is not None else None)
-    of_pairs = (1 - voted_gate) * pairs_gate  # what is mixed in later leaves less of the rest
-    copy_gate, copied = of_pairs + voted_gate, of_pairs * p_pairs + voted_gate * p_voted
-    p_recall, recall_gate = _numbers(cache.mixed if cache is not None else None)
-    plain = float(trace.plain)
-    p_cache, cache_gate = _numbers(cache.fused if cache is not None else None, plain)
-    p_gen, fusion_gate = _numbers(pairs.fused if pairs is not None else None, p_cache)
-    generated = (1 - copy_gate) * (1 - recall_gate) * p_gen
-    recalled = (1 - copy_gate) * recall_gate * p_recall
-    cache_effect = p_cache - plain
-    fusion_effect = p_gen - p_cache
-    sources: tuple[MemorySource, ...] = ()
-    attention: tuple[MemorySource, ...] = ()
-    slots: tuple[CacheSource, ...] = ()
-    reading = [(part, gate) for part, gate in ((pairs, of_pairs), (voters, voted_gate)) if part]
-    if reading:
-        shares = [(part, gate / copy_gate if copy_gate else 1.0) for part, gate in reading]
-        read = partial(_of_all, shares, memory, sentence, near)
-        sources, attention = read(SMALLEST_WEIGHT, word), read(SMALLEST_READ)
-        if fusion_gate > 0 and not copy_gate:
-            sources = read(SMALLEST_WEIGHT)[:FUSION_SOURCES]
-    if cache is not None and slots_read is not None:
-        slots = _slots(cache.weights, slots_read, sentence, word, vocab)
-    return Token(
-        text=vocab.piece(word),
-        origin=origin_of(generated, recalled, copied, plain, cache_effect, fusion_effect),
-        probability=probability,
-        generated=generated,
-        recalled=recalled,
-        copied=copied,
-        copy_gate=copy_gate,
-        recall_gate=recall_gate,
-        fusion_gate=fusion_gate,
-        cache_gate=cache_gate,
-        plain=plain,
-        cache_effect=cache_effect,
-        fusion_effect=fusion_effect,
-        sources=sources,
-        attention=attention,
-        slots=slots,
+    parts = [
+        part
+        for name, layer in trace.layers.items()
+        for part in LAYERS[name].traced_sources(name, layer, memory, sentence, word)
+    ]
+    blended, p_gen = _blended(parts, float(trace.plain))
+    mixed, rest = _mixed(parts)
+    provenance, generated = (*blended, *mixed), rest * p_gen
+    token = Token(
+        vocab.piece(word),
+        origin_of(generated, float(trace.plain), provenance),
+        probability,
+        generated,
+        float(trace.plain),
+        provenance,
+        slots=tuple(
+            slot
+            for part in parts
+            if part.source == "cache" and part.slots is not None
+            for slot in _slots(part.trace.weights, part.slots, sentence, word, vocab)
+        ),
     )
+    reading = [part for part in parts if part.source == "memory"]
+    if not reading:
+        return token
+    read = partial(_of_all, _shares(parts), sentence, near)
+    sources, attention = read(SMALLEST_WEIGHT, word), read(SMALLEST_READ)
+    if token.fusion_gate > 0 and not token.copy_gate:
+        sources = read(SMALLEST_WEIGHT)[:FUSION_SOURCES]
+    return replace(token, sources=sources, attention=attention)
 
 
-def _by_source(
-    nearest: LayerTrace, memory: Collated, sentence: int, word: int
-) -> tuple[LayerTrace, LayerTrace]:
-    """What was read of the pool at the positions of pairs, and at those of confirmed segments, each
-    as a layer of its own: the second is mixed in before the first, with the share that is its."""
-    share = nearest.mixed.gate if nearest.mixed is not None else nearest.weights.new_zeros(())
-    count = memory.pairs.ids.shape[1] if memory.pairs is not None else 0
-    every = count + (memory.recent.ids.shape[1] if memory.recent is not None else 0)
-    weights = nearest.weights.new_zeros(every)
-    if nearest.positions is not None:
-        weights.scatter_add_(0, nearest.positions, nearest.weights)
-    sources = [
-        _source(weights[:count], memory.pairs, sentence, word),
-        _source(weights[count:], memory.recent, sentence, word),
-    ]
-    of_pairs, of_recent = (share * mass for _, mass, _ in sources)
-    gates = of_pairs, torch.where(of_recent > 0, of_recent / (1 - of_pairs), 0.0)
-    traces = [
-        LayerTrace(weights, None, Part(p, gate), None)
-        for (weights, _, p), gate in zip(sources, gates, strict=True)
-    ]
-    return traces[0], traces[1]
+def _blended(parts: Iterable[TracedSource], plain: float) -> tuple[list[Provenance], float]:
+    """What was blended into the state, in order, and the generator's probability after it."""
+    blended, p = list[Provenance](), plain
+    for part in parts:
+        if (fused := part.trace.fused) is not None:
+            after, gate = float(fused.p), float(fused.gate)
+            blended.append(Provenance(part.blending, after - p, gate, part.source, is_mixed=False))
+            p = after
+    return blended, p
 
 
-def _source(
-    weights: Tensor, positions: Pairs | Recent | None, sentence: int, word: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The weights of one source's positions, made to sum to 1, their sum before, and that of those
-    that hold the word."""
-    mass = weights.sum()
-    weights = weights / mass if mass > 0 else weights
-    if positions is None:
-        return weights, mass, weights.new_zeros(())
-    ids = positions.ids[sentence].to(weights.device)
-    return weights, mass, weights[ids == word].sum()
+def _mixed(parts: Iterable[TracedSource]) -> tuple[list[Provenance], float]:
+    """What was mixed into the probabilities, in order, and the share that is left of the rest."""
+    mixed = [(part, traced) for part in parts if (traced := part.trace.mixed) is not None]
+    shares = shares_of([float(traced.gate) for _, traced in mixed])
+    return [
+        Provenance(
+            part.mixing, share * float(traced.p), float(traced.gate), part.source, is_mixed=True
+        )
+        for (part, traced), share in zip(mixed, shares, strict=True)
+    ], 1 - sum(shares)
 
 
-def _as_slots(recent: Recent | None) -> Slots | None:
-    """Positions of confirmed segments as the slots that a token tells of."""
-    if recent is None:
-        return None
-    nothing = recent.codes[..., :0]
-    return Slots(nothing, nothing, recent.ids, recent.ids, recent.mask)
+def _shares(parts: Sequence[TracedSource]) -> list[tuple[TracedSource, float]]:
+    """Those that read the memory, each with its share of what was mixed in of it; 1 where nothing
+    was."""
+    gates = [float(one.trace.mixed.gate) if one.trace.mixed is not None else 0.0 for one in parts]
+    shares = zip(parts, shares_of(gates), strict=True)
+    reading = [(part, share) for part, share in shares if part.source == "memory"]
+    total = sum(share for _, share in reading)
+    return [(part, share / total if total else 1.0) for part, share in reading]
 
 
-def _numbers(part: Part | None, absent: float = 0.0) -> tuple[float, float]:
-    """Probability and gate of a part; without it `absent`, and a gate that is closed."""
-    return (float(part.p), float(part.gate)) if part is not None else (absent, 0.0)
-
-
-def origin_of(
-    generated: float,
-    recalled: float,
-    copied: float,
-    plain: float,
-    cache_effect: float,
-    fusion_effect: float,
-) -> str:
+def origin_of(generated: float, plain: float, provenance: Sequence[Provenance]) -> str:
     """ "model", "memory" or "cache"."""
-    if max(copied, recalled) > generated:
-        return "memory" if copied >= recalled else "cache"
-    effect, name = max((fusion_effect, "memory"), (cache_effect, "cache"))
-    return name if effect > plain else "model"
+    mixed: dict[str, float] = dict.fromkeys(get_args(ReadSource), 0.0)
+    blended = dict(mixed)
+    for one in provenance:
+        (mixed if one.is_mixed else blended)[one.source] += one.weight
+    source = max(mixed, key=lambda name: mixed[name])
+    if mixed[source] > generated:
+        return source
+    source = max(blended, key=lambda name: blended[name])
+    return source if blended[source] > plain else "model"
 
 
 def _of_all(
-    shares: Sequence[tuple[LayerTrace, float]],
-    memory: Collated,
+    shares: Sequence[tuple[TracedSource, float]],
     sentence: int,
     near: Neighbouring,
     smallest: float,
@@ -240,15 +214,14 @@ def _of_all(
     """What all layers that read the memory have read, each with its share of the weight."""
     read = [
         replace(source, weight=share * source.weight)
-        for trace, share in shares
-        for source in _sources(trace, memory, sentence, near, smallest, word)
+        for part, share in shares
+        for source in _sources(part, sentence, near, smallest, word)
     ]
     return tuple(sorted(read, key=lambda source: -source.weight))
 
 
 def _sources(
-    trace: LayerTrace,
-    memory: Collated,
+    part: TracedSource,
     sentence: int,
     near: Neighbouring,
     smallest: float,
@@ -256,11 +229,11 @@ def _sources(
 ) -> tuple[MemorySource, ...]:
     """The positions, of `word` alone where one is given, read with a weight of at least `smallest`,
     heaviest first."""
-    read = list[MemorySource]()
+    read, trace = list[MemorySource](), part.trace
     positions = trace.positions if trace.positions is not None else trace.weights[:0].long()
     own = len(trace.weights) - len(positions)
-    if memory.pairs is not None and own:
-        pairs, weights = memory.pairs, trace.weights[:own]
+    if part.pairs is not None and own:
+        pairs, weights = part.pairs, trace.weights[:own]
         for at in _read(weights, pairs.ids[sentence], smallest, word, pairs.mask[sentence]):
             pair, position = int(pairs.pair[sentence, at]), int(pairs.position[sentence, at])
             read.append(MemorySource(pair, position, float(weights[at])))

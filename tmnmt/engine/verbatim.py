@@ -13,7 +13,7 @@ from dataclasses import replace
 from tmnmt.codes.record import Code, alike, inline
 from tmnmt.index.fuzzy import SLACK, word_edits
 from tmnmt.index.worth import FULL
-from tmnmt.segments import Agreement, Match, MemorySource, Rival, Token, Translation
+from tmnmt.segments import Agreement, Match, MemorySource, Provenance, Rival, Token, Translation
 from tmnmt.text import normalise
 from tmnmt.vocab import Vocabulary
 
@@ -124,20 +124,5 @@ def _places(ids: Sequence[int], theirs: Sequence[int]) -> list[int | None]:
 
 
 def _copied(text: str, sources: tuple[MemorySource, ...]) -> Token:
-    return Token(
-        text=text,
-        origin="memory",
-        probability=1.0,
-        generated=0.0,
-        recalled=0.0,
-        copied=1.0,
-        copy_gate=1.0,
-        recall_gate=0.0,
-        fusion_gate=0.0,
-        cache_gate=0.0,
-        plain=0.0,
-        cache_effect=0.0,
-        fusion_effect=0.0,
-        sources=sources,
-        attention=sources,
-    )
+    copied = Provenance("copy", weight=1.0, gate=1.0, source="memory", is_mixed=True)
+    return Token(text, "memory", 1.0, 0.0, 0.0, (copied,), sources=sources, attention=sources)

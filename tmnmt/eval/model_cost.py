@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from torch import nn
 
 from tmnmt.engine.settings import Settings, knn_of
-from tmnmt.layers.combine import READS_TM, MemoryLayers
+from tmnmt.layers.combine import MemoryLayers
+from tmnmt.layers.tm import OUTPUTS
 from tmnmt.models.folder import Model, parameters
 from tmnmt.training.cache import CachePart
 from tmnmt.training.log import TrainingCost
@@ -50,7 +51,7 @@ def training_read(
 
 def _prior(settings: Settings) -> set[str]:
     """The parts of a training that only layers come from which are not read."""
-    tm, cache = settings.mode in READS_TM, settings.cache > 0
+    tm, cache = settings.mode in OUTPUTS, settings.cache > 0
     parts = {TMPart.name: tm, CachePart.name: cache}
     parts |= {name: tm and cache for name in JOINT_TRAINERS}
     return {name for name, is_read in parts.items() if not is_read}

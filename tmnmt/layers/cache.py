@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -39,10 +39,12 @@ from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.compiled import steps
+from tmnmt.config.options import Mode
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.nearest import SessionPositions
 from tmnmt.layers.reading import FACTS, can_be_compiled
+from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, Table, first_of
 from tmnmt.layers.words import Embed, with_words, word_map
 from tmnmt.vocab import BOS, EOS, PAD
@@ -139,6 +141,9 @@ class SessionCache(MemoryLayer[Filled]):
     The bias b is OURS: the gate begins almost closed, so that training starts from the plain model.
     A starts as the identity, Q and K by `begin`, E, kappa and the signs at zero."""
 
+    is_learned = True
+    kind: CacheKind
+
     def __init__(
         self, context_size: int, hidden_size: int, word_size: int, kind: CacheKind = CacheKind()
     ) -> None:
@@ -162,6 +167,19 @@ class SessionCache(MemoryLayer[Filled]):
         self.empty = (
             nn.Parameter(torch.tensor([UNLIKE, DOUBT / STEEP])) if kind.empty and not deep else None
         )
+
+    @classmethod
+    def of_kind(cls, sizes: tuple[int, int, int], kind: Mapping[str, Any]) -> SessionCache:
+        return cls(*sizes, CacheKind(**kind))
+
+    def outputs(self, mode: Mode, has_cache: bool = True) -> Collection[str]:
+        return ("cache",) if has_cache else ()
+
+    @classmethod
+    def traced_sources(
+        cls, name: str, trace: LayerTrace, collated: Collated, sentence: int, word: int
+    ) -> list[TracedSource]:
+        return [TracedSource("recall", "cache", "cache", trace, slots=collated.slots)]
 
     @torch.no_grad()
     def begin(self, contexts: Tensor, hiddens: Tensor) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +18,10 @@ from tmnmt.compiled import steps
 from tmnmt.config.options import Mode as Mode  # what a decoder can do
 from tmnmt.durable import write
 from tmnmt.errors import ModelError, UsageError, shown
-from tmnmt.layers.cache import CacheKind, SessionCache
+from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Moving, Read
-from tmnmt.layers.interpolation import Interpolation
 from tmnmt.layers.nearest import NearestPositions
-from tmnmt.layers.tm import TMKind, TranslationMemory
+from tmnmt.layers.tm import TranslationMemory
 from tmnmt.layers.trace import Trace, trace_of
 from tmnmt.models.base import Backbone
 from tmnmt.models.folder import (
@@ -36,22 +35,14 @@ from tmnmt.models.folder import (
     stamp,
 )
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
+from tmnmt.registry import Registry
 
 FORMAT = "6"  # of memory.safetensors
 READ = ("5", FORMAT)  # 5: a session cache has no empty slot
-# what each mode asks of the layers, which read in the order of `MemoryLayers.layers`; voters are
-# asked wherever there are any
-OUTPUTS: dict[Mode, tuple[str, ...]] = {
-    "copy": ("cache", "copy"),
-    "fusion": ("cache", "fusion"),
-    "both": ("cache", "fusion", "copy"),
-    "nearest": ("cache", "nearest"),
-    "knn": ("cache",),
-    "off": ("cache",),
-}
-READS_TM = ("copy", "fusion", "both")
-# what a file says nothing of that was written before there was such a thing
-BEFORE = {"pointer": False}
+# in the order in which they fuse and mix
+LAYERS: Registry[type[MemoryLayer[Any]]] = Registry(
+    "layer", {"cache": SessionCache, "tm": TranslationMemory, "nearest": NearestPositions}
+)
 
 
 @dataclass(frozen=True)
@@ -81,30 +72,35 @@ class Stepped(NamedTuple):
 
 
 class MemoryLayers(nn.Module):
-    """The memory layers that a model has: `cache` and `tm` (copy, fusion or both gates); None: not
-    trained. `nearest` and `knn` have no parameters."""
+    """The memory layers that a model has, by their names in `LAYERS`: `cache`, `tm` (copy, fusion
+    or both gates), and others; None: not trained. Those without parameters are always there."""
+
+    tm: TranslationMemory | None
+    cache: SessionCache | None
 
     def __init__(
-        self, tm: TranslationMemory | None = None, cache: SessionCache | None = None
+        self,
+        tm: TranslationMemory | None = None,
+        cache: SessionCache | None = None,
+        **others: MemoryLayer[Any],
     ) -> None:
         super().__init__()
-        self.tm = tm
-        self.cache = cache
-        self.nearest = NearestPositions()
-        self.knn = Interpolation()
+        learned = {"tm": tm, "cache": cache, **others}
+        for name, layer in LAYERS.items():
+            self.add_module(name, learned.get(name) if layer.is_learned else layer())
+        self._names = (*LAYERS,)
 
     @property
     def layers(self) -> dict[str, MemoryLayer[Any]]:
         """By name, in the order in which they fuse and mix."""
-        layers = {"cache": self.cache, "tm": self.tm, "nearest": self.nearest, "knn": self.knn}
+        layers = {name: getattr(self, name) for name in self._names}
         return {name: layer for name, layer in layers.items() if layer is not None}
 
     @property
     def modes(self) -> tuple[Mode, ...]:
         """The modes this model can serve."""
-        gates = {"copy": self.tm and self.tm.copy, "fusion": self.tm and self.tm.fusion}
-        absent = {name for name, gate in gates.items() if gate is None}
-        return tuple(mode for mode, outputs in OUTPUTS.items() if absent.isdisjoint(outputs))
+        served = {mode for layer in self.layers.values() for mode in layer.modes}
+        return tuple(mode for mode in get_args(Mode) if mode in served or mode == "off")
 
     def ready(self, collated: Collated, backbone: Backbone, mode: Mode) -> Ready:
         """All that no step changes, once a batch, one row a sentence, of the layers that have
@@ -112,9 +108,8 @@ class MemoryLayers(nn.Module):
 
         Raises UsageError for a mode or a cache whose parameters are not there."""
         self._check(mode, collated)
-        outputs = OUTPUTS[mode]
         ready = {
-            name: layer.ready(collated, backbone.embed, outputs)
+            name: layer.ready(collated, backbone.embed, layer.outputs(mode))
             for name, layer in self.layers.items()
         }
         return Ready({name: moving for name, moving in ready.items() if moving is not None})
@@ -170,36 +165,26 @@ class MemoryLayers(nn.Module):
     def digest(self, mode: Mode, cache: bool) -> str:
         """16 hexadecimal digits of what a decoder in this mode, with a session cache or without,
         reads of these parameters, and of its kinds: where they stay, translations do."""
-        made = hashlib.sha256()
-        for name, value in self._read_by(mode, cache):
-            made.update(name.encode() + value.cpu().numpy().tobytes())
-        tm = self.tm and {
-            name: value
-            for name, value in asdict(self.tm.kind).items()
-            if name not in ("copy", "fusion")
-        }
-        kinds = (
-            tm if mode in READS_TM else None,
-            asdict(self.cache.kind) if cache and self.cache else None,
-        )
-        made.update(json.dumps(kinds).encode())
-        return made.hexdigest()[:16]
+        content = hashlib.sha256()
+        kinds = {}
+        for name, layer in self._read(mode, cache):
+            kinds[name] = layer.kind_read(mode)
+            for parameter, value in layer.parameters_read(mode):
+                content.update(f"{name}.{parameter}".encode() + value.cpu().numpy().tobytes())
+        content.update(json.dumps(kinds).encode())
+        return content.hexdigest()[:16]
 
     def parameters_read(self, mode: Mode, cache: bool) -> int:
         """Number of the trained numbers that a decoder in this mode, with a session cache or
         without, reads."""
-        return sum(value.numel() for _, value in self._read_by(mode, cache))
+        read = (layer.parameters_read(mode) for _, layer in self._read(mode, cache))
+        return sum(value.numel() for parameters in read for _, value in parameters)
 
-    def _read_by(self, mode: Mode, cache: bool) -> Iterator[tuple[str, Tensor]]:
-        """These parameters by the names that they have in their layer."""
-        unread = {"copy": ("fusion.", "word."), "fusion": ("copy.",)}.get(mode, ())
-        for module, left_out in (
-            (self.tm if mode in READS_TM else None, unread),
-            (self.cache if cache else None, ()),
-        ):
-            for name, value in module.state_dict().items() if module is not None else ():
-                if not name.startswith(left_out):
-                    yield name, value
+    def _read(self, mode: Mode, cache: bool) -> Iterator[tuple[str, MemoryLayer[Any]]]:
+        """The learned layers that do something in this mode."""
+        for name, layer in self.layers.items():
+            if layer.is_learned and layer.outputs(mode, cache):
+                yield name, layer
 
     def _check(self, mode: Mode, collated: Collated) -> None:
         if mode not in self.modes:
@@ -210,15 +195,16 @@ class MemoryLayers(nn.Module):
             raise UsageError("this model has no parameters for a session cache; use --cache 0")
 
     def save(self, path: Path, dtype: torch.dtype = torch.float32) -> None:
-        """Writes memory.safetensors, whole or not at all: `tm.*`, `copy.*`, `fusion.*`, `cache.*`;
-        where it lies in a model folder, its checksum too."""
+        """Writes memory.safetensors, whole or not at all: `tm.*`, `copy.*`, `fusion.*`, and others
+        by the names of their layers; where it lies in a model folder, its checksum too."""
         tensors = {
             _stored_name(k): v.detach().to(dtype).cpu().contiguous()
             for k, v in self.state_dict().items()
         }
-        kinds = {
-            "tm": self.tm and asdict(self.tm.kind),
-            "cache": self.cache and asdict(self.cache.kind),
+        kinds: dict[str, Any] = {
+            name: None if getattr(self, name) is None else asdict(getattr(self, name).kind)
+            for name, layer in LAYERS.items()
+            if layer.is_learned
         }
         write(path, packed(tensors, {"format": FORMAT, "kinds": json.dumps(kinds)}))
         if path.with_name(CONFIG_FILE).exists():
@@ -261,11 +247,14 @@ class MemoryLayers(nn.Module):
     @classmethod
     def _of(cls, kinds: dict[str, Any], base: Backbone) -> MemoryLayers:
         sizes = base.context_size, base.hidden_size, base.word_size
-        tm, cache = kinds["tm"], kinds["cache"]
-        return cls(
-            TranslationMemory(*sizes, TMKind(**(BEFORE | tm))) if tm is not None else None,
-            SessionCache(*sizes, CacheKind(**cache)) if cache is not None else None,
-        )
+        if unknown := kinds.keys() - LAYERS.keys():
+            raise ValueError(f"layers that this version does not know: {', '.join(unknown)}")
+        stored: dict[str, Any] = {
+            name: LAYERS[name].of_kind(sizes, kind)
+            for name, kind in kinds.items()
+            if kind is not None
+        }
+        return cls(**stored)
 
 
 def read_out(backbone: Backbone, at: At, hidden: Tensor) -> Tensor:

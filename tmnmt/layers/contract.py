@@ -19,16 +19,18 @@ V: vocabulary   l, d: as in models/base
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from torch import Tensor, nn
 
+from tmnmt.config.options import Mode
 from tmnmt.layers.collated import Pairs, Recent, Slots
 from tmnmt.layers.mixing import mix_copy
 from tmnmt.layers.neighbours import Asked, Voters
 from tmnmt.layers.reach import Reaches
+from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.words import Embed
 
 
@@ -115,12 +117,47 @@ class Read(Generic[R]):
 
 
 class MemoryLayer(nn.Module, ABC, Generic[R]):
-    """One memory of the decoder."""
+    """One memory of the decoder. `is_learned`: whether it has parameters, so that a model has it
+    only once it was trained. `kind`: a dataclass that says which variant of the layer a learned one
+    is; it is stored beside the parameters. `modes`: those that a model can serve by having it."""
+
+    is_learned: ClassVar[bool] = False
+    kind: Any = None
+    modes: tuple[Mode, ...] = ()
+
+    @classmethod
+    def of_kind(cls, sizes: tuple[int, int, int], kind: Mapping[str, Any]) -> Self:
+        """A layer that was stored with such a kind, with numbers that say nothing yet; `sizes`: of
+        a base's contexts, hidden states and words. Raises TypeError and ValueError for a kind that
+        is not there."""
+        return cls()
+
+    def outputs(self, mode: Mode, has_cache: bool = True) -> Collection[str]:
+        """What the layer does in this mode, in words that `ready` knows; nothing where it does not
+        read. `has_cache`: whether there is a session cache."""
+        return ("read",)
+
+    def parameters_read(self, mode: Mode) -> Iterator[tuple[str, Tensor]]:
+        """The parameters, by their names, that have a part in what it does in this mode."""
+        yield from self.state_dict().items()
+
+    def kind_read(self, mode: Mode) -> dict[str, Any]:
+        """What of its kind has a part in what it does in this mode."""
+        return {} if self.kind is None else asdict(self.kind)
+
+    @classmethod
+    def traced_sources(
+        cls, name: str, trace: LayerTrace, collated: Collated, sentence: int, word: int
+    ) -> list[TracedSource]:
+        """What the layer, registered by this name, did at a step of a sentence of the batch, where
+        this word was written: told apart by what it read, in the order in which that was mixed
+        in."""
+        return [TracedSource(name, name, "memory", trace)]
 
     @abstractmethod
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> R | None:
-        """All that no step changes, once a batch; None where it has nothing to read, or is not
-        among the `outputs` that are asked for (`combine.OUTPUTS`)."""
+        """All that no step changes, once a batch; None where it has nothing to read, or does not
+        know the `outputs` that are asked for."""
 
     @abstractmethod
     def fuse(self, at: At, hidden: Tensor, ready: R) -> tuple[Tensor, Read[R]]:

@@ -28,12 +28,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tmnmt.config.options import Mode
 from tmnmt.keys.nibbles import directions, encode, turned, width
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.packed import NEAREST, Near, Packed
+from tmnmt.layers.pool_sources import sources_of_pool
 from tmnmt.layers.reach import STANDARD, Reach, Reaches
 from tmnmt.layers.reading import can_be_compiled
+from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed
 from tmnmt.vocab import BOS, PAD
@@ -124,6 +127,17 @@ class PoolReady:
 
 class NearestPositions(MemoryLayer[PoolReady]):
     """It has no parameters: the numbers of each source say all, and a batch brings them."""
+
+    modes: tuple[Mode, ...] = ("nearest",)
+
+    def outputs(self, mode: Mode, has_cache: bool = True) -> Collection[str]:
+        return self.modes if mode in self.modes else ()
+
+    @classmethod
+    def traced_sources(
+        cls, name: str, trace: LayerTrace, collated: Collated, sentence: int, word: int
+    ) -> list[TracedSource]:
+        return sources_of_pool(trace, collated, sentence, word)
 
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> PoolReady | None:
         if "nearest" not in outputs or (collated.pairs is None and collated.recent is None):

@@ -26,9 +26,9 @@ of the two to go on, and copying skips what is between them.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -37,12 +37,14 @@ from torch.nn import functional as F
 from torch.nn.functional import logsigmoid
 
 from tmnmt.compiled import steps
+from tmnmt.config.options import Mode
 from tmnmt.layers.collated import Pairs
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.coverage import Coverage, CoverageKind
 from tmnmt.layers.mixing import LEAST
 from tmnmt.layers.neighbours import Asked, NeighbourState, beside
 from tmnmt.layers.reading import MOST, Energies, blend, can_be_compiled, cover, read_positions
+from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed, with_words, word_map
 from tmnmt.models.products import ProductsKept
@@ -126,6 +128,15 @@ class Gate(nn.Module):
             doubt, steep = self.trust.tolist()
             logits += logsigmoid(steep * (signs[:, 2:3] - doubt))
         return logits.sigmoid_()
+
+
+# what is done with the pairs in each mode that reads them
+OUTPUTS: dict[Mode, tuple[str, ...]] = {
+    "copy": ("copy",),
+    "fusion": ("fusion",),
+    "both": ("fusion", "copy"),
+}
+BEFORE = {"pointer": False}  # what a file says nothing of that is older than the pointer
 
 
 @dataclass(frozen=True)
@@ -262,6 +273,9 @@ class TranslationMemory(MemoryLayer[TMReady]):
     M starts as the identity, eta at 1 (kept positive by its logarithm), the others at 0; `begin`
     has better starts for a base. word_size: of an embedding."""
 
+    is_learned = True
+    kind: TMKind
+
     def __init__(
         self, context_size: int, hidden_size: int, word_size: int, kind: TMKind = TMKind()
     ) -> None:
@@ -285,6 +299,36 @@ class TranslationMemory(MemoryLayer[TMReady]):
         self.copy = Gate(*sizes, 1, COPY_START, signs) if kind.copy else None
         self.fusion = Gate(*sizes, outputs, FUSION_START, signs) if kind.fusion else None
         self.word = word_map(word_size, hidden_size) if kind.fusion and kind.words else None
+
+    @classmethod
+    def of_kind(cls, sizes: tuple[int, int, int], kind: Mapping[str, Any]) -> TranslationMemory:
+        return cls(*sizes, TMKind(**{**BEFORE, **kind}))
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:  # type: ignore[override]
+        """Those whose gates it has."""
+        gates = {"copy": self.copy, "fusion": self.fusion}
+        absent = {name for name, gate in gates.items() if gate is None}
+        return tuple(mode for mode, names in OUTPUTS.items() if absent.isdisjoint(names))
+
+    def outputs(self, mode: Mode, has_cache: bool = True) -> Collection[str]:
+        return OUTPUTS.get(mode, ())
+
+    def parameters_read(self, mode: Mode) -> Iterator[tuple[str, Tensor]]:
+        unread = {"copy": ("fusion.", "word."), "fusion": ("copy.",)}.get(mode, ())
+        for name, value in super().parameters_read(mode):
+            if not name.startswith(unread):
+                yield name, value
+
+    def kind_read(self, mode: Mode) -> dict[str, Any]:
+        gates = ("copy", "fusion")
+        return {name: x for name, x in super().kind_read(mode).items() if name not in gates}
+
+    @classmethod
+    def traced_sources(
+        cls, name: str, trace: LayerTrace, collated: Collated, sentence: int, word: int
+    ) -> list[TracedSource]:
+        return [TracedSource("copy", "fusion", "memory", trace, pairs=collated.pairs)]
 
     @torch.no_grad()
     def begin(self, contexts: Tensor) -> None:

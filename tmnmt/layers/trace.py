@@ -9,52 +9,14 @@ R: rows   V: vocabulary   C: candidates   P: positions or slots that a layer rea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from tmnmt.layers.contract import Read
-
-
-@dataclass(frozen=True)
-class Part:
-    """What a layer gave: `p` (R, V), (C,) or (), and the `gate` in [0, 1] that let it in, (R,),
-    (C,) or ()."""
-
-    p: Tensor
-    gate: Tensor
-
-    def at(self, rows: Tensor, words: Tensor) -> Part:
-        return Part(self.p[rows, words], self.gate[rows])
-
-    def chosen(self, candidate: int) -> Part:
-        return Part(self.p[candidate], self.gate[candidate])
-
-
-@dataclass(frozen=True)
-class LayerTrace:
-    """What one layer did at a step."""
-
-    weights: Tensor  # (R, P), or (P,) of one word: what it read
-    fused: Part | None  # into the state: p is the read-out after it; None: nothing
-    mixed: Part | None  # into the probabilities: p is that of its words; None: nothing
-    # (R, k), or (k,): where the last k of the weights stand: neighbours in the datastore, or the
-    # positions of a pool
-    positions: Tensor | None
-
-    def at(self, rows: Tensor, words: Tensor) -> LayerTrace:
-        fused = self.fused and self.fused.at(rows, words)
-        return replace(self, fused=fused, mixed=self.mixed and self.mixed.at(rows, words))
-
-    def chosen(self, row: int, candidate: int) -> LayerTrace:
-        return LayerTrace(
-            weights=self.weights[row].cpu(),
-            fused=self.fused and self.fused.chosen(candidate),
-            mixed=self.mixed and self.mixed.chosen(candidate),
-            positions=self.positions[row].cpu() if self.positions is not None else None,
-        )
+from tmnmt.layers.traced import LayerTrace, Part
 
 
 @dataclass(frozen=True)

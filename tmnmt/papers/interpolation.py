@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from torch import Tensor
 
+from tmnmt.config.options import Mode
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.neighbours import Voters
 from tmnmt.layers.view import first_of
@@ -15,6 +16,8 @@ from tmnmt.layers.words import Embed
 
 class Interpolation(MemoryLayer[Voters]):
     """p(y) = w p_knn(y) + (1 - w) p(y)."""
+
+    modes: tuple[Mode, ...] = ("knn",)
 
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> Voters | None:
         return collated.voters
