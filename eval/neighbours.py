@@ -34,9 +34,9 @@ from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.faiss_index import KINDS, update_faiss
 from tmnmt.keys.files import Array, KeyFiles
 from tmnmt.keys.pair_keys import encode_pair, force_all
-from tmnmt.layers.knn import AdaptiveKNN, nearest
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.kinds import for_decoding
+from tmnmt.papers.knn import AdaptiveKNN, nearest
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.vocab import BOS

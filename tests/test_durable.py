@@ -25,8 +25,8 @@ from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded import lock
 from tmnmt.index.embedded.lock import writing
 from tmnmt.keys.files import OFFSETS_FILE
-from tmnmt.layers.knn import AdaptiveKNN
 from tmnmt.models.folder import load_model
+from tmnmt.papers.knn import AdaptiveKNN
 from tmnmt.segments import Segment
 from tmnmt.training import checkpoint, kept
 from tmnmt.training.log import add_line, keep_lines

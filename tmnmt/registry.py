@@ -34,6 +34,7 @@ Sort = Literal[
     "selection",
     "similarity",
     "TM trainer",
+    "voting",
 ]
 PLUGINS = ("tmnmt.papers",)  # modules that register what they bring when they are imported
 

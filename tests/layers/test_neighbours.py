@@ -25,9 +25,9 @@ from tmnmt.keys.files import KeyFiles
 from tmnmt.keys.search import KeySearch
 from tmnmt.layers.combine import MemoryLayers, Mode, Ready
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.knn import KNN, knn_weights
-from tmnmt.layers.neighbours import Asked, NeighbourState, Voters
+from tmnmt.layers.neighbours import Asked, NeighbourState
 from tmnmt.models.folder import load_model
+from tmnmt.papers.knn import KNN, KNNVoters, knn_weights
 from tmnmt.segments import Segment
 
 ALL = 1000  # neighbours: more than the memories here have keys
@@ -114,7 +114,7 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
     def steps(rows: list[int]) -> torch.Tensor:
         """The second of two steps, so that something was read before."""
         asked = Asked(datastore, 4, [DOCUMENT[r] for r in rows], [[]] * len(rows))
-        state: Collated | Ready = Collated(neighbours=asked, voters=Voters(asked, KNN(0.4, 2.0)))
+        state: Collated | Ready = Collated(neighbours=asked, voters=KNNVoters(asked, KNN(0.4, 2.0)))
         for _ in range(2):
             inputs = prev[rows], hidden[rows], context[rows]
             log_probs, state, _ = step(memories, translator.backbone, *inputs, state, mode)
@@ -197,7 +197,7 @@ def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     # c = (1, 0), s = (log 3, 0): D = 2 + 0, 0 + 0, 4 + 1. The two nearest hold the words 0 and 1; T
     # = 2: p_knn(0) = 1 / (1 + exp(-1)) = 0.731059, p_knn(1) = 0.268941 p_model = (3/4, 1/4), w =
     # 0.4: p(0) = 0.4 * 0.731059 + 0.6 * 0.75 = 0.742423
-    state = Collated(voters=Voters(Asked(three, 2, ["x"], [[]]), KNN(0.4, 2.0)))
+    state = Collated(voters=KNNVoters(Asked(three, 2, ["x"], [[]]), KNN(0.4, 2.0)))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     log_probs, _, trace = step(
         MemoryLayers(), TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True
@@ -213,7 +213,7 @@ def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
 def test_equal_words_add_up_and_what_is_not_there_weighs_nothing(three: Datastore) -> None:
     # c = (0, 1), s = (log 3, 0): D = 0 + 0, 2 + 0, 2 + 1; three of the four asked for are there. T
     # = 1: p_knn(1) = (1 + exp(-3)) / (1 + exp(-2) + exp(-3)) = 0.885805
-    votes = Voters(Asked(three, 4, ["x"], [[]]), KNN(0.5, 1.0)).vote(
+    votes = KNNVoters(Asked(three, 4, ["x"], [[]]), KNN(0.5, 1.0)).vote(
         torch.tensor([[math.log(3), 0.0]]), torch.tensor([[0.0, 1.0]]), torch.zeros(1, 2)
     )
     p = torch.zeros(1, 2).scatter_add(1, votes.ids, votes.weights)

@@ -26,13 +26,13 @@ from tmnmt.keys.files import _read_records
 from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.cache_file import load_caches
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.knn import AdaptiveKNN
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.encoder_decoder import EncoderLayer
 from tmnmt.models.folder import _most_weights, load_model, most_bytes, stamp
 from tmnmt.models.kinds import make
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.weights import packed
+from tmnmt.papers.knn import AdaptiveKNN
 
 BASE, MEMORY = "base.safetensors", "memory.safetensors"
 

@@ -25,10 +25,10 @@ from tmnmt.keys.datastore import Datastore
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.knn import KNN, AdaptiveKNN, certainty, distinct, knn_weights
-from tmnmt.layers.neighbours import Asked, Voters
+from tmnmt.layers.neighbours import Asked
 from tmnmt.layers.trace import Trace
 from tmnmt.models.folder import load_model, parameters
+from tmnmt.papers.knn import KNN, AdaptiveKNN, KNNVoters, certainty, distinct, knn_weights
 from tmnmt.papers.knn_training import KNNPart, Observations, joined, mixed, own_pairs
 from tmnmt.segments import Segment
 
@@ -51,7 +51,7 @@ def saying(k: int, temperature: float, logits: list[float]) -> AdaptiveKNN:
 
 def knn_step(three: Datastore, knn: KNN | AdaptiveKNN, k: int) -> tuple[Tensor, Trace]:
     """c = (1, 0), s = (log 3, 0): D = 2, 0, 5 for the words 1, 0, 1; p_model = (3/4, 1/4)."""
-    memory = Collated(voters=Voters(Asked(three, k, ["x"], [[]]), knn))
+    memory = Collated(voters=KNNVoters(Asked(three, k, ["x"], [[]]), knn))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     with torch.no_grad():
         log_p, _, trace = step(
@@ -95,12 +95,14 @@ def test_beside_pairs_the_words_are_mixed_into_what_these_gave(
         TranslationOptions(mode="copy", knn_adaptive=trained, neighbours=4, threads=1),
     )
     decoder = translator.pipeline.decoder
-    assert decoder.datastore is not None and decoder.knn is not None and decoder.layers is not None
+    voting = decoder.voting
+    assert isinstance(voting, KNN | AdaptiveKNN)
+    assert decoder.datastore is not None and decoder.layers is not None
     keys = translator.pipeline.keys.keys_of([[PAIRS[0]]])
     pairs = collate(keys, [[0.8]], "cpu")
     made = torch.Generator().manual_seed(7)
     hidden, context = (torch.randn(1, 32, generator=made) for _ in range(2))
-    voters = Voters(Asked(decoder.datastore, 4, ["x"], [[]]), decoder.knn)
+    voters = voting.voters(Asked(decoder.datastore, 4, ["x"], [[]]))
     with torch.no_grad():
         said = [
             step(

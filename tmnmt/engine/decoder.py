@@ -27,9 +27,8 @@ from tmnmt.layers.cache import CacheContents, collate_caches
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers, Ready
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.knn import KNN, AdaptiveKNN
 from tmnmt.layers.nearest import collate_recent
-from tmnmt.layers.neighbours import Asked, Voters
+from tmnmt.layers.neighbours import Asked, Voting
 from tmnmt.models.base import Around, Backbone, Encoded, Noted, noted_along
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.text import match_tokens, nfc
@@ -58,9 +57,9 @@ class Decoded(NamedTuple):
 
 @dataclass
 class Decoder:
-    """A model with its memory layers. `shortlist`, `terms`, `datastore`, `knn`: None where nothing
-    of that kind was asked for. `doubtful`: a piece whose log probability is lower, per subword,
-    is read in another way, too, where a filter offers one."""
+    """A model with its memory layers. `shortlist`, `terms`, `datastore`, `voting`: None where
+    nothing of that kind was asked for. `doubtful`: a piece whose log probability is lower, per
+    subword, is read in another way, too, where a filter offers one."""
 
     backbone: Backbone
     layers: MemoryLayers | None
@@ -71,7 +70,7 @@ class Decoder:
     shortlist: Shortlist | None
     terms: TermList | None
     datastore: Datastore | None
-    knn: KNN | AdaptiveKNN | None
+    voting: Voting | None
     doubtful: float
 
     @cached_property
@@ -87,7 +86,8 @@ class Decoder:
             scores = map(self._scores, pieces)
             pairs = collate(keys, list(scores), self.device)
         asked = self._asked(pieces)
-        voters = Voters(asked, self.knn) if asked is not None and self.knn is not None else None
+        voting = self.voting
+        voters = voting.voters(asked) if asked is not None and voting is not None else None
         return Collated(
             pairs=pairs,
             slots=collate_caches(caches, self.device),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from typing import Protocol
 
 from tmnmt.codes.placeholders import Finder, by_pattern
 from tmnmt.config.options import (
@@ -14,10 +14,11 @@ from tmnmt.config.options import (
 )
 from tmnmt.errors import UsageError
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.knn import KNN, AdaptiveKNN
+from tmnmt.layers.neighbours import Voting
 from tmnmt.models.folder import Model
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.models.student import Student
+from tmnmt.registry import Registry
 
 # of a word in mode knn, where nothing is said; chosen on dev: docs/results-neighbours.md
 NEIGHBOURS = 16
@@ -124,7 +125,7 @@ def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None
             f"{words // 2} at most"
         )
     check_neighbours(settings)
-    knn_of(settings, model, "cpu")
+    voting_of(settings, model, "cpu")
     served = layers.modes if layers is not None else UNTRAINED
     if settings.mode not in served:
         raise UsageError(
@@ -175,30 +176,17 @@ def check_neighbours(settings: Settings) -> None:
         )
 
 
-def knn_of(settings: Settings, model: Model, device: str) -> KNN | AdaptiveKNN | None:
-    """How neighbours are mixed in; None where they are not: in other modes than knn without an
-    adaptive kNN. Raises UsageError where one is given and does not go with the other settings,
-    ModelError where the file is none of this model."""
-    if settings.knn_adaptive is None:
-        return (
-            KNN(settings.knn_weight, settings.knn_temperature) if settings.mode == "knn" else None
-        )
-    if settings.mode == "off":
-        raise UsageError(
-            "knn-adaptive is read in the modes copy, fusion, both and knn; the mode is off"
-        )
-    if (settings.knn_weight, settings.knn_temperature) != (
-        Settings.knn_weight,
-        Settings.knn_temperature,
-    ):
-        raise UsageError(
-            "knn-adaptive has weights and a temperature of its own: leave out knn-weight, "
-            "knn-temperature"
-        )
-    knn = AdaptiveKNN.load(Path(settings.knn_adaptive), model.hash, device)
-    if knn.k != settings.neighbours:
-        raise UsageError(
-            f"{settings.knn_adaptive}: was trained for {knn.k} neighbours, and they are set to "
-            f"{settings.neighbours}"
-        )
-    return knn
+class VotingMaker(Protocol):
+    """Gives how neighbours' words are mixed in with these settings; None: not by this plug-in.
+    Raises UsageError for settings that do not go together, ModelError for a file that is wrong."""
+
+    def __call__(self, settings: Settings, model: Model, device: str) -> Voting | None: ...
+
+
+VOTINGS: Registry[VotingMaker] = Registry("voting", {})
+
+
+def voting_of(settings: Settings, model: Model, device: str) -> Voting | None:
+    """How neighbours' words are mixed in; None where they are not. Errors as of `VotingMaker`."""
+    ways = (make(settings, model, device) for make in VOTINGS.values())
+    return next((way for way in ways if way is not None), None)

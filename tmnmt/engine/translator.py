@@ -42,9 +42,9 @@ from tmnmt.engine.settings import (
     Settings,
     check,
     default_mode,
-    knn_of,
     settled,
     shortlist_of,
+    voting_of,
 )
 from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
@@ -132,7 +132,7 @@ class Translator:
             shortlist=shortlist_of(settings, model),
             terms=TermList(Finder(terms), self.vocab, hard_terms, self.tgt_lang) if terms else None,
             datastore=self._datastore(indexes) if settings.neighbours else None,
-            knn=knn_of(settings, model, device),
+            voting=voting_of(settings, model, device),
             doubtful=DOUBTFUL * low_score,
         )
         self.filters = Filters(Reader(self.vocab, self.src_lang, settings.kept))

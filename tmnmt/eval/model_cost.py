@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from tmnmt.engine.settings import Settings, knn_of
+from tmnmt.engine.settings import Settings, voting_of
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.tm import OUTPUTS
 from tmnmt.models.folder import Model, parameters
@@ -21,11 +21,11 @@ def parameters_read(model: Model, learned: MemoryLayers | None, settings: Settin
     """Of the backbone, with its reference or context network where that is read, of the memory
     layers that these settings read, and of an adaptive kNN."""
     model = model.reading(settings)
-    knn = knn_of(settings, model, "cpu")
+    voting = voting_of(settings, model, "cpu")
     return (
         parameters(model.backbone)
         + (learned.parameters_read(settings.mode, settings.cache > 0) if learned is not None else 0)
-        + (parameters(knn) if isinstance(knn, nn.Module) else 0)
+        + (parameters(voting) if isinstance(voting, nn.Module) else 0)
     )
 
 

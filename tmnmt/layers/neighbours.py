@@ -4,7 +4,7 @@
     copy, fusion    the k keys nearest to [c; s] are further positions
                     beside those of the pairs, under one softmax
     knn             the words of the k nearest keys are mixed into the model's
-                    probabilities, see `knn.py`
+                    probabilities, by a plug-in (`Voting`)
 
     R: rows    N: sentences    k: neighbours of a row
     H: neighbours of its steps so far    W: see `Coverage`
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -24,19 +24,9 @@ from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.files import Array
 from tmnmt.layers.collated import Pairs
-from tmnmt.layers.knn import KNN, AdaptiveKNN, certainty, nearest
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 from tmnmt.vocab import BOS
-
-
-class Votes(NamedTuple):
-    """p_knn of every row, as weights of words, and how much it counts."""
-
-    weights: Tensor  # (R, k)
-    logit: Tensor  # (R,) of w; -inf where nothing was found
-    ids: Tensor  # (R, k)
-    positions: Tensor  # (R, k) where they stand in the datastore, -1: nowhere
 
 
 class Asked:
@@ -130,26 +120,22 @@ class Asked:
         return score
 
 
-@dataclass(frozen=True)
-class Voters:
-    """The neighbours whose words are mixed in, and the form of kNN that weighs them."""
+class Voters(Protocol):
+    """Neighbours whose words a layer of a plug-in mixes in; it follows the rows of the beam."""
 
-    asked: Asked
-    knn: KNN | AdaptiveKNN
+    @property
+    def asked(self) -> Asked: ...
 
-    def vote(self, hidden: Tensor, context: Tensor, log_probs: Tensor) -> Votes:
-        """p_knn at the hidden states (R, d) and contexts (R, l), where the rest says log p
-        (R, V)."""
-        certain = certainty(log_probs)
-        near = nearest(self.asked.datastore, self.asked.k, hidden, context, self.knn.asks(certain))
-        weights, logit = self.knn(near.distances, near.ids, certain)
-        return Votes(weights, logit, near.ids, near.positions)
+    def rows(self, index: Tensor) -> Self: ...
 
-    def rows(self, index: Tensor) -> Voters:
-        """The same: no row is asked for."""
-        return self
+    def reordered(self, index: Tensor) -> Self: ...
 
-    reordered = rows
+
+class Voting(Protocol):
+    """How neighbours' words are mixed in."""
+
+    def voters(self, asked: Asked) -> Voters:
+        """What is asked of the whole memory, as a layer reads it."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ register("base", "deeplau", "tmnmt.papers.deeplau:DeepLAU", before="transformer"
 register("network", "reference", "tmnmt.papers.reference_network:Referring")
 register("network", "context", "tmnmt.papers.context_network:InDocument")
 register("network trainer", "reference", "tmnmt.papers.reference_training:ReferenceTrainer")
+register("voting", "knn", "tmnmt.papers.knn:voting_of")
 register("layer", "knn", "tmnmt.papers.interpolation:Interpolation")
 register("TM trainer", "end to end", "tmnmt.papers.end_to_end:tm_part")
 register("cache trainer", "end to end", "tmnmt.papers.end_to_end:cache_part")

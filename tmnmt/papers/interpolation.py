@@ -9,23 +9,25 @@ from torch import Tensor
 
 from tmnmt.config.options import Mode
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
-from tmnmt.layers.neighbours import Voters
 from tmnmt.layers.view import first_of
 from tmnmt.layers.words import Embed
+from tmnmt.papers.knn import KNNVoters
 
 
-class Interpolation(MemoryLayer[Voters]):
+class Interpolation(MemoryLayer[KNNVoters]):
     """p(y) = w p_knn(y) + (1 - w) p(y)."""
 
     modes: tuple[Mode, ...] = ("knn",)
 
-    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> Voters | None:
-        return collated.voters
+    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> KNNVoters | None:
+        return collated.voters if isinstance(collated.voters, KNNVoters) else None
 
-    def fuse(self, at: At, hidden: Tensor, ready: Voters) -> tuple[Tensor, Read[Voters]]:
+    def fuse(self, at: At, hidden: Tensor, ready: KNNVoters) -> tuple[Tensor, Read[KNNVoters]]:
         return hidden, Read(ready, hidden[:, :0])
 
-    def mix(self, at: At, log_probs: Tensor, read: Read[Voters]) -> tuple[Tensor, Read[Voters]]:
+    def mix(
+        self, at: At, log_probs: Tensor, read: Read[KNNVoters]
+    ) -> tuple[Tensor, Read[KNNVoters]]:
         votes = read.ready.vote(at.hidden, at.context, log_probs)
         words = Words(votes.ids, first_of(votes.ids), votes.logit)
         read = Read(read.ready, votes.weights, words=words, positions=votes.positions)

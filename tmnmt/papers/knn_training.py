@@ -27,10 +27,10 @@ from tmnmt.errors import DataError
 from tmnmt.index.base import Index
 from tmnmt.keys.compute import longest
 from tmnmt.keys.datastore import Datastore, keys_state
-from tmnmt.layers.knn import AdaptiveKNN, certainty, nearest, unsure
 from tmnmt.layers.mixing import mix_gold
 from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model
+from tmnmt.papers.knn import AdaptiveKNN, certainty, nearest, unsure
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.text import normalise

@@ -24,10 +24,12 @@ import torch
 from torch import Tensor, nn
 
 from tmnmt.durable import replacing
-from tmnmt.errors import ModelError, shown
+from tmnmt.engine.settings import Settings
+from tmnmt.errors import ModelError, UsageError, shown
 from tmnmt.keys.datastore import Datastore
+from tmnmt.layers.neighbours import Asked
 from tmnmt.layers.view import first_of
-from tmnmt.models.folder import UNREADABLE, reason_of
+from tmnmt.models.folder import UNREADABLE, Model, reason_of
 from tmnmt.models.weights import fill
 
 FORMAT = "2"  # of the file of an adaptive kNN
@@ -73,6 +75,10 @@ class KNN:
     weight: float
     temperature: float
 
+    def voters(self, asked: Asked) -> KNNVoters:
+        """What the layer reads."""
+        return KNNVoters(asked, self)
+
     def asks(self, certain: Tensor) -> Tensor:
         """All rows (R,) bool."""
         return torch.ones_like(certain[:, 0], dtype=torch.bool)
@@ -106,6 +112,10 @@ class AdaptiveKNN(nn.Module):
         with torch.no_grad():
             self.out.weight.mul_(0.1)
             self.out.bias.zero_()[0] = START + math.log(len(self.counts))
+
+    def voters(self, asked: Asked) -> KNNVoters:
+        """What the layer reads."""
+        return KNNVoters(asked, self)
 
     def asks(self, certain: Tensor) -> Tensor:
         """The rows (R,) bool where the model is not sure."""
@@ -176,6 +186,66 @@ class AdaptiveKNN(nn.Module):
         except UNREADABLE as error:
             raise ModelError(f"{path}: no adaptive kNN: {reason_of(error)}") from error
         return made.to(device).eval()
+
+
+class Votes(NamedTuple):
+    """p_knn of every row, as weights of words, and how much it counts."""
+
+    weights: Tensor  # (R, k)
+    logit: Tensor  # (R,) of w; -inf where nothing was found
+    ids: Tensor  # (R, k)
+    positions: Tensor  # (R, k) where they stand in the datastore, -1: nowhere
+
+
+@dataclass(frozen=True)
+class KNNVoters:
+    """Neighbours whose words are mixed in, and the form of kNN that weighs them."""
+
+    asked: Asked
+    knn: KNN | AdaptiveKNN
+
+    def vote(self, hidden: Tensor, context: Tensor, log_probs: Tensor) -> Votes:
+        """p_knn at the hidden states (R, d) and contexts (R, l), where the rest says log p
+        (R, V)."""
+        certain = certainty(log_probs)
+        near = nearest(self.asked.datastore, self.asked.k, hidden, context, self.knn.asks(certain))
+        weights, logit = self.knn(near.distances, near.ids, certain)
+        return Votes(weights, logit, near.ids, near.positions)
+
+    def rows(self, index: Tensor) -> KNNVoters:
+        """The same: no row is asked for."""
+        return self
+
+    reordered = rows
+
+
+def voting_of(settings: Settings, model: Model, device: str) -> KNN | AdaptiveKNN | None:
+    """How neighbours are mixed in; None where they are not: in other modes than knn without an
+    adaptive kNN. Raises UsageError where one is given and does not go with the other settings,
+    ModelError where the file is none of this model."""
+    if settings.knn_adaptive is None:
+        return (
+            KNN(settings.knn_weight, settings.knn_temperature) if settings.mode == "knn" else None
+        )
+    if settings.mode == "off":
+        raise UsageError(
+            "knn-adaptive is read in the modes copy, fusion, both and knn; the mode is off"
+        )
+    if (settings.knn_weight, settings.knn_temperature) != (
+        Settings.knn_weight,
+        Settings.knn_temperature,
+    ):
+        raise UsageError(
+            "knn-adaptive has weights and a temperature of its own: leave out knn-weight, "
+            "knn-temperature"
+        )
+    knn = AdaptiveKNN.load(Path(settings.knn_adaptive), model.hash, device)
+    if knn.k != settings.neighbours:
+        raise UsageError(
+            f"{settings.knn_adaptive}: was trained for {knn.k} neighbours, and they are set to "
+            f"{settings.neighbours}"
+        )
+    return knn
 
 
 def check_k(k: object, temperature: object) -> None:
