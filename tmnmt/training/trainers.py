@@ -3,7 +3,7 @@ settings of a configuration name, and plug-ins bring."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -20,53 +20,21 @@ from tmnmt.training.parts import Part
 from tmnmt.training.tm import PairedSentences, TMPart
 from tmnmt.vocab import Vocabulary
 
-
-class TMTrainer(Protocol):
-    """Makes the part that trains the TM layer, from sentences to learn from and dev."""
-
-    def __call__(
-        self,
-        tm: TranslationMemory,
-        backbone: Backbone,
-        vocab: Vocabulary,
-        train: PairedSentences,
-        dev: PairedSentences,
-        config: MemoryConfig,
-    ) -> TMPart: ...
-
-
-class CacheTrainer(Protocol):
-    """Makes the part that trains the session cache, from stretches to learn from and dev; `begun`:
-    the cache has learned before."""
-
-    def __call__(
-        self,
-        documents: SideBySide,
-        train: WrittenStretches,
-        dev: WrittenStretches,
-        config: MemoryConfig,
-        begun: bool,
-    ) -> CachePart: ...
-
-
-class CacheHistory(Protocol):
-    """Gives the same stretches with the targets that are written to the cache; what takes long is
-    kept in the file at `path`."""
-
-    def __call__(
-        self,
-        backbone: Backbone,
-        vocab: Vocabulary,
-        data: list[Stretch],
-        path: Path,
-        device: torch.device,
-    ) -> list[Stretch]: ...
-
-
-class JointTrainer(Protocol):
-    """Makes a part that goes on with TM layer and session cache together, once both are trained."""
-
-    def __call__(self, tm: TranslationMemory, documents: SideBySide, data: MemoryData) -> Part: ...
+# the part that trains the TM layer, from sentences to learn from and dev
+TMTrainer = Callable[
+    [TranslationMemory, Backbone, Vocabulary, PairedSentences, PairedSentences, MemoryConfig],
+    TMPart,
+]
+# the part that trains the session cache, from stretches to learn from and dev, and whether it has
+# learned before
+CacheTrainer = Callable[
+    [SideBySide, WrittenStretches, WrittenStretches, MemoryConfig, bool], CachePart
+]
+# the same stretches with the targets that are written to the cache; what takes long is kept in a
+# file
+CacheHistory = Callable[[Backbone, Vocabulary, list[Stretch], Path, torch.device], list[Stretch]]
+# a part that goes on with TM layer and session cache together, once both are trained
+JointTrainer = Callable[[TranslationMemory, SideBySide, MemoryData], Part]
 
 
 class Learned(NamedTuple):
@@ -96,37 +64,26 @@ class NetworkTrainer(Protocol):
     ) -> Learned: ...
 
 
-def _tm_part(
-    tm: TranslationMemory,
-    backbone: Backbone,
-    vocab: Vocabulary,
-    train: PairedSentences,
-    dev: PairedSentences,
-    config: MemoryConfig,
-) -> TMPart:
-    return TMPart(tm, backbone, vocab, train, dev, config.batch_tokens)
-
-
-def _cache_part(
-    documents: SideBySide,
-    train: WrittenStretches,
-    dev: WrittenStretches,
-    config: MemoryConfig,
-    begun: bool,
-) -> CachePart:
-    return CachePart(documents, train, dev, config.seed, begun)
-
-
-def _references(
-    backbone: Backbone, vocab: Vocabulary, data: list[Stretch], path: Path, device: torch.device
-) -> list[Stretch]:
-    return data
-
-
 FIXED, END_TO_END = "fixed", "end to end"  # the base stays as it is, or learns, too
-TM_TRAINERS: Registry[TMTrainer] = Registry("TM trainer", {FIXED: _tm_part})
-CACHE_TRAINERS: Registry[CacheTrainer] = Registry("cache trainer", {FIXED: _cache_part})
-CACHE_HISTORIES: Registry[CacheHistory] = Registry("cache history", {"confirmed": _references})
+TM_TRAINERS: Registry[TMTrainer] = Registry(
+    "TM trainer",
+    {
+        FIXED: lambda tm, backbone, vocab, train, dev, config: TMPart(
+            tm, backbone, vocab, train, dev, config.batch_tokens
+        )
+    },
+)
+CACHE_TRAINERS: Registry[CacheTrainer] = Registry(
+    "cache trainer",
+    {
+        FIXED: lambda documents, train, dev, config, begun: CachePart(
+            documents, train, dev, config.seed, begun
+        )
+    },
+)
+CACHE_HISTORIES: Registry[CacheHistory] = Registry(
+    "cache history", {"confirmed": lambda backbone, vocab, data, path, device: data}
+)
 # by the names of their parts
 JOINT_TRAINERS: Registry[JointTrainer] = Registry("joint trainer", {})
 NETWORK_TRAINERS: Registry[NetworkTrainer] = Registry("network trainer", {})
