@@ -32,7 +32,7 @@ from tmnmt import Translator
 from tmnmt.allocator import keep_freed
 from tmnmt.config.options import Precision, TranslationOptions
 from tmnmt.formats import read_memory
-from tmnmt.models.marian import import_marian
+from tmnmt.model_import.marian import import_marian
 
 MEMORY = HERE.parent / "memories" / "jrc-acquis.en-fr.tmx.gz"
 WEIGHTS, VOCABULARY = "model.enpt.intgemm.alphas.bin", "vocab.enpt.spm"

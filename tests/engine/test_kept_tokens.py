@@ -17,14 +17,14 @@ import torch
 from places import ROOT
 
 from tmnmt import Translator
+from tmnmt.batch.filling import agree_on_languages, translate_file
 from tmnmt.cli import run
 from tmnmt.config.options import Decoding, TranslationOptions
-from tmnmt.engine.filling import agree_on_languages, translate_file
 from tmnmt.errors import UsageError
 from tmnmt.files.opening import opened
 from tmnmt.formats.clean import legible
 from tmnmt.index import MemoryIndex, build
-from tmnmt.models.marian import import_marian
+from tmnmt.model_import.marian import import_marian
 from tmnmt.records import checks_of
 from tmnmt.segments import Segment
 

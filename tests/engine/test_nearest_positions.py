@@ -20,8 +20,8 @@ from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.nibbles import directions, encode, turned
 from tmnmt.keys.pair_keys import PairKeys, encode_pair, force_all
 from tmnmt.layers.cache import CacheContents, CacheKind
+from tmnmt.model_import.marian import import_marian
 from tmnmt.models.folder import load_model
-from tmnmt.models.marian import import_marian
 from tmnmt.segments import Match, Segment
 
 PAIR = ("The owner must send a notice of default.", "O titular envia um aviso de incumprimento.")

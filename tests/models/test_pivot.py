@@ -19,10 +19,10 @@ from tmnmt.errors import ModelError, UsageError
 from tmnmt.formats import write_tsv
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.pair_keys import padded
+from tmnmt.model_import.marian import import_marian
+from tmnmt.model_import.pivot_folder import join_models
 from tmnmt.models.folder import Model, load_model
-from tmnmt.models.marian import import_marian
 from tmnmt.models.pivot import Pivot, greedy
-from tmnmt.models.pivot_folder import join_models
 from tmnmt.segments import Segment
 from tmnmt.vocab import BOS, EOS
 

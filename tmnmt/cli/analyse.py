@@ -14,7 +14,7 @@ import typer
 from tmnmt.config.options import FileFormat, Format, Language, Penalties
 
 if TYPE_CHECKING:
-    from tmnmt.engine.analyse import Counts
+    from tmnmt.batch.analyse import Counts
     from tmnmt.files.unit import TranslatableFile
     from tmnmt.index.worth import Query
 
@@ -56,8 +56,8 @@ def analyse(
     101 and 102 are the same text in the same place, 100 the same text, also where only numbers
     differ and can be put in. A repetition came before in these files. Internal matches are like an
     earlier segment of these files, more than like any of the memories."""
+    from tmnmt.batch.analyse import Analysis, Counts
     from tmnmt.cli.memory_languages import languages_of
-    from tmnmt.engine.analyse import Analysis, Counts
     from tmnmt.engine.named_memories import named, open_memories
     from tmnmt.progress import Progress
 
@@ -112,8 +112,8 @@ def _texts(
 ) -> Iterable[Query]:
     """What there is to translate in a file. Raises FormatError where its beginning cannot be
     read."""
+    from tmnmt.batch.analyse import queries_of_lines, queries_of_units
     from tmnmt.cli.files import check_text
-    from tmnmt.engine.analyse import queries_of_lines, queries_of_units
     from tmnmt.formats.text import CHECKS, read_document_lines
 
     if file is not None:
@@ -126,7 +126,7 @@ def _texts(
 
 def record(counts: Counts) -> dict[str, object]:
     """{"segments", "words", "bands": {name: {"segments", "words"}}}; every band is there."""
-    from tmnmt.engine.analyse import NAMES
+    from tmnmt.batch.analyse import NAMES
 
     bands = {
         name: {"segments": counts.segments[name], "words": counts.words[name]} for name in NAMES
@@ -140,7 +140,7 @@ def record(counts: Counts) -> dict[str, object]:
 
 def table(counts: Counts) -> str:
     """The bands one a line, with their share of all words."""
-    from tmnmt.engine.analyse import NAMES
+    from tmnmt.batch.analyse import NAMES
 
     rows = [("match", "segments", "words", "share")]
     all_words = counts.words.total()

@@ -17,8 +17,8 @@ from tmnmt.progress import Progress
 from tmnmt.records import Where
 
 if TYPE_CHECKING:
+    from tmnmt.batch.filling import BestMatches, Documents, Finished
     from tmnmt.cli.written import Writing
-    from tmnmt.engine.filling import BestMatches, Documents, Finished
     from tmnmt.files.unit import Filling, TranslatableFile
     from tmnmt.segments import Translation
 
@@ -45,7 +45,7 @@ class Job:
     def read(self, src_lang: str, tgt_lang: str) -> None:
         """Reads the file once, to count. One that says no languages takes these. Raises UsageError
         where it says others, FormatError where it cannot be read."""
-        from tmnmt.engine.filling import agree_on_languages, is_open
+        from tmnmt.batch.filling import agree_on_languages, is_open
 
         try:
             agree_on_languages(self.file, src_lang, tgt_lang)
@@ -65,7 +65,7 @@ class Job:
     ) -> None:
         """Writes the file with its targets, and tells what became of its units. `write` is given
         every translation, and of which it is; `lines_out`: nothing else is done with them, and no
-        file is written. `best_matches`: as `tmnmt.engine.filling.translate_file` has it.
+        file is written. `best_matches`: as `tmnmt.batch.filling.translate_file` has it.
 
         Stopped by Ctrl-C or an error, it writes the file with the targets that there are: to
         standard output, or beside `to`, as `writing` does."""
@@ -91,7 +91,7 @@ class Job:
     def _finished(
         self, translated: Translated, best_matches: BestMatches | None
     ) -> Iterator[Finished]:
-        from tmnmt.engine.filling import translate_file
+        from tmnmt.batch.filling import translate_file
 
         with Progress("translating", "segments", self.open_units) as progress:
             yield from translate_file(

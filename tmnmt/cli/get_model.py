@@ -11,7 +11,7 @@ from tmnmt.cli.options import folder
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.models.registry import Registry
+    from tmnmt.model_import.published import Registry
 
 
 def get_model(
@@ -59,8 +59,8 @@ def get_model(
     the list of models, fetches the files of one, compares their sizes and sha256, and makes a model
     folder of them. Typed again after a break it goes on. It asks no other host than the list's; a
     proxy is taken from the environment (HTTPS_PROXY). Prints the model folder."""
-    from tmnmt.models.download import read_registry
-    from tmnmt.models.registry import ADDRESS
+    from tmnmt.model_import.download import read_registry
+    from tmnmt.model_import.published import ADDRESS
 
     if not list_models and not (src_lang and tgt_lang):
         raise UsageError("which languages? tmnmt get-model en es; --list shows what there is")
@@ -101,7 +101,7 @@ def obtain(
         return
     import shutil
 
-    from tmnmt.models.pivot_folder import join_models
+    from tmnmt.model_import.pivot_folder import join_models
 
     pairs = (src_lang, via), (via, tgt_lang)
     parts = [place.with_name(f"{place.name}.{a}-{b}") for a, b in pairs]
@@ -117,9 +117,9 @@ def _obtain(registry: str, src_lang: str, tgt_lang: str, architecture: str, plac
     import shutil
     import sys
 
-    from tmnmt.models.download import fetch, read_registry
-    from tmnmt.models.marian import import_marian
-    from tmnmt.models.registry import ADDRESS, LICENCE
+    from tmnmt.model_import.download import fetch, read_registry
+    from tmnmt.model_import.marian import import_marian
+    from tmnmt.model_import.published import ADDRESS, LICENCE
     from tmnmt.progress import Progress
 
     published = read_registry(registry or ADDRESS)

@@ -72,9 +72,9 @@ def import_model(
 
 def _import_one(source: Path, output: Path, src_lang: str, tgt_lang: str, tag: str) -> None:
     from tmnmt.formats.languages import check_pair
+    from tmnmt.model_import.marian import import_marian
+    from tmnmt.model_import.marian_files import languages_of
     from tmnmt.models.foreign import check_path
-    from tmnmt.models.marian import import_marian
-    from tmnmt.models.marian_files import languages_of
 
     check_path(source)
     if not (src_lang and tgt_lang):
@@ -91,9 +91,9 @@ def _import_two(
     from tempfile import TemporaryDirectory
 
     from tmnmt.formats.languages import check_pair
+    from tmnmt.model_import.pivot_folder import join_models
     from tmnmt.models.folder import languages_in
     from tmnmt.models.foreign import is_model_folder
-    from tmnmt.models.pivot_folder import join_models
 
     output.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=output.parent, prefix=f"{output.name}.") as work:

@@ -17,9 +17,9 @@ from tmnmt.progress import Progress
 if TYPE_CHECKING:
     from collections import Counter
 
+    from tmnmt.batch.filling import Documents
+    from tmnmt.batch.pretranslate import Pretranslator
     from tmnmt.cli.translate_arguments import TranslateArguments
-    from tmnmt.engine.filling import Documents
-    from tmnmt.engine.pretranslate import Pretranslator
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
@@ -33,8 +33,8 @@ def pretranslate(
 ) -> None:
     """Writes what the memories hold, and tells how much that was. `todo`, `lines_out`: files in
     place of inputs, as `Job.do` says."""
+    from tmnmt.batch.pretranslate import Pretranslator
     from tmnmt.engine.named_memories import named, open_memories
-    from tmnmt.engine.pretranslate import Pretranslator
     from tmnmt.engine.retrieve import Retriever
 
     files = [job.file for job in todo]
@@ -106,7 +106,7 @@ def _tell(counts: Counter[str], arguments: TranslateArguments, where: str = "") 
 
 def _together(inputs: Sequence[DocumentLines]) -> Iterator[Iterable[str]]:
     """The lines of all inputs: files whole; of a pipe what has come, before more is waited for."""
-    from tmnmt.engine.pretranslate import TOGETHER
+    from tmnmt.batch.pretranslate import TOGETHER
 
     for text in inputs:
         if text.trickles:

@@ -189,7 +189,7 @@ def _check_base(base: Path) -> None:
 
 def _published(languages: tuple[str, str]) -> list[str]:
     """The models of these languages that are known, in words."""
-    from tmnmt.models.registry import SNAPSHOT_DATE, known_models
+    from tmnmt.model_import.published import SNAPSHOT_DATE, known_models
 
     known = {languages: known_models(*languages)}
     if not known[languages] and (pairs := _by_english(languages)):
@@ -205,7 +205,7 @@ def _published(languages: tuple[str, str]) -> list[str]:
 def _by_english(languages: tuple[str, str]) -> list[tuple[str, str]]:
     """The two pairs that lead from one language to the other by English, where models of both are
     known."""
-    from tmnmt.models.registry import PIVOT_LANGUAGE, known_models
+    from tmnmt.model_import.published import PIVOT_LANGUAGE, known_models
 
     pairs = [(languages[0], PIVOT_LANGUAGE), (PIVOT_LANGUAGE, languages[1])]
     return pairs if all(known_models(*pair) for pair in pairs) else []
@@ -215,7 +215,7 @@ def _next(
     place: Place, model: Path | None, languages: tuple[str, str], again: Sequence[str]
 ) -> list[str]:
     """The commands to type now; `again`: the words of this one."""
-    from tmnmt.models.registry import PIVOT_LANGUAGE, known_models
+    from tmnmt.model_import.published import PIVOT_LANGUAGE, known_models
 
     index = str(place.index)
     if model is not None:

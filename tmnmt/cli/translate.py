@@ -29,7 +29,7 @@ from tmnmt.counted import counted
 from tmnmt.progress import Progress
 
 if TYPE_CHECKING:
-    from tmnmt.engine.filling import Documents
+    from tmnmt.batch.filling import Documents
     from tmnmt.engine.translator import Translator
     from tmnmt.formats.encoding import LineForm
     from tmnmt.formats.text import DocumentLines
@@ -250,7 +250,7 @@ def _fill(
     def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
         return translator.stream(texts, explain, finished=finished)
 
-    from tmnmt.engine.pretranslate import best_matches
+    from tmnmt.batch.pretranslate import best_matches
 
     look_up = partial(best_matches, translator.pipeline.lookup.retriever)
     computing.use_for(sum(job.open_units for job in todo))

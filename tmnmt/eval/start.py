@@ -41,9 +41,9 @@ from tmnmt.index import MemoryIndex
 from tmnmt.index.embedded.manifest import MANIFEST_FILE as INDEX_MANIFEST
 from tmnmt.index.from_files import build_from_files
 from tmnmt.layers.reach import Calibration, load_calibration, save_calibration
+from tmnmt.model_import.marian import import_marian
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.foreign import is_model_folder
-from tmnmt.models.marian import import_marian
 from tmnmt.progress import Progress
 
 FORMAT = 1

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tmnmt.batch.filling import agree_on_languages
 from tmnmt.codes.record import Text
 from tmnmt.config.options import Format
 from tmnmt.counted import counted
-from tmnmt.engine.filling import agree_on_languages
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.files.opening import kind_of
 from tmnmt.files.paragraphs import ParagraphFile, is_running

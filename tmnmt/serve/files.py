@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tmnmt.codes.record import Text
-from tmnmt.config.options import Overwrite
-from tmnmt.engine.confirmed import Done
-from tmnmt.engine.filling import (
+from tmnmt.batch.filling import (
     Finished,
     agree_on_languages,
     is_open,
     translate_file,
     with_confirmed,
 )
+from tmnmt.codes.record import Text
+from tmnmt.config.options import Overwrite
+from tmnmt.engine.confirmed import Done
 from tmnmt.files.opening import opened
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.reader import read_memories

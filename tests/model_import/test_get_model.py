@@ -14,9 +14,9 @@ import pytest
 from published_student import FILES, entry, listed, model_files, published_files
 
 from tmnmt.cli import run
-from tmnmt.models import download
+from tmnmt.model_import import download
+from tmnmt.model_import.published import registry_of
 from tmnmt.models.folder import load_model
-from tmnmt.models.registry import registry_of
 
 
 class Published(ThreadingHTTPServer):

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from brute_force import real_segments
 
+from tmnmt.batch.analyse import NAMES, Analysis, Counts, queries_of_lines, queries_of_units
 from tmnmt.cli import run
 from tmnmt.codes.record import Code, Text
-from tmnmt.engine.analyse import NAMES, Analysis, Counts, queries_of_lines, queries_of_units
 from tmnmt.files.unit import Unit
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded.sealed import LOOSE

@@ -32,27 +32,27 @@ from tmnmt.config.bounds import MOST_WORDS_EACH
 from tmnmt.durable import rename, sync_tree
 from tmnmt.errors import ModelError, shown
 from tmnmt.index.base import primary
-from tmnmt.models.base import Trainable
-from tmnmt.models.encoder_decoder import ACTIVATIONS, EncoderDecoder
-from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
-from tmnmt.models.foreign import ALLOWED, check_file, check_parts, check_path, family_of
-from tmnmt.models.int8 import MOST, Int8Weight
-from tmnmt.models.kinds import make
-from tmnmt.models.marian_binary import (
+from tmnmt.model_import.marian_binary import (
     SETTINGS,
     Container,
     content_of,
     read_container,
     read_shortlist,
 )
-from tmnmt.models.marian_files import (
+from tmnmt.model_import.marian_files import (
     MOST_TABLE_BYTES,
     MarianFiles,
     files_of,
     yaml_of,
     yaml_table,
 )
-from tmnmt.models.marian_sides import fit_better_exchanged, writes_its_source
+from tmnmt.model_import.marian_sides import fit_better_exchanged, writes_its_source
+from tmnmt.models.base import Trainable
+from tmnmt.models.encoder_decoder import ACTIVATIONS, EncoderDecoder
+from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
+from tmnmt.models.foreign import ALLOWED, check_file, check_parts, check_path, family_of
+from tmnmt.models.int8 import MOST, Int8Weight
+from tmnmt.models.kinds import make
 from tmnmt.models.shortlist import Shortlist, shares_words
 from tmnmt.vocab import (
     BOS,

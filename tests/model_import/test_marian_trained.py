@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 
 from trained_marian import Trained, differences, read, theirs, trained
 
-from tmnmt.models.marian import import_marian
+from tmnmt.model_import.marian import import_marian
 
 SIZES = {"d_model": 32, "heads": 4, "layers": 1, "ffn": 64}
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 from urllib.parse import quote, urlsplit
 
 from tmnmt.errors import DataError, UsageError
-from tmnmt.models.registry import MOST_BYTES, PublishedFile, Registry, registry_of
+from tmnmt.model_import.published import MOST_BYTES, PublishedFile, Registry, registry_of
 
 TIMEOUT = 30.0  # seconds that an answer, or more of it, is waited for
 TRIES, PAUSE = 4, 1.0  # of one file; seconds before the second, twice as long before each other

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tmnmt.batch.analyse import Analysis, queries_of_units
+from tmnmt.batch.filling import translate_file
+from tmnmt.batch.pretranslate import Pretranslator, best_matches
 from tmnmt.codes.record import Code, Text
-from tmnmt.engine.analyse import Analysis, queries_of_units
-from tmnmt.engine.filling import translate_file
-from tmnmt.engine.pretranslate import Pretranslator, best_matches
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.files.opening import opened
 from tmnmt.files.texts import string_of, text_of

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tmnmt.batch.filling import placed
 from tmnmt.codes.record import Text, inline
 from tmnmt.config.options import Penalties
-from tmnmt.engine.filling import placed
 from tmnmt.engine.retrieve import Request, Retriever
 from tmnmt.engine.verbatim import value_of
 from tmnmt.files.texts import text_of

@@ -1,0 +1,2 @@
+"""Whole files at a time: how much work there is, the memory's translations without a model, and
+files filled with translations."""
