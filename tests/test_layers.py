@@ -189,6 +189,30 @@ def test_a_circle_for_type_checkers_is_found_too() -> None:
     assert circle(arrows(sources | {"tmnmt.layers.a": ""})) == []
 
 
+@pytest.mark.parametrize("wing", ["papers", "model_import", "batch"])
+def test_the_core_imports_no_wing_not_even_for_types(wing: str) -> None:
+    core = LAYERS[: LAYERS.index(("engine",)) + 1]
+    names = {f"tmnmt.{name}" for names in core for name in names}
+    imports = arrows(modules())
+    assert any(name.startswith(f"tmnmt.{wing}.") for name in imports)
+    assert [
+        f"{name} imports {other}"
+        for name, others in imports.items()
+        if ".".join(name.split(".")[:2]) in names
+        for other in others
+        if other.startswith(f"tmnmt.{wing}")
+    ] == []
+
+
+def test_nothing_outside_imports_the_papers() -> None:
+    assert [
+        name
+        for name, others in arrows(modules()).items()
+        if not name.startswith("tmnmt.papers")
+        and any(other.startswith("tmnmt.papers") for other in others)
+    ] == []
+
+
 def test_training_does_not_import_evaluation() -> None:
     assert RANK["training"] < RANK["eval"]
     source = "from tmnmt.eval.score import score"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from tmnmt import Translator
 from tmnmt.cli import run
 from tmnmt.codes.record import Source, Text
 from tmnmt.config.bounds import Help, Size, whole
-from tmnmt.config.options import TranslationOptions
+from tmnmt.config.options import Selection, TranslationOptions
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
@@ -33,6 +34,7 @@ from tmnmt.index.base import BuiltIndex
 from tmnmt.index.embedded.build import build
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.embedded.manifest import Manifest
+from tmnmt.index.select import SELECTIONS
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.words import Embed
@@ -40,7 +42,7 @@ from tmnmt.models.base import BaseConfig
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.progress import ReadProgress
-from tmnmt.registry import Sort, register, unregister
+from tmnmt.registry import PLUGINS, Sort, register, unregister
 from tmnmt.segments import Segment
 from tmnmt.serve.asked import Asked
 from tmnmt.serve.fields import Field
@@ -426,7 +428,25 @@ def test_a_command(add: Add, capsys: pytest.CaptureFixture[str]) -> None:
     assert "to 9" in capsys.readouterr().err
 
 
-# The table itself.
+# A plug-in, and the table itself.
+
+
+def test_a_plug_in_is_imported_when_a_table_is_read_and_its_parts_when_they_are_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "toy_plugin.py").write_text(
+        "from tmnmt.registry import register\nregister('selection', 'toy', 'toy_selection:toy')\n"
+    )
+    (tmp_path / "toy_selection.py").write_text("def toy(*_):\n    return []\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("tmnmt.registry.PLUGINS", (*PLUGINS, "toy_plugin"))
+    assert [*SELECTIONS] == ["topk", "greedy", "walk", "contrastive", "toy"]
+    assert "toy_selection" not in sys.modules
+    assert SELECTIONS["toy"](Selection(), "the text", [], 4) == []
+    unregister("selection", "toy")
+    assert "toy" not in SELECTIONS and len(SELECTIONS) == 4
+    with pytest.raises(KeyError):
+        SELECTIONS["toy"]
 
 
 def test_a_name_is_registered_once(add: Add) -> None:

@@ -47,7 +47,6 @@ class _Entry(NamedTuple):
 
 
 _REGISTERED: defaultdict[str, dict[str, _Entry]] = defaultdict(dict)
-_LOADED: list[str] = []  # plug-ins
 
 
 def register(sort: Sort, name: str, entry: object, before: str = "") -> None:
@@ -65,11 +64,9 @@ def unregister(sort: Sort, name: str) -> None:
 
 
 def load_plugins() -> None:
-    """Imports the plug-ins that are not imported yet."""
+    """Imports the plug-ins that are not imported yet; another thread that does so is waited for."""
     for name in PLUGINS:
-        if name not in _LOADED:
-            _LOADED.append(name)
-            import_module(name)
+        import_module(name)
 
 
 def _resolved(name: str) -> object:
