@@ -158,11 +158,18 @@ def test_the_page_says_what_json_says_and_its_parts_add_up(folder: Path) -> None
         for at, token in enumerate(record["tokens"]):
             number = {
                 name: of_page.get(name, [0] * (at + 1))[at]
-                for name in token
-                if isinstance(token[name], float)
+                for name in ("probability", "generated", "plain")
             }
             assert number == pytest.approx({name: token[name] for name in number}, abs=1e-6)
-            parts = sum(number[name] for name in ("generated", "recalled", "copied"))
+            mixed = 0.0
+            for layer in of_page["provenance"]:
+                ones = [one for one in token["provenance"] if one["name"] == layer["name"]]
+                for field, values in (("weight", "weights"), ("gate", "gates")):
+                    total = sum(one[field] for one in ones)
+                    assert layer[values][at] == pytest.approx(total, abs=1e-6)
+                mixed += layer["weights"][at] if layer["is_mixed"] else 0.0
+            assert mixed == pytest.approx(token["recalled"] + token["copied"], abs=1e-6)
+            parts = number["generated"] + mixed
             assert parts == pytest.approx(number["probability"], abs=1e-5)
             assert [tuple(read) for read in of_page["attention"][at]] == [
                 (read["match"], read["position"], pytest.approx(read["weight"], abs=1e-6))
