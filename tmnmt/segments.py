@@ -204,7 +204,7 @@ class Token:
         return [p for p in self.provenance if (p.source, p.is_mixed) == (source, is_mixed)]
 
     def _weight(self, source: ReadSource, is_mixed: bool) -> float:
-        return sum(one.weight for one in self._of(source, is_mixed))
+        return sum((one.weight for one in self._of(source, is_mixed)), 0.0)
 
     def _blended(self, source: ReadSource) -> float:
         return max((one.gate for one in self._of(source, is_mixed=False)), default=0.0)
@@ -213,7 +213,7 @@ class Token:
         """What is mixed in later leaves less of what was mixed in before."""
         shares = shares_of([one.gate for one in self.provenance if one.is_mixed])
         mixed = [one for one in self.provenance if one.is_mixed]
-        return sum(x for one, x in zip(mixed, shares, strict=True) if one.source == source)
+        return sum((x for one, x in zip(mixed, shares, strict=True) if one.source == source), 0.0)
 
 
 def shares_of(gates: Sequence[float]) -> list[float]:
