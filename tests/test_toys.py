@@ -40,6 +40,7 @@ from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.words import Embed
 from tmnmt.models.base import BaseConfig
 from tmnmt.models.folder import load_model, save_model
+from tmnmt.models.kinds import KINDS
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.progress import ReadProgress
 from tmnmt.registry import PLUGINS, Sort, register, unregister
@@ -453,3 +454,16 @@ def test_a_name_is_registered_once(add: Add) -> None:
     add("base", "toy", ToyBase)
     with pytest.raises(ValueError, match="base 'toy' is registered already"):
         register("base", "toy", ToyBase)
+
+
+def test_what_is_in_tmnmt_is_not_replaced(add: Add) -> None:
+    add("base", "rnnsearch", ToyBase)
+    with pytest.raises(ValueError, match="base 'rnnsearch' is in tmnmt already"):
+        list(KINDS)
+    assert KINDS["rnnsearch"] is RNNsearch
+
+
+def test_a_place_before_what_is_not_there_is_an_error(add: Add) -> None:
+    add("selection", "toy", "test_toys:ToyBase", before="other")
+    with pytest.raises(ValueError, match="selection 'toy' stands before 'other', which is not"):
+        list(SELECTIONS)

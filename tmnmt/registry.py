@@ -84,16 +84,22 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         load_plugins()
-        registered = _REGISTERED[self.sort].get(name)
-        entry = self._core[name] if registered is None else registered.entry
+        registered = _REGISTERED[self.sort]
+        entry = self._core[name] if name in self._core else registered[name].entry
         return cast(T, _resolved(entry) if isinstance(entry, str) else entry)
 
     def __iter__(self) -> Iterator[str]:
         load_plugins()
         names = [*self._core]
         for name, (_, before) in _REGISTERED[self.sort].items():
-            names.insert(names.index(before) if before in names else len(names), name)
-        return iter(dict.fromkeys(names))
+            if name in names:
+                raise ValueError(f"{self.sort} {name!r} is in tmnmt already")
+            if before and before not in names:
+                raise ValueError(
+                    f"{self.sort} {name!r} stands before {before!r}, which is not there"
+                )
+            names.insert(names.index(before) if before else len(names), name)
+        return iter(names)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
