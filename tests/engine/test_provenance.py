@@ -58,7 +58,7 @@ def test_mixture_parts_sum_to_the_probability_and_effects_to_the_generated_one(
     assert any(token.fusion_effect for token in tokens) == (mode in ("fusion", "both"))
 
 
-@pytest.mark.parametrize("mode", ["copy", "off"])
+@pytest.mark.parametrize("mode", ["copy", "nearest", "off"])
 def test_what_a_shallow_cache_recalls_is_a_part_of_the_mixture(tmp_path: Path, mode: Mode) -> None:
     build(tmp_path / "index", segments(), "en", "fr")
     model = write_tiny_model(tmp_path / "model", cache=CacheKind("shallow"))
