@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,12 +22,12 @@ from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import At, Collated
 from tmnmt.layers.nearest import NearestPositions
 from tmnmt.layers.reach import (
+    FORMER,
     STANDARD,
     Calibration,
     Reach,
     Reaches,
     Trial,
-    load_calibration,
     reaches_of,
     save_calibration,
 )
@@ -46,17 +45,17 @@ def codes(keys: Tensor) -> Tensor:
     return encode(keys.flatten(0, 1)).view(*keys.shape[:2], -1)
 
 
-def nearby(own: Tensor, words: Tensor, keys: Tensor, ids: Tensor) -> Nearby:
+def nearby(own: Tensor, words: Tensor, keys: Tensor, ids: Tensor, score: float = 1.0) -> Nearby:
     distance = (2 - 2 * turned(own) @ directions(codes(keys)).transpose(1, 2)).clamp_min(0)
     place = torch.arange(ids.shape[1]).expand(*own.shape[:2], ids.shape[1])
     right = ids[:, None, :] == words[..., None]
-    return Nearby(distance, right, place, ids.shape[1])
+    return Nearby(distance, right, place, torch.full_like(distance, score), ids.shape[1])
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("penalty", [0.0, 0.3])
 def test_references_are_as_likely_as_the_layer_makes_them(penalty: float) -> None:
-    reaches = Reaches(Reach(0.9, 0.3, penalty), Reach(1.5, 0.2))
+    reaches, score = Reaches(Reach(1.5, 0.3, penalty), Reach(2.0, 0.2)), 0.8
     own, keys, recent = states(2, 6, seed=1), states(2, 9, seed=2), states(2, 5, seed=3)
     chance = torch.Generator().manual_seed(4)
     words, ids, said = (torch.randint(0, V, (2, n), generator=chance) for n in (6, 9, 5))
@@ -65,24 +64,26 @@ def test_references_are_as_likely_as_the_layer_makes_them(penalty: float) -> Non
     pairs = Pairs(keys, keys, ids, nothing, mask, nothing, nothing, torch.zeros(2, 9, 2))
     session = Recent(codes(recent), said, torch.ones(2, 5, dtype=torch.bool))
     layer = NearestPositions()
-    collated = Collated(pairs=pairs, recent=session, reaches=[reaches, reaches])
+    collated = Collated(pairs=pairs, recent=session, reaches=[reaches.of_sentence([score])] * 2)
     ready = layer.ready(collated, lambda x: x, ("nearest",))
     assert ready is not None
     expected = []
+    model = (4 * torch.randn(2, 6, V, generator=chance)).log_softmax(-1)
     for t in range(6):
         at = At(words[:, t], own[:, t], own[:, t])
         read = layer.fuse(at, own[:, t], ready)[1]
-        log_p, read = layer.mix(at, torch.full((2, V), -math.log(V)), read)
+        log_p, read = layer.mix(at, model[:, t].clone(), read)
         ready = read.ready
         expected.append(log_p.gather(1, words[:, t, None])[:, 0])
-    forced = Forced(
-        torch.full((2, 6), -math.log(V)),
-        torch.ones(2, 6, dtype=torch.bool),
-        {"pairs": nearby(own, words, keys, ids), "session": nearby(own, words, recent, said)},
-    )
+    log_gen = model.gather(-1, words[..., None])[..., 0]
+    sources = {
+        "pairs": nearby(own, words, keys, ids, score),
+        "session": nearby(own, words, recent, said),
+    }
+    forced = Forced(log_gen, model.amax(-1), torch.ones(2, 6, dtype=torch.bool), sources)
     log_p = torch.stack(expected, 1)
     torch.testing.assert_close(mixed(forced, reaches), log_p, atol=2e-4, rtol=0)
-    assert loss(forced, reaches) < math.log(V)
+    assert loss(forced, reaches) < -float(log_gen.mean())
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +207,7 @@ def test_numbers_are_of_one_model_and_the_largest_memory(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"format": 7}, "the formats 1 and 2"),
+        ({"format": 7}, "reads format 3"),
         ({"model": "b" * 16}, "another model"),
         ({"reaches": {"pairs": {"tau": 0, "temperature": 0.1, "penalty": 0}}}, "above 0"),
         ({"reaches": {"pairs": {"tau": 9, "temperature": 0.1, "penalty": 0}}}, "from 0 to 4"),
@@ -214,7 +215,6 @@ def test_numbers_are_of_one_model_and_the_largest_memory(
         ({"segments": -1}, "a count"),
         ({"model_loss": None}, "no number"),
         ({"trials": [{"reaches": {}, "loss": 1.0, "bleu": 101, "chrf": 1, "above": 1}]}, "to 100"),
-        ({"format": 1, "losses": []}, "no number"),
     ],
 )
 def test_damaged_numbers_are_an_error_with_their_file(
@@ -227,11 +227,12 @@ def test_damaged_numbers_are_an_error_with_their_file(
     assert str(path) in str(caught.value)
 
 
-def test_numbers_of_the_former_format_are_read(index: MemoryIndex) -> None:
-    calibration = calibration_of(index, "a" * 16)
-    path = save_calibration(index.path, calibration)
-    former = {**json.loads(path.read_text()), "format": 1, "losses": {"model": 2.0, "chosen": 1.0}}
-    del former["trials"], former["model_loss"]
-    path.write_text(json.dumps(former))
-    assert load_calibration(index.path, "a" * 16) == replace(calibration, trials=[])
-    assert reaches_of([index], "a" * 16) == REACHES
+@pytest.mark.parametrize("number", FORMER)
+def test_numbers_for_another_way_to_read_are_not_read(
+    index: MemoryIndex, number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = save_calibration(index.path, calibration_of(index, "a" * 16))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": number}))
+    assert reaches_of([index], "a" * 16) == STANDARD
+    (message,) = caplog.messages
+    assert str(path) in message and "Run tmnmt calibrate again" in message

@@ -16,6 +16,7 @@ from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers, Mode
 from tmnmt.layers.contract import Collated, MemoryLayer
+from tmnmt.layers.reach import STANDARD
 from tmnmt.layers.tm import TMKind, TranslationMemory
 
 DESCRIPTION = {
@@ -26,7 +27,8 @@ HOOKS = {"ready", "fuse", "mix"}  # inject is the backbone's: papers/reference_n
 
 
 def collated() -> Collated:
-    return Collated(collate([PAIRS], [SCORES]), cached(1))
+    reaches = [STANDARD.of_sentence(SCORES)]
+    return Collated(collate([PAIRS], [SCORES]), cached(1), reaches=reaches)
 
 
 def at() -> tuple[Tensor, Tensor, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,16 +15,17 @@ from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import At, Collated
 from tmnmt.layers.nearest import (
     MOST_POSITIONS,
+    SURE,
     NearestPositions,
     SessionPositions,
     collate_recent,
 )
 from tmnmt.layers.packed import NEAREST
-from tmnmt.layers.reach import Reach, Reaches
+from tmnmt.layers.reach import STANDARD, Reach, SentenceReach
 
 D, V = 48, 11  # numbers of a state, words
 PAIRS, SESSION = Reach(0.9, 0.3), Reach(0.5, 0.2)
-REACHES = Reaches(PAIRS, SESSION)
+REACHES = SentenceReach((PAIRS,), SESSION)
 
 
 def states(*shape: int, seed: int = 1) -> Tensor:
@@ -43,9 +45,12 @@ def recent_of(keys: Tensor, ids: list[list[int]]) -> Recent:
 
 
 def plain_read(
-    state: list[float], positions: list[tuple[list[float], int, Reach, float]]
+    state: list[float],
+    positions: list[tuple[list[float], int, Reach, float]],
+    best: float = 1 / V,
 ) -> dict[int, float]:
-    """Share times weight of every word, by the formulas. positions: key, word, reach, coverage."""
+    """Share times weight of every word, by the formulas. positions: key, word, reach, coverage.
+    best: what the model gives its likeliest word."""
 
     def kept(key: list[float]) -> list[float]:
         direction: list[float] = directions(encode(torch.tensor([key])))[0].tolist()
@@ -60,7 +65,7 @@ def plain_read(
     scaled = [d / reach.tau for d, (_, _, reach, _) in zip(distances, positions, strict=True)]
     chosen = sorted(range(len(positions)), key=scaled.__getitem__)[:NEAREST]
     powers = [math.exp(-distances[i] / positions[i][2].temperature) for i in chosen]
-    share = max(0.0, 1 - min(scaled))
+    share = max(0.0, 1 - min(scaled) / (1 - SURE * best))
     copied: dict[int, float] = {}
     for i, power in zip(chosen, powers, strict=True):
         word = positions[i][1]
@@ -68,11 +73,18 @@ def plain_read(
     return copied
 
 
-def step(layer: NearestPositions, collated: Collated, state: Tensor, ready: Any = None) -> Any:
-    """log p (R, V) after a step from a uniform model, and what is ready for the next."""
+def step(
+    layer: NearestPositions,
+    collated: Collated,
+    state: Tensor,
+    ready: Any = None,
+    model: Tensor | None = None,
+) -> Any:
+    """log p (R, V) after a step from log p of a model, None: a uniform one; and what is ready for
+    the next."""
     ready = ready or layer.ready(collated, lambda ids: ids, ("nearest",))
     at = At(torch.zeros(len(state), dtype=torch.int64), state, state)
-    log_p = torch.full((len(state), V), -math.log(V))
+    log_p = torch.full((len(state), V), -math.log(V)) if model is None else model.clone()
     hidden, read = layer.fuse(at, state, ready)
     assert hidden is state
     mixed, read = layer.mix(at, log_p, read)
@@ -146,15 +158,56 @@ def test_every_sentence_is_read_by_its_own_numbers() -> None:
     """Two users' sentences may be decoded together, each with memories of its own."""
     layer, keys = NearestPositions(), states(2, 4)
     mask, ids = torch.ones(2, 4, dtype=torch.bool), [[4, 5, 6, 7], [4, 5, 6, 7]]
-    near, far = Reaches(Reach(0.2, 0.1), SESSION), REACHES
+    near, far = SentenceReach((Reach(0.2, 0.1),), SESSION), REACHES
     state = keys[:, 1] + 0.3 * states(2, seed=3)
     together, _ = step(layer, Collated(pairs_of(keys, ids, mask), reaches=[near, far]), state)
     for row, reaches in enumerate((near, far)):
         own = pairs_of(keys[row : row + 1], ids[:1], mask[:1])
         alone, _ = step(layer, Collated(own, reaches=[reaches]), state[row : row + 1])
         torch.testing.assert_close(together[row], alone[0])
-    standard, _ = step(layer, Collated(pairs_of(keys, ids, mask)), state)
-    assert not torch.allclose(standard[1], together[1])
+    assert not torch.allclose(together[0], together[1])
+
+
+@torch.no_grad()
+def test_every_pair_is_read_as_far_as_it_is_like_the_text() -> None:
+    layer, keys = NearestPositions(), states(1, 4)
+    pairs = pairs_of(keys, [[4, 5, 6, 7]], torch.ones(1, 4, dtype=torch.bool))
+    pairs = replace(pairs, pair=torch.tensor([[0, 0, 1, 1]]))
+    reach = STANDARD.of_sentence([1.0, 0.25])
+    assert [each.tau for each in reach.pairs] == [STANDARD.pairs.tau, STANDARD.pairs.tau / 4]
+    collated = Collated(pairs, reaches=[reach])
+    for position, of in enumerate((0, 0, 1, 1)):
+        state = keys[:, position] + 0.6 * states(1, seed=5)
+        log_p, _ = step(layer, collated, state)
+        positions = [(keys[0, p].tolist(), 4 + p, reach.pairs[p // 2], 0.0) for p in range(4)]
+        copied = plain_read(state[0].tolist(), positions)
+        share = sum(copied.values())
+        expected = (1 - share) / V + copied[4 + position]
+        assert log_p[0, 4 + position].exp().item() == pytest.approx(expected, abs=1e-4)
+        assert share > 0.3 if of == 0 else share == 0
+    assert STANDARD.of_sentence([], fragments=2).pairs == (STANDARD.fragments,) * 2
+
+
+@torch.no_grad()
+def test_a_model_that_is_sure_is_outvoted_by_near_positions_alone() -> None:
+    """Near and far positions of one word, and a model that is sure of another, and one that is
+    not."""
+    layer, keys = NearestPositions(), states(1, 1)
+    pairs = pairs_of(keys, [[4]], torch.ones(1, 1, dtype=torch.bool))
+    collated = Collated(pairs, reaches=[REACHES])
+    near, far = keys[:, 0], keys[:, 0] + 0.9 * states(1, seed=5)
+    sure = torch.full((1, V), 0.02).scatter(1, torch.tensor([[8]]), 0.8).log()
+    for state in near, far:
+        for model in (sure, torch.full((1, V), 1 / V).log()):
+            log_p, _ = step(layer, collated, state, model=model)
+            best, own = model.amax().exp().item(), model[0, 4].exp().item()
+            position = keys[0, 0].tolist(), 4, PAIRS, 0.0
+            copied = plain_read(state[0].tolist(), [position], best).get(4, 0.0)
+            expected = (1 - copied) * own + copied
+            assert log_p[0, 4].exp().item() == pytest.approx(expected, abs=1e-4)
+    assert step(layer, collated, near, model=sure)[0].argmax() == 4
+    assert torch.equal(step(layer, collated, far, model=sure)[0], sure)
+    assert step(layer, collated, far)[0].argmax() == 4
 
 
 @torch.no_grad()
@@ -163,7 +216,7 @@ def test_what_was_copied_counts_against_copying_it_again() -> None:
     layer = NearestPositions()
     keys = states(1, 2)
     pairs = pairs_of(keys, [[4, 5]], torch.ones(1, 2, dtype=torch.bool))
-    collated = Collated(pairs=pairs, reaches=[Reaches(penalised, SESSION)])
+    collated = Collated(pairs=pairs, reaches=[SentenceReach((penalised,), SESSION)])
     first, ready = step(layer, collated, keys[:, 0])
     again, _ = step(layer, collated, keys[:, 0], ready)
     covered = ready.coverage[0].tolist()
@@ -192,9 +245,11 @@ def test_compiled_code_reads_what_torch_reads(seed: int, size: int) -> None:
     keys = encode(torch.randn(sentences * session, size, generator=drawn))
     recent = Recent(keys.view(sentences, session, -1), ids[:, :session], recent_mask)
     penalty = 0.4 if seed % 2 else 0.0
-    reaches = [Reaches(Reach(1.2, 0.3, penalty), Reach(0.8, 0.2, penalty))] * sentences
+    own = (Reach(1.2, 0.3, penalty), Reach(0.9, 0.4, penalty))
+    reaches = [SentenceReach(own, Reach(0.8, 0.2, penalty))] * sentences
     layer = NearestPositions()
-    collated = Collated(pairs_of(hiddens, ids.tolist(), mask), recent=recent, reaches=reaches)
+    of_two = replace(pairs_of(hiddens, ids.tolist(), mask), pair=ids % 2)
+    collated = Collated(of_two, recent=recent, reaches=reaches)
     pool = layer.pool(collated)
     rows = torch.tensor([0, 0, 0, 1, 1, 2, 3, 3, 0])
     by_code, by_torch = (layer.of_pool(pool, way).rows(rows) for way in (True, False))
@@ -223,7 +278,8 @@ def test_compiled_code_reads_what_torch_reads(seed: int, size: int) -> None:
 def test_what_compiled_code_would_misread_is_refused() -> None:
     layer, keys = NearestPositions(), states(2, 3)
     mask = torch.ones(2, 3, dtype=torch.bool)
-    pool = layer.pool(Collated(pairs_of(keys, [[4, 5, 6], [4, 5, 6]], mask)))
+    pairs = pairs_of(keys, [[4, 5, 6], [4, 5, 6]], mask)
+    pool = layer.pool(Collated(pairs, reaches=[REACHES, REACHES]))
     packed = layer.of_pool(pool).packed
     assert packed is not None
     sentence, coverage = torch.arange(2), torch.zeros(2, 0)

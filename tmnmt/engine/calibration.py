@@ -36,9 +36,9 @@ from tmnmt.keys.compute import header_of, longest, precomputed
 from tmnmt.keys.nibbles import directions, encode, turned
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
 from tmnmt.layers.mixing import mix_gold
-from tmnmt.layers.nearest import FULL, MOST_POSITIONS
+from tmnmt.layers.nearest import FULL, MOST_POSITIONS, narrowed
 from tmnmt.layers.packed import NEAREST
-from tmnmt.layers.reach import STANDARD, Reach, Reaches
+from tmnmt.layers.reach import LEAST_TAU, STANDARD, Reach, Reaches
 from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model
 from tmnmt.segments import Match
@@ -47,7 +47,7 @@ from tmnmt.vocab import BOS, Vocabulary
 
 CANDIDATES = 3  # numbers that translations are made with, beside the standard ones
 LEAST = 10  # segments that can be scored: fewer say nothing
-TAUS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 1.0)
+TAUS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.6)
 TEMPERATURES = (0.05, 0.1, 0.2, 0.3)
 PENALTIES = (0.1, 0.2, 0.4)
 PAYS = 0.998  # of the loss: a penalty that leaves more of it is left out
@@ -65,19 +65,23 @@ class Nearby(NamedTuple):
     distance: Tensor  # (S, T, K), infinite where there is none
     right: Tensor  # (S, T, K) bool: whether the reference goes on with its word
     place: Tensor  # (S, T, K) int64 among the positions of its source
+    score: Tensor  # (S, T, K) the fuzzy score of its pair, by which tau falls; 1 where it does not
     positions: int  # of the source, at most
 
     def step(self, t: int) -> Nearby:
         """The same of one subword of every reference, (S, K)."""
-        return Nearby(self.distance[:, t], self.right[:, t], self.place[:, t], self.positions)
+        distance, right, place, score, positions = self
+        return Nearby(distance[:, t], right[:, t], place[:, t], score[:, t], positions)
 
 
 @dataclass(frozen=True)
 class Forced:
     """References as the model reads them: `log_gen` (S, T) is what it gives each subword by itself,
-    `real` (S, T) says where there is one; `sources` is what stands near, by name."""
+    `log_best` (S, T) what it gives the likeliest one there, `real` (S, T) says where there is one;
+    `sources` is what stands near, by name."""
 
     log_gen: Tensor
+    log_best: Tensor
     real: Tensor
     sources: Mapping[str, Nearby]
 
@@ -181,7 +185,8 @@ def mixed(forced: Forced, reaches: Reaches) -> Tensor:
     if not nearby:
         return forced.log_gen
     if not any(reach.penalty for reach in numbers):
-        return _read(forced.log_gen, nearby, [each.distance for each in nearby], numbers)[0]
+        distances = [each.distance for each in nearby]
+        return _read(forced.log_gen, forced.log_best, nearby, distances, numbers)[0]
     rows, steps = forced.log_gen.shape
     coverage = [torch.zeros(rows, each.positions) for each in nearby]
     columns = []
@@ -191,7 +196,8 @@ def mixed(forced: Forced, reaches: Reaches) -> Tensor:
             each.distance + reach.penalty * covered.gather(1, each.place)
             for each, reach, covered in zip(now, numbers, coverage, strict=True)
         ]
-        log_p, copied = _read(forced.log_gen[:, t], now, distances, numbers)
+        model = forced.log_gen[:, t], forced.log_best[:, t]
+        log_p, copied = _read(*model, now, distances, numbers)
         for covered, each, mass in zip(coverage, now, copied, strict=True):
             covered.scatter_add_(1, each.place, mass)
         columns.append(log_p)
@@ -199,12 +205,21 @@ def mixed(forced: Forced, reaches: Reaches) -> Tensor:
 
 
 def _read(
-    log_gen: Tensor, nearby: Sequence[Nearby], distances: Sequence[Tensor], reaches: Sequence[Reach]
+    log_gen: Tensor,
+    log_best: Tensor,
+    nearby: Sequence[Nearby],
+    distances: Sequence[Tensor],
+    reaches: Sequence[Reach],
 ) -> tuple[Tensor, list[Tensor]]:
-    """log p (...), and what was copied from every position (..., K) of each source."""
-    pairs = [*zip(distances, reaches, strict=True)]
-    scaled = torch.cat([distance / reach.tau for distance, reach in pairs], -1)
-    energy = torch.cat([-distance / reach.temperature for distance, reach in pairs], -1)
+    """log p (...), and what coverage counts of every position (..., K) of each source."""
+    taus = [
+        (reach.tau * each.score).clamp_min(LEAST_TAU)
+        for reach, each in zip(reaches, nearby, strict=True)
+    ]
+    scaled = torch.cat([d / tau for d, tau in zip(distances, taus, strict=True)], -1)
+    energy = torch.cat(
+        [-d / reach.temperature for d, reach in zip(distances, reaches, strict=True)], -1
+    )
     right = torch.cat([each.right for each in nearby], -1)
     closest, at = scaled.topk(min(NEAREST, scaled.shape[-1]), largest=False)
     q = torch.softmax(energy.gather(-1, at), -1).nan_to_num(0.0)  # NaN: there is no position
@@ -213,7 +228,8 @@ def _read(
     copied = torch.zeros_like(scaled).scatter(-1, at, share[..., None] * q)
     logit = torch.where(share > 0, torch.logit(share), -torch.inf)
     sizes = [distance.shape[-1] for distance in distances]
-    return mix_gold(log_gen, p_copy, logit), [*torch.split_with_sizes(copied, sizes, -1)]
+    log_p = mix_gold(log_gen, p_copy, narrowed(logit, log_best))
+    return log_p, [*torch.split_with_sizes(copied, sizes, -1)]
 
 
 def _best(conditions: Sequence[Forced], candidates: Sequence[Reaches]) -> Reaches:
@@ -244,29 +260,35 @@ class _Sample:
     def forced(self, drawn: Sequence[Stretch], progress: Callable[[int], None]) -> list[Forced]:
         """The references of all stretches in two conditions: beside the memory alone, and beside
         what was confirmed before them in their stretch, too."""
-        log_gen = list[Tensor]()
+        log_p = list[tuple[Tensor, Tensor]]()
         nearby: list[list[Nearby]] = [[] for _ in range(KINDS + 1)]
         for stretch in drawn:
             own = self._own(stretch)
-            read = self._read(stretch)
-            keys = self._copyable([matches for each in read for matches in each])
+            read = [matches for each in self._read(stretch) for matches in each]
+            scores = [
+                [1.0 if are_fragments else match.score for match in matches]
+                for are_fragments, matches in zip(cycle(ARE_FRAGMENTS), read, strict=False)
+            ]
+            keys = self._copyable(read)
             for at, row in enumerate(own):
                 if row is None:
                     continue
-                log_gen.append(self._log_gen(row))
+                log_p.append(self._log_p(row))
                 before = [without_end(each) for each in own[:at] if each is not None]
-                for source, pairs in zip(nearby, keys[at * KINDS : (at + 1) * KINDS], strict=False):
-                    source.append(_nearby(row, pairs))
-                nearby[-1].append(_nearby(row, before))
+                for kind in range(KINDS):
+                    number = at * KINDS + kind
+                    nearby[kind].append(_nearby(row, keys[number], scores[number]))
+                nearby[-1].append(_nearby(row, before, [1.0] * len(before)))
             progress(len(stretch.segments))
-        if not log_gen:
-            return [Forced(torch.zeros(0, 1), torch.zeros(0, 1, dtype=torch.bool), {})]
-        real = _padded([torch.ones(len(row), dtype=torch.bool) for row in log_gen], False)
-        model = _padded(log_gen, 0.0)
+        if not log_p:
+            nothing = torch.zeros(0, 1)
+            return [Forced(nothing, nothing, nothing.bool(), {})]
+        real = _padded([torch.ones(len(row), dtype=torch.bool) for row, _ in log_p], False)
+        log_gen, log_best = (_padded(rows, 0.0) for rows in zip(*log_p, strict=True))
         cold, cold_fragments, warm, warm_fragments, session = map(_beside, nearby)
         alone = {"pairs": cold, "fragments": cold_fragments}
         confirmed = {"pairs": warm, "fragments": warm_fragments, "session": session}
-        return [Forced(model, real, alone), Forced(model, real, confirmed)]
+        return [Forced(log_gen, log_best, real, each) for each in (alone, confirmed)]
 
     def _own(self, stretch: Stretch) -> list[PairKeys | None]:
         """The keys of a stretch's references; None of those that are not scored."""
@@ -305,8 +327,9 @@ class _Sample:
             )
         ]
 
-    def _log_gen(self, row: PairKeys) -> Tensor:
-        """log p (T,) that the model by itself gives the subwords of a reference."""
+    def _log_p(self, row: PairKeys) -> tuple[Tensor, Tensor]:
+        """log p (T,) that the model by itself gives the subwords of a reference, and (T,) that it
+        gives the likeliest subword there."""
         before = shift(row.ids[None], BOS)[0]
         parts = []
         with torch.inference_mode():
@@ -314,8 +337,10 @@ class _Sample:
                 part = slice(start, start + READ_OUT_AT_ONCE)
                 logits = self.backbone.readout(before[part], row.hiddens[part], row.contexts[part])
                 log_p = logits.float().log_softmax(-1)
-                parts.append(log_p.gather(1, row.ids[part, None])[:, 0].cpu())
-        return torch.cat(parts)
+                gold = log_p.gather(1, row.ids[part, None])[:, 0]
+                parts.append(torch.stack([gold, log_p.amax(-1)]).cpu())
+        log_gen, log_best = torch.cat(parts, 1)
+        return log_gen, log_best
 
 
 def are_scored(stretch: Stretch, vocab: Vocabulary, most: int) -> list[bool]:
@@ -332,20 +357,25 @@ def are_scored(stretch: Stretch, vocab: Vocabulary, most: int) -> list[bool]:
     return scored
 
 
-def _nearby(row: PairKeys, pairs: Sequence[PairKeys]) -> Nearby:
-    """The positions of pairs that are nearest to every subword of a reference, (T, K) each."""
+def _nearby(row: PairKeys, pairs: Sequence[PairKeys], scores: Sequence[float]) -> Nearby:
+    """The positions of pairs, of these scores, that are nearest to every subword of a reference,
+    (T, K) each."""
     steps = len(row.ids)
     if not pairs:
         nothing = torch.full((steps, 1), torch.inf)
         zeros = torch.zeros(steps, 1, dtype=torch.int64)
-        return Nearby(nothing, zeros.bool(), zeros, 1)
+        return Nearby(nothing, zeros.bool(), zeros, torch.ones(steps, 1), 1)
     hiddens = torch.cat([each.hiddens for each in pairs])[-MOST_POSITIONS:].float()
     ids = torch.cat([each.ids for each in pairs])[-MOST_POSITIONS:]
+    lengths = torch.tensor([len(each.ids) for each in pairs])
+    score = torch.tensor(scores).repeat_interleave(lengths)[-MOST_POSITIONS:].to(ids.device)
     similar = turned(row.hiddens.float()) @ directions(encode(hiddens)).T
     distance = (2.0 - 2.0 * similar).clamp_min(0.0)
-    nearest, place = distance.topk(min(CONSIDERED, len(ids)), largest=False)
+    scaled = distance / score.clamp_min(LEAST_TAU)
+    place = scaled.topk(min(CONSIDERED, len(ids)), largest=False).indices
     right = ids[place] == row.ids[:, None]
-    return Nearby(nearest.cpu(), right.cpu(), place.cpu(), len(ids))
+    nearest = distance.gather(1, place)
+    return Nearby(nearest.cpu(), right.cpu(), place.cpu(), score[place].cpu(), len(ids))
 
 
 def _beside(rows: Sequence[Nearby]) -> Nearby:
@@ -363,6 +393,7 @@ def _beside(rows: Sequence[Nearby]) -> Nearby:
         laid([row.distance for row in rows], torch.inf),
         laid([row.right for row in rows], False),
         laid([row.place for row in rows], 0),
+        laid([row.score for row in rows], 1.0),
         max(row.positions for row in rows),
     )
 

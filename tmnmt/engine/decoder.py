@@ -29,6 +29,7 @@ from tmnmt.layers.combine import MemoryLayers, Ready
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.nearest import collate_recent
 from tmnmt.layers.neighbours import Asked, Voting
+from tmnmt.layers.reach import SentenceReach
 from tmnmt.models.base import Around, Backbone, Encoded, Noted, noted_along
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.text import match_tokens, nfc
@@ -80,11 +81,11 @@ class Decoder:
     def collated(self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory]) -> Collated:
         """What the memory layers read for these pieces: pairs, session caches, neighbours."""
         caches = [document.cache for document in documents]
+        scores = [*map(self._scores, pieces)]
         pairs = None
         if self.settings.mode != "off":
             keys = [[*(piece.retrieved or NOTHING).keys] for piece in pieces]
-            scores = map(self._scores, pieces)
-            pairs = collate(keys, list(scores), self.device)
+            pairs = collate(keys, scores, self.device)
         asked = self._asked(pieces)
         voting = self.voting
         voters = voting.voters(asked) if asked is not None and voting is not None else None
@@ -94,7 +95,7 @@ class Decoder:
             recent=collate_recent([cache.positions for cache in caches], self.device),
             neighbours=asked if voters is None else None,
             voters=voters,
-            reaches=[(piece.retrieved or NOTHING).reaches for piece in pieces],
+            reaches=[*map(_reach, pieces, scores)],
         )
 
     def decoded(
@@ -322,3 +323,10 @@ class Decoder:
             return [match.score for match in matches]
         tokens = match_tokens(piece.segment.text)
         return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]
+
+
+def _reach(piece: Piece, scores: Sequence[float]) -> SentenceReach:
+    """How a piece reads its pairs, of these fuzzy scores, and its session."""
+    retrieved = piece.retrieved or NOTHING
+    matches = scores[: len(retrieved.matches)]
+    return retrieved.reaches.of_sentence(matches, len(retrieved.fragments))

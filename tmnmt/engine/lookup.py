@@ -63,9 +63,7 @@ class Lookup:
                 is_cut = piece.role != "part" and not piece.is_whole
                 self.tally.changed[self.in_pieces] += is_cut and not piece.number
         for row, piece, keys in zip(rows, new, self._keys(new), strict=True):
-            has_fragments = bool((piece.retrieved or NOTHING).fragments)
-            reaches = self.reaches.for_fragments if has_fragments else self.reaches
-            results[row] = _with(piece, keys=tuple(keys), reaches=reaches)
+            results[row] = _with(piece, keys=tuple(keys), reaches=self.reaches)
         return results
 
     def to_be_decoded(self, pieces: Sequence[Piece]) -> list[Piece]:

@@ -29,7 +29,7 @@ from tmnmt.config.options import Mode
 from tmnmt.layers.collated import Pairs, Recent, Slots
 from tmnmt.layers.mixing import mix_copy
 from tmnmt.layers.neighbours import Asked, Voters
-from tmnmt.layers.reach import Reaches
+from tmnmt.layers.reach import SentenceReach
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.words import Embed
 
@@ -43,8 +43,8 @@ class Collated:
     recent: Recent | None = None  # positions of confirmed segments
     neighbours: Asked | None = None  # further positions beside the pairs
     voters: Voters | None = None  # neighbours whose words are mixed in
-    # how the nearest positions of every sentence are read; none: by the standard numbers
-    reaches: Sequence[Reaches] = ()
+    # how every sentence reads the nearest positions, which are not read without it
+    reaches: Sequence[SentenceReach] = ()
 
     @property
     def asked(self) -> Asked | None:

@@ -1,20 +1,23 @@
 """One memory of positions, with nothing learned: the words behind the positions whose state is
 nearest to this step's (OURS; after Dai et al. 2023, "Simple and scalable nearest neighbor machine
-translation", with a share that depends on the distance alone).
+translation", with a share of the distance, and of how sure the model is).
 
     distance     D = 2 - 2 cos(s, z') + penalty beta
     attention    q = softmax(-D / T) over the K nearest positions, by D / tau
-    share        zeta = max(0, 1 - min D / tau)
-    copy         p(y) = zeta (sum of q over positions that hold y) + (1 - zeta) p(y)
-    coverage     beta += zeta q
+    share        zeta = max(0, 1 - min D / (tau (1 - SURE max p)))
+    copy         p'(y) = zeta (sum of q over positions that hold y) + (1 - zeta) p(y)
+    coverage     beta += max(0, 1 - min D / tau) q
 
     s            this step's state, before the last norm
     z'           the state before a word y' of a retrieved pair, or of a confirmed segment, of which
                  the direction is kept (`keys/nibbles.py`)
-    tau, T       how far a position is read, and how sharply: two numbers of each source
+    tau, T       how far a position is read, and how sharply: two numbers of each source; tau of a
+                 pair that is like the text falls with its fuzzy score
+    p            of the model with the layers before this one
 
 Sources differ in trust: the pairs of a memory, and what was confirmed earlier in the document. A
-step that is near nothing has a share of 0, and is the plain model's, bit for bit.
+step that is near nothing has a share of 0, and is the plain model's, bit for bit. Where the model
+is sure of a word, only positions of almost its own state say something: others do harm there.
 
 R: rows (sentences x beam)   N: sentences   P: positions of pairs   C: positions of the session"""
 
@@ -27,6 +30,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.config.options import Mode
 from tmnmt.keys.nibbles import directions, encode, turned, width
@@ -34,7 +38,7 @@ from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.packed import NEAREST, Near, Packed
 from tmnmt.layers.pool_sources import sources_of_pool
-from tmnmt.layers.reach import STANDARD, Reach, Reaches
+from tmnmt.layers.reach import SentenceReach
 from tmnmt.layers.reading import can_be_compiled
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, first_of
@@ -43,6 +47,7 @@ from tmnmt.vocab import BOS, PAD
 
 MOST_POSITIONS = 8192  # of a session's segments: the newest stay
 FULL = 1.0 - 1e-6  # a share at most, so that its logit is finite
+SURE = 0.5  # of tau that is lost where the model is sure of a word (chosen on dev)
 
 
 class SessionPositions:
@@ -140,7 +145,8 @@ class NearestPositions(MemoryLayer[PoolReady]):
         return sources_of_pool(trace, collated, sentence, word)
 
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> PoolReady | None:
-        if "nearest" not in outputs or (collated.pairs is None and collated.recent is None):
+        has_positions = collated.pairs is not None or collated.recent is not None
+        if "nearest" not in outputs or not has_positions or not collated.reaches:
             return None
         return self.of_pool(self.pool(collated))
 
@@ -190,6 +196,16 @@ class NearestPositions(MemoryLayer[PoolReady]):
         words = Words(near.words, near.first, near.logit)
         return hidden, Read(moved, near.q, words=words, positions=near.places)
 
+    def mix(
+        self, at: At, log_probs: Tensor, read: Read[PoolReady]
+    ) -> tuple[Tensor, Read[PoolReady]]:
+        """Mixes the words in, by a share that is less where the model is sure of a word."""
+        words = read.words
+        if words is not None:
+            logit = narrowed(words.logit, log_probs.amax(-1))
+            read = replace(read, words=words._replace(logit=logit))
+        return super().mix(at, log_probs, read)
+
     def near(self, hidden: Tensor, ready: PoolReady) -> Near:
         """What compiled code reads of the pool, by torch."""
         pool = ready.pool
@@ -222,6 +238,14 @@ class NearestPositions(MemoryLayer[PoolReady]):
         return distance
 
 
+def narrowed(logit: Tensor, log_best: Tensor) -> Tensor:
+    """The logit of the share where tau is narrowed to tau (1 - SURE p), p being the probability
+    that the model by itself gives the word it finds likeliest; -inf where nothing is left of the
+    share. Both of one shape."""
+    share = (1.0 - torch.sigmoid(-logit) / (1.0 - SURE * log_best.exp())).clamp(0.0, FULL)
+    return torch.where(share > 0, torch.logit(share), -torch.inf)
+
+
 class _Part(NamedTuple):
     """The positions of one source."""
 
@@ -231,25 +255,21 @@ class _Part(NamedTuple):
     numbers: Tensor  # (N, P, 3)
 
 
-def _of_pairs(pairs: Pairs | None, reaches: Sequence[Reaches]) -> _Part | None:
+def _of_pairs(pairs: Pairs | None, reaches: Sequence[SentenceReach]) -> _Part | None:
     if pairs is None:
         return None
-    numbers = _numbers([each.pairs for each in reaches] or [STANDARD.pairs], pairs.ids)
+    rows = [torch.tensor([each.numbers for each in reach.pairs]).view(-1, 3) for reach in reaches]
+    values = pad_sequence(rows, batch_first=True, padding_value=1.0).to(pairs.ids.device)
+    numbers = values.gather(1, pairs.pair[..., None].expand(*pairs.pair.shape, 3))
     codes = pairs.codes
     if codes is None:
         codes = encode(pairs.hiddens.flatten(0, 1)).view(*pairs.ids.shape, -1)
     return _Part(codes, pairs.ids, pairs.mask, numbers)
 
 
-def _of_session(recent: Recent | None, reaches: Sequence[Reaches]) -> _Part | None:
+def _of_session(recent: Recent | None, reaches: Sequence[SentenceReach]) -> _Part | None:
     if recent is None:
         return None
-    numbers = _numbers([each.session for each in reaches] or [STANDARD.session], recent.ids)
+    values = torch.tensor([each.session.numbers for each in reaches], device=recent.ids.device)
+    numbers = values[:, None].expand(*recent.ids.shape, 3)
     return _Part(recent.codes, recent.ids, recent.mask, numbers)
-
-
-def _numbers(reaches: Sequence[Reach], ids: Tensor) -> Tensor:
-    """tau, T and penalty of every position of (N, P): (N, P, 3). `reaches`: of every sentence, or
-    one for all."""
-    values = torch.tensor([each.numbers for each in reaches], device=ids.device)
-    return values[:, None].expand(*ids.shape, 3)

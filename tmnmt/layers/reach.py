@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import DataError, MemoryIndexError
@@ -25,12 +25,14 @@ from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
 
 SUFFIX = ".reach.json"
-FORMATS = WITHOUT_TRIALS, FORMAT = 1, 2
+FORMAT = 3
+FORMER = 1, 2  # whose numbers were chosen for another way to read positions
 MOST_BYTES = 1 << 14
 COUNTS = "memory", "segments", "subwords"
 FIGURES = {"loss": math.inf, "bleu": 100.0, "chrf": 100.0, "above": 1.0}  # of a trial, at most
 GROWTH = 2.0  # a memory that has changed its size by this factor is another one
 LARGEST = 4.0  # of a distance, hence of tau
+LEAST_TAU = 1e-6  # no other position is read then than one of the very state
 
 log = logging.getLogger(__name__)
 
@@ -49,20 +51,27 @@ class Reach:
         """tau, T and the penalty."""
         return self.tau, self.temperature, self.penalty
 
+    def of_pair(self, score: float) -> Reach:
+        """How a pair with this fuzzy score is read: tau falls with what it has in common with the
+        text."""
+        return replace(self, tau=max(self.tau * score, LEAST_TAU))
+
 
 @dataclass(frozen=True)
 class Reaches:
-    """The numbers of every source of positions: the pairs of a memory that are like a text, what
-    was confirmed earlier in the document, and pairs that only share phrases with a text."""
+    """The numbers of every source of positions: the pairs of a memory that are like a text, where
+    tau is that of a pair of the very text; what was confirmed earlier in the document; and pairs
+    that only share phrases with a text."""
 
-    pairs: Reach = Reach(tau=0.4, temperature=0.1)
-    session: Reach = Reach(tau=0.4, temperature=0.1)
-    fragments: Reach = Reach(tau=0.3, temperature=0.1)
+    pairs: Reach = Reach(tau=0.8, temperature=0.1)
+    session: Reach = Reach(tau=0.8, temperature=0.1)
+    fragments: Reach = Reach(tau=0.4, temperature=0.1)
 
-    @property
-    def for_fragments(self) -> Reaches:
-        """The same of a text whose pairs only share phrases with it."""
-        return replace(self, pairs=self.fragments)
+    def of_sentence(self, scores: Sequence[float], fragments: int = 0) -> SentenceReach:
+        """How a sentence reads matches with these fuzzy scores, then so many fragments, and its
+        session."""
+        matches = map(self.pairs.of_pair, scores)
+        return SentenceReach((*matches, *[self.fragments] * fragments), self.session)
 
     @property
     def by_source(self) -> dict[str, tuple[float, float, float]]:
@@ -71,6 +80,13 @@ class Reaches:
 
 
 STANDARD = Reaches()
+
+
+class SentenceReach(NamedTuple):
+    """How one sentence reads each of its pairs, in their order, and its session."""
+
+    pairs: tuple[Reach, ...]
+    session: Reach
 
 
 @dataclass(frozen=True)
@@ -121,13 +137,21 @@ def save_calibration(index_dir: Path, calibration: Calibration) -> Path:
 
 def load_calibration(index_dir: Path, model: str) -> Calibration | None:
     """The numbers that the index keeps for the model with this `states_hash`; None where it keeps
-    none.
-    Raises DataError where they are damaged."""
+    none, and where a former version has chosen them, which a logged warning says. Raises DataError
+    where they are damaged."""
     path = reach_file(index_dir, model)
     if not path.exists():
         return None
     try:
-        return _calibration(read_small(path, MOST_BYTES)[1], model)
+        content = read_small(path, MOST_BYTES)[1]
+        if isinstance(content, dict) and content.get("format") in FORMER:
+            log.warning(
+                "%s: was chosen by a former version, which read positions in another way; standard "
+                "numbers hold. Run tmnmt calibrate again",
+                path,
+            )
+            return None
+        return _calibration(content, model)
     except (OSError, ValueError) as error:
         raise DataError(
             f"{path}: no numbers of tmnmt calibrate: {error}; delete the file, or calibrate again"
@@ -167,7 +191,8 @@ def _fits(calibration: Calibration, index: MemoryIndex) -> bool:
 
 
 def _warn_of_others(index_dir: Path, model: str) -> None:
-    others = sorted(path.name for path in (index_dir / KEYS_DIR).glob(f"*{SUFFIX}"))
+    paths = {*(index_dir / KEYS_DIR).glob(f"*{SUFFIX}")} - {reach_file(index_dir, model)}
+    others = sorted(path.name for path in paths)
     if others:
         log.warning(
             "%s: is calibrated for model %s, not for %s; standard numbers hold. Run tmnmt "
@@ -179,16 +204,11 @@ def _warn_of_others(index_dir: Path, model: str) -> None:
 
 
 def _calibration(content: Any, model: str) -> Calibration:
-    """What `Calibration.record` gave, in this format or the former one. Raises ValueError for
-    anything else."""
-    if not isinstance(content, dict) or content.get("format") not in FORMATS:
-        raise ValueError(f"this version reads the formats {' and '.join(map(str, FORMATS))}")
+    """What `Calibration.record` gave. Raises ValueError for anything else."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"this version reads format {FORMAT}")
     if not is_text(content.get("model")) or content["model"] != model:
         raise ValueError("they are of another model")
-    if content["format"] == WITHOUT_TRIALS:
-        losses = content.get("losses")
-        loss = losses.get("model") if isinstance(losses, dict) else None
-        content = {**content, "trials": [], "model_loss": loss}
     counts: list[Any] = [content.get(name) for name in COUNTS]
     trials = content.get("trials")
     if not all(map(is_count, counts)) or not isinstance(trials, list):
