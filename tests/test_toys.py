@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -448,6 +449,28 @@ def test_a_plug_in_is_imported_when_a_table_is_read_and_its_parts_when_they_are_
     assert "toy" not in SELECTIONS and len(SELECTIONS) == 4
     with pytest.raises(KeyError):
         SELECTIONS["toy"]
+
+
+def test_the_core_works_without_plug_ins(model: Path) -> None:
+    program = f"""
+import sys
+from tmnmt import Translator, registry
+from tmnmt.cli import run
+from tmnmt.config.options import TranslationOptions
+
+registry.PLUGINS = ()
+run(['--help'])
+translator = Translator.load({str(model)!r}, options=TranslationOptions(mode='both'))
+print(translator.translate([{PAIRS[0][0]!r}], explain=True)[0].tgt)
+print([name for name in sys.modules if name.startswith('tmnmt.papers')])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+    )
+    *shown, tgt, modules = done.stdout.splitlines()
+    assert (tgt, modules) == (PAIRS[0][1], "[]")
+    shown_help = " ".join(shown)
+    assert " adapt " in shown_help and "adapt-knn" not in shown_help
 
 
 def test_a_name_is_registered_once(add: Add) -> None:
