@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+from random import Random
 from time import perf_counter
 
 import pytest
 from places import ROOT
 
 from tmnmt.checks import Check, checks
-from tmnmt.codes.form import BY_FORM, EXACT, Copied
+from tmnmt.codes.form import BY_FORM, EXACT, FORMS, Copied
 from tmnmt.codes.placeholders import ALL, by_pattern, with_placeholders
 from tmnmt.codes.record import Text
 
@@ -146,3 +147,22 @@ def test_a_long_text_takes_no_long_time(piece: str) -> None:
     start = perf_counter()
     BY_FORM.tokens(piece * 5000)
     assert perf_counter() - start < 5
+
+
+def test_signs_leave_no_match_out() -> None:
+    """An expression finds the same with its signs and without them: in the tokens of the table, in
+    prose, and in texts put together at random from parts of what is copied."""
+    every = [row["token"] for row in token_rows()] + PROSE
+    draw = Random(5)
+    parts = [*"abX19 .-:/\\_`$%@#&{}[]()<>=!~|+§№′", "::", "->", "http", "www", "&lt;", "[X", "()"]
+    every += ["".join(draw.choices(parts, k=draw.randint(2, 14))) for _ in range(4000)]
+    for form in FORMS:
+        for signs, expression in form.expressions:
+            guarded, free = by_pattern(expression, signs=signs), by_pattern(expression)
+            for text in every:
+                assert [*guarded(text)] == [*free(text)], (form.name, expression, text)
+
+
+def test_a_text_without_the_signs_is_not_searched() -> None:
+    assert not [*by_pattern("[a-z]+", signs="$")("abc")]
+    assert [*by_pattern("[a-z]+", signs=("$", "bc"))("abc")]

@@ -11,7 +11,7 @@ no such form: e.g., and/or, U.S., 10:30, 12(2)(b), 20-day, 3rd, GENERAL PROVISIO
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -43,24 +43,27 @@ READ_AS = {
 _BEFORE = r"(?<![\w$@#%&~:/\\.-])"  # where a word begins that has a sign in front of it
 _NAME = r"[A-Za-z_]\w{0,99}"
 _SMALL, _CAPITAL = "a-zß-öø-ÿ", "A-ZÀ-ÖØ-Þ"
+_DIGITS = "0123456789"
 _STEM = r"[\w~-]{1,100}"  # a part of a path
 _ROLE = r"[A-Za-z][\w+.-]{0,40}"  # of reStructuredText
 _PROSE = "(?:abbr|doc|dfn|guilabel|menuselection|numref|ref|samp|term)"  # those of words
 
 
 class Form(NamedTuple):
-    """A kind of thing that is copied. `exact`: people copy it, too, so that a translation without
-    it is told. `in_labels`: also in the few words of a button or a menu."""
+    """A kind of thing that is copied. `expressions`: each with strings of which all that it matches
+    has one, "" where there are none; a string of them is its signs. `exact`: people copy it, too,
+    so that a translation without it is told. `in_labels`: also in the few words of a button or a
+    menu."""
 
     name: str
-    expressions: tuple[str, ...]
+    expressions: tuple[tuple[Sequence[str], str], ...]
     exact: bool = True
     in_labels: bool = True
 
     @property
     def finders(self) -> tuple[Finder, ...]:
         """What finds it in a text."""
-        finders = map(by_pattern, self.expressions)
+        finders = (by_pattern(pattern, signs=signs) for signs, pattern in self.expressions)
         return tuple(finders) if self.in_labels else tuple(map(_in_sentences, finders))
 
 
@@ -79,107 +82,135 @@ FORMS = (
     Form(
         "code",
         (
-            rf"(?::(?!{_PROSE}:){_ROLE}){{1,3}}:`[^`]{{1,500}}`",
-            r"(?<!`)``(?:[^`]|`(?!`)){1,500}``(?!`)",
+            ((":`",), rf"(?::(?!{_PROSE}:){_ROLE}){{1,3}}:`[^`]{{1,500}}`"),
+            (("``",), r"(?<!`)``(?:[^`]|`(?!`)){1,500}``(?!`)"),
         ),
     ),
     Form(
         "text as code",
         (
-            rf"(?::{_ROLE}){{0,2}}:{_PROSE}:`[^`]{{1,500}}`",
-            r"(?<![\w`])`[^`<>\s](?:[^`<>]{0,200}[^`<>\s])?`_{0,2}(?![\w`])",
+            ((":`",), rf"(?::{_ROLE}){{0,2}}:{_PROSE}:`[^`]{{1,500}}`"),
+            ("`", r"(?<![\w`])`[^`<>\s](?:[^`<>]{0,200}[^`<>\s])?`_{0,2}(?![\w`])"),
         ),
         exact=False,
     ),
     Form(
         "template",
         (
-            r"\{\{\{[^{}]{1,100}\}\}\}",
-            r"\{[^{}\s]{1,100}\}",
-            r"\{%[^{}%]{1,200}%\}",
-            r"<%[^<>%]{1,200}%>",
-            r"<\?(?:[^<>?]{1,200}\?>|[a-z]{1,20}\b)",
-            r"\[%[^\[\]%]{1,200}%\]",
-            r"[#%@]\{[^{}]{1,100}\}",
-            r"\[\[[^\[\]]{1,200}\]\]",
-            r"\$\w{0,40}\([^()]{1,200}\)",
-            r"\$[A-Za-z\\][^$\s]{0,100}\$",
-            r"%<\w{1,100}>(?:[-+#0 ]{0,5}\d{0,9}(?:\.\d{1,9})?[diouxXeEfFgGaAcs])?",
-            r"(?<![\w%])%L?\d{1,2}(?![\w%])",
-            r"(?<![\w%])%[-+#0]{0,5}\d{0,9}I(?:32|64)?[dioux]\b",
-            r"(?<![\w%])%[-+#]{0,3}(?:\[\d{1,2}\])?[\d.]{0,9}[vTtbcdoqxXUeEfFgGsp](?!\w)",
-            rf"(?<![\w%])%{_NAME}%?",
-            rf"%%{_NAME}%%",
+            ("{", r"\{\{\{[^{}]{1,100}\}\}\}"),
+            ("{", r"\{[^{}\s]{1,100}\}"),
+            ("%", r"\{%[^{}%]{1,200}%\}"),
+            ("%", r"<%[^<>%]{1,200}%>"),
+            ("<", r"<\?(?:[^<>?]{1,200}\?>|[a-z]{1,20}\b)"),
+            ("%", r"\[%[^\[\]%]{1,200}%\]"),
+            ("{", r"[#%@]\{[^{}]{1,100}\}"),
+            ("[", r"\[\[[^\[\]]{1,200}\]\]"),
+            ("$", r"\$\w{0,40}\([^()]{1,200}\)"),
+            ("$", r"\$[A-Za-z\\][^$\s]{0,100}\$"),
+            ("%", r"%<\w{1,100}>(?:[-+#0 ]{0,5}\d{0,9}(?:\.\d{1,9})?[diouxXeEfFgGaAcs])?"),
+            ("%", r"(?<![\w%])%L?\d{1,2}(?![\w%])"),
+            ("%", r"(?<![\w%])%[-+#0]{0,5}\d{0,9}I(?:32|64)?[dioux]\b"),
+            ("%", r"(?<![\w%])%[-+#]{0,3}(?:\[\d{1,2}\])?[\d.]{0,9}[vTtbcdoqxXUeEfFgGsp](?!\w)"),
+            ("%", rf"(?<![\w%])%{_NAME}%?"),
+            ("%", rf"%%{_NAME}%%"),
         ),
     ),
-    Form("entity", (r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});",)),
+    Form("entity", (("&", r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"),)),
     Form(
         "tags as text",
-        (r"(?:(?<!\S)(?:&lt;/?[\w:-]{1,40}/?&gt;){1,9}\w{0,100}(?:&lt;/[\w:-]{1,40}&gt;){1,9})",),
+        (
+            (
+                ("&lt;",),
+                r"(?:(?<!\S)(?:&lt;/?[\w:-]{1,40}/?&gt;){1,9}\w{0,100}(?:&lt;/[\w:-]{1,40}&gt;){1,9})",
+            ),
+        ),
     ),
     Form(
         "sign in front of a word",
         (
-            rf"{_BEFORE}\$(?:{_NAME})(?:(?:\.|->|::){_NAME}){{0,9}}",
-            rf"{_BEFORE}@:?{_NAME}(?:[./-]\w{{1,100}}){{0,9}}",
-            rf"{_BEFORE}[#!~]{_NAME}\b",
-            rf"{_BEFORE}:[a-z_]\w{{0,99}}\b(?!:)",
-            r"(?<![\w/.-])-(?![aI])[A-Za-z](?![\w-])",  # "-a" begins an item of a list
-            r"(?<![\w/.-])--[a-z][\w-]{0,60}(?:=[^\s,;)]{1,100})?",
-            r"(?<![\w.])\.(?:[a-z][a-z0-9]{1,15}|[A-Z]{3,6})(?![\w.])",
+            ("$", rf"{_BEFORE}\$(?:{_NAME})(?:(?:\.|->|::){_NAME}){{0,9}}"),
+            ("@", rf"{_BEFORE}@:?{_NAME}(?:[./-]\w{{1,100}}){{0,9}}"),
+            ("!#~", rf"{_BEFORE}[#!~]{_NAME}\b"),
+            (":", rf"{_BEFORE}:[a-z_]\w{{0,99}}\b(?!:)"),
+            ("-", r"(?<![\w/.-])-(?![aI])[A-Za-z](?![\w-])"),  # "-a" begins an item of a list
+            (("--",), r"(?<![\w/.-])--[a-z][\w-]{0,60}(?:=[^\s,;)]{1,100})?"),
+            (".", r"(?<![\w.])\.(?:[a-z][a-z0-9]{1,15}|[A-Z]{3,6})(?![\w.])"),
         ),
     ),
     Form(
         "sign inside a word",
         (
-            r"(?<![\w/.])(?:[^\W_]{1,100}_|_(?=\w{0,100}_)(?=_{0,9}[^\W_]))\w{0,100}(?:\(\))?",
-            rf"\b{_NAME}(?:(?:::|->|\.){_NAME}){{0,9}}(?:::|->){_NAME}(?:\(\))?",
-            rf"\b{_NAME}(?:\.{_NAME}){{0,9}}\(\)",
-            rf"\b{_NAME}=[^\s,;.)\"']{{1,100}}",
-            r"\b[CFJ](?:\+\+|#)(?!\w)",
-            r"\b[A-Z]{2,8}/\d{1,2}(?:\.\d)?(?![\w/-])",  # HTTP/2
-            r"(?<!\S)[<>]= ?\d(?:[\d.,]{0,20}\d)?(?![\w.,]\d)",
-            r"(?<!\S)(?:[!<>=]=|&&|\|\||[-=]>|<-)(?!\S)",
+            (
+                "_",
+                r"(?<![\w/.])(?:[^\W_]{1,100}_|_(?=\w{0,100}_)(?=_{0,9}[^\W_]))\w{0,100}(?:\(\))?",
+            ),
+            (("::", "->"), rf"\b{_NAME}(?:(?:::|->|\.){_NAME}){{0,9}}(?:::|->){_NAME}(?:\(\))?"),
+            (("()",), rf"\b{_NAME}(?:\.{_NAME}){{0,9}}\(\)"),
+            ("=", rf"\b{_NAME}=[^\s,;.)\"']{{1,100}}"),
+            ("#+", r"\b[CFJ](?:\+\+|#)(?!\w)"),
+            ("/", r"\b[A-Z]{2,8}/\d{1,2}(?:\.\d)?(?![\w/-])"),  # HTTP/2
+            ("=", r"(?<!\S)[<>]= ?\d(?:[\d.,]{0,20}\d)?(?![\w.,]\d)"),
+            ("&-=>|", r"(?<!\S)(?:[!<>=]=|&&|\|\||[-=]>|<-)(?!\S)"),
         ),
     ),
     Form(
         "sign of an access key",  # of a menu, where the text is a label
-        (rf"{_BEFORE}&{_NAME}\b(?!;)", r"(?<![\w/.])_[^\W_]{1,100}(?!\w)"),
+        (("&", rf"{_BEFORE}&{_NAME}\b(?!;)"), ("_", r"(?<![\w/.])_[^\W_]{1,100}(?!\w)")),
         in_labels=False,
     ),
     Form(
         "path",
         (
-            r"\b(?:mailto|tel|urn|sms|geo|ssh|git|ldaps?|data):[^\s,;<>\"]{1,200}[^\s.,;:!?)<>\"]",
-            rf"(?:(?<![\w/.:~])~?|(?<![\w/])\.{{1,2}})/{_STEM}(?:\.{_STEM})*(?:/{_STEM}(?:\.{_STEM})*)*/?",
-            r"(?<![\w\\])(?:[A-Za-z]:|\.{1,2}|\\)\\[\w.-]{1,100}(?:\\[\w.-]{1,100}){0,20}",
-            rf"(?<![\w/.@])(?:{_STEM}/){{0,20}}(?:\w[\w~-]{{1,99}}\.){{1,9}}[a-z]\w{{1,20}}(?![\w@])(?:\(\))?",
+            (
+                ":",
+                r"\b(?:mailto|tel|urn|sms|geo|ssh|git|ldaps?|data):[^\s,;<>\"]{1,200}[^\s.,;:!?)<>\"]",
+            ),
+            (
+                "/",
+                rf"(?:(?<![\w/.:~])~?|(?<![\w/])\.{{1,2}})/{_STEM}(?:\.{_STEM})*(?:/{_STEM}(?:\.{_STEM})*)*/?",
+            ),
+            ("\\", r"(?<![\w\\])(?:[A-Za-z]:|\.{1,2}|\\)\\[\w.-]{1,100}(?:\\[\w.-]{1,100}){0,20}"),
+            (
+                ".",
+                rf"(?<![\w/.@])(?:{_STEM}/){{0,20}}(?:\w[\w~-]{{1,99}}\.){{1,9}}[a-z]\w{{1,20}}(?![\w@])(?:\(\))?",
+            ),
         ),
     ),
     Form(
         "letters and digits",
         (
-            r"(?<![\w/.,-])[A-Za-z]{1,20}[0-9][A-Za-z0-9]{0,60}(?![\w-])",
-            r"(?<![\w/.,-])[0-9]{1,20}[A-Z]{1,9}(?![\w-])",  # 12a and 3rd are numbers
-            r"(?<![\w/.,-])[0-9]{1,20}[A-Za-z]{1,20}[0-9][A-Za-z0-9]{0,60}(?![\w-])",
-            r"(?<![\w/.,-])[A-Z]{1,8}[A-Za-z0-9]{0,10}-[0-9]{1,9}(?:[-/.][A-Za-z0-9]{1,9}){0,4}(?![\w-])",
+            (_DIGITS, r"(?<![\w/.,-])[A-Za-z]{1,20}[0-9][A-Za-z0-9]{0,60}(?![\w-])"),
+            (_DIGITS, r"(?<![\w/.,-])[0-9]{1,20}[A-Z]{1,9}(?![\w-])"),  # 12a and 3rd are numbers
+            (_DIGITS, r"(?<![\w/.,-])[0-9]{1,20}[A-Za-z]{1,20}[0-9][A-Za-z0-9]{0,60}(?![\w-])"),
+            (
+                "-",
+                r"(?<![\w/.,-])[A-Z]{1,8}[A-Za-z0-9]{0,10}-[0-9]{1,9}(?:[-/.][A-Za-z0-9]{1,9}){0,4}(?![\w-])",
+            ),
         ),
         exact=False,
     ),
     Form(
         "case",
-        (rf"(?<![\w/.-])[{_CAPITAL}{_SMALL}]{{0,60}}[{_SMALL}][{_CAPITAL}]\w{{0,60}}(?:\(\))?",),
+        (
+            (
+                "",
+                rf"(?<![\w/.-])[{_CAPITAL}{_SMALL}]{{0,60}}[{_SMALL}][{_CAPITAL}]\w{{0,60}}(?:\(\))?",
+            ),
+        ),
         exact=False,
     ),
     Form(
         "number",
         (
-            r"(?<![\w.-])v?\d{1,9}(?:\.\d{1,9}){2,5}(?:/\d{1,3})?(?![\w.])",
-            r"(?<![\w/.-])\d{4}-(?:0\d|1[0-2])-[0-3]\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])",
-            r"(?<![\w:])\d{1,2}:\d\d:\d\d(?![\w:])",
-            r"(?<![\w§])§{1,2} ?\d{1,9}[a-z]?\b",
-            r"№ ?\d{1,9}",
-            r"(?<![\w.,])\d{1,9}[′″]",
+            (".", r"(?<![\w.-])v?\d{1,9}(?:\.\d{1,9}){2,5}(?:/\d{1,3})?(?![\w.])"),
+            (
+                "-",
+                r"(?<![\w/.-])\d{4}-(?:0\d|1[0-2])-[0-3]\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])",
+            ),
+            (":", r"(?<![\w:])\d{1,2}:\d\d:\d\d(?![\w:])"),
+            ("§", r"(?<![\w§])§{1,2} ?\d{1,9}[a-z]?\b"),
+            ("№", r"№ ?\d{1,9}"),
+            ("′″", r"(?<![\w.,])\d{1,9}[′″]"),
         ),
         exact=False,
     ),

@@ -52,16 +52,23 @@ _OUTSIDE = re.compile(_QUOTED)
 _DEEPEST = 5  # arguments in the branches of others
 
 
-def by_pattern(expression: str, movable: bool = True) -> Finder:
-    """Finds what a regular expression matches. Raises UsageError where it is none, or matches
-    nothing at all, as x* does."""
+def by_pattern(expression: str, movable: bool = True, signs: Sequence[str] = ()) -> Finder:
+    """Finds what a regular expression matches. `signs`: all that it matches has one of these
+    strings, so that a text without them need not be searched; none: nothing is known. Raises
+    UsageError where it is no expression, or matches nothing at all, as x* does."""
     try:
         pattern = re.compile(expression)
     except (re.error, RecursionError, OverflowError) as error:
         raise UsageError(f"placeholder {expression!r}: no regular expression: {error}") from error
     if pattern.match(""):
         raise UsageError(f"placeholder {expression!r}: it matches an empty text")
-    return lambda text: (Placeholder(*match.span(), movable) for match in pattern.finditer(text))
+
+    def find(text: str) -> Iterable[Placeholder]:
+        if signs and not any(sign in text for sign in signs):
+            return ()
+        return [Placeholder(*match.span(), movable) for match in pattern.finditer(text)]
+
+    return find
 
 
 def _icu(text: str) -> Iterator[Placeholder]:
@@ -132,19 +139,19 @@ def _message(text: str, at: int, frames: list[Placeholder], depth: int, counts: 
 
 
 FINDERS: dict[str, Sequence[Finder]] = {
-    "printf": (by_pattern(_MOVING_PRINTF), by_pattern(_PRINTF, movable=False)),
-    "python": (by_pattern(_PYTHON),),
+    "printf": (by_pattern(_MOVING_PRINTF, signs="%"), by_pattern(_PRINTF, False, "%")),
+    "python": (by_pattern(_PYTHON, signs="%"),),
     # each for itself: the first brace of {{x}} may be the last of the frame of a message
     "braces": (
-        by_pattern(_TWO_BRACES),
-        by_pattern(_BRACES),
-        by_pattern(r"\$?\{\}", movable=False),
+        by_pattern(_TWO_BRACES, signs=("{{",)),
+        by_pattern(_BRACES, signs="{"),
+        by_pattern(r"\$?\{\}", False, ("{}",)),
     ),
     "icu": (_icu,),
-    "escape": (by_pattern(_ESCAPE),),
-    "url": (by_pattern(_URL),),
-    "email": (by_pattern(_EMAIL),),
-    "weblate": (by_pattern(_WEBLATE),),
+    "escape": (by_pattern(_ESCAPE, signs="\\"),),
+    "url": (by_pattern(_URL, signs=("://", "www.")),),
+    "email": (by_pattern(_EMAIL, signs="@"),),
+    "weblate": (by_pattern(_WEBLATE, signs=("[X",)),),
 }
 ALL = tuple(finder for finders in FINDERS.values() for finder in finders)
 
