@@ -17,6 +17,7 @@ from tmnmt.layers.nearest import (
     MOST_POSITIONS,
     SURE,
     NearestPositions,
+    PoolReady,
     SessionPositions,
     collate_recent,
 )
@@ -231,6 +232,15 @@ def test_what_was_copied_counts_against_copying_it_again() -> None:
     assert torch.equal(moved.coverage, ready.coverage)
 
 
+def both_ways(collated: Collated, rows: Tensor) -> tuple[PoolReady, PoolReady]:
+    """What is ready for compiled code, and for torch."""
+    layer = NearestPositions()
+    ways = [layer.ready(collated, lambda ids: ids, ("nearest",), way) for way in (True, False)]
+    by_code, by_torch = (ready.rows(rows) for ready in ways if ready is not None)
+    assert by_code.packed is not None and by_torch.packed is None
+    return by_code, by_torch
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("size", [48, 7])
@@ -250,10 +260,8 @@ def test_compiled_code_reads_what_torch_reads(seed: int, size: int) -> None:
     layer = NearestPositions()
     of_two = replace(pairs_of(hiddens, ids.tolist(), mask), pair=ids % 2)
     collated = Collated(of_two, recent=recent, reaches=reaches)
-    pool = layer.pool(collated)
     rows = torch.tensor([0, 0, 0, 1, 1, 2, 3, 3, 0])
-    by_code, by_torch = (layer.of_pool(pool, way).rows(rows) for way in (True, False))
-    assert by_code.packed is not None and by_torch.packed is None
+    by_code, by_torch = both_ways(collated, rows)
     shares = list[float]()
     for step_number in range(3):
         state = hiddens[rows, step_number] + 0.5 * torch.randn(len(rows), size, generator=drawn)
@@ -279,9 +287,10 @@ def test_what_compiled_code_would_misread_is_refused() -> None:
     layer, keys = NearestPositions(), states(2, 3)
     mask = torch.ones(2, 3, dtype=torch.bool)
     pairs = pairs_of(keys, [[4, 5, 6], [4, 5, 6]], mask)
-    pool = layer.pool(Collated(pairs, reaches=[REACHES, REACHES]))
-    packed = layer.of_pool(pool).packed
-    assert packed is not None
+    collated = Collated(pairs, reaches=[REACHES, REACHES])
+    ready = layer.ready(collated, lambda ids: ids, ("nearest",))
+    assert ready is not None and ready.packed is not None
+    packed = ready.packed
     sentence, coverage = torch.arange(2), torch.zeros(2, 0)
     for wrong in (
         (keys[:, 0].double(), sentence, coverage),
@@ -292,6 +301,38 @@ def test_what_compiled_code_would_misread_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match="wanted"):
             packed.read(*wrong)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("penalty", [0.0, 0.4])
+def test_a_session_that_grows_is_read_as_torch_reads_it(
+    monkeypatch: pytest.MonkeyPatch, penalty: float
+) -> None:
+    """Its panels are packed once; what was collated before stays what it was."""
+    monkeypatch.setattr("tmnmt.layers.nearest.MOST_POSITIONS", 700)
+    layer, drawn = NearestPositions(), torch.Generator().manual_seed(2)
+    document, reach = SessionPositions(D), Reach(1.0, 0.2, penalty)
+    pairs = pairs_of(states(1, 5, seed=9), [[1, 2, 3, 4, 5]], torch.ones(1, 5, dtype=torch.bool))
+    rows, former = torch.zeros(3, dtype=torch.int64), None
+    for size in (3, 61, 200, 400, 30, 1, 300, 90, 700, 5):
+        keys = torch.randn(size, D, generator=drawn)
+        document.write(keys, torch.randint(0, V, (size,), generator=drawn))
+        recent = collate_recent([document])
+        collated = Collated(pairs, recent=recent, reaches=[SentenceReach((PAIRS,), reach)])
+        by_code, by_torch = both_ways(collated, rows)
+        state = keys[[0, size // 2, size - 1]] + 0.4 * states(3, seed=size)
+        at = At(rows, state, state)
+        if former is not None:  # it was read before by the same states
+            former_ready, former_at, former_words = former
+            _, again = layer.fuse(former_at, former_at.hidden, former_ready)
+            assert again.words is not None and torch.equal(again.words.ids, former_words)
+        (_, read), (_, other) = (layer.fuse(at, state, way) for way in (by_code, by_torch))
+        assert read.words is not None and other.words is not None
+        torch.testing.assert_close(read.opened, other.opened, atol=2e-4, rtol=0)
+        assert read.positions is not None and other.positions is not None
+        assert torch.equal(read.positions[:, 0], other.positions[:, 0])
+        assert torch.equal(read.words.ids[:, 0], other.words.ids[:, 0])
+        former = by_code, at, read.words.ids
 
 
 def test_a_session_keeps_its_newest_positions() -> None:

@@ -2,11 +2,11 @@
 (`keys/nibbles.py`), their inner products in whole numbers (`integers.py`), and the few positions
 that are read.
 
-    R: rows    N: sentences    P: positions of a sentence, padded    d: numbers of a state, even
-    M: positions of all sentences, each sentence's rounded up to PANEL    K: positions that are read
+    R: rows    N: sentences    d: numbers of a state, even    K: positions that are read
 
-Every function is told addresses of contiguous arrays of fp32, but for what is said to be of another
-type. What they calculate, `layers/nearest.py` says."""
+A sentence reads BLOCKS blocks of positions: the pairs that stand beside it, and its session. Every
+function is told addresses of contiguous arrays of fp32, but for what is said to be of another type.
+What they calculate, `layers/nearest.py` says."""
 
 from __future__ import annotations
 
@@ -25,25 +25,29 @@ Int64 = NDArray[np.int64]
 UInt8 = NDArray[np.uint8]
 NEAREST = 8  # K
 BOUNDS = 15  # between the sixteen levels of a number
-# the table of what is there to read: sizes, then addresses
+BLOCKS = 2  # of a sentence
+# a block: addresses of its arrays (0 of places: a position stands where it is), numbers between
+# those of two positions, how many positions are passed over and how many follow, and where the
+# first of these stands among all positions of the sentence
 (
-    SIZE,
-    POSITIONS,
-    STARTS,
-    COUNTS,
     PANELS,
     BEGINS,
     SCALES,
-    BIAS,
-    NUMBERS,
     WORDS,
     PLACES,
-    SIGNS,
-    OF_NEAREST,
-) = range(13)
+    NUMBERS,
+    OF_NUMBERS,
+    SKIPPED,
+    COUNT,
+    BASE,
+    OF_BLOCK,
+) = range(11)
 _ZERO, _ONE, _TWO, _NEVER = np.float32(0.0), np.float32(1.0), np.float32(2.0), np.float32(-np.inf)
 _FAR = np.float32(np.inf)
 _FULL = np.float32(1.0 - 1e-6)  # a share at most
+# eight bytes: 1 each, the bit of each byte that is its number's, all bits but the highest
+_EVERY_BYTE, _DIAGONAL = np.uint64(0x0101010101010101), np.uint64(0x0102040810204080)
+_BELOW_HIGHEST, _SEVEN, _EIGHT = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(7), np.uint64(8)
 
 
 @part
@@ -111,80 +115,75 @@ def fewer_bits(
     for row in range(rows):
         planes = array_of(planes_at + row * row_bytes + 2, bits * plane, np.uint8)
         codes = array_of(codes_at + row * width, width, np.uint8)
-        for i in range(width):
-            codes[i] = 0
-        for i in range(size):
-            level, byte, shift = 0, i // 8, np.uint8(7 - i % 8)
+        for byte in range(plane):
+            levels = np.uint64(0)  # of eight numbers, a byte each
             for bit in range(bits):
-                level |= ((planes[bit * plane + byte] >> shift) & np.uint8(1)) << bit
-            codes[i // 2] |= table[level] << np.uint8(4 * (i & 1))
+                spread = np.uint64(planes[bit * plane + byte]) * _EVERY_BYTE & _DIAGONAL
+                levels |= ((spread + _BELOW_HIGHEST) >> _SEVEN & _EVERY_BYTE) << np.uint64(bit)
+            for pair in range(4 * byte, min(4 * byte + 4, width)):
+                low = table[levels & np.uint64(255)]
+                high = table[levels >> _EIGHT & np.uint64(255)]
+                codes[pair] = low | high << np.uint8(4)
+                levels >>= np.uint64(16)
     return 0
 
 
 def pack_nearest(
-    sentences: int,
     positions: int,
     size: int,
     codes_at: int,
     mask_at: int,
-    of_positions_at: int,
     ids_at: int,
     levels_at: int,
     unit: float,
-    table_at: int,
+    at: int,
+    panels_at: int,
+    begins_at: int,
+    scales_at: int,
+    words_at: int,
+    places_at: int,
 ) -> int:
-    """Fills what the table has the addresses of, from codes (N, P, d / 2) uint8, mask (N, P)
-    of one byte, numbers (N, P, 3), ids (N, P) int64 and the levels (16,) int8, each `unit`."""
-    table = array_of(table_at, OF_NEAREST, np.int64)
+    """Adds positions to panels behind the first `at`: codes (P, d / 2) uint8, ids (P,) int64, of
+    which mask (P,) has one byte that says whether it is one; levels (16,) int8, each `unit`."""
     width, stride = size // 2, (size + FOUR - 1) // FOUR * FOUR
-    starts, counts = (
-        array_of(table[STARTS], sentences + 1, np.int64),
-        array_of(table[COUNTS], sentences, np.int64),
-    )
-    every = starts[sentences]
+    every = at + positions
     levels = array_of(levels_at, 16, np.int8)
-    panels = array_of(table[PANELS], every * stride, np.int8)
-    begins = array_of(table[BEGINS], every, np.int32)
-    scales = array_of(table[SCALES], every, np.float32)
-    numbers = array_of(table[NUMBERS], 3 * every, np.float32)
-    words, places = (
-        array_of(table[WORDS], every, np.int64),
-        array_of(table[PLACES], every, np.int64),
-    )
+    mask, ids = array_of(mask_at, positions, np.uint8), array_of(ids_at, positions, np.int64)
+    panels = array_of(panels_at, (every + PANEL - 1) // PANEL * PANEL * stride, np.int8)
+    begins, scales = array_of(begins_at, every, np.int32), array_of(scales_at, every, np.float32)
+    words, places = array_of(words_at, every, np.int64), array_of(places_at, every, np.int64)
     root = math.sqrt(size) / unit
-    for sentence in range(sentences):
-        of = sentence * positions
-        mask = array_of(mask_at + of, positions, np.uint8)
-        ids = array_of(ids_at + 8 * of, positions, np.int64)
-        reaches = array_of(of_positions_at + 12 * of, 3 * positions, np.float32)
-        count = 0
-        for p in range(positions):
-            if mask[p]:
-                at = starts[sentence] + count
-                codes = array_of(codes_at + (of + p) * width, width, np.uint8)
-                first, lane = at // PANEL * PANEL * stride, at % PANEL * FOUR
-                total, square = np.int32(0), np.int32(0)
-                for i in range(stride):
-                    level = np.int8(0)
-                    if i < size:
-                        level = levels[(codes[i // 2] >> np.uint8(4 * (i & 1))) & np.uint8(15)]
-                    panels[first + i // FOUR * FOUR * PANEL + lane + i % FOUR] = level
-                    total += np.int32(level)
-                    square += np.int32(level) * np.int32(level)
-                begins[at] = np.int32(-128) * total
-                scales[at] = np.float32(root / square) if square > 0 else _ZERO
-                numbers[3 * at] = _ONE / reaches[3 * p]
-                numbers[3 * at + 1] = _ONE / reaches[3 * p + 1]
-                numbers[3 * at + 2] = reaches[3 * p + 2]
-                words[at], places[at] = ids[p], p
-                count += 1
-        counts[sentence] = count
+    for p in range(positions):
+        if mask[p]:
+            codes = array_of(codes_at + p * width, width, np.uint8)
+            first, lane = at // PANEL * PANEL * stride, at % PANEL * FOUR
+            total, square = np.int32(0), np.int32(0)
+            for four in range(stride // FOUR):
+                to = first + four * FOUR * PANEL + lane
+                for i in range(0, FOUR, 2):
+                    byte = four * (FOUR // 2) + i // 2
+                    low, high = np.int8(0), np.int8(0)
+                    if byte < width:
+                        low = levels[codes[byte] & np.uint8(15)]
+                        high = levels[codes[byte] >> np.uint8(4)]
+                    panels[to + i], panels[to + i + 1] = low, high
+                    total += np.int32(low) + np.int32(high)
+                    square += np.int32(low) * np.int32(low) + np.int32(high) * np.int32(high)
+            begins[at] = np.int32(-128) * total
+            scales[at] = np.float32(root / square) if square > 0 else _ZERO
+            words[at], places[at] = ids[p], p
+            at += 1
     return 0
 
 
 def read_nearest(
     rows: int,
-    table_at: int,
+    blocks_at: int,
+    size: int,
+    positions: int,
+    most: int,
+    signs_at: int,
+    bias_at: int,
     hidden_at: int,
     sentence_at: int,
     coverage_at: int,
@@ -196,57 +195,57 @@ def read_nearest(
     logits_at: int,
 ) -> int:
     """What every row reads by its state: q, words, where each word stands first among them, and
-    places among P (all (R, K), int64 but q), and the share's logit (R,), -inf where nothing is
-    near. The rows of a sentence that stand side by side are multiplied together. coverage (R, P):
-    what was read so far, to which this is added; 0: nothing is penalised.
+    places among the positions of its sentence (all (R, K), int64 but q), and the share's logit
+    (R,), -inf where nothing is near. The rows of a sentence that stand side by side are multiplied
+    together. coverage (R, P): what was read so far, to which this is added; 0: nothing is
+    penalised.
 
-    room: R (d + the most positions of a sentence) numbers, then that of a product of R rows with d
+    blocks (N, BLOCKS, OF_BLOCK) int64. most: positions that are multiplied of a sentence, at most.
+    bias: so many zeros. room: R (d + most) + K numbers, then that of a product of R rows with d
     inputs."""
-    table = array_of(table_at, OF_NEAREST, np.int64)
-    size, positions = table[SIZE], table[POSITIONS]
-    stride = (size + FOUR - 1) // FOUR * FOUR
     sentence = array_of(sentence_at, rows, np.int64)
-    signs = array_of(table[SIGNS], size, np.float32)
+    signs = array_of(signs_at, size, np.float32)
     logits = array_of(logits_at, rows, np.float32)
     turned_at, inner_at = room_at, room_at + 4 * rows * size
-    for_product_at = inner_at + 4 * rows * positions
+    energies_at = inner_at + 4 * rows * most
+    for_product_at = energies_at + 4 * NEAREST
     begin = 0
     while begin < rows:
         end = begin + 1
         while end < rows and sentence[end] == sentence[begin]:
             end += 1
-        of, together = sentence[begin], end - begin
-        start = array_of(table[STARTS] + 8 * of, 1, np.int64)[0]
-        count = array_of(table[COUNTS] + 8 * of, 1, np.int64)[0]
+        own_at, together = blocks_at + 8 * BLOCKS * OF_BLOCK * sentence[begin], end - begin
         for row in range(together):
             hidden = array_of(hidden_at + 4 * (begin + row) * size, size, np.float32)
             _turn(hidden, signs, array_of(turned_at + 4 * row * size, size, np.float32))
-        multiply(
-            array_of(turned_at, together * size, np.float32),
-            together,
-            size,
-            table[PANELS] + start * stride,
-            table[BEGINS] + 4 * start,
-            table[SCALES] + 4 * start,
-            table[BIAS],
-            count,
-            0,
-            for_product_at,
-            array_of(inner_at, together * count, np.float32),
-        )
-        numbers = array_of(table[NUMBERS] + 12 * start, 3 * count, np.float32)
-        ids = array_of(table[WORDS] + 8 * start, count, np.int64)
-        places = array_of(table[PLACES] + 8 * start, count, np.int64)
+        to = inner_at
+        for number in range(BLOCKS):
+            block = array_of(own_at + 8 * OF_BLOCK * number, OF_BLOCK, np.int64)
+            count = block[SKIPPED] + block[COUNT]
+            if count:
+                multiply(
+                    array_of(turned_at, together * size, np.float32),
+                    together,
+                    size,
+                    block[PANELS],
+                    block[BEGINS],
+                    block[SCALES],
+                    bias_at,
+                    count,
+                    0,
+                    for_product_at,
+                    array_of(to, together * count, np.float32),
+                )
+            to += 4 * together * count
         for row in range(begin, end):
-            inner = array_of(inner_at + 4 * (row - begin) * count, count, np.float32)
-            covered_at = coverage_at + 4 * row * positions if coverage_at else 0
             logits[row] = _read_row(
-                inner,
-                numbers,
-                ids,
-                places,
-                covered_at,
+                own_at,
+                inner_at,
+                row - begin,
+                together,
+                coverage_at + 4 * row * positions if coverage_at else 0,
                 positions,
+                array_of(energies_at, NEAREST, np.float32),
                 array_of(q_at + 4 * row * NEAREST, NEAREST, np.float32),
                 array_of(words_at + 8 * row * NEAREST, NEAREST, np.int64),
                 array_of(first_at + 8 * row * NEAREST, NEAREST, np.int64),
@@ -265,56 +264,88 @@ def _distances(inner: Float32) -> None:
 
 
 @part
-def _read_row(
+def _look_through(
+    block: Int64,
     distances: Float32,
-    numbers: Float32,
-    ids: Int64,
-    places: Int64,
     covered_at: int,
     positions: int,
+    count: int,
+    scaled: Float32,
+    energies: Float32,
+    words: Int64,
+    chosen: Int64,
+) -> int:
+    """Puts positions of a block among the `count` nearest ones so far, by the distance over tau:
+    with their energies, words and places. How many there are then. distances: inner products at
+    first."""
+    _distances(distances)
+    skipped, of_numbers, base = block[SKIPPED], block[OF_NUMBERS], block[BASE]
+    every, has_places = distances.size, block[PLACES] != 0
+    numbers = array_of(block[NUMBERS], of_numbers * positions + 3, np.float32)
+    ids, places = array_of(block[WORDS], every, np.int64), array_of(block[PLACES], every, np.int64)
+    covered = array_of(covered_at, positions, np.float32)
+    for p in range(skipped, every):
+        place = places[p] if has_places else p - skipped
+        own = of_numbers * place
+        if covered_at:
+            distances[p] += numbers[own + 2] * covered[base + place]
+        ratio = distances[p] / numbers[own]
+        if ratio < scaled[NEAREST - 1]:
+            k = NEAREST - 1
+            while k > 0 and ratio < scaled[k - 1]:
+                scaled[k], energies[k] = scaled[k - 1], energies[k - 1]
+                words[k], chosen[k] = words[k - 1], chosen[k - 1]
+                k -= 1
+            scaled[k], energies[k] = ratio, -distances[p] / numbers[own + 1]
+            words[k], chosen[k] = ids[p], base + place
+            count = min(count + 1, NEAREST)
+    return count
+
+
+@part
+def _read_row(
+    blocks_at: int,
+    inner_at: int,
+    row: int,
+    together: int,
+    covered_at: int,
+    positions: int,
+    energies: Float32,
     q: Float32,
     words: Int64,
     first: Int64,
     chosen: Int64,
 ) -> np.float32:
-    """The logit of the share, of inner products that become distances."""
-    _distances(distances)
-    if covered_at:
-        covered = array_of(covered_at, positions, np.float32)
-        for p in range(distances.size):
-            distances[p] += numbers[3 * p + 2] * covered[places[p]]
+    """The logit of the share; row: among those that read the same blocks."""
     for k in range(NEAREST):
-        q[k], chosen[k] = _FAR, 0
-    count = 0
-    for p in range(distances.size):
-        scaled = distances[p] * numbers[3 * p]
-        if scaled < q[NEAREST - 1]:
-            k = NEAREST - 1
-            while k > 0 and scaled < q[k - 1]:
-                q[k], chosen[k] = q[k - 1], chosen[k - 1]
-                k -= 1
-            q[k], chosen[k] = scaled, p
-            count = min(count + 1, NEAREST)
-    share = _ONE - q[0] if count else _ZERO
+        q[k], words[k], chosen[k] = _FAR, 0, 0
+    taken, at = 0, inner_at
+    for number in range(BLOCKS):
+        block = array_of(blocks_at + 8 * OF_BLOCK * number, OF_BLOCK, np.int64)
+        count = block[SKIPPED] + block[COUNT]
+        if count:
+            distances = array_of(at + 4 * row * count, count, np.float32)
+            taken = _look_through(
+                block, distances, covered_at, positions, taken, q, energies, words, chosen
+            )
+        at += 4 * together * count
+    share = _ONE - q[0] if taken else _ZERO
     share = min(share, _FULL)
     if not share > _ZERO:
         for k in range(NEAREST):
             q[k], words[k], first[k], chosen[k] = _ZERO, 0, k, 0
         return _NEVER
     most = _NEVER
-    for k in range(count):
-        p = chosen[k]
-        q[k] = -distances[p] * numbers[3 * p + 1]
-        most = q[k] if q[k] > most else most
+    for k in range(taken):
+        most = energies[k] if energies[k] > most else most
     total = _ZERO
     for k in range(NEAREST):
-        q[k] = exp(q[k] - most) if k < count else _ZERO
+        q[k] = exp(energies[k] - most) if k < taken else _ZERO
         total += q[k]
     for k in range(NEAREST):
-        p = chosen[k]
         q[k] /= total
-        words[k] = ids[p] if k < count else words[0]
-        chosen[k] = places[p] if k < count else chosen[0]
+        words[k] = words[k] if k < taken else words[0]
+        chosen[k] = chosen[k] if k < taken else chosen[0]
         first[k] = k
         for j in range(k):
             if words[j] == words[k]:
@@ -322,6 +353,6 @@ def _read_row(
                 break
     if covered_at:
         covered = array_of(covered_at, positions, np.float32)
-        for k in range(count):
+        for k in range(taken):
             covered[chosen[k]] += share * q[k]
     return np.float32(log(np.float64(share)) - log(np.float64(_ONE - share)))

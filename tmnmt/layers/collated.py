@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.layers.packed import Stretch
 from tmnmt.vocab import BOS
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,8 @@ class Pairs:
     position: Tensor  # (N, P) int64: subword position in that pair's target
     # f and e: fuzzy score of that pair with the sentence, in [0, 1]; 1 where it is 1, else 0
     marks: Tensor  # (N, P, 2)
-    # (N, P, w) uint8: the directions of z', where only these are read; contexts and hiddens are
-    # (N, 0, ...) then
+    # (N, P, w) uint8: the directions of z', where only these are read; contexts, hiddens, before
+    # and marks are (N, 0, ...) then
     codes: Tensor | None = None
 
 
@@ -55,6 +60,7 @@ class Recent:
     codes: Tensor  # (N, C, w) uint8: the directions of z' (`keys/nibbles.py`)
     ids: Tensor  # (N, C) int64
     mask: Tensor  # (N, C) bool
+    stretches: Sequence[Stretch | None] = ()  # the same of every document for compiled code
 
 
 def collate(
@@ -68,50 +74,86 @@ def collate(
     fp32."""
     if not any(pairs):
         return None
-    lengths = torch.tensor(
-        [sum(len(keys.ids) for keys in sentence) for sentence in pairs], device=device
-    )
-    ids = _positions(pairs, "ids", device)  # (N, P)
-    position = _pad([[t for keys in s for t in range(len(keys.ids))] for s in pairs], device)
-    fuzzy = _pad(
-        [_by_position(s, own) for s, own in zip(pairs, scores, strict=True)], device, torch.float32
-    )
+    every = [keys for sentence in pairs for keys in sentence]
+    layout = _Layout.of(pairs, every)
+    side = partial(layout.side_by_side, every, device=device)
+    ids, position = side("ids"), layout.padded(layout.position, device)
+    pair, mask = layout.padded(layout.by_position(layout.numbers), device), layout.mask(device)
+    if any(keys.codes is not None for keys in every):
+        contexts, hiddens, marks = (
+            torch.empty(len(pairs), 0, size, device=device)
+            for size in (every[0].contexts.shape[1], every[0].hiddens.shape[1], 2)
+        )
+        codes = side("codes")
+        return Pairs(contexts, hiddens, ids, ids[:, :0], mask, pair, position, marks, codes)
+    values = [score for row in scores for score in row]
+    fuzzy = layout.padded(layout.by_position(values, np.float32), device)
     return Pairs(
-        contexts=_positions(pairs, "contexts", device).float(),
-        hiddens=_positions(pairs, "hiddens", device).float(),
+        contexts=side("contexts").float(),
+        hiddens=side("hiddens").float(),
         ids=ids,
-        before=_before(ids, position),
-        mask=torch.arange(ids.shape[1], device=device) < lengths[:, None],
-        pair=_pad([[m for m, keys in enumerate(s) for _ in keys.ids] for s in pairs], device),
+        before=torch.where(position == 0, BOS, ids.roll(1, 1)),
+        mask=mask,
+        pair=pair,
         position=position,
         marks=torch.stack([fuzzy, (fuzzy >= 1).to(fuzzy.dtype)], -1),
-        codes=_positions(pairs, "codes", device) if _in_codes(pairs) else None,
     )
 
 
-def _in_codes(pairs: list[list[PairKeys]]) -> bool:
-    return any(keys.codes is not None for sentence in pairs for keys in sentence)
+@dataclass(frozen=True)
+class _Layout:
+    """Where the positions of all pairs stand once the sentences are padded; M: positions in all."""
 
+    sentences: int  # N
+    lengths: Array  # of every pair
+    numbers: Array  # of every pair in its sentence
+    totals: Array  # (N,)
 
-def _positions(pairs: list[list[PairKeys]], name: str, device: torch.device | str) -> Tensor:
-    """One field of all pairs, a sentence's pairs one after the other: (N, P, ...)."""
-    nothing = next(getattr(keys, name) for sentence in pairs for keys in sentence)[:0]
-    joined = [
-        torch.cat([nothing, *(getattr(keys, name) for keys in sentence)]) for sentence in pairs
-    ]
-    return pad_sequence(joined, batch_first=True).to(device)
+    @classmethod
+    def of(cls, pairs: Sequence[Sequence[PairKeys]], every: Sequence[PairKeys]) -> _Layout:
+        lengths = np.array([len(keys.ids) for keys in every], np.int64)
+        numbers = np.array([m for sentence in pairs for m in range(len(sentence))], np.int64)
+        sentence_of = np.repeat(np.arange(len(pairs)), [len(sentence) for sentence in pairs])
+        totals = np.bincount(sentence_of, lengths, len(pairs)).astype(np.int64)
+        return cls(len(pairs), lengths, numbers, totals)
 
+    def by_position(self, values: Any, dtype: Any = np.int64) -> Array:
+        """What every pair has, at each of its positions (M,)."""
+        return np.repeat(np.asarray(values, dtype), self.lengths)
 
-def _before(ids: Tensor, position: Tensor) -> Tensor:
-    """The word before each position in its pair (N, P), <s> before the first."""
-    return torch.where(position == 0, BOS, ids.roll(1, 1))
+    @property
+    def position(self) -> Array:
+        """Of every position its number in its pair (M,)."""
+        return np.arange(self.lengths.sum()) - self.by_position(
+            self.lengths.cumsum() - self.lengths
+        )
 
+    @cached_property
+    def longest(self) -> int:
+        return int(self.totals.max())
 
-def _by_position(pairs: list[PairKeys], scores: Sequence[float]) -> list[float]:
-    return [score for keys, score in zip(pairs, scores, strict=True) for _ in keys.ids]
+    @cached_property
+    def places(self) -> Tensor:
+        """Where each of the M stands among the N P."""
+        added = np.arange(self.sentences) * self.longest - (self.totals.cumsum() - self.totals)
+        return torch.from_numpy(np.arange(self.totals.sum()) + np.repeat(added, self.totals))
 
+    def mask(self, device: torch.device | str) -> Tensor:
+        """(N, P) bool."""
+        return torch.from_numpy(np.arange(self.longest) < self.totals[:, None]).to(device)
 
-def _pad(rows: list[Any], device: torch.device | str, dtype: torch.dtype = torch.int64) -> Tensor:
-    return pad_sequence([torch.tensor(row, dtype=dtype) for row in rows], batch_first=True).to(
-        device
-    )
+    def padded(self, flat: Array | Tensor, device: torch.device | str) -> Tensor:
+        """(M, ...) -> (N, P, ...), padded by zeros."""
+        if not isinstance(flat, Tensor):
+            flat = torch.from_numpy(flat)
+        flat = flat.to(device)
+        if self.sentences > 1:
+            wide = flat.new_zeros(self.sentences * self.longest, *flat.shape[1:])
+            flat = wide.index_copy_(0, self.places.to(device), flat)
+        return flat.view(self.sentences, self.longest, *flat.shape[1:])
+
+    def side_by_side(
+        self, every: Sequence[PairKeys], name: str, device: torch.device | str
+    ) -> Tensor:
+        """One field of all pairs, a sentence's pairs one after the other: (N, P, ...)."""
+        return self.padded(torch.cat([getattr(keys, name) for keys in every]), device)

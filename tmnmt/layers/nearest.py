@@ -36,7 +36,7 @@ from tmnmt.config.options import Mode
 from tmnmt.keys.nibbles import directions, encode, turned, width
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
-from tmnmt.layers.packed import NEAREST, Near, Packed
+from tmnmt.layers.packed import NEAREST, Near, Packed, Panels, Stretch
 from tmnmt.layers.pool_sources import sources_of_pool
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.layers.reading import can_be_compiled
@@ -57,6 +57,8 @@ class SessionPositions:
     def __init__(self, hidden_size: int, device: torch.device | str = "cpu") -> None:
         self.codes = torch.empty(0, width(hidden_size), dtype=torch.uint8, device=device)
         self.ids = torch.empty(0, dtype=torch.int64, device=device)
+        # the same for compiled code, which is not packed anew for every sentence
+        self.panels = Panels(2 * width(hidden_size)) if self.ids.is_cpu else None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -67,8 +69,12 @@ class SessionPositions:
 
     def write_codes(self, codes: Tensor, ids: Tensor) -> None:
         """The same of the directions (T, w) of its states."""
-        self.codes = torch.cat([self.codes, codes.to(self.codes)])[-MOST_POSITIONS:]
-        self.ids = torch.cat([self.ids, ids.to(self.ids)])[-MOST_POSITIONS:]
+        codes, ids = codes.to(self.codes), ids.to(self.ids)
+        self.codes = torch.cat([self.codes, codes])[-MOST_POSITIONS:]
+        self.ids = torch.cat([self.ids, ids])[-MOST_POSITIONS:]
+        if self.panels is not None:
+            self.panels.add(codes, ids)
+            self.panels.keep_newest(MOST_POSITIONS)
 
 
 def collate_recent(
@@ -79,6 +85,12 @@ def collate_recent(
     longest = max(lengths, default=0)
     if not longest:
         return None
+    stretches = [
+        p.panels.stretch if p is not None and p.panels is not None else None for p in contents
+    ]
+    if len(contents) == 1 and contents[0] is not None:
+        codes, ids = contents[0].codes[None].to(device), contents[0].ids[None].to(device)
+        return Recent(codes, ids, torch.ones_like(ids, dtype=torch.bool), stretches)
     size = next(len(p.codes[0]) for p in contents if p is not None and len(p))
     codes = torch.zeros(len(contents), longest, size, dtype=torch.uint8, device=device)
     ids = torch.full((len(contents), longest), PAD, device=device)
@@ -87,7 +99,28 @@ def collate_recent(
             codes[row, : len(positions)] = positions.codes.to(device)
             ids[row, : len(positions)] = positions.ids.to(device)
     mask = torch.arange(longest, device=device) < torch.tensor(lengths, device=device)[:, None]
-    return Recent(codes, ids, mask)
+    return Recent(codes, ids, mask, stretches)
+
+
+class _Part(NamedTuple):
+    """The positions of one source."""
+
+    codes: Tensor  # (N, P, w)
+    ids: Tensor  # (N, P)
+    mask: Tensor  # (N, P)
+    numbers: Tensor  # (N, P, 3)
+    stretches: Sequence[Stretch | None] = ()  # the same for compiled code, where it is packed
+
+    def packed(self) -> Sequence[Stretch | None]:
+        """The positions of every sentence for compiled code."""
+        return self.stretches or [
+            self._panels(*own) for own in zip(self.codes, self.ids, self.mask, strict=True)
+        ]
+
+    def _panels(self, codes: Tensor, ids: Tensor, mask: Tensor) -> Stretch:
+        panels = Panels(2 * codes.shape[-1], len(ids), has_places=True)
+        panels.add(codes, ids, mask)
+        return panels.stretch
 
 
 @dataclass(frozen=True)
@@ -101,26 +134,25 @@ class Pool(Positions):
         tau, temperature, penalty = self.read[self.sentence].unbind(-1)
         return tau, temperature, penalty
 
-    @cached_property
-    def penalised(self) -> bool:
-        """Whether any position is."""
-        return bool(self.read[..., 2].any())
-
 
 @dataclass(frozen=True)
 class PoolReady:
-    """The pool of every sentence, and what its rows have copied of it."""
+    """The positions of every sentence, and what its rows have copied of them."""
 
-    pool: Pool
+    parts: tuple[_Part, ...]
     packed: Packed | None  # the same for compiled code, which reads it by `sentence`
+    pool: Pool | None  # the same laid out for torch, where there is no compiled code
     sentence: Tensor  # (R,) int64
     coverage: Tensor  # (R, P + C); (R, 0) where nothing is penalised
 
     def rows(self, index: Tensor) -> PoolReady:
         """The rows `index` (R',) in that order."""
-        pool = self.pool if self.packed is not None else self.pool.rows(index)
-        coverage = self.coverage.index_select(0, index)
-        return PoolReady(pool, self.packed, self.sentence.index_select(0, index), coverage)
+        return replace(
+            self,
+            pool=self.pool.rows(index) if self.pool is not None else None,
+            sentence=self.sentence.index_select(0, index),
+            coverage=self.coverage.index_select(0, index),
+        )
 
     def reordered(self, index: Tensor) -> PoolReady:
         """The same, of an `index` (R,) where every row takes the place of one of its own
@@ -128,6 +160,11 @@ class PoolReady:
         if not self.coverage.shape[1]:
             return self
         return replace(self, coverage=self.coverage.index_select(0, index))
+
+    @property
+    def laid_out(self) -> Pool:
+        """The pool of the rows."""
+        return self.pool if self.pool is not None else pool_of(self.parts, self.sentence)
 
 
 class NearestPositions(MemoryLayer[PoolReady]):
@@ -144,42 +181,30 @@ class NearestPositions(MemoryLayer[PoolReady]):
     ) -> list[TracedSource]:
         return sources_of_pool(trace, collated, sentence, word)
 
-    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> PoolReady | None:
+    def ready(
+        self,
+        collated: Collated,
+        embed: Embed,
+        outputs: Collection[str],
+        compiled: bool = True,
+    ) -> PoolReady | None:
+        """compiled: read by compiled code, where that can be."""
         has_positions = collated.pairs is not None or collated.recent is not None
         if "nearest" not in outputs or not has_positions or not collated.reaches:
             return None
-        return self.of_pool(self.pool(collated))
-
-    def of_pool(self, pool: Pool, compiled: bool = True) -> PoolReady:
-        """The pool made ready; `compiled`: where that can be, by compiled code."""
-        packed = None
-        if compiled and pool.keys.is_cpu:
-            packed = Packed.of(pool.keys, pool.ids, pool.mask, pool.read)
-        covered = pool.ids.shape[1] if pool.penalised else 0
-        coverage = pool.read.new_zeros(len(pool.ids), covered)
-        return PoolReady(pool, packed, pool.sentence, coverage)
-
-    def pool(self, collated: Collated) -> Pool:
-        """The positions of all sources, one row a sentence."""
-        parts = [
-            part
-            for part in (
-                _of_pairs(collated.pairs, collated.reaches),
-                _of_session(collated.recent, collated.reaches),
-            )
-            if part is not None
-        ]
-        codes, words, mask, numbers = (torch.cat(column, 1) for column in zip(*parts, strict=True))
-        return Pool(
-            keys=codes,
-            ids=words,
-            before=torch.full_like(words, BOS),
-            mask=mask,
-            first=words,
-            read=numbers,
-            worth=None,
-            sentence=torch.arange(len(words), device=words.device),
-        )
+        of_pairs = _of_pairs(collated.pairs, collated.reaches)
+        of_session = _of_session(collated.recent, collated.reaches)
+        parts = tuple(part for part in (of_pairs, of_session) if part is not None)
+        packed = pool = None
+        sentence = torch.arange(len(parts[0].ids), device=parts[0].ids.device)
+        if compiled and sentence.is_cpu:
+            packed = Packed.of([(part.packed(), part.numbers) for part in parts])
+        else:
+            pool = pool_of(parts, sentence)
+        is_penalised = any(part.numbers[..., 2].any() for part in parts)
+        positions = sum(part.ids.shape[1] for part in parts) if is_penalised else 0
+        coverage = parts[0].numbers.new_zeros(len(sentence), positions)
+        return PoolReady(parts, packed, pool, sentence, coverage)
 
     def fuse(self, at: At, hidden: Tensor, ready: PoolReady) -> tuple[Tensor, Read[PoolReady]]:
         """Reads by the raw state; nothing is blended into it."""
@@ -208,9 +233,7 @@ class NearestPositions(MemoryLayer[PoolReady]):
 
     def near(self, hidden: Tensor, ready: PoolReady) -> Near:
         """What compiled code reads of the pool, by torch."""
-        pool = ready.pool
-        if ready.packed is not None:
-            pool = replace(pool, sentence=ready.sentence)
+        pool = ready.laid_out
         distance = self.distances(hidden, pool, ready.coverage)  # (R, P + C)
         tau, temperature, _ = pool.numbers
         scaled = distance / tau
@@ -246,13 +269,20 @@ def narrowed(logit: Tensor, log_best: Tensor) -> Tensor:
     return torch.where(share > 0, torch.logit(share), -torch.inf)
 
 
-class _Part(NamedTuple):
-    """The positions of one source."""
-
-    codes: Tensor  # (N, P, w)
-    ids: Tensor  # (N, P)
-    mask: Tensor  # (N, P)
-    numbers: Tensor  # (N, P, 3)
+def pool_of(parts: Sequence[_Part], sentence: Tensor) -> Pool:
+    """The positions of all sources side by side, as rows of these sentences (R,) read them."""
+    columns = zip(*(part[:4] for part in parts), strict=True)
+    codes, words, mask, numbers = (torch.cat(column, 1) for column in columns)
+    return Pool(
+        keys=codes,
+        ids=words,
+        before=torch.full_like(words, BOS),
+        mask=mask,
+        first=words,
+        read=numbers,
+        worth=None,
+        sentence=sentence,
+    )
 
 
 def _of_pairs(pairs: Pairs | None, reaches: Sequence[SentenceReach]) -> _Part | None:
@@ -272,4 +302,4 @@ def _of_session(recent: Recent | None, reaches: Sequence[SentenceReach]) -> _Par
         return None
     values = torch.tensor([each.session.numbers for each in reaches], device=recent.ids.device)
     numbers = values[:, None].expand(*recent.ids.shape, 3)
-    return _Part(recent.codes, recent.ids, recent.mask, numbers)
+    return _Part(recent.codes, recent.ids, recent.mask, numbers, recent.stretches)
