@@ -112,7 +112,7 @@ def test_self_attention_follows_the_rows(heads: int, k: int) -> None:
                 address(out),
             )
             torch.testing.assert_close(out, attended(q, keys, values), atol=1e-5, rtol=1e-5)
-        state = SeenState(state.seen, state.origin, at + 1)
+        state = state.longer()
         size = {10: 4, 25: 9}.get(at, rows)  # fewer rows, then more than there ever were
         index = torch.randint(rows, (size,))
         state, keys, values, rows = state.rows(index), keys[index], values[index], size

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tmnmt.compiled.kernels import NEAREST
 from tmnmt.keys.nibbles import directions, encode, turned
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import At, Collated
@@ -21,7 +22,6 @@ from tmnmt.layers.nearest import (
     SessionPositions,
     collate_recent,
 )
-from tmnmt.layers.packed import NEAREST
 from tmnmt.layers.reach import STANDARD, Reach, SentenceReach
 
 D, V = 48, 11  # numbers of a state, words

@@ -202,9 +202,9 @@ Sums = Callable[[Bytes, int, Int8, int, int, Int32, int], None]
 store_rounded = cast(Callable[[Bytes, int, int, Floats], None], intrinsic(_store_rounded))
 load_whole = cast(Callable[[Int32, int], Floats], intrinsic(_load_whole))
 _HOW = instructions()
-_sums_of_1 = cast(Sums, intrinsic(sums_of(HALVES, _HOW)))
-_sums_of_row = cast(Sums, intrinsic(sums_of(1, _HOW)))
-_sums_of_together = cast(Sums, intrinsic(sums_of(HALVES * TOGETHER, _HOW)))
+_sums_of_byte_row = cast(Sums, intrinsic(sums_of(1, _HOW)))
+_sums_of_row = cast(Sums, intrinsic(sums_of(HALVES, _HOW)))
+_sums_of_together = cast(Sums, intrinsic(sums_of(ROWS_OF_BYTES, _HOW)))
 
 
 @fast
@@ -241,89 +241,6 @@ def _round_row(x: Float32, at: int, size: int, out: Bytes, to: int, stride: int)
     return most / _MOST
 
 
-@part
-def multiply(
-    x: Float32,
-    rows: int,
-    inputs: int,
-    weights_at: int,
-    begins_at: int,
-    scales_at: int,
-    bias_at: int,
-    outputs: int,
-    positive: int,
-    room_at: int,
-    out: Float32,
-) -> None:
-    """out (R, m): x (R, n) W^T + b, or its positive part where `positive` is 1.
-
-    weights: the panels, int8. begins (panels, PANEL) int32: what sums begin with; scales and bias
-    (m,). room: HALVES TOGETHER panels of int32, R fp32, HALVES R FOUR ceil(n / FOUR) bytes."""
-    stride = (inputs + FOUR - 1) // FOUR * FOUR
-    panels = (outputs + PANEL - 1) // PANEL
-    worths_at = room_at + 4 * HALVES * TOGETHER * PANEL
-    sums = array_of(room_at, HALVES * TOGETHER * PANEL, np.int32)
-    worths = array_of(worths_at, rows, np.float32)
-    whole = array_of(worths_at + 4 * rows, HALVES * rows * stride, np.uint8)
-    weights = array_of(weights_at, panels * stride * PANEL, np.int8)
-    begins = array_of(begins_at, panels * PANEL, np.int32)
-    scales, bias = (
-        array_of(scales_at, outputs, np.float32),
-        array_of(bias_at, outputs, np.float32),
-    )
-    for row in range(rows):
-        worths[row] = _round_row(x, row * inputs, inputs, whole, HALVES * row * stride, stride)
-    for panel in range(panels):
-        first, there = panel * PANEL, panel * PANEL * stride
-        width = min(PANEL, outputs - first)
-        row = 0
-        while row < rows:
-            together = TOGETHER if row + TOGETHER <= rows else 1
-            for r in range(0, HALVES * together * PANEL, HALVES * PANEL):
-                for i in range(PANEL):
-                    sums[r + i] = begins[first + i]
-                    sums[r + PANEL + i] = 0
-            at, fours = HALVES * row * stride, stride // FOUR
-            if together == TOGETHER:
-                _sums_of_together(whole, at, weights, there, fours, sums, 0)
-            else:
-                _sums_of_1(whole, at, weights, there, fours, sums, 0)
-            for r in range(together):
-                to = (row + r) * outputs + first
-                worth = worths[row + r]
-                _write(
-                    sums, HALVES * r * PANEL, worth, scales, bias, first, width, positive, out, to
-                )
-            row += together
-
-
-@fast
-def _write(
-    sums: Int32,
-    at: int,
-    worth: np.float32,
-    scales: Float32,
-    bias: Float32,
-    first: int,
-    width: int,
-    positive: int,
-    out: Float32,
-    to: int,
-) -> None:
-    """out[to:to + width]: sums of a panel whose first output is `first`, as fp32."""
-    whole_lanes = width & -LANES
-    worths, zeros, a_high = same(worth), same(_ZERO), same(_A_HIGH)
-    for i in range(0, whole_lanes, LANES):
-        of_weights = times(load(scales, first + i), worths)
-        whole = times_plus(load_whole(sums, at + i), a_high, load_whole(sums, at + PANEL + i))
-        made = times_plus(whole, of_weights, load(bias, first + i))
-        store(out, to + i, larger(made, zeros) if positive else made)
-    for i in range(whole_lanes, width):
-        number = np.float32(sums[at + i]) * _A_HIGH + np.float32(sums[at + PANEL + i])
-        one = number * scales[first + i] * worth + bias[first + i]
-        out[to + i] = max(one, _ZERO) if positive else one
-
-
 @fast
 def _round_row_to_bytes(
     x: Float32, at: int, size: int, out: Bytes, to: int, stride: int, spare: int
@@ -343,7 +260,7 @@ def _round_row_to_bytes(
 
 
 @part
-def multiply_bytes(
+def multiply(
     x: Float32,
     rows: int,
     inputs: int,
@@ -353,12 +270,19 @@ def multiply_bytes(
     bias_at: int,
     outputs: int,
     positive: int,
+    in_bytes: int,
     room_at: int,
     out: Float32,
 ) -> None:
-    """`multiply` where each row is rounded to whole numbers of 8 bits, in half of its time."""
+    """out (R, m): x (R, n) W^T + b, or its positive part where `positive` is 1. Where `in_bytes` is
+    1, each row is rounded to whole numbers of 8 bits, and it takes half of the time.
+
+    weights: the panels, int8. begins (panels, PANEL) int32: what sums begin with; scales and bias
+    (m,). room: ROWS_OF_BYTES panels of int32, R fp32, HALVES R FOUR ceil(n / FOUR) bytes."""
     stride = (inputs + FOUR - 1) // FOUR * FOUR
     panels = (outputs + PANEL - 1) // PANEL
+    halves = 1 if in_bytes else HALVES
+    most = ROWS_OF_BYTES // halves
     worths_at = room_at + 4 * ROWS_OF_BYTES * PANEL
     sums = array_of(room_at, ROWS_OF_BYTES * PANEL, np.int32)
     worths = array_of(worths_at, rows, np.float32)
@@ -369,34 +293,43 @@ def multiply_bytes(
         array_of(scales_at, outputs, np.float32),
         array_of(bias_at, outputs, np.float32),
     )
-    spare = rows * stride
     for row in range(rows):
-        at = row * inputs
-        worths[row] = _round_row_to_bytes(x, at, inputs, whole, row * stride, stride, spare)
+        at = halves * row * stride
+        if in_bytes:
+            spare = rows * stride
+            worths[row] = _round_row_to_bytes(x, row * inputs, inputs, whole, at, stride, spare)
+        else:
+            worths[row] = _round_row(x, row * inputs, inputs, whole, at, stride)
     for panel in range(panels):
         first, there = panel * PANEL, panel * PANEL * stride
         width = min(PANEL, outputs - first)
         row = 0
         while row < rows:
-            together = ROWS_OF_BYTES if row + ROWS_OF_BYTES <= rows else 1
-            for r in range(0, together * PANEL, PANEL):
+            together = most if row + most <= rows else 1
+            for r in range(0, together * halves * PANEL, halves * PANEL):
                 for i in range(PANEL):
                     sums[r + i] = begins[first + i]
-            at, fours = row * stride, stride // FOUR
-            if together == ROWS_OF_BYTES:
+                for i in range(PANEL, halves * PANEL):
+                    sums[r + i] = 0
+            at, fours = halves * row * stride, stride // FOUR
+            if together == most:
                 _sums_of_together(whole, at, weights, there, fours, sums, 0)
+            elif in_bytes:
+                _sums_of_byte_row(whole, at, weights, there, fours, sums, 0)
             else:
                 _sums_of_row(whole, at, weights, there, fours, sums, 0)
             for r in range(together):
-                to, worth = (row + r) * outputs + first, worths[row + r]
-                _write_row(sums, r * PANEL, worth, scales, bias, first, width, positive, out, to)
+                to, of_row = (row + r) * outputs + first, halves * r * PANEL
+                worth = worths[row + r]
+                _write(sums, of_row, halves, worth, scales, bias, first, width, positive, out, to)
             row += together
 
 
 @fast
-def _write_row(
+def _write(
     sums: Int32,
     at: int,
+    halves: int,
     worth: np.float32,
     scales: Float32,
     bias: Float32,
@@ -406,15 +339,24 @@ def _write_row(
     out: Float32,
     to: int,
 ) -> None:
-    """`_write`, of sums of one row of bytes."""
+    """out[to:to + width]: sums of a panel whose first output is `first`, as fp32: of one row of
+    bytes, or of the high ones and then the low ones."""
     whole_lanes = width & -LANES
-    worths, zeros = same(worth), same(_ZERO)
+    worths, zeros, a_high = same(worth), same(_ZERO), same(_A_HIGH)
     for i in range(0, whole_lanes, LANES):
         of_weights = times(load(scales, first + i), worths)
-        made = times_plus(load_whole(sums, at + i), of_weights, load(bias, first + i))
+        whole = load_whole(sums, at + i)
+        if halves == HALVES:
+            whole = times_plus(whole, a_high, load_whole(sums, at + PANEL + i))
+        made = times_plus(whole, of_weights, load(bias, first + i))
         store(out, to + i, larger(made, zeros) if positive else made)
     for i in range(whole_lanes, width):
-        one = np.float32(sums[at + i]) * scales[first + i] * worth + bias[first + i]
+        number = np.float32(sums[at + i])
+        if halves == HALVES:
+            number = number * _A_HIGH + np.float32(sums[at + PANEL + i])
+        # by the operations of a vector, so that an output is the same wherever it stands
+        of_weight = times(same(scales[first + i]), worths)
+        one = largest(times_plus(same(number), of_weight, same(bias[first + i])))
         out[to + i] = max(one, _ZERO) if positive else one
 
 
@@ -432,14 +374,23 @@ def product_int8(
     out_at: int,
     in_bytes: int,
 ) -> int:
-    """`multiply`, or `multiply_bytes` where `in_bytes` is 1, of an address for every array."""
+    """`multiply` of an address for every array."""
     x = array_of(x_at, rows * inputs, np.float32)
     out = array_of(out_at, rows * outputs, np.float32)
-    to_multiply = (x, rows, inputs, weights_at, begins_at, scales_at, bias_at)
-    if in_bytes:
-        multiply_bytes(*to_multiply, outputs, positive, room_at, out)
-    else:
-        multiply(*to_multiply, outputs, positive, room_at, out)
+    multiply(
+        x,
+        rows,
+        inputs,
+        weights_at,
+        begins_at,
+        scales_at,
+        bias_at,
+        outputs,
+        positive,
+        in_bytes,
+        room_at,
+        out,
+    )
     return 0
 
 

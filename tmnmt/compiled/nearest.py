@@ -233,6 +233,7 @@ def read_nearest(
                     bias_at,
                     count,
                     0,
+                    0,
                     for_product_at,
                     array_of(to, together * count, np.float32),
                 )

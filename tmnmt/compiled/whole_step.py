@@ -43,6 +43,7 @@ def _multiplied(plan: Int64, at: int, x_at: int, rows: int, room_at: int, out_at
         plan[at + 3],
         outputs,
         plan[at + 6],
+        0,
         room_at,
         array_of(out_at, rows * outputs, np.float32),
     )

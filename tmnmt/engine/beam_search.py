@@ -21,8 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.compiled import steps
-from tmnmt.compiled.tensors import expect
+from tmnmt.compiled import kernels
 from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded, Noted
@@ -86,7 +85,7 @@ class Looked(NamedTuple):
 @dataclass(frozen=True)
 class Begun:
     """Where a search begins: behind subwords that are decided, as many for every sentence. N rows
-    of everything. The state is used up by the search."""
+    of everything."""
 
     prev: Tensor  # (N,) the last of them, or <s>
     state: Any
@@ -273,24 +272,7 @@ def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
     each (n, width). Raises ValueError for scores that are not in fp32, or of other rows."""
     if not log_probs.is_cpu or log_probs.dtype != torch.float32:
         return _sorted_out(scores, log_probs, width)
-    scores, log_probs = scores.contiguous(), log_probs.contiguous()
-    (n, beam), words = scores.shape, log_probs.shape[1]
-    expect("scores", scores, torch.float32, (n, beam))
-    expect("log probabilities", log_probs, torch.float32, (n * beam, words))
-    best = scores.new_empty(n, width)
-    rows, ids = (torch.empty(n, width, dtype=torch.int64) for _ in range(2))
-    steps.best_words(
-        scores.data_ptr(),
-        log_probs.data_ptr(),
-        n,
-        beam,
-        words,
-        width,
-        best.data_ptr(),
-        rows.data_ptr(),
-        ids.data_ptr(),
-    )
-    return Candidates(best, rows, ids)
+    return Candidates(*kernels.best_words(scores.contiguous(), log_probs.contiguous(), width))
 
 
 def _sorted_out(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:

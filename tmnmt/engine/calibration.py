@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from tmnmt.compiled.kernels import NEAREST
 from tmnmt.config.options import Search
 from tmnmt.engine.held_out import Rest, Stretch
 from tmnmt.engine.lookup import copyable, without_end
@@ -37,7 +38,6 @@ from tmnmt.keys.nibbles import directions, encode, turned
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
 from tmnmt.layers.mixing import mix_gold
 from tmnmt.layers.nearest import FULL, MOST_POSITIONS, narrowed
-from tmnmt.layers.packed import NEAREST
 from tmnmt.layers.reach import LEAST_TAU, STANDARD, Reach, Reaches
 from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model

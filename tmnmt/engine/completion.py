@@ -170,12 +170,9 @@ class Path:
     def begun(self) -> Begun:
         """A search from here. What is decided is certain to it, as `Opening` says."""
         node, device = self._nodes[-1], self._encoded.mask.device
-        # rows of their own: a state of as many rows as there are would be written over
-        first = torch.zeros(2, dtype=torch.long, device=device)
-        state = self._backbone.reordered(node.state, first)
         return Begun(
             prev=torch.tensor([node.prev], device=device),
-            state=self._backbone.reordered(state, first[:1]),
+            state=node.state,
             encoded=self._encoded,
             memory=node.ready,
             length=len(self.written),
@@ -227,10 +224,7 @@ class Words:
             tried = [(self._with(step, row, *way), row) for way, row in tried]
             ways = [way for way, _ in tried]
             rows = begun.prev.new_tensor([row for _, row in tried])
-            if len(rows) == len(step.log_probs):  # a state of as many rows would be written over
-                rows = torch.cat([rows, rows[:1]])
             prev = begun.prev.new_tensor([way[0][-1] for way in ways])
-            prev = torch.cat([prev, prev[: len(rows) - len(prev)]])
             state = self._backbone.reordered(step.state, rows)
             step = self._step(prev, state, begun.encoded, step.ready.rows(rows))
             chances = self._barred(step, [ids for ids, *_ in ways])

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, pad
 
-from tmnmt.compiled import steps
-from tmnmt.compiled.tensors import expect
-from tmnmt.keys.quantised import Array, decode, levels, rotation, row_bytes, signs_of
+from tmnmt.compiled import kernels
+from tmnmt.keys.quantised import Array, decode, levels, rotation, signs_of
 
 BITS = 4
 LARGEST = 127  # of a level as a whole number
@@ -61,16 +60,12 @@ def turned(vectors: Tensor) -> Tensor:
 def encode(vectors: Tensor) -> Tensor:
     """(n, d) to (n, w) uint8."""
     vectors = even(vectors.float())
-    count, size = vectors.shape
+    size = vectors.shape[1]
     if vectors.device.type != "cpu":
         return _packed(
             torch.bucketize(turned(vectors) * size**0.5, _levels()[2].to(vectors.device))
         )
-    given = expect("states", vectors.contiguous(), torch.float32, (count, size))
-    codes, room = torch.empty(count, width(size), dtype=torch.uint8), torch.empty(size)
-    arrays = given, signs(size), _levels()[2], room, codes
-    steps.encode_directions(count, size, *(array.data_ptr() for array in arrays))
-    return codes
+    return kernels.encode_directions(vectors.contiguous(), signs(size), _levels()[2])
 
 
 def directions(codes: Tensor) -> Tensor:
@@ -90,11 +85,7 @@ def of_quantised(rows: Array, size: int, bits: int) -> Tensor:
     if size % 2:
         return encode(torch.from_numpy(decode(rows, size, bits)))
     planes = torch.from_numpy(np.ascontiguousarray(rows))
-    expect("keys", planes, torch.uint8, (len(rows), row_bytes(size, bits)))
-    codes = torch.empty(len(rows), width(size), dtype=torch.uint8)
-    arrays = planes.data_ptr(), planes.shape[1], _table(bits).data_ptr(), codes.data_ptr()
-    steps.fewer_bits(len(rows), size, bits, *arrays)
-    return codes
+    return kernels.fewer_bits(planes, _table(bits), size, bits)
 
 
 @cache

@@ -38,14 +38,15 @@ from torch.linalg import vecdot
 from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 
-from tmnmt.compiled import steps
+from tmnmt.compiled import kernels
+from tmnmt.compiled.kernels import Array, Table, can_be_compiled
 from tmnmt.config.options import Mode
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.nearest import SessionPositions
-from tmnmt.layers.reading import FACTS, can_be_compiled
+from tmnmt.layers.reading import FACTS
 from tmnmt.layers.traced import LayerTrace, TracedSource
-from tmnmt.layers.view import Positions, Table, first_of
+from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed, with_words, word_map
 from tmnmt.vocab import BOS, EOS, PAD
 
@@ -96,7 +97,8 @@ class CacheKind:
 class Filled(Positions):
     """Slots made ready."""
 
-    asked: Table | None  # the weights by which a shallow cache asks them; None: a deep one
+    # the weights by which a shallow cache asks them, for compiled code; None: there is none
+    asked: Table | None
     own_size: int  # l + d
 
     @cached_property
@@ -237,6 +239,7 @@ class SessionCache(MemoryLayer[Filled]):
             keys, values = self.slots_of(slots.keys, slots.values)
             slots = replace(slots, keys=keys, values=values)
         shallow = self.kind.fusion == "shallow"
+        is_in_fp32 = slots.keys.is_cpu and self.U.weight.dtype == torch.float32
         return Filled(
             keys=slots.keys,
             ids=slots.ids,
@@ -246,7 +249,7 @@ class SessionCache(MemoryLayer[Filled]):
             read=self._shallow(slots) if shallow else self._deep(slots, embed),
             worth=None,
             sentence=torch.arange(len(slots.ids), device=slots.ids.device),
-            asked=self._asked() if shallow else None,
+            asked=self._asked() if shallow and is_in_fp32 else None,
             own_size=self.V.in_features + self.U.in_features,
         )
 
@@ -261,7 +264,8 @@ class SessionCache(MemoryLayer[Filled]):
         signs = 0 if self.signs is None else self.signs.in_features
         layers = self.Q, self.K, self.kappa, self.V, self.U, self.U.bias, self.signs, self.empty
         weights = (x.weight if isinstance(x, nn.Linear) else x for x in layers)
-        return Table.of((self.V.in_features, self.U.in_features, signs), weights)
+        arrays = [None if x is None else Array.of("a cache's weights", x) for x in weights]
+        return Table.of((self.V.in_features, self.U.in_features, signs), arrays)
 
     def _deep(self, slots: Slots, embed: Embed) -> Tensor:
         """v + E e(y) of every slot (N, C, d), and W of it behind it: (N, C, 2 d), or (N, C, d + 1)
@@ -309,22 +313,10 @@ class SessionCache(MemoryLayer[Filled]):
         prev, hidden = at.prev.contiguous(), at.hidden.contiguous()
         context = at.context.contiguous()
         query = context if self.A is None else self.query(hidden, context).contiguous()
-        rows, slots = len(prev), ready.keys.shape[1]
-        q, logits = hidden.new_empty(rows, slots), hidden.new_empty(rows)
-        steps.recall_slots(
-            rows,
-            ready.table.numbers.data_ptr(),
-            asked.numbers.data_ptr(),
-            prev.data_ptr(),
-            context.data_ptr(),
-            hidden.data_ptr(),
-            query.data_ptr(),
-            STEEP,
-            ready.room.data_ptr(),
-            q.data_ptr(),
-            logits.data_ptr(),
+        slots = ready.keys.shape[1]
+        return kernels.recall_slots(
+            ready.table, asked, slots, prev, context, hidden, query, STEEP, ready.room
         )
-        return q, logits
 
     def query(self, hidden: Tensor, context: Tensor) -> Tensor:
         """What slots are matched with."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 import torch
 from torch import Tensor, nn
 
-from tmnmt.compiled import steps
+from tmnmt.compiled import kernels
 from tmnmt.config.options import Mode as Mode  # what a decoder can do
 from tmnmt.durable import write
 from tmnmt.errors import ModelError, UsageError, shown
@@ -128,7 +128,8 @@ class MemoryLayers(nn.Module):
         probabilities are asked for; log p has these alone, in their order.
 
         Rows with an empty cache and rows without pairs are the plain model's, bit for bit."""
-        layers = [(name, layer) for name, layer in self.layers.items() if name in ready.layers]
+        own = self.layers if ready.layers else {}
+        layers = [(name, layer) for name, layer in own.items() if name in ready.layers]
 
         # 1. Inject, and 2. the backbone moves on: a reference network is part of its step.
         state, context, hidden = backbone.step(prev, state, encoded)
@@ -265,7 +266,7 @@ def read_out(backbone: Backbone, at: At, hidden: Tensor) -> Tensor:
     if logits.requires_grad or not logits.is_cpu or logits.dtype != torch.float32:
         return logits.log_softmax(-1)
     logits = logits.contiguous()
-    steps.log_softmax(logits.data_ptr(), *logits.shape)
+    kernels.log_softmax_(logits)
     return logits
 
 

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from tmnmt.compiled import steps
-from tmnmt.compiled.tensors import expect
+from tmnmt.compiled import kernels
 
 LEAST = 1e-37  # a probability whose logarithm, -85, changes no sum that matters
 
@@ -21,7 +20,8 @@ def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tens
     logarithm. Without gradients it is written in place of log p_gen."""
     learns = log_gen.requires_grad or logit.requires_grad or q.requires_grad
     if not learns and log_gen.dtype == torch.float32 and log_gen.is_cpu and log_gen.is_contiguous():
-        return _mixed_in(log_gen, q, ids, first, logit)
+        kernels.mix_words_(log_gen, q, ids, first, logit)
+        return log_gen
     # (R, P) all occurrences of the word
     p_copy = torch.zeros_like(q).scatter_add_(1, first, q).gather(1, first)
     copied, log_rest = logsigmoid(logit)[:, None] + safe_log(p_copy), logsigmoid(-logit)[:, None]
@@ -33,30 +33,6 @@ def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tens
     # a word that stands at several positions is written several times: its gradient once
     once = first == torch.arange(ids.shape[1], device=ids.device)
     return scaled.scatter(1, ids, torch.where(once, mixed, mixed.detach()))
-
-
-def _mixed_in(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> Tensor:
-    """The same by compiled code."""
-    (rows, words), length = log_gen.shape, q.shape[1]
-    q, logit = q.contiguous(), logit.contiguous()
-    ids, first = ids.contiguous(), first.contiguous()
-    for what, x, kind in (("q", q, torch.float32), ("words", ids, torch.int64)):
-        expect(what, x, kind, (rows, length))
-    expect("first positions", first, torch.int64, (rows, length))
-    expect("the gate's logit", logit, torch.float32, (rows,))
-    room = q.new_empty(4, -(-length // 16) * 16)
-    steps.mix_words(
-        rows,
-        words,
-        length,
-        log_gen.data_ptr(),
-        q.data_ptr(),
-        ids.data_ptr(),
-        first.data_ptr(),
-        logit.data_ptr(),
-        room.data_ptr(),
-    )
-    return log_gen
 
 
 def mix_gold(log_gen: Tensor, p_copy: Tensor, logit: Tensor) -> Tensor:

@@ -32,14 +32,14 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from tmnmt.compiled.kernels import NEAREST, can_be_compiled
 from tmnmt.config.options import Mode
 from tmnmt.keys.nibbles import directions, encode, turned, width
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
-from tmnmt.layers.packed import NEAREST, Near, Packed, Panels, Stretch
+from tmnmt.layers.packed import Near, Packed, Panels, Stretch
 from tmnmt.layers.pool_sources import sources_of_pool
 from tmnmt.layers.reach import SentenceReach
-from tmnmt.layers.reading import can_be_compiled
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed

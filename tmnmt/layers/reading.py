@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
-from tmnmt.compiled import steps
+from tmnmt.compiled import kernels
 from tmnmt.layers.contract import At
 from tmnmt.layers.view import Positions
 
@@ -36,11 +35,6 @@ class Compiled(NamedTuple):
     facts: Tensor
 
 
-def can_be_compiled(x: Tensor) -> bool:
-    """Whether compiled code can do what is done with x: in fp32 on a CPU, without gradients."""
-    return x.is_cpu and x.dtype == torch.float32 and not torch.is_grad_enabled()
-
-
 def read_positions(
     positions: Positions,
     at: At,
@@ -53,46 +47,23 @@ def read_positions(
     """By queries (R, l'), keys (N, P, l'), what was read of the pairs at the step before (R, P')
     and all that was read before (R, P, 1). What is blended begins with a state of `state_size`
     numbers, or with none."""
-    rows, (_, length, numbers) = len(query), positions.read.shape
+    _, length, numbers = positions.read.shape
     query, prev, hidden, context = (x.contiguous() for x in (query, *at))
-    q, blended = query.new_empty(rows, length), query.new_empty(rows, numbers)
-    facts, room = query.new_empty(rows, FACTS), query.new_empty(rows + 3, length)
-    last = None if last is None or not last.shape[1] else last.contiguous()
-    steps.read_positions(
-        rows,
-        positions.table.numbers.data_ptr(),
+    read = kernels.read_positions(
+        positions.table,
+        (length, numbers),
+        query,
+        prev,
+        None if last is None or not last.shape[1] else last.contiguous(),
+        coverage,
+        hidden,
+        context,
         state_size,
-        context.shape[1],
-        query.data_ptr(),
-        prev.data_ptr(),
-        0 if last is None else last.data_ptr(),
-        0 if last is None else last.shape[1],
-        0 if coverage is None else coverage.data_ptr(),
-        hidden.data_ptr(),
-        context.data_ptr(),
-        *energies,
-        room.data_ptr(),
-        q.data_ptr(),
-        blended.data_ptr(),
-        facts.data_ptr(),
+        energies,
     )
-    return Compiled(q, blended, facts)
+    return Compiled(*read)
 
 
 def blend(positions: Positions, q: Tensor, values: Tensor) -> Tensor:
     """The sums (R, d) of the sentences' values (N, P, d) by q (R, P)."""
-    values, sentence = values.contiguous(), positions.sentence.contiguous()
-    rows, (_, length, size) = len(q), values.shape
-    blended = q.new_empty(rows, size)
-    room = torch.empty(length, dtype=torch.int64)
-    given = (x.data_ptr() for x in (sentence, q, values, room, blended))
-    steps.blend_positions(rows, length, size, *given)
-    return blended
-
-
-def cover(coverage: Tensor, logits: Tensor, q: Tensor) -> Tensor:
-    """coverage (R, P, 1) + sigmoid(logits (R,)) q (R, P)"""
-    covered = torch.empty_like(coverage)
-    at = logits.data_ptr(), q.data_ptr(), coverage.data_ptr(), covered.data_ptr()
-    steps.cover(*q.shape, *at)
-    return covered
+    return kernels.blend_positions(positions.sentence.contiguous(), q, values.contiguous())

@@ -36,14 +36,15 @@ from torch.linalg import vecdot
 from torch.nn import functional as F
 from torch.nn.functional import logsigmoid
 
-from tmnmt.compiled import steps
+from tmnmt.compiled import kernels
+from tmnmt.compiled.kernels import can_be_compiled, cover
 from tmnmt.config.options import Mode
 from tmnmt.layers.collated import Pairs
 from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
 from tmnmt.layers.coverage import Coverage, CoverageKind
 from tmnmt.layers.mixing import LEAST
 from tmnmt.layers.neighbours import Asked, NeighbourState, beside
-from tmnmt.layers.reading import MOST, Energies, blend, can_be_compiled, cover, read_positions
+from tmnmt.layers.reading import MOST, Energies, blend, read_positions
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed, with_words, word_map
@@ -602,27 +603,19 @@ def _copy_logits(
 ) -> Tensor:
     """`copy_logit` (R,) of all rows, by contexts and states side by side (R, l + d); -inf where
     there is nothing to read."""
-    before = gate.before_at(own)
-    rows, width = before.shape
-    logits = before.new_empty(rows)
-    doubt, steep = gate.trust.tolist() if gate.trust is not None else (0.0, 0.0)
-    steps.copy_logits(
-        rows,
-        width,
-        blended.shape[1],
+    trust: tuple[float, float] | None = None
+    if gate.trust is not None:
+        trust = gate.trust[0].item(), gate.trust[1].item()
+    return kernels.copy_logits(
+        gate.before_at(own),
+        blended,
+        facts,
         state_size,
-        before.data_ptr(),
-        blended.data_ptr(),
-        facts.data_ptr(),
-        gate.signs.weight.data_ptr() if gate.signs is not None else 0,
-        gate.out.weight.data_ptr(),
+        gate.signs.weight if gate.signs is not None else None,
+        gate.out.weight,
         gate.out.bias.item(),
-        gate.trust is not None,
-        doubt,
-        steep,
-        logits.data_ptr(),
+        trust,
     )
-    return logits
 
 
 def fusion_gate(gate: Gate, hidden: Tensor, context: Tensor, read: Reading) -> Tensor:

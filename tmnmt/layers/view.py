@@ -5,16 +5,15 @@ R: rows (sentences x beam)   N: sentences   P: positions of pairs, or slots   R'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from tmnmt.compiled import steps
-from tmnmt.compiled.tensors import expect
+from tmnmt.compiled import kernels
+from tmnmt.compiled.kernels import Array, Table
 
 
 @dataclass(frozen=True)
@@ -86,21 +85,6 @@ class View:
         return other.index_copy(0, self.filled, part)
 
 
-class Table(NamedTuple):
-    """Sizes and addresses, in the order that `compiled.reading` or `compiled.gates` gives them."""
-
-    numbers: Tensor  # int64
-    kept: tuple[Tensor, ...]  # what stands at the addresses
-
-    @classmethod
-    def of(cls, sizes: Sequence[int], arrays: Iterable[Tensor | None]) -> Table:
-        """0 is the address of None."""
-        whole = [x if x is None else x.contiguous() for x in arrays]
-        addresses = [0 if x is None else x.data_ptr() for x in whole]
-        numbers = torch.tensor([*sizes, *addresses], dtype=torch.int64)
-        return cls(numbers, tuple(x for x in whole if x is not None))
-
-
 @dataclass(frozen=True)
 class Positions:
     """What N sentences read, made ready, and which sentence each row reads: positions of pairs, or
@@ -142,8 +126,15 @@ class Positions:
     def table(self) -> Table:
         """What there is to read, for compiled code."""
         (_, positions, key_size), (*_, read_size) = self.keys.shape, self.read.shape
-        read = self.sentence, self.keys, self.read, self.mask, self.before, self.worth
-        return Table.of((positions, key_size, read_size), read)
+        arrays = (
+            Array.of("sentences of rows", self.sentence, torch.int64),
+            Array.of("keys", self.keys),
+            Array.of("what is read", self.read),
+            Array.of("mask", self.mask, torch.bool),
+            Array.of("words before", self.before, torch.int64),
+            None if self.worth is None else Array.of("worth", self.worth),
+        )
+        return Table.of((positions, key_size, read_size), arrays)
 
     def rows(self, index: Tensor) -> Self:
         """The rows `index` (R',) in that order."""
@@ -184,10 +175,4 @@ class Positions:
 def first_of(ids: Tensor) -> Tensor:
     """(N, P) int64: the first position of the row (N, P) that holds the same word,
     itself included. Raises ValueError for words that are not int64."""
-    (rows, positions), device = ids.shape, ids.device
-    ids = expect("words", ids.cpu().contiguous(), torch.int64, (rows, positions))
-    room = torch.empty(2 << positions.bit_length(), dtype=torch.int64)
-    first = torch.empty_like(ids)
-    given = ids.data_ptr(), len(room), room.data_ptr(), first.data_ptr()
-    steps.first_positions(rows, positions, *given)
-    return first.to(device)
+    return kernels.first_positions(ids.cpu().contiguous()).to(ids.device)

@@ -96,7 +96,10 @@ def noted_along(notes: Sequence[Noted], rows: Sequence[int], length: int) -> Not
 
 class Backbone(nn.Module, ABC, Generic[E, S]):
     """A translation model that carries memory layers. Law: `step` repeated over a target equals
-    `forced`, to 1e-5."""
+    `forced`, to 1e-5.
+
+    A state is a value: neither `step` nor `reordered` uses it up, and it may be gone on from any
+    number of times, in any order. What follows from it never changes."""
 
     hidden_size: int  # d
     context_size: int  # l

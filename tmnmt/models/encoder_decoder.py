@@ -29,6 +29,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tmnmt.compiled.kernels import Array, NormWeights, can_be_compiled
 from tmnmt.models.base import Trainable, shift
 from tmnmt.models.int8 import Int8Product, Int8Weight
 from tmnmt.models.products import Product, Rounded, limited, product
@@ -222,10 +223,16 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
                 (inner,) = self._in_fp32(fed.inner)
             parts += [
                 self._past_part(number),
-                CompiledPart("source", cross.norm, *self._in_fp32(cross.query, cross.out)),
-                CompiledPart("feed-forward", fed.norm, inner, *self._in_fp32(fed.out)),
+                CompiledPart(
+                    "source", NormWeights.of(cross.norm), *self._in_fp32(cross.query, cross.out)
+                ),
+                CompiledPart(
+                    "feed-forward", NormWeights.of(fed.norm), inner, *self._in_fp32(fed.out)
+                ),
             ]
-        step = CompiledStep(parts, table, self.scale, self.heads, self.norm == "pre")
+        words = Array.of("embeddings", table)
+        final = NormWeights.of(self.final_norm)
+        step = CompiledStep(parts, words, self.scale, self.heads, self.norm == "pre", final)
         return Int8Step.of(step) or step
 
     def _in_fp32(self, *layers: nn.Linear) -> list[Product]:
@@ -265,6 +272,13 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         """What the read-out applies to the last sum: of norms after every part the last one."""
         norm = self.decoder_norm
         return norm if norm is not None else self.decoder[-1].feed_forward.norm
+
+    def _final_normed(self, hidden: Tensor) -> Tensor:
+        """`final_norm` of it; where the backbone decodes, by compiled code."""
+        if self.compiled is None or hidden.dim() != 2 or not can_be_compiled(hidden):
+            made: Tensor = self.final_norm(hidden)
+            return made
+        return self.compiled.final_norm.normed(hidden.contiguous())
 
     @property
     def output_table(self) -> Tensor:
@@ -378,7 +392,7 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
         """Logits; y_{t-1} and c_t are in h already."""
-        normed = self.final_norm(hidden)
+        normed = self._final_normed(hidden)
         if self.products is None:
             return F.linear(normed, self.output_table, self.output_bias)
         logits = self.products[None](normed)

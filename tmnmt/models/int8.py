@@ -13,16 +13,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tmnmt.compiled import steps
+from tmnmt.compiled.kernels import Int8Panels
 
 MOST = 127
-FOUR, PANEL = 4, 64  # as `compiled/integers.py` has them, which imports numba
-SUMS = 4 * 6 * PANEL  # bytes of the sums of the rows that are multiplied together
-
-
-def room_of_product(rows: int, inputs: int) -> int:
-    """Bytes of the room that a product of so many rows wants."""
-    return SUMS + 4 * rows + 2 * rows * (inputs + FOUR)
 
 
 class Int8Weight(NamedTuple):
@@ -52,12 +45,7 @@ class Int8Weight(NamedTuple):
 class Int8Product:
     """x (..., in) -> x W^T + b (..., out) in fp32, or its positive part, on the CPU."""
 
-    panels: Tensor  # int8, as compiled code reads them
-    begins: Tensor  # int32, what the sums of each output begin with
-    scales: Tensor  # (out,)
-    bias: Tensor  # (out,)
-    inputs: int
-    outputs: int
+    panels: Int8Panels
     relu: bool
     in_bytes: bool = False  # what is multiplied is rounded to 8 bits, in half of the time
 
@@ -72,59 +60,22 @@ class Int8Product:
         """rows (m,): the outputs that are wanted, in their order; None: all. Raises ValueError for
         weights that are no matrix of int8 in the CPU's memory with a scale for every output."""
         whole, scales = weight.whole.contiguous(), weight.scales
-        if whole.dtype != torch.int8 or whole.dim() != 2 or not whole.is_cpu:
-            raise ValueError(f"weights are {whole.dtype} {list(whole.shape)} on {whole.device}")
-        if scales.shape != whole.shape[:1]:
+        if whole.dim() != 2 or scales.shape != whole.shape[:1]:
             raise ValueError(f"{list(scales.shape)} scales for weights of {list(whole.shape)}")
         chosen = torch.arange(len(whole)) if rows is None else rows.contiguous()
-        if len(chosen) and not 0 <= int(chosen.min()) <= int(chosen.max()) < len(whole):
-            raise ValueError(f"outputs that the {len(whole):,} rows of weights have not")
-        outputs, inputs = len(chosen), whole.shape[1]
-        size = -(-outputs // PANEL) * PANEL
-        panels = torch.empty(size * (-(-inputs // FOUR) * FOUR), dtype=torch.int8)
-        begins = torch.empty(size, dtype=torch.int32)
-        steps.pack_panels(
-            whole.data_ptr(),
-            chosen.data_ptr(),
-            outputs,
-            inputs,
-            panels.data_ptr(),
-            begins.data_ptr(),
-        )
         added = torch.zeros(len(whole)) if bias is None else bias.detach().float()
-        return cls(
-            panels,
-            begins,
-            scales[chosen].float().contiguous(),
-            added[chosen].contiguous(),
-            inputs,
-            outputs,
-            relu,
-        )
+        return cls(Int8Panels(whole, chosen, scales.float(), added), relu)
 
     @property
-    def plan(self) -> tuple[int, ...]:
-        """As compiled code is told of it: addresses and sizes. It must be kept as long as they are
-        used."""
-        addresses = (t.data_ptr() for t in (self.panels, self.begins, self.scales, self.bias))
-        return *addresses, self.inputs, self.outputs, int(self.relu)
+    def inputs(self) -> int:
+        return self.panels.inputs
+
+    @property
+    def outputs(self) -> int:
+        return self.panels.outputs
 
     def __call__(self, x: Tensor) -> Tensor:
         """Raises ValueError for another number of inputs, or another device."""
-        if x.shape[-1] != self.inputs or not x.is_cpu:
-            raise ValueError(f"{list(x.shape)} on {x.device}, wanted: (..., {self.inputs})")
-        x = x.detach().float().contiguous()
-        rows = x.numel() // self.inputs
-        out = torch.empty(*x.shape[:-1], self.outputs)
-        room = torch.empty(room_of_product(rows, self.inputs), dtype=torch.uint8)
-        addresses = *self.plan[:4], self.outputs, int(self.relu)
-        steps.product_int8(
-            x.data_ptr(),
-            rows,
-            self.inputs,
-            *addresses,
-            room.data_ptr(),
-            out.data_ptr(),
-            int(self.in_bytes),
-        )
-        return out
+        if x.dtype is not torch.float32:
+            x = x.float()
+        return self.panels.product(x.detach().contiguous(), self.relu, self.in_bytes)

@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from tmnmt.compiled.kernels import version_of
+
 Product = Callable[[Tensor], Tensor]
 FEW = 12  # rows: below it a product in bf16 takes longer than one of packed weights
 
@@ -91,9 +93,7 @@ class ProductsKept:
         self, name: str, weights: Sequence[Tensor], bias: Tensor | None = None, dim: int = 0
     ) -> Product:
         """With the weights side by side in dimension `dim`, as one."""
-        which = tuple(
-            (w.data_ptr(), w._version) for w in (*weights, *([] if bias is None else [bias]))
-        )
+        which = version_of([*weights, *([] if bias is None else [bias])])
         kept = self._kept.get(name)
         if kept is None or kept[0] != which:
             weight = torch.cat([w.detach() for w in weights], dim)

@@ -19,6 +19,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from tmnmt.compiled.kernels import NormWeights
 from tmnmt.models.encoder_decoder import (
     CrossAttention,
     EncoderDecoder,
@@ -91,7 +92,7 @@ class Student(EncoderDecoder[CellState]):
     def _past_part(self, number: int) -> CompiledPart:
         cell = self._cell(number)
         (candidate_gate,) = self._in_fp32(cell.candidate_gate)
-        return CompiledPart("cell", cell.norm, candidate_gate, None)
+        return CompiledPart("cell", NormWeights.of(cell.norm), candidate_gate, None)
 
     def start(self, encoded: EncodedSource) -> CellState:
         shape = len(self.decoder), len(encoded.mask), self.hidden_size

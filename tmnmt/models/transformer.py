@@ -6,12 +6,13 @@ by self-attention.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
+from tmnmt.compiled.kernels import NormWeights
 from tmnmt.config.bounds import EvenSize, Size
 from tmnmt.errors import UsageError
 from tmnmt.models.base import BaseConfig
@@ -73,13 +74,13 @@ class Transformer(EncoderDecoder[DecoderState | SeenState]):
 
     def _past_part(self, number: int) -> CompiledPart:
         part = self._attention(number)
-        return CompiledPart("self", part.norm, *self._in_fp32(part.qkv, part.out))
+        return CompiledPart("self", NormWeights.of(part.norm), *self._in_fp32(part.qkv, part.out))
 
     def start(self, encoded: EncodedSource) -> DecoderState | SeenState:
         if self.compiled is not None:
             return SeenState.empty(len(encoded.mask), len(self.decoder), self.hidden_size)
         shape = CAPACITY, len(self.decoder), len(encoded.mask), 2 * self.hidden_size
-        return DecoderState(encoded.keys[0].new_empty(shape), encoded.keys[0].new_empty(shape), 0)
+        return DecoderState.empty(encoded.keys[0].new_empty(shape))
 
     def reordered(self, state: DecoderState | SeenState, rows: Tensor) -> DecoderState | SeenState:
         return state.rows(rows)
@@ -104,7 +105,7 @@ class Transformer(EncoderDecoder[DecoderState | SeenState]):
             attended = self._look_back(qkv[:, :d], seen[:, number])
             x = self._after(part, x + self._linear(part.out, attended))
             x, query, total = self._read_source(number, x, encoded)
-        return replace(state, length=at + 1), query[:, 0], level_of(total[:, 0])
+        return state.longer(), query[:, 0], level_of(total[:, 0])
 
     def _look_back(self, q: Tensor, seen: Tensor) -> Tensor:
         """Self-attention of one position: q (B, d), seen (T, B, 2 d), keys then values

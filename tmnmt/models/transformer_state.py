@@ -9,24 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from tmnmt.compiled.kernels import Sources
 from tmnmt.models.base import stacked
 
 CAPACITY = 32  # positions of the self-attention's cache to begin with; it doubles when it is full
 MOSTLY = 0.9  # of a batch's positions: where so many are real, padding costs little
-
-
-class Source(NamedTuple):
-    """What the cross-attention of every layer reads, in fp32."""
-
-    keys: Sequence[Tensor]  # each (B, H, S, k)
-    values: Sequence[Tensor]  # each (B, H, S, k), laid out alike
-    lengths: Tensor  # (B,) int64
-    addresses: Tensor  # (layers, 2) int64, of the keys and of the values
 
 
 @dataclass(frozen=True)
@@ -43,16 +34,11 @@ class EncodedSource:
         return bias_of(self.mask, self.keys[0].dtype)
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> Sources:
         """The same for a compiled step. Raises ValueError where keys and values are not laid out
-        alike, in the CPU's memory: compiled code takes that for granted."""
+        alike, in the CPU's memory."""
         keys, values = ([t.float() for t in part] for part in (self.keys, self.values))
-        for each in (*keys, *values):
-            alike = each.stride() == keys[0].stride() and each.shape == keys[0].shape
-            if not alike or each.stride(-1) != 1 or not each.is_cpu:
-                raise ValueError("keys and values are not laid out alike on the CPU")
-        both = [[k.data_ptr(), v.data_ptr()] for k, v in zip(keys, values, strict=True)]
-        return Source(keys, values, self.mask.sum(1), torch.tensor(both))
+        return Sources(keys, values, self.mask.sum(1))
 
     def rows(self, index: Tensor) -> EncodedSource:
         """The rows `index` (R,), in that order."""
@@ -76,56 +62,72 @@ class EncodedSource:
         return EncodedSource(keys, values, stacked([one.mask for one in every]))
 
 
+class Taken:
+    """How many positions of memory that states share are written."""
+
+    def __init__(self, positions: int) -> None:
+        self.positions = positions
+
+    def take(self, length: int) -> bool:
+        """Whether the position behind `length` others is free; it is not any more then."""
+        is_free = self.positions == length
+        self.positions += is_free
+        return is_free
+
+
 @dataclass(frozen=True)
 class DecoderState:
     """What the decoder's self-attention has seen: keys and values of `length` positions in every
-    layer.
-
-    `step` and `rows` write into the room of the state they are given: it is used up by them."""
+    layer. States share memory, and none writes where another one reads."""
 
     seen: Tensor  # (capacity, layers, B, 2 d): keys, then values
-    spare: Tensor  # of the same shape: where the next rows are put
     length: int
+    taken: Taken
+
+    @classmethod
+    def empty(cls, seen: Tensor) -> DecoderState:
+        return cls(seen, 0, Taken(0))
 
     def rows(self, index: Tensor) -> DecoderState:
         """The rows `index` (R,), in that order."""
-        room = self.spare
-        if len(index) != room.shape[2]:
-            room = room.new_empty(*room.shape[:2], len(index), room.shape[3])
-        torch.index_select(self.seen[: self.length], 2, index, out=room[: self.length])
-        spare = self.seen if self.seen.shape == room.shape else torch.empty_like(room)
-        return DecoderState(room, spare, self.length)
+        capacity, layers, _, numbers = self.seen.shape
+        seen = self.seen.new_empty(capacity, layers, index.shape[0], numbers)
+        torch.index_select(self.seen[: self.length], 2, index, out=seen[: self.length])
+        return DecoderState(seen, self.length, Taken(self.length))
 
     def roomy(self) -> DecoderState:
         """The same with room for one more position."""
-        if self.length < len(self.seen):
+        if self.length < self.seen.shape[0] and self.taken.take(self.length):
             return self
-        seen = torch.cat([self.seen, torch.empty_like(self.seen)])
-        return DecoderState(seen, torch.empty_like(seen), self.length)
+        return DecoderState(grown(self.seen, self.length), self.length, Taken(self.length + 1))
+
+    def longer(self) -> DecoderState:
+        """The state behind one more position."""
+        return DecoderState(self.seen, self.length + 1, self.taken)
 
 
 @dataclass(frozen=True)
 class SeenState:
     """What the decoder's self-attention has seen: keys and values of `length` positions in every
     layer. Where rows are put in another order, numbers of rows move, and nothing of what they saw.
-
-    `step` writes into the state it is given: it is used up."""
+    States share memory, and none writes where another one reads."""
 
     seen: Tensor  # (capacity, layers, room, 2 d) fp32: keys, then values
     origin: Tensor  # (capacity, R) int64: which of the room's rows a row saw at a position
     length: int
+    taken: Taken
 
     @classmethod
     def empty(cls, rows: int, layers: int, d: int) -> SeenState:
         seen = torch.empty(CAPACITY, layers, rows, 2 * d)
-        return cls(seen, torch.empty(CAPACITY, rows, dtype=torch.int64), 0)
+        return cls(seen, torch.empty(CAPACITY, rows, dtype=torch.int64), 0, Taken(0))
 
     def rows(self, index: Tensor) -> SeenState:
         """The rows `index` (R',), in that order."""
-        origin = self.origin.new_empty(len(self.origin), len(index))
+        origin = self.origin.new_empty(self.origin.shape[0], index.shape[0])
         torch.index_select(self.origin[: self.length], 1, index, out=origin[: self.length])
-        moved = SeenState(self.seen, origin, self.length)
-        return moved if len(index) <= self.seen.shape[2] else moved._apart()
+        moved = SeenState(self.seen, origin, self.length, self.taken)
+        return moved if index.shape[0] <= self.seen.shape[2] else moved._apart()
 
     def _apart(self) -> SeenState:
         """With room of its own for every row."""
@@ -134,20 +136,24 @@ class SeenState:
         seen = self.seen.new_empty(capacity, layers, rows, numbers)
         for at in range(self.length):
             torch.index_select(self.seen[at], 1, self.origin[at], out=seen[at])
-        return SeenState(seen, torch.arange(rows).repeat(capacity, 1), self.length)
+        origin = torch.arange(rows).repeat(capacity, 1)
+        return SeenState(seen, origin, self.length, Taken(self.length))
 
     def roomy(self) -> SeenState:
         """With room for one more position."""
-        if self.length < len(self.seen):
+        if self.length < self.seen.shape[0] and self.taken.take(self.length):
             return self
-        seen, origin = (torch.cat([x, torch.empty_like(x)]) for x in (self.seen, self.origin))
-        return SeenState(seen, origin, self.length)
+        seen, origin = (grown(x, self.length) for x in (self.seen, self.origin))
+        return SeenState(seen, origin, self.length, Taken(self.length + 1))
+
+    def longer(self) -> SeenState:
+        """The state behind one more position."""
+        return SeenState(self.seen, self.origin, self.length + 1, self.taken)
 
 
 @dataclass(frozen=True)
 class CellState:
-    """The cells of a student's decoder after `length` words. Neither `step` nor `rows` changes
-    it."""
+    """The cells of a student's decoder after `length` words."""
 
     cells: Tensor  # (layers, R, d)
     length: int
@@ -159,6 +165,18 @@ class CellState:
     def roomy(self) -> CellState:
         """The same in memory of its own, where the next word may be put."""
         return CellState(self.cells.clone(), self.length)
+
+    def longer(self) -> CellState:
+        """The state behind one more word, which stands in these cells."""
+        return CellState(self.cells, self.length + 1)
+
+
+def grown(x: Tensor, length: int) -> Tensor:
+    """Memory of its own with the first `length` positions of x, and room for more."""
+    capacity = x.shape[0] if length < x.shape[0] else 2 * x.shape[0]
+    made = x.new_empty(capacity, *x.shape[1:])
+    made[:length] = x[:length]
+    return made
 
 
 def bias_of(mask: Tensor, dtype: torch.dtype) -> Tensor:

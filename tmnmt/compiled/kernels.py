@@ -1,0 +1,718 @@
+"""Compiled code as functions of tensors: the one place that looks at the type, shape, layout and
+device of what compiled code reads, and that takes addresses. What a tensor would be misread as is a
+ValueError here.
+
+torch is the default for every operation; where `can_be_compiled` says so, these do the same, and
+tests hold the one to the other.
+
+    R: rows (sentences x beam)    N: sentences    P: positions of a sentence    V: words
+    d: numbers of a state    l: numbers of a context    K: positions that are read
+
+Weights are looked at once, when an `Array` or a `Table` is made of them, which keeps them. What a
+step reads is looked at at every call, and what a function makes itself is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from tmnmt.compiled import steps
+
+FOUR, PANEL = 4, 64  # as `integers.py` has them, which imports numba
+NEAREST, BLOCKS, OF_BLOCK = 8, 2, 10  # as `nearest.py` has them
+FACTS = 5  # of a row that has read positions
+_FP32, _INT64, _INT8, _UINT8, _BOOL = (
+    torch.float32,
+    torch.int64,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+)
+_SUMS = 4 * 6 * PANEL  # bytes of the sums of the rows that are multiplied together
+
+
+def can_be_compiled(x: Tensor) -> bool:
+    """Whether compiled code can do what is done with x: in fp32 on a CPU, without gradients."""
+    return x.is_cpu and x.dtype == _FP32 and not torch.is_grad_enabled()
+
+
+def _at(what: str, x: Tensor, dtype: torch.dtype, shape: tuple[int, ...]) -> int:
+    """The address of x. Raises ValueError for a tensor of another type, shape, layout or device."""
+    if x.dtype is not dtype or x.shape != shape or not x.is_contiguous() or not x.is_cpu:
+        allowed = f"{dtype} {[*shape]}, contiguous, on the CPU"
+        shown = f"{x.dtype} {[*x.shape]} of strides {[*x.stride()]} on {x.device}"
+        raise ValueError(f"{what}: {shown}; wanted: {allowed}")
+    return x.data_ptr()
+
+
+class Array:
+    """A tensor that is looked at once. It is kept, and so is its address."""
+
+    def __init__(self, what: str, x: Tensor, dtype: torch.dtype, *shape: int) -> None:
+        """Raises ValueError for a tensor of another type, shape, layout or device."""
+        self.tensor = x.detach()
+        self.address = _at(what, self.tensor, dtype, shape)
+
+    @classmethod
+    def of(cls, what: str, x: Tensor, dtype: torch.dtype = _FP32) -> Array:
+        """Of any shape; laid out anew where it is not contiguous."""
+        x = x.contiguous()
+        return cls(what, x, dtype, *x.shape)
+
+    def behind(self, items: int) -> int:
+        """The address of what stands behind so many numbers."""
+        return self.address + items * self.tensor.element_size()
+
+
+class Table(NamedTuple):
+    """Sizes and addresses, in the order in which compiled code reads them."""
+
+    numbers: Tensor  # int64
+    kept: tuple[object, ...]  # what stands at the addresses
+
+    @classmethod
+    def of(cls, sizes: Iterable[int], arrays: Iterable[Array | None]) -> Table:
+        """0 is the address of None."""
+        kept = tuple(arrays)
+        addresses = [0 if x is None else x.address for x in kept]
+        return cls(torch.tensor([*sizes, *addresses], dtype=_INT64), kept)
+
+    @property
+    def address(self) -> int:
+        return self.numbers.data_ptr()
+
+
+# what models say
+
+
+def log_softmax_(logits: Tensor) -> None:
+    """Over logits (R, V), in their place."""
+    rows, words = logits.shape
+    steps.log_softmax(_at("logits", logits, _FP32, (rows, words)), rows, words)
+
+
+def best_words(scores: Tensor, log_probs: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The `width` best extensions of each sentence: scores (n, b), log_probs (n b, V) -> scores,
+    rows and words, (n, width) each."""
+    (n, beam), words = scores.shape, log_probs.shape[-1]
+    best = torch.empty(n, width)
+    rows, ids = torch.empty(n, width, dtype=_INT64), torch.empty(n, width, dtype=_INT64)
+    steps.best_words(
+        _at("scores", scores, _FP32, (n, beam)),
+        _at("log probabilities", log_probs, _FP32, (n * beam, words)),
+        n,
+        beam,
+        words,
+        width,
+        best.data_ptr(),
+        rows.data_ptr(),
+        ids.data_ptr(),
+    )
+    return best, rows, ids
+
+
+def mix_words_(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> None:
+    """As `layers.mixing.mix_copy`: q, ids and first (R, P) and logit (R,) into log p (R, V)."""
+    (rows, words), length = log_gen.shape, q.shape[-1]
+    room = torch.empty(4, -(-length // 16) * 16)
+    steps.mix_words(
+        rows,
+        words,
+        length,
+        _at("log probabilities", log_gen, _FP32, (rows, words)),
+        _at("q", q.contiguous(), _FP32, (rows, length)),
+        _at("words", ids.contiguous(), _INT64, (rows, length)),
+        _at("first positions", first.contiguous(), _INT64, (rows, length)),
+        _at("the gate's logit", logit.contiguous(), _FP32, (rows,)),
+        room.data_ptr(),
+    )
+
+
+def first_positions(ids: Tensor) -> Tensor:
+    """(N, P) int64: the first position of the row (N, P) that holds the same word."""
+    rows, positions = ids.shape
+    room = torch.empty(2 << positions.bit_length(), dtype=_INT64)
+    first = torch.empty(rows, positions, dtype=_INT64)
+    given = _at("words", ids, _INT64, (rows, positions)), room.numel(), room.data_ptr()
+    steps.first_positions(rows, positions, *given, first.data_ptr())
+    return first
+
+
+# products in int8
+
+
+def room_of_product(rows: int, inputs: int) -> int:
+    """Bytes of the room that a product of so many rows wants."""
+    return _SUMS + 4 * rows + 2 * rows * (inputs + FOUR)
+
+
+class Int8Panels:
+    """A matrix of whole numbers as compiled code multiplies it, with the scale and bias of every
+    output."""
+
+    def __init__(self, whole: Tensor, rows: Tensor, scales: Tensor, bias: Tensor) -> None:
+        """whole (all, n) int8, of which the outputs are rows (m,); scales and bias (all,). Raises
+        ValueError for other types and shapes, and for rows that are not there."""
+        every, self.inputs = whole.shape
+        (self.outputs,) = rows.shape
+        weights = _at("weights", whole, _INT8, (every, self.inputs))
+        chosen = _at("outputs", rows, _INT64, (self.outputs,))
+        if self.outputs and not 0 <= int(rows.min()) <= int(rows.max()) < every:
+            raise ValueError(f"outputs that the {every:,} rows of weights have not")
+        size = -(-self.outputs // PANEL) * PANEL
+        panels = torch.empty(size * (-(-self.inputs // FOUR) * FOUR), dtype=_INT8)
+        begins = torch.empty(size, dtype=torch.int32)
+        at = panels.data_ptr(), begins.data_ptr()
+        steps.pack_panels(weights, chosen, self.outputs, self.inputs, *at)
+        both = [
+            Array(what, x[rows].contiguous(), _FP32, self.outputs)
+            for what, x in (("scales", scales), ("bias", bias))
+        ]
+        self._kept = panels, begins, *both
+        self.addresses = *at, *(x.address for x in both)
+
+    def product(self, x: Tensor, relu: bool, in_bytes: bool) -> Tensor:
+        """x (..., n) in fp32 -> (..., m)."""
+        rows = x.numel() // self.inputs
+        out = torch.empty(*x.shape[:-1], self.outputs)
+        room = torch.empty(room_of_product(rows, self.inputs), dtype=_UINT8)
+        steps.product_int8(
+            _at("inputs", x, _FP32, (*x.shape[:-1], self.inputs)),
+            rows,
+            self.inputs,
+            *self.addresses,
+            self.outputs,
+            relu,
+            room.data_ptr(),
+            out.data_ptr(),
+            in_bytes,
+        )
+        return out
+
+
+# a decoder's step
+
+
+class NormWeights:
+    """The weights of a layer norm (d,), looked at once."""
+
+    def __init__(self, weight: Tensor, bias: Tensor, least: float) -> None:
+        (size,) = weight.shape
+        self.weight = Array("a norm's weight", weight, _FP32, size)
+        self.bias = Array("a norm's bias", bias, _FP32, size)
+        self.least = least
+
+    @classmethod
+    def of(cls, norm: nn.LayerNorm) -> NormWeights:
+        return cls(norm.weight, norm.bias, norm.eps)
+
+    def __call__(self, x: Tensor, added: Tensor | None, out: Tensor) -> Tensor:
+        """x (R, d) += added (R, d); their layer norm, in `out`, which may be x."""
+        rows, d = x.shape
+        steps.norm_of_sum(
+            _at("a sum", x, _FP32, (rows, d)),
+            0 if added is None else _at("what is added", added, _FP32, (rows, d)),
+            self.weight.address,
+            self.bias.address,
+            self.least,
+            rows,
+            d,
+            _at("a norm", out, _FP32, (rows, d)),
+        )
+        return out
+
+    def normed(self, x: Tensor) -> Tensor:
+        """The layer norm of x (R, d)."""
+        return self(x, None, torch.empty_like(x))
+
+
+def level_of_sum_(x: Tensor, added: Tensor, least: float) -> Tensor:
+    """x (R, d) += added (R, d); the sum at a mean square of 1 (R, d)."""
+    rows, d = x.shape
+    level = torch.empty(rows, d)
+    at = _at("a sum", x, _FP32, (rows, d)), _at("what is added", added, _FP32, (rows, d))
+    steps.level_of_sum(*at, least, rows, d, level.data_ptr())
+    return level
+
+
+def embed(prev: Tensor, table: Array, position: Tensor, scale: float) -> Tensor:
+    """Scaled embeddings of words (R,) of a table (V, d), plus a position (d,): (R, d). The words
+    are not compared with the table's size."""
+    rows, d = prev.shape[0], table.tensor.shape[1]
+    out = torch.empty(rows, d)
+    at = _at("words", prev, _INT64, (rows,)), table.address, _at("position", position, _FP32, (d,))
+    steps.embed(*at, scale, rows, d, out.data_ptr())
+    return out
+
+
+def look_back(
+    qkv: Tensor, seen: Tensor, origin: Tensor, length: int, layer: int, heads: int
+) -> Tensor:
+    """Self-attention of one position: (R, 3 d) -> (R, d). seen (capacity, layers, room, 2 d), to
+    which this position is added behind `length` others, and origin (capacity, R) of these."""
+    (capacity, layers, room, two), rows = seen.shape, qkv.shape[0]
+    d = two // 2
+    _check_room(length, capacity)
+    out, energy, places = _attention_room(rows, d, length + 1)
+    steps.look_back(
+        _at("queries, keys and values", qkv, _FP32, (rows, 3 * d)),
+        _at("what was seen", seen, _FP32, (capacity, layers, room, two)),
+        _at("its origin", origin, _INT64, (capacity, rows)),
+        length,
+        layer,
+        layers,
+        room,
+        rows,
+        heads,
+        d,
+        energy.data_ptr(),
+        places.data_ptr(),
+        out.data_ptr(),
+    )
+    return out
+
+
+def update_cell_(candidate_gate: Tensor, cell: Tensor) -> Tensor:
+    """The cell (R, d) after one more word, in its place, by candidate and gate (R, 2 d): its
+    positive part (R, d)."""
+    rows, d = cell.shape
+    out = torch.empty(rows, d)
+    at = _at("candidate and gate", candidate_gate, _FP32, (rows, 2 * d))
+    steps.update_cell(at, _at("cells", cell, _FP32, (rows, d)), rows, d, out.data_ptr())
+    return out
+
+
+class Sources:
+    """What the cross-attention of every layer reads, looked at once: keys and values, each (B, H,
+    S, k), in fp32 and laid out alike with their numbers side by side; lengths (B,) int64."""
+
+    def __init__(self, keys: Sequence[Tensor], values: Sequence[Tensor], lengths: Tensor) -> None:
+        """Raises ValueError where they are not laid out alike in the CPU's memory."""
+        self.shape, self.strides = keys[0].shape, keys[0].stride()
+        for each in (*keys, *values):
+            alike = each.stride() == self.strides and each.shape == self.shape
+            if not alike or self.strides[-1] != 1 or not each.is_cpu or each.dtype is not _FP32:
+                raise ValueError("keys and values are not laid out alike in fp32 on the CPU")
+        both = [[k.data_ptr(), v.data_ptr()] for k, v in zip(keys, values, strict=True)]
+        self.addresses = torch.tensor(both)
+        self.lengths = Array("lengths", lengths, _INT64, self.shape[0])
+        self.kept = *keys, *values
+
+    def look_at(self, q: Tensor, layer: int, heads: int) -> Tensor:
+        """Attention over the source: (R, d) -> (R, d); the rows of a sentence stand side by
+        side."""
+        (rows, d), (sentences, _, length, _) = q.shape, self.shape
+        self.check_rows(rows)
+        out, energy, places = _attention_room(rows, d, length)
+        keys, values = self.addresses[layer].tolist()
+        steps.look_at_source(
+            _at("queries", q, _FP32, (rows, d)),
+            keys,
+            values,
+            self.lengths.address,
+            *self.strides[:3],
+            sentences,
+            rows,
+            heads,
+            d,
+            energy.data_ptr(),
+            places.data_ptr(),
+            out.data_ptr(),
+        )
+        return out
+
+    def check_rows(self, rows: int) -> None:
+        """Raises ValueError where the rows cannot be as many for every sentence."""
+        sentences = self.shape[0]
+        if sentences and rows % sentences:
+            raise ValueError(f"{rows} rows for {sentences} sentences")
+
+
+class StepPlan:
+    """A whole step of a decoder whose products are in int8, looked at once."""
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[int, NormWeights, Int8Panels, bool, Int8Panels | None]],
+        embedding: Array,
+        scale: float,
+        heads: int,
+        norms_first: bool,
+    ) -> None:
+        """parts: of every part its kind, its norm, its first product, of which only what is
+        positive stays or all, and its last one."""
+        plan = list[int]()
+        for kind, norm, first, relu, last in parts:
+            plan += kind, norm.weight.address, norm.bias.address
+            plan += *first.addresses, first.inputs, first.outputs, relu
+            plan += (*last.addresses, last.inputs, last.outputs, 0) if last is not None else [0] * 7
+        self._kept = parts
+        self._plan = torch.tensor(plan)
+        self._embedding, self._scale, self._heads = embedding, scale, heads
+        self._norms_first, self._least = norms_first, parts[0][1].least
+        self._widest = max(first.outputs for _, _, first, _, _ in parts)
+        self._layers = len(parts) // 3
+        self._at = self._plan.data_ptr(), len(parts)
+
+    def step(
+        self,
+        prev: Tensor,
+        position: Tensor,
+        moving: Tensor,
+        origin: Tensor | None,
+        length: int,
+        source: Sources,
+        least_level: float,
+    ) -> tuple[Tensor, Tensor]:
+        """After the words prev (R,) at a position (d,): what the last part reads (R, d), and the
+        sum behind it (R, d) at a mean square of 1.
+
+        moving: cells (layers, R, d), which change, where origin is None; else what `look_back` has
+        seen of `length` positions, to which this one is added, with its origin (capacity, R)."""
+        rows, d, layers = prev.shape[0], self._embedding.tensor.shape[1], self._layers
+        source.check_rows(rows)
+        seats = origin_at = 0
+        if origin is None:
+            state_at = _at("cells", moving, _FP32, (layers, rows, d))
+        else:
+            capacity, seats = moving.shape[0], moving.shape[2]
+            _check_room(length, capacity)
+            state_at = _at("what was seen", moving, _FP32, (capacity, layers, seats, 2 * d))
+            origin_at = _at("its origin", origin, _INT64, (capacity, rows))
+        sentences, _, sources, _ = source.shape
+        longest, widest = max(sources, length + 1), self._widest
+        size = 12 * longest + 4 * rows * (4 * d + 2 * widest) + room_of_product(rows, widest)
+        room = torch.empty(size, dtype=_UINT8)
+        read, level = torch.empty(rows, d), torch.empty(rows, d)
+        steps.decoder_step(
+            *self._at,
+            _at("words", prev, _INT64, (rows,)),
+            self._embedding.address,
+            _at("position", position, _FP32, (d,)),
+            self._scale,
+            self._least,
+            least_level,
+            self._norms_first,
+            state_at,
+            origin_at,
+            length,
+            layers,
+            seats,
+            source.addresses.data_ptr(),
+            source.lengths.address,
+            *source.strides[:3],
+            sentences,
+            longest,
+            rows,
+            self._heads,
+            d,
+            widest,
+            room.data_ptr(),
+            read.data_ptr(),
+            level.data_ptr(),
+        )
+        return read, level
+
+
+def _check_room(length: int, capacity: int) -> None:
+    if not 0 <= length < capacity:
+        raise ValueError(f"no room for position {length} among {capacity}")
+
+
+def _attention_room(rows: int, d: int, positions: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(R, d) for what is read; for energies and places of the positions that are looked at."""
+    return torch.empty(rows, d), torch.empty(positions), torch.empty(positions, dtype=_INT64)
+
+
+# what memory layers read
+
+
+def read_positions(
+    table: Table,
+    sizes: tuple[int, int],
+    query: Tensor,
+    prev: Tensor,
+    last: Tensor | None,
+    coverage: Tensor | None,
+    hidden: Tensor,
+    context: Tensor,
+    state_size: int,
+    energies: tuple[float, float, float, float],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `layers.reading.read_positions`, of positions as its table has them: q (R, P), what is
+    blended (R, D) and facts (R, FACTS). sizes: P and D."""
+    (rows, asked), (length, numbers) = query.shape, sizes
+    table_at = _at("a table", table.numbers, _INT64, (len(table.numbers),))
+    if asked != int(table.numbers[1]):
+        raise ValueError(f"queries of {asked} numbers; wanted: {int(table.numbers[1])}")
+    q, blended = torch.empty(rows, length), torch.empty(rows, numbers)
+    facts, room = torch.empty(rows, FACTS), torch.empty(rows + 3, length)
+    former = 0 if last is None else last.shape[1]
+    steps.read_positions(
+        rows,
+        table_at,
+        state_size,
+        context.shape[-1],
+        _at("queries", query, _FP32, (rows, asked)),
+        _at("words", prev, _INT64, (rows,)),
+        0 if last is None else _at("what was read last", last, _FP32, (rows, former)),
+        former,
+        0 if coverage is None else _at("coverage", coverage, _FP32, (rows, length, 1)),
+        _at("states", hidden, _FP32, (rows, hidden.shape[-1])),
+        _at("contexts", context, _FP32, (rows, context.shape[-1])),
+        *energies,
+        room.data_ptr(),
+        q.data_ptr(),
+        blended.data_ptr(),
+        facts.data_ptr(),
+    )
+    return q, blended, facts
+
+
+def blend_positions(sentence: Tensor, q: Tensor, values: Tensor) -> Tensor:
+    """The sums (R, d) of the sentences' values (N, P, d) by q (R, P); sentence (R,)."""
+    (rows, length), (sentences, _, size) = q.shape, values.shape
+    blended, room = torch.empty(rows, size), torch.empty(length, dtype=_INT64)
+    steps.blend_positions(
+        rows,
+        length,
+        size,
+        _at("rows", sentence, _INT64, (rows,)),
+        _at("q", q, _FP32, (rows, length)),
+        _at("values", values, _FP32, (sentences, length, size)),
+        room.data_ptr(),
+        blended.data_ptr(),
+    )
+    return blended
+
+
+def cover(coverage: Tensor, logits: Tensor, q: Tensor) -> Tensor:
+    """coverage (R, P, 1) + sigmoid(logits (R,)) q (R, P)"""
+    rows, length = q.shape
+    covered = torch.empty(rows, length, 1)
+    steps.cover(
+        rows,
+        length,
+        _at("logits", logits, _FP32, (rows,)),
+        _at("q", q, _FP32, (rows, length)),
+        _at("coverage", coverage, _FP32, (rows, length, 1)),
+        covered.data_ptr(),
+    )
+    return covered
+
+
+def copy_logits(
+    before: Tensor,
+    blended: Tensor,
+    facts: Tensor,
+    state_size: int,
+    signs: Tensor | None,
+    out: Tensor,
+    bias: float,
+    trust: tuple[float, float] | None,
+) -> Tensor:
+    """The copy gate's logits (R,) as `layers.tm` says, of before (R, w), what was blended (R, D)
+    and its facts (R, FACTS), by the gate's weights: signs (w, FACTS), out (1, w)."""
+    (rows, width), numbers = before.shape, blended.shape[-1]
+    logits = torch.empty(rows)
+    doubt, steep = trust or (0.0, 0.0)
+    steps.copy_logits(
+        rows,
+        width,
+        numbers,
+        state_size,
+        _at("a gate's sums", before, _FP32, (rows, width)),
+        _at("what was blended", blended, _FP32, (rows, numbers)),
+        _at("facts", facts, _FP32, (rows, FACTS)),
+        0 if signs is None else _at("a gate's signs", signs, _FP32, tuple(signs.shape)),
+        _at("a gate's weights", out, _FP32, (1, width)),
+        bias,
+        trust is not None,
+        doubt,
+        steep,
+        logits.data_ptr(),
+    )
+    return logits
+
+
+def recall_slots(
+    slots: Table,
+    asked: Table,
+    count: int,
+    prev: Tensor,
+    context: Tensor,
+    hidden: Tensor,
+    query: Tensor,
+    steep: float,
+    room: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """P_m (R, C) and the logit of lambda (R,) of a shallow session cache of `count` slots, as
+    `layers.cache` says."""
+    rows = prev.shape[0]
+    q, logits = torch.empty(rows, count), torch.empty(rows)
+    steps.recall_slots(
+        rows,
+        slots.address,
+        asked.address,
+        _at("words", prev, _INT64, (rows,)),
+        _at("contexts", context, _FP32, (rows, context.shape[-1])),
+        _at("states", hidden, _FP32, (rows, hidden.shape[-1])),
+        _at("queries", query, _FP32, (rows, query.shape[-1])),
+        steep,
+        _at("room", room, _FP32, (room.numel(),)),
+        q.data_ptr(),
+        logits.data_ptr(),
+    )
+    return q, logits
+
+
+# directions in four bits, and the positions nearest to a state
+
+
+def encode_directions(states: Tensor, signs: Tensor, bounds: Tensor) -> Tensor:
+    """codes (n, d / 2) uint8 of states (n, d); signs (d,), bounds (15,) between levels."""
+    count, size = states.shape
+    codes, room = torch.empty(count, size // 2, dtype=_UINT8), torch.empty(size)
+    steps.encode_directions(
+        count,
+        size,
+        _at("states", states, _FP32, (count, size)),
+        _at("signs", signs, _FP32, (size,)),
+        _at("bounds", bounds, _FP32, (15,)),
+        room.data_ptr(),
+        codes.data_ptr(),
+    )
+    return codes
+
+
+def fewer_bits(planes: Tensor, table: Tensor, size: int, bits: int) -> Tensor:
+    """codes (n, d / 2) uint8 of rows (n, bytes) of so many bits a number; table (2^bits,): the
+    code of each level."""
+    count, row_bytes = planes.shape
+    least = 2 + bits * ((size + 7) // 8)
+    if row_bytes < least or size % 2:
+        raise ValueError(f"rows of {row_bytes} bytes; wanted: {least} for {size} numbers, even")
+    codes = torch.empty(count, size // 2, dtype=_UINT8)
+    at = _at("keys", planes, _UINT8, (count, row_bytes)), row_bytes
+    of_levels = _at("a table of levels", table, _UINT8, (1 << bits,))
+    steps.fewer_bits(count, size, bits, *at, of_levels, codes.data_ptr())
+    return codes
+
+
+class NearestArena:
+    """Room for so many positions in panels: arrays of their weights, what their sums begin with,
+    scales, words and places, one behind another."""
+
+    def __init__(self, size: int, room: int) -> None:
+        """size: d, even. room: positions, rounded up to whole panels."""
+        self.size, self.room = size, -(-room // PANEL) * PANEL
+        self.widths = -(-size // FOUR) * FOUR, 4, 4, 8, 8
+        self._bytes = torch.empty(self.room * sum(self.widths), dtype=_UINT8)
+        addresses, at = list[int](), self._bytes.data_ptr()
+        for width in self.widths:
+            addresses.append(at)
+            at += self.room * width
+        self._addresses = addresses
+
+    def add(
+        self, at: int, codes: Tensor, ids: Tensor, mask: Tensor, levels: Tensor, unit: float
+    ) -> None:
+        """Directions (n, d / 2) and their words (n,) behind the first `at` positions; mask (n,):
+        those that are positions."""
+        (count,) = ids.shape
+        if not 0 <= at <= at + count <= self.room:
+            raise ValueError(f"{count} positions behind {at}; there is room for {self.room}")
+        steps.pack_nearest(
+            count,
+            self.size,
+            _at("codes", codes, _UINT8, (count, self.size // 2)),
+            _at("mask", mask, _BOOL, (count,)),
+            _at("words", ids, _INT64, (count,)),
+            _at("levels", levels, _INT8, (16,)),
+            unit,
+            at,
+            *self._addresses,
+        )
+
+    def take_over(self, other: NearestArena, begin: int, end: int) -> None:
+        """The positions of another one from `begin`, where a panel begins, to `end`."""
+        count = -(-(end - begin) // PANEL) * PANEL
+        to = there = 0
+        for width in self.widths:
+            rows = other._bytes[there + begin * width : there + (begin + count) * width]
+            self._bytes[to : to + count * width] = rows
+            to, there = to + self.room * width, there + other.room * width
+
+    def block(
+        self, first: int, end: int, has_places: bool, numbers: Tensor, base: int
+    ) -> tuple[int, ...]:
+        """The positions from `first` to `end` as a row of a table of blocks: numbers (P, 3) of
+        every place, or of all places alike; base: where the first place stands among all of a
+        sentence. What was passed must be kept as long as the table."""
+        if numbers.dtype is not _FP32 or numbers.shape[1:] != (3,) or numbers.stride(1) != 1:
+            raise ValueError(f"numbers: {numbers.dtype} {[*numbers.shape]}; wanted: fp32 [P, 3]")
+        begin = first // PANEL * PANEL
+        *starts, places = [
+            address + begin * width
+            for address, width in zip(self._addresses, self.widths, strict=True)
+        ]
+        at = numbers.data_ptr(), numbers.stride(0)
+        return *starts, places if has_places else 0, *at, first - begin, end - first, base
+
+
+def table_of_blocks(rows: Sequence[Sequence[Sequence[int]]]) -> Tensor:
+    """(N, BLOCKS, OF_BLOCK) int64 of rows that `NearestArena.block` gives; empty: no positions."""
+    nothing = (0,) * OF_BLOCK
+    table = [
+        [block or nothing for block in (*row, *[nothing] * (BLOCKS - len(row)))] for row in rows
+    ]
+    return torch.tensor(table, dtype=_INT64)
+
+
+def read_nearest(
+    blocks: Tensor,
+    positions: int,
+    most: int,
+    signs: Tensor,
+    bias: Tensor,
+    hidden: Tensor,
+    sentence: Tensor,
+    coverage: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """As `layers.packed.Packed.read`: q, words, first and places (R, K), and logits (R,)."""
+    rows, size = hidden.shape[0], signs.shape[0]
+    sentences = blocks.shape[0]
+    is_covered = coverage.shape[-1] > 0
+    shape = rows, positions if is_covered else 0
+    covered_at = _at("coverage", coverage, _FP32, shape)
+    q, logits = torch.empty(rows, NEAREST), torch.empty(rows)
+    words, first, places = torch.empty(3, rows, NEAREST, dtype=_INT64)
+    room_size = 4 * rows * (size + most) + 4 * NEAREST + room_of_product(rows, size)
+    room = torch.empty(room_size, dtype=_UINT8)
+    steps.read_nearest(
+        rows,
+        _at("blocks", blocks, _INT64, (sentences, BLOCKS, OF_BLOCK)),
+        size,
+        positions,
+        most,
+        _at("signs", signs, _FP32, (size,)),
+        _at("zeros", bias, _FP32, (most,)),
+        _at("states", hidden, _FP32, (rows, size)),
+        _at("rows", sentence, _INT64, (rows,)),
+        covered_at if is_covered else 0,
+        room.data_ptr(),
+        q.data_ptr(),
+        words.data_ptr(),
+        first.data_ptr(),
+        places.data_ptr(),
+        logits.data_ptr(),
+    )
+    return q, words, first, places, logits
+
+
+def version_of(weights: Iterable[Tensor]) -> tuple[object, ...]:
+    """What changes where one of these tensors is another one, or was written to."""
+    return tuple((weight.data_ptr(), weight._version) for weight in weights)
