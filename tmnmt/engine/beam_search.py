@@ -360,20 +360,20 @@ def _survivors(
         scores = continued.scores[:, :beam].contiguous()
         step.live = _firsts(n, beam, width, ends.device)
     over = _over(live, continued, order, scores[:, 0], done, at, settings)
+    encoded, left = live.encoded, (live.sentence, live.max_len, live.shortest, scores)
     if over is None or not over.any():
         rows = step.parents.index_select(0, step.live)
-        moved = replace(live, scores=scores, memory=memory.reordered(rows))
+        memory = memory.reordered(rows)
     else:
         keep = (~over).nonzero()[:, 0]
         step.live = step.live.view(n, beam)[keep].flatten()
         rows = step.parents.index_select(0, step.live)
-        encoded = _keep_encoded(live.encoded, keep, beam, n)
+        encoded, memory = _keep_encoded(encoded, keep, beam, n), memory.rows(rows)
         limits = live.max_len[keep]
         shortest = int(limits.min()) if len(limits) else 0
         left = live.sentence[keep], limits, shortest, scores[keep]
-        moved = Live(*left, live.prev, state, encoded, memory.rows(rows))
     prev = step.tokens.index_select(0, step.live)
-    return replace(moved, prev=prev, state=backbone.reordered(state, rows))
+    return Live(*left, prev, backbone.reordered(state, rows), encoded, memory)
 
 
 def _over(

@@ -128,8 +128,7 @@ class MemoryLayers(nn.Module):
         probabilities are asked for; log p has these alone, in their order.
 
         Rows with an empty cache and rows without pairs are the plain model's, bit for bit."""
-        own = self.layers if ready.layers else {}
-        layers = [(name, layer) for name, layer in own.items() if name in ready.layers]
+        layers = [(name, getattr(self, name)) for name in ready.layers]
 
         # 1. Inject, and 2. the backbone moves on: a reference network is part of its step.
         state, context, hidden = backbone.step(prev, state, encoded)
