@@ -8,9 +8,9 @@ fragments.
 
 MEMORY and TEST are files of segments. Every row is the plain model and one system in turn, on the
 same sentences, round after round: a cost is the median of the rounds' ratios of processor time.
-Every output is as long as its source in subwords, so that all systems take as many steps. Each
-turn begins with a new translator, which knows no key. The second cost is that of the decoder alone,
-without search and keys.
+Every output is as long as its source in subwords, and no source is read in a second way, so that
+all systems take as many steps. Each turn begins with a new translator, which knows no key. The
+second cost is that of the decoder alone, without search and keys.
 
 `first` and `second` use copies of the index without keys: the first turn computes what it needs,
 and a later one finds it. One turn of every system is not counted. In a session the references are
@@ -248,6 +248,8 @@ def measure(
         precision=chosen.precision,
         fragments=0,
         remember="nothing",
+        headings=False,
+        lost_sentences=False,
     )
     plain = System(base)
     count = sum(map(len, documents))
