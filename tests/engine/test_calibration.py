@@ -49,7 +49,7 @@ def nearby(own: Tensor, words: Tensor, keys: Tensor, ids: Tensor, score: float =
     distance = (2 - 2 * turned(own) @ directions(codes(keys)).transpose(1, 2)).clamp_min(0)
     place = torch.arange(ids.shape[1]).expand(*own.shape[:2], ids.shape[1])
     right = ids[:, None, :] == words[..., None]
-    return Nearby(distance, right, place, torch.full_like(distance, score), ids.shape[1])
+    return Nearby(distance / score, right, place, ids.shape[1])
 
 
 @torch.no_grad()

@@ -29,7 +29,7 @@ from tmnmt.layers.reach import (
 )
 from tmnmt.models.folder import Model
 
-WIDE, NOTHING = Reach(1.0, 0.05), Reach(1e-6, 0.1)
+WIDE, NOTHING = Reach(3.0, 0.3), Reach(1e-6, 0.1)
 REACHES = STANDARD, Reaches(WIDE, WIDE, WIDE), Reaches(NOTHING, NOTHING, NOTHING)
 
 

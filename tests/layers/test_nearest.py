@@ -175,7 +175,8 @@ def test_every_pair_is_read_as_far_as_it_is_like_the_text() -> None:
     pairs = pairs_of(keys, [[4, 5, 6, 7]], torch.ones(1, 4, dtype=torch.bool))
     pairs = replace(pairs, pair=torch.tensor([[0, 0, 1, 1]]))
     reach = STANDARD.of_sentence([1.0, 0.25])
-    assert [each.tau for each in reach.pairs] == [STANDARD.pairs.tau, STANDARD.pairs.tau / 4]
+    assert reach.pairs[0] == STANDARD.pairs
+    assert reach.pairs[1].numbers == tuple(number / 4 for number in STANDARD.pairs.numbers)
     collated = Collated(pairs, reaches=[reach])
     for position, of in enumerate((0, 0, 1, 1)):
         state = keys[:, position] + 0.6 * states(1, seed=5)

@@ -38,7 +38,7 @@ from tmnmt.keys.nibbles import directions, encode, turned
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
 from tmnmt.layers.mixing import mix_gold
 from tmnmt.layers.nearest import FULL, MOST_POSITIONS, narrowed
-from tmnmt.layers.reach import LEAST_TAU, STANDARD, Reach, Reaches
+from tmnmt.layers.reach import LEAST_SCORE, STANDARD, Reach, Reaches
 from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model
 from tmnmt.segments import Match
@@ -62,16 +62,14 @@ READ_OUT_AT_ONCE = 512  # positions whose probabilities of all words are held to
 class Nearby(NamedTuple):
     """The positions of one source that are nearest to every subword of the references."""
 
-    distance: Tensor  # (S, T, K), infinite where there is none
+    distance: Tensor  # (S, T, K) over the score of its pair, infinite where there is none
     right: Tensor  # (S, T, K) bool: whether the reference goes on with its word
     place: Tensor  # (S, T, K) int64 among the positions of its source
-    score: Tensor  # (S, T, K) the fuzzy score of its pair, by which tau falls; 1 where it does not
     positions: int  # of the source, at most
 
     def step(self, t: int) -> Nearby:
         """The same of one subword of every reference, (S, K)."""
-        distance, right, place, score, positions = self
-        return Nearby(distance[:, t], right[:, t], place[:, t], score[:, t], positions)
+        return Nearby(self.distance[:, t], self.right[:, t], self.place[:, t], self.positions)
 
 
 @dataclass(frozen=True)
@@ -212,14 +210,9 @@ def _read(
     reaches: Sequence[Reach],
 ) -> tuple[Tensor, list[Tensor]]:
     """log p (...), and what coverage counts of every position (..., K) of each source."""
-    taus = [
-        (reach.tau * each.score).clamp_min(LEAST_TAU)
-        for reach, each in zip(reaches, nearby, strict=True)
-    ]
-    scaled = torch.cat([d / tau for d, tau in zip(distances, taus, strict=True)], -1)
-    energy = torch.cat(
-        [-d / reach.temperature for d, reach in zip(distances, reaches, strict=True)], -1
-    )
+    pairs = [*zip(distances, reaches, strict=True)]
+    scaled = torch.cat([distance / reach.tau for distance, reach in pairs], -1)
+    energy = torch.cat([-distance / reach.temperature for distance, reach in pairs], -1)
     right = torch.cat([each.right for each in nearby], -1)
     closest, at = scaled.topk(min(NEAREST, scaled.shape[-1]), largest=False)
     q = torch.softmax(energy.gather(-1, at), -1).nan_to_num(0.0)  # NaN: there is no position
@@ -364,18 +357,16 @@ def _nearby(row: PairKeys, pairs: Sequence[PairKeys], scores: Sequence[float]) -
     if not pairs:
         nothing = torch.full((steps, 1), torch.inf)
         zeros = torch.zeros(steps, 1, dtype=torch.int64)
-        return Nearby(nothing, zeros.bool(), zeros, torch.ones(steps, 1), 1)
+        return Nearby(nothing, zeros.bool(), zeros, 1)
     hiddens = torch.cat([each.hiddens for each in pairs])[-MOST_POSITIONS:].float()
     ids = torch.cat([each.ids for each in pairs])[-MOST_POSITIONS:]
     lengths = torch.tensor([len(each.ids) for each in pairs])
     score = torch.tensor(scores).repeat_interleave(lengths)[-MOST_POSITIONS:].to(ids.device)
     similar = turned(row.hiddens.float()) @ directions(encode(hiddens)).T
-    distance = (2.0 - 2.0 * similar).clamp_min(0.0)
-    scaled = distance / score.clamp_min(LEAST_TAU)
-    place = scaled.topk(min(CONSIDERED, len(ids)), largest=False).indices
+    distance = (2.0 - 2.0 * similar).clamp_min(0.0) / score.clamp_min(LEAST_SCORE)
+    nearest, place = distance.topk(min(CONSIDERED, len(ids)), largest=False)
     right = ids[place] == row.ids[:, None]
-    nearest = distance.gather(1, place)
-    return Nearby(nearest.cpu(), right.cpu(), place.cpu(), score[place].cpu(), len(ids))
+    return Nearby(nearest.cpu(), right.cpu(), place.cpu(), len(ids))
 
 
 def _beside(rows: Sequence[Nearby]) -> Nearby:
@@ -393,7 +384,6 @@ def _beside(rows: Sequence[Nearby]) -> Nearby:
         laid([row.distance for row in rows], torch.inf),
         laid([row.right for row in rows], False),
         laid([row.place for row in rows], 0),
-        laid([row.score for row in rows], 1.0),
         max(row.positions for row in rows),
     )
 

@@ -2,7 +2,7 @@
 nearest to this step's (OURS; after Dai et al. 2023, "Simple and scalable nearest neighbor machine
 translation", with a share of the distance, and of how sure the model is).
 
-    distance     D = 2 - 2 cos(s, z') + penalty beta
+    distance     D = (2 - 2 cos(s, z')) / f + penalty beta
     attention    q = softmax(-D / T) over the K nearest positions, by D / tau
     share        zeta = max(0, 1 - min D / (tau (1 - SURE max p)))
     copy         p'(y) = zeta (sum of q over positions that hold y) + (1 - zeta) p(y)
@@ -11,8 +11,8 @@ translation", with a share of the distance, and of how sure the model is).
     s            this step's state, before the last norm
     z'           the state before a word y' of a retrieved pair, or of a confirmed segment, of which
                  the direction is kept (`keys/nibbles.py`)
-    tau, T       how far a position is read, and how sharply: two numbers of each source; tau of a
-                 pair that is like the text falls with its fuzzy score
+    tau, T       how far a position is read, and how sharply: two numbers of each source
+    f            the fuzzy score of a pair that is like the text; 1 of all others
     p            of the model with the layers before this one
 
 Sources differ in trust: the pairs of a memory, and what was confirmed earlier in the document. A

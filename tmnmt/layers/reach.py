@@ -13,7 +13,7 @@ import json
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ COUNTS = "memory", "segments", "subwords"
 FIGURES = {"loss": math.inf, "bleu": 100.0, "chrf": 100.0, "above": 1.0}  # of a trial, at most
 GROWTH = 2.0  # a memory that has changed its size by this factor is another one
 LARGEST = 4.0  # of a distance, hence of tau
-LEAST_TAU = 1e-6  # no other position is read then than one of the very state
+LEAST_SCORE = 1e-6  # of a pair that has nothing in common with the text
 
 log = logging.getLogger(__name__)
 
@@ -52,16 +52,16 @@ class Reach:
         return self.tau, self.temperature, self.penalty
 
     def of_pair(self, score: float) -> Reach:
-        """How a pair with this fuzzy score is read: tau falls with what it has in common with the
-        text."""
-        return replace(self, tau=max(self.tau * score, LEAST_TAU))
+        """The same of distances that are not divided yet by this fuzzy score of their pair."""
+        score = max(score, LEAST_SCORE)
+        return Reach(self.tau * score, self.temperature * score, self.penalty * score)
 
 
 @dataclass(frozen=True)
 class Reaches:
-    """The numbers of every source of positions: the pairs of a memory that are like a text, where
-    tau is that of a pair of the very text; what was confirmed earlier in the document; and pairs
-    that only share phrases with a text."""
+    """The numbers of every source of positions: the pairs of a memory that are like a text, whose
+    distances are divided by their fuzzy score; what was confirmed earlier in the document; and
+    pairs that only share phrases with a text."""
 
     pairs: Reach = Reach(tau=0.8, temperature=0.1)
     session: Reach = Reach(tau=0.8, temperature=0.1)
