@@ -10,17 +10,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from tmnmt.compiled.kernels import NEAREST
+from tmnmt.compiled.kernels import NEAREST, narrow_shares
 from tmnmt.keys.nibbles import directions, encode, turned
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import At, Collated
 from tmnmt.layers.nearest import (
+    FULL,
     MOST_POSITIONS,
     SURE,
     NearestPositions,
     PoolReady,
     SessionPositions,
     collate_recent,
+    narrowed,
 )
 from tmnmt.layers.reach import STANDARD, Reach, SentenceReach
 
@@ -334,6 +336,18 @@ def test_a_session_that_grows_is_read_as_torch_reads_it(
         assert torch.equal(read.positions[:, 0], other.positions[:, 0])
         assert torch.equal(read.words.ids[:, 0], other.words.ids[:, 0])
         former = by_code, at, read.words.ids
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("words", [5, 16, 8001])
+def test_compiled_code_narrows_shares_as_torch_does(words: int) -> None:
+    spread = torch.tensor([0.0, 1.0, 6.0, 40.0]).repeat(5)[:, None]
+    log_probs = (spread * torch.randn(20, words)).log_softmax(-1)
+    logits = torch.cat([torch.tensor([-torch.inf, 13.8, -9.0, 0.0]), torch.randn(16) * 4])
+    narrow = narrow_shares(log_probs, logits, SURE, FULL)
+    expected = narrowed(logits, log_probs.amax(-1))
+    assert torch.equal(narrow.isinf(), expected.isinf()) and narrow.isinf().any()
+    torch.testing.assert_close(narrow.sigmoid(), expected.sigmoid(), atol=1e-5, rtol=0)
 
 
 def test_a_session_keeps_its_newest_positions() -> None:

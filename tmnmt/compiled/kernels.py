@@ -131,6 +131,22 @@ def mix_words_(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Te
     )
 
 
+def narrow_shares(log_probs: Tensor, logits: Tensor, sure: float, full: float) -> Tensor:
+    """As `layers.nearest.narrowed`, of log p (R, V) and the shares' logits (R,)."""
+    rows, words = log_probs.shape
+    narrowed = torch.empty(rows)
+    steps.narrow_shares(
+        rows,
+        words,
+        _at("log probabilities", log_probs, _FP32, (rows, words)),
+        _at("logits", logits, _FP32, (rows,)),
+        sure,
+        full,
+        narrowed.data_ptr(),
+    )
+    return narrowed
+
+
 def first_positions(ids: Tensor) -> Tensor:
     """(N, P) int64: the first position of the row (N, P) that holds the same word."""
     rows, positions = ids.shape

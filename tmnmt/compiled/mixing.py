@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tmnmt.compiled.addresses import array_of
 from tmnmt.compiled.compiling import fast
 from tmnmt.compiled.gates import log_sigmoid, sigmoid
-from tmnmt.compiled.vectors import LANES, log_of_sums
+from tmnmt.compiled.vectors import LANES, exp, greatest, log, log_of_sums
 
 Float32 = NDArray[np.float32]
 _ZERO, _ONE, _NEVER = np.float32(0.0), np.float32(1.0), np.float32(-np.inf)
@@ -32,6 +32,24 @@ def first_positions(
                 at = (at + 1) & (room - 1)
             met[at] = p if met[at] < 0 else met[at]
             first[p] = met[at]
+    return 0
+
+
+def narrow_shares(
+    rows: int, words: int, log_probs_at: int, logits_at: int, sure: float, full: float, to: int
+) -> int:
+    """Logits (R,) of shares at `to`, of logits (R,) and log p (R, V): 1 - share is divided by 1 -
+    sure max p, and a share is `full` at most; -inf where nothing is left of it."""
+    logits, narrowed = array_of(logits_at, rows, np.float32), array_of(to, rows, np.float32)
+    for row in range(rows):
+        narrowed[row] = _NEVER
+        if logits[row] > _NEVER:
+            log_probs = array_of(log_probs_at + 4 * row * words, words, np.float32)
+            most = np.float64(exp(greatest(log_probs, 0, words)))
+            share = 1.0 - np.float64(sigmoid(-logits[row])) / (1.0 - sure * most)
+            share = min(share, full)
+            if share > 0.0:
+                narrowed[row] = np.float32(log(share) - log(1.0 - share))
     return 0
 
 

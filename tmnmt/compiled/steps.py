@@ -46,6 +46,7 @@ decoder_step = _native(
 )
 pack_panels = _native("pack_panels", *(_SIZE,) * 6, module="integers")
 first_positions = _native("first_positions", *(_SIZE,) * 6, module="mixing")
+narrow_shares = _native("narrow_shares", *(_SIZE,) * 4, _NUMBER, _NUMBER, _SIZE, module="mixing")
 mix_words = _native("mix_words", *(_SIZE,) * 9, module="mixing")
 encode_directions = _native("encode_directions", *(_SIZE,) * 7, module="nearest")
 fewer_bits = _native("fewer_bits", *(_SIZE,) * 7, module="nearest")

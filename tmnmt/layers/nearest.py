@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from tmnmt.compiled.kernels import NEAREST, can_be_compiled
+from tmnmt.compiled.kernels import NEAREST, can_be_compiled, narrow_shares
 from tmnmt.config.options import Mode
 from tmnmt.keys.nibbles import directions, encode, turned, width
 from tmnmt.layers.collated import Pairs, Recent
@@ -227,7 +227,10 @@ class NearestPositions(MemoryLayer[PoolReady]):
         """Mixes the words in, by a share that is less where the model is sure of a word."""
         words = read.words
         if words is not None:
-            logit = narrowed(words.logit, log_probs.amax(-1))
+            if can_be_compiled(log_probs) and log_probs.is_contiguous():
+                logit = narrow_shares(log_probs, words.logit.contiguous(), SURE, FULL)
+            else:
+                logit = narrowed(words.logit, log_probs.amax(-1))
             read = replace(read, words=words._replace(logit=logit))
         return super().mix(at, log_probs, read)
 
