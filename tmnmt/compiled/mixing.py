@@ -47,7 +47,7 @@ def narrow_shares(
             log_probs = array_of(log_probs_at + 4 * row * words, words, np.float32)
             most = np.float64(exp(greatest(log_probs, 0, words)))
             share = 1.0 - np.float64(sigmoid(-logits[row])) / (1.0 - sure * most)
-            share = min(share, full)
+            share = min(share, np.float64(full))
             if share > 0.0:
                 narrowed[row] = np.float32(log(share) - log(1.0 - share))
     return 0
