@@ -159,11 +159,23 @@ def test_beam_one_equals_greedy(seed: int) -> None:
     assert found.ids == greedy(model, src, 15)
 
 
+def test_no_translation_is_without_a_subword() -> None:
+    """Where all others repeat themselves up to the longest length, it would be the best."""
+    model = backbone()
+    with torch.no_grad():
+        bias_of(model)[EOS] += 100
+    src, src_len = sources([4, 2])
+    for beam in (1, 5):
+        hypotheses = search(model, src, src_len, settings=SearchSettings(beam=beam))
+        assert [len(each.ids) for each in hypotheses] == [1, 1]
+        assert all(each.finished for each in hypotheses)
+
+
 def test_a_beam_as_wide_as_all_prefixes_finds_the_best_of_all() -> None:
     model = backbone(vocabulary=7)
     src, src_len = sources([4], 7)
     words = [w for w in range(7) if w not in (PAD, BOS, UNK, EOS)]
-    all_outputs = [ids for length in range(4) for ids in itertools.product(words, repeat=length)]
+    all_outputs = [ids for length in range(1, 4) for ids in itertools.product(words, repeat=length)]
     scores = {ids: log_prob_of(model, src, ids, ended=True) / (len(ids) + 1) for ids in all_outputs}
     best = max(scores, key=lambda ids: scores[ids])
     found = search(model, src, src_len, 4, SearchSettings(beam=27))[0]
@@ -177,7 +189,7 @@ def test_n_best_of_a_beam_as_wide_as_all_prefixes_are_the_best_of_all() -> None:
         bias_of(model)[:] = -1000
         bias_of(model)[words] = 0.0
         bias_of(model)[EOS] = 3.0
-    all_outputs = [ids for length in range(4) for ids in itertools.product(words, repeat=length)]
+    all_outputs = [ids for length in range(1, 4) for ids in itertools.product(words, repeat=length)]
     scores = {ids: log_prob_of(model, src, ids, ended=True) / (len(ids) + 1) for ids in all_outputs}
     ranked = sorted(scores, key=lambda ids: -scores[ids])
     best = search(model, src, src_len, 4, SearchSettings(beam=27, n_best=6))[0]

@@ -205,7 +205,8 @@ def beam_search(
     or is empty. `lead`: to what the search is led.
 
     max_len: (N,) the longest output allowed, </s> included, at least 1. <s>, padding and unk are
-    never produced."""
+    never produced, nor is a translation without a subword: where all others run into the longest
+    length, as one that repeats itself does, that one would be the only one that has ended."""
     with torch.inference_mode():
         begun = Begun.at_start(backbone, encoded, memory)
         return search_on(backbone, layers, begun, max_len, settings, lead)
@@ -229,6 +230,8 @@ def search_on(
         while live.sentence.numel():
             stepped = predict(backbone, layers, live, settings.explain)
             log_probs, trace = stepped.log_probs, stepped.trace
+            if not begun.length and not history:
+                log_probs[:, EOS] = -torch.inf
             if lead is not None:
                 lead.bar(live, stepped, len(history))
             candidates = continuations(live.scores, log_probs, 2 * settings.beam)
