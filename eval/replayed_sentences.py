@@ -2,7 +2,7 @@
 theirs: a weak one can follow the positions of one sentence to its end.
 
     python eval/replayed_sentences.py FILE --model MODEL [--memory MEMORY]... [--beam 4]
-                                      [--tau 0.4] [--temperature 0.1] [--longer 3]
+                                      [--tau 0.8] [--temperature 0.1] [--longer 3]
 
 The segments of FILE are translated document by document with the nearest positions, and their
 references are confirmed one after another. A translation is replayed where it equals, but for case
@@ -28,7 +28,7 @@ from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index.cached import open_memory
 from tmnmt.index.fuzzy import fuzzy_score
-from tmnmt.layers.reach import Reach, Reaches
+from tmnmt.layers.reach import STANDARD, Reach, Reaches
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
@@ -67,7 +67,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--memory", action="append", default=[], metavar="MEMORY")
     parser.add_argument("--beam", type=int, default=4)
-    parser.add_argument("--tau", type=float, default=0.4)
+    parser.add_argument("--tau", type=float, default=STANDARD.session.tau)
     parser.add_argument("--temperature", type=float, default=0.1)
     parser.add_argument("--longer", type=int, default=3, help="words that a target has at least")
     return parser.parse_args()
