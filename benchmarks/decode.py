@@ -41,17 +41,17 @@ from tmnmt.allocator import keep_freed
 from tmnmt.engine import beam_search as decode
 from tmnmt.engine import decoder as engine
 from tmnmt.engine.assembly import Assembly
+from tmnmt.engine.loading import load_layers, load_on
 from tmnmt.engine.lookup import Lookup
-from tmnmt.engine.opened import load_layers, load_on
 from tmnmt.engine.piece import Piece
+from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.schedule import side_by_side
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.tally import Tally
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index import Index
-from tmnmt.index.cached import open_memory
+from tmnmt.index.opening import open_memory
 from tmnmt.layers import combine, contract, tm
 from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.combine import MemoryLayers

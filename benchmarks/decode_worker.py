@@ -37,7 +37,7 @@ def ours(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
     from tmnmt.engine.settings import Settings
     from tmnmt.engine.translator import Translator
     from tmnmt.keys.pair_keys import padded
-    from tmnmt.layers.combine import Ready
+    from tmnmt.layers.combine import LayerInputs
     from tmnmt.models.folder import load_model
     from tmnmt.models.rnnsearch import RNNsearch
     from tmnmt.models.transformer import Transformer
@@ -55,7 +55,7 @@ def ours(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
         with torch.inference_mode():
             encoded = backbone.encode(padded(rows, "cpu"), torch.tensor([len(row) for row in rows]))
             found = beam_search(
-                backbone, None, encoded, Ready(), [job["steps"]] * len(rows), settings
+                backbone, None, encoded, LayerInputs(), [job["steps"]] * len(rows), settings
             )
         return sum(len(best.ids) for best in found)
 

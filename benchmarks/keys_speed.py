@@ -36,11 +36,11 @@ from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import check_disk, compute, header_of, plan, queries_of
-from tmnmt.keys.directions import Directions, Seen, searched_size
+from tmnmt.keys.directions import Directions, ProjectedKeys, searched_size
 from tmnmt.keys.faiss_index import (
     FAISS_FILE,
     KINDS,
-    LEAST,
+    MIN_TRAINING,
     Kind,
     bytes_a_key,
     load_faiss,
@@ -65,7 +65,7 @@ def main() -> None:
         torch.set_num_threads(options.threads)
         load_faiss().omp_set_num_threads(options.threads)
     model = load_model(options.model, options.device)
-    kinds = [KINDS[name] for name in options.kinds if options.keys >= LEAST[KINDS[name]]]
+    kinds = [KINDS[name] for name in options.kinds if options.keys >= MIN_TRAINING[KINDS[name]]]
     with tempfile.TemporaryDirectory() as folder:
         path = (options.work or Path(folder)) / f"keys-{options.keys}"
         path.mkdir(parents=True, exist_ok=True)
@@ -165,8 +165,8 @@ def held_out(model: Model, options: argparse.Namespace) -> Array:
 
 def measure(index: MemoryIndex, files: KeyFiles, queries: Array, kinds: list[Kind]) -> None:
     directions = Directions.open(files)
-    queries = directions.of(*np.split(queries, [files.header.context_size], 1))
-    exact = flat(Seen(files, directions).since(0), queries, K)[1]
+    queries = directions.project(*np.split(queries, [files.header.context_size], 1))
+    exact = flat(ProjectedKeys(files, directions).tail(0), queries, K)[1]
     print(
         f"| kind | recall@{K} | ms a query, one by one | {BATCH} together | bytes a key | built "
         "in s | memory in MB |"

@@ -34,7 +34,7 @@ from decode import TimedTally, forced_length, processor, translate
 
 from tmnmt.allocator import keep_freed
 from tmnmt.engine.assembly import Assembly
-from tmnmt.engine.opened import load_layers, load_on
+from tmnmt.engine.loading import load_layers, load_on
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.formats import read_memory

@@ -104,10 +104,10 @@ def check(folder: Path, sessions: str, documents: Mapping[str, Document]) -> int
     """How many requests under way were carried out. Ends the program at the first pair that was
     acknowledged and is lost, or is in one place only."""
     from tmnmt.index import MemoryIndex
-    from tmnmt.serve.storage.opened import opened, place_of
+    from tmnmt.serve.storage.opening import open_storage, place_of
 
     carried_out, in_sessions = 0, set[str]()
-    with closing(opened(place_of(sessions))) as storage:
+    with closing(open_storage(place_of(sessions))) as storage:
         for number, (session, document) in enumerate(documents.items()):
             sources = [pair.src for pair in storage.sessions.pairs("", session)]
             states = document.states()

@@ -20,13 +20,13 @@ from itertools import islice
 from pathlib import Path
 
 from tmnmt.config.options import Selection
-from tmnmt.engine.opened import load_layers
+from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.scores import score
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import Index
-from tmnmt.index.cached import open_memory
+from tmnmt.index.opening import open_memory
 from tmnmt.index.pairs import search_pairs
 from tmnmt.models.folder import load_model
 from tmnmt.progress import Progress

@@ -173,14 +173,14 @@ def measured(fitted: Confidence, pairs: Pairs) -> dict[str, object]:
     whole = [_segment(one, dict(fitted.words)) for one, _ in pairs]
     right = np.array([is_right(one.tgt, reference) for one, reference in pairs], float)
     chances = _chances(fitted.segment, whole)
-    free = chances >= fitted.least
+    free = chances >= fitted.min_confidence
     own = np.array([one.origin == "model" for one, _ in pairs])
     return {
         "segments": len(pairs),
         "words": _told(_chances(fitted.words, flat), np.array(words, float), flat),
         "segment": _told(chances, right, whole),
         "released": {
-            "least": round(fitted.least, 4),
+            "least": round(fitted.min_confidence, 4),
             "share": round(float(free.mean()), 3),
             "precision": round(float(right[free].mean()), 3) if free.any() else None,
             "share of the model's own": round(float(free[own].mean()), 3),
@@ -236,7 +236,7 @@ def save(folder: Path, fitted: Confidence) -> None:
     told = {
         "format": FORMAT,
         "model": load_model(folder).hash,
-        "least": round(fitted.least, 6),
+        "least": round(fitted.min_confidence, 6),
         "words": {name: round(value, 6) for name, value in fitted.words.items()},
         "segment": {name: round(value, 6) for name, value in fitted.segment.items()},
     }

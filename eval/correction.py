@@ -30,7 +30,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tmnmt.engine.opened import load_layers
+from tmnmt.engine.loading import load_layers
 from tmnmt.errors import DataError, TmnmtError
 from tmnmt.eval.cache.watch import frequent_words
 from tmnmt.formats import read_memory
@@ -44,7 +44,7 @@ from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
-from tmnmt.training.forced import force_references
+from tmnmt.training.teacher_forcing import force_references
 from tmnmt.vocab import BOS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -256,7 +256,7 @@ def fused(model: Model, tm: TranslationMemory, one: Forced) -> Tensor:
     assert tm.fusion is not None and pairs is not None
     prev = shift(one.ids[None], BOS)
     q, logits = tm.unroll(tm.fusion, prev, one.hiddens[None], one.contexts[None], pairs)
-    gate, said = logits.sigmoid(), tm.said(pairs, model.backbone.embed)
+    gate, said = logits.sigmoid(), tm.fusion_values(pairs, model.backbone.embed)
     return ((1 - gate) * one.hiddens + gate * torch.bmm(q, said))[0]
 
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tmnmt.cli.explained import explained
+from tmnmt.cli.explanation import explained
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError

@@ -18,7 +18,7 @@ from tmnmt.engine.retrieve import Retriever
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index.base import Index
-from tmnmt.index.cached import open_memory
+from tmnmt.index.opening import open_memory
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 

@@ -34,10 +34,10 @@ from sacrebleu import corpus_bleu
 
 from tmnmt.batch.filling import agree_on_languages, translate_file
 from tmnmt.codes.form import BY_FORM, Copied
-from tmnmt.codes.placeholders import ALL
+from tmnmt.codes.placeholders import ALL_FINDERS
 from tmnmt.config.options import Mode, TranslationOptions
 from tmnmt.engine.translator import Translator
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.formats import read_memories
 from tmnmt.index import build
 from tmnmt.segments import Segment
@@ -131,7 +131,7 @@ def translated(translator: Translator, kind: str, words: Sequence[str]) -> list[
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"texts.{kind}"
         path.write_text(written(texts), encoding="utf-8")
-        file = opened(path)
+        file = open_translatable(path)
         agree_on_languages(file, translator.src_lang, translator.tgt_lang)
         fillings = [one.filling for one in translate_file(file, "nothing", translator.stream)]
         to = Path(folder) / f"target.{kind}"
@@ -263,7 +263,7 @@ def plain(options: argparse.Namespace) -> dict[str, object]:
 
 
 def masks_of(text: str) -> list[str]:
-    return Copied((*ALL, *BY_FORM.finders)).tokens(text)
+    return Copied((*ALL_FINDERS, *BY_FORM.finders)).tokens(text)
 
 
 def rule(options: argparse.Namespace) -> dict[str, object]:

@@ -45,9 +45,9 @@ from typing import Any
 
 from tmnmt.errors import TmnmtError
 from tmnmt.models.folder import load_model, save_model
+from tmnmt.training.answer_cache import same_settings
 from tmnmt.training.config import load_config
 from tmnmt.training.data import load_corpora
-from tmnmt.training.kept import same_settings
 from tmnmt.training.memory import train_layers
 
 SETTINGS = "settings.json"

@@ -22,7 +22,7 @@ from sacrebleu import corpus_bleu, corpus_chrf
 from tmnmt.config.options import Mode, TranslationOptions
 from tmnmt.engine.translator import Translator
 from tmnmt.formats import parse_columns, read_memory
-from tmnmt.index.cached import open_memory
+from tmnmt.index.opening import open_memory
 from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.segments import Segment
 

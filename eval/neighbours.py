@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tmnmt.engine.opened import load_layers
+from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import NEIGHBOURS, Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.scores import score

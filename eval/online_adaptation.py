@@ -32,7 +32,7 @@ from tmnmt.engine.settings import Settings
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memories
 from tmnmt.index.base import Index
-from tmnmt.index.cached import open_memory
+from tmnmt.index.opening import open_memory
 from tmnmt.keys.pair_keys import padded
 from tmnmt.models.base import Injectable, Trainable
 from tmnmt.models.folder import Model, load_model

@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.durable import write
-from tmnmt.engine.opened import load_layers
+from tmnmt.engine.loading import load_layers
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator

@@ -34,7 +34,7 @@ import torch
 
 from tmnmt.codes.links import place_of
 from tmnmt.codes.place import place
-from tmnmt.codes.record import Code, Part, Text, joined, pairs
+from tmnmt.codes.record import Code, Part, Text, join_parts, pairs
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.links import Array, Linker, with_same_words
@@ -126,7 +126,7 @@ def coded(line: str) -> Text:
             parts.append((Code(0, "open", f"<g {number}>", number), ""))
         else:
             parts.append((Code(0, "standalone", f"<{name} {number}/>"), ""))
-    return joined([*parts, _unescaped(line[at:])])
+    return join_parts([*parts, _unescaped(line[at:])])
 
 
 def _unescaped(text: str) -> str:
@@ -184,8 +184,8 @@ def read_along(
             )
             state, ready = stepped.state, stepped.ready
             if stepped.trace is not None:
-                one = stepped.trace.at(torch.tensor([0]), torch.tensor([word]))
-                traces.append(one.chosen(0, 0))
+                one = stepped.trace.select(torch.tensor([0]), torch.tensor([word]))
+                traces.append(one.pick(0, 0))
     forced = Hypothesis(tuple(ids), 0, 0, True, probabilities=(0,) * len(ids), traces=tuple(traces))
     near = Neighbouring(None, len(piece.matches))
     return tokens_of(forced, translator.vocab, collated, 0, near, piece), piece.matches
@@ -219,7 +219,7 @@ def min_max(source: Text, target: str, links: Array) -> Text:
     for at, _, code in found:
         parts += [target[end:at], (code, "")]
         end = at
-    return joined([*parts, target[end:]])
+    return join_parts([*parts, target[end:]])
 
 
 @dataclass

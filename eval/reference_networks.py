@@ -37,9 +37,9 @@ from tmnmt.papers.context_network import FORMS
 from tmnmt.papers.network_adaptation import train_network
 from tmnmt.papers.network_config import Config, ContextConfig, ReferenceConfig
 from tmnmt.training.adapt import MEMORY_FILE
+from tmnmt.training.answer_cache import same_settings
 from tmnmt.training.config import load_config
 from tmnmt.training.data import load_corpora
-from tmnmt.training.kept import same_settings
 from tmnmt.training.log import training_costs
 
 WAYS: dict[str, Config] = {
@@ -109,8 +109,8 @@ def main() -> None:
             stamp(folder)
         added = parameters(made) - parameters(learned.backbone.base)
         print(
-            f"| {way} | {seed} | {learned.before:.4f} | {learned.after:.4f} | {added:,} | "
-            f"{sum(cost.seconds for cost in training_costs(folder).values()):.0f} |",
+            f"| {way} | {seed} | {learned.loss_before:.4f} | {learned.loss_after:.4f} | "
+            f"{added:,} | {sum(cost.seconds for cost in training_costs(folder).values()):.0f} |",
             flush=True,
         )
 

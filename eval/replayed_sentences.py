@@ -21,13 +21,13 @@ from itertools import groupby
 from pathlib import Path
 
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.opened import load_layers
+from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import settled
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
-from tmnmt.index.cached import open_memory
 from tmnmt.index.fuzzy import fuzzy_score
+from tmnmt.index.opening import open_memory
 from tmnmt.layers.reach import STANDARD, Reach, Reaches
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment

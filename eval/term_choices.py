@@ -30,7 +30,7 @@ from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.consistency import consistency
 from tmnmt.formats import read_memory
 from tmnmt.segments import Segment
-from tmnmt.terms.check import chosen
+from tmnmt.terms.check import unique_target
 from tmnmt.terms.term import Term
 
 MODES: tuple[TermsMode, ...] = ("soft", "hard")
@@ -73,7 +73,7 @@ def with_terms(
     assert translator.terms is not None
     of = defaultdict[str, list[tuple[Segment, dict[Term, str]]]](list)
     for segment in segments:
-        if own := translator.terms.chosen(segment.src, segment.tgt):
+        if own := translator.terms.choices(segment.src, segment.tgt):
             of[segment.document].append((segment, own))
     left, found = most, dict[str, list[tuple[Segment, dict[Term, str]]]]()
     for document, some in of.items():
@@ -98,7 +98,7 @@ def measured(
             said.append(done)
             references.append(segment.tgt)
             for term, target in own.items():
-                came = chosen(term, done) or f"none {number}"
+                came = unique_target(term, done) or f"none {number}"
                 groups[document, term].append(came)
                 wanted[document, term].append(target)
                 if term in confirmed:

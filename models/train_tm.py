@@ -81,7 +81,7 @@ def train(config_file: Path, folder: Path, run: Path, every: int, resume: bool) 
     data = MemoryData(corpora.train, corpora.dev, model.vocab, run, told, languages)
     learned, dev = data.sentences()
     data.close()
-    learned = replace(learned, chosen=learned.chosen[::every])
+    learned = replace(learned, sentences=learned.sentences[::every])
     part = TMPart(tm, base, model.vocab, learned, dev, told.batch_tokens)
     trainer = PartTrainer(
         part,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from tmnmt.codes.record import KINDS, Code, Kind, Part, Text, joined, pairs
+from tmnmt.codes.record import KINDS, Code, Kind, Part, Text, join_parts, pairs
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 CODES = st.builds(
@@ -23,7 +23,7 @@ CODES = st.builds(
 )
 WORDS = st.text(CHARACTERS, max_size=6)
 PARTS: st.SearchStrategy[Part] = WORDS | st.tuples(CODES, st.just("") | WORDS)
-TEXTS: st.SearchStrategy[Text] = st.lists(PARTS, max_size=8).map(joined)
+TEXTS: st.SearchStrategy[Text] = st.lists(PARTS, max_size=8).map(join_parts)
 
 
 HALVES: list[Kind] = ["open", "close"]
@@ -55,7 +55,7 @@ def trees(draw: st.DrawFn, depth: int = 3) -> list[Part]:
     return parts
 
 
-SOURCES = trees().map(joined)
+SOURCES = trees().map(join_parts)
 
 
 def kept(source: Text, target: Text) -> None:

@@ -594,7 +594,7 @@ def _wrong_memory(path: Path) -> str:
     except TmnmtError as error:
         return _wrong_error(error, path)
     report = reader.report
-    if report.kept + report.total_skipped != report.read or report.kept != len(segments):
+    if report.retained + report.total_skipped != report.units or report.retained != len(segments):
         return f"counts do not add up: {report.lines()[0]}, {len(segments)} given"
     for segment in segments:  # what an index takes
         texts = (segment.src, segment.tgt, segment.document, segment.origin, segment.user)

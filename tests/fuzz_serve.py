@@ -18,16 +18,16 @@ from serving import Server, tiny_server
 from tiny_model import segments, write_tiny_model
 
 from tmnmt.index import build
+from tmnmt.serve.api_v1 import API_V1
 from tmnmt.serve.dialects import DIALECTS
-from tmnmt.serve.own import OWN
-from tmnmt.serve.refused import Refused
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.routes import Route
 
 LONGEST = 5_000  # characters of a value in an address: a longer address is no request
 SLOWEST = 0.2  # seconds that `/health` may take
 ROUTES = [
     (dialect, prefix, route)
-    for dialect in (OWN, *DIALECTS.values())
+    for dialect in (API_V1, *DIALECTS.values())
     for prefix in dialect.prefixes
     for route in dialect.routes
 ]

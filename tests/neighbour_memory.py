@@ -65,5 +65,5 @@ def three(tmp_path: Path) -> Datastore:
     (search,) = datastore.searches  # of numbers that are not rounded
     search.files.contexts, search.files.hiddens = contexts, hiddens  # type: ignore[assignment]
     search.directions = Directions(np.eye(4, dtype=np.float32), 3)
-    search._compared = search.directions.of(contexts, hiddens)
+    search._compared = search.directions.project(contexts, hiddens)
     return datastore

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tmnmt.layers.combine import MemoryLayers, Mode, Ready
+from tmnmt.layers.combine import LayerInputs, MemoryLayers, Mode
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import PairsReady
 from tmnmt.layers.trace import Trace
@@ -22,10 +22,10 @@ def step(
     prev: Tensor,
     hidden: Tensor,
     context: Tensor,
-    memory: Collated | Ready,
+    memory: Collated | LayerInputs,
     mode: Mode,
     explain: bool = False,
-) -> tuple[Tensor, Ready, Trace | None]:
+) -> tuple[Tensor, LayerInputs, Trace | None]:
     """log p (R, V) after y_{t-1} (R,) at s (R, d) and c (R, l), what is ready for the next step,
     and the trace; of a `Collated` the first step, one row a sentence."""
     ready = memories.ready(memory, backbone, mode) if isinstance(memory, Collated) else memory
@@ -44,12 +44,12 @@ def standing(backbone: Backbone, hidden: Tensor, context: Tensor) -> Backbone:
     return known
 
 
-def beams(ready: Ready, sentences: int, width: int) -> Ready:
+def beams(ready: LayerInputs, sentences: int, width: int) -> LayerInputs:
     """So many rows of every sentence."""
     return ready.rows(torch.arange(sentences).repeat_interleave(width))
 
 
-def pairs_in(ready: Ready) -> PairsReady:
+def pairs_in(ready: LayerInputs) -> PairsReady:
     """What the translation memory has ready."""
     pairs = ready.layers["tm"]
     assert isinstance(pairs, PairsReady)

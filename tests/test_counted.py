@@ -8,11 +8,11 @@ import time
 import pytest
 
 from tmnmt import progress
-from tmnmt.counted import counted
+from tmnmt.quantities import quantity
 
 
 def test_one_is_singular_and_thousands_are_parted() -> None:
-    assert [counted(n, "line") for n in (0, 1, 2, 1234)] == [
+    assert [quantity(n, "line") for n in (0, 1, 2, 1234)] == [
         "0 lines",
         "1 line",
         "2 lines",
@@ -74,6 +74,6 @@ def test_progress_goes_on_to_the_next_part_of_the_work() -> None:
     with progress.Progress("indexing", "units", lazy=True) as build:
         build.advance(7)
         for _ in range(2):
-            build.then("sending", "segments")
+            build.begin_part("sending", "segments")
             build.advance(1, 0.25)
         assert build.line().startswith("sending: 2 of 8 segments, ")

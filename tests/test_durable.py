@@ -28,7 +28,7 @@ from tmnmt.keys.files import OFFSETS_FILE
 from tmnmt.models.folder import load_model
 from tmnmt.papers.knn import AdaptiveKNN
 from tmnmt.segments import Segment
-from tmnmt.training import checkpoint, kept
+from tmnmt.training import answer_cache, checkpoint
 from tmnmt.training.log import add_line, keep_lines
 
 NEW = Segment("A new sentence.", "Une phrase nouvelle.")
@@ -133,7 +133,7 @@ def a_shorter_log(folder: Path, model: Path) -> Path:
 
 
 def kept_answers(folder: Path, model: Path) -> Path:
-    kept.write_kept(folder / "found.gz", {"of": 1}, [[1, 2]])
+    answer_cache.write_kept(folder / "found.gz", {"of": 1}, [[1, 2]])
     return folder / "found.gz"
 
 
@@ -183,8 +183,10 @@ def test_the_same_answers_are_the_same_bytes_at_any_time(
     contents = set()
     for now in (1.0, 2e9):
         monkeypatch.setattr("gzip.time.time", lambda now=now: now)
-        kept.write_kept(tmp_path / f"{now}.gz", {"of": 1}, [["é\u2028\n", 2]])
-        assert kept.read_kept(tmp_path / f"{now}.gz", {"of": 1}, 1, list) == [["é\u2028\n", 2]]
+        answer_cache.write_kept(tmp_path / f"{now}.gz", {"of": 1}, [["é\u2028\n", 2]])
+        assert answer_cache.read_kept(tmp_path / f"{now}.gz", {"of": 1}, 1, list) == [
+            ["é\u2028\n", 2]
+        ]
         contents.add((tmp_path / f"{now}.gz").read_bytes())
     assert len(contents) == 1
 

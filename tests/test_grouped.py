@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.errors import DataError, LockedError, ServerError
-from tmnmt.grouped import MOST, Grouped
+from tmnmt.grouped import MAX_GROUP, Grouped
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded.lock import writing
 from tmnmt.segments import Segment
@@ -59,17 +59,17 @@ def wait_until(grouped: Grouped[list[int]], waiting: int) -> None:
 
 def test_those_that_wait_for_the_disk_are_written_together() -> None:
     grouped, disk = Grouped[list[int]](), Disk()
-    with ThreadPoolExecutor(MOST + 9) as threads:
+    with ThreadPoolExecutor(MAX_GROUP + 9) as threads:
         made = [threads.submit(change, grouped, disk, 0)]
         assert disk.is_writing.wait(60)
-        for number in range(1, MOST + 9):
+        for number in range(1, MAX_GROUP + 9):
             made.append(threads.submit(change, grouped, disk, number))
-        wait_until(grouped, MOST + 8)
+        wait_until(grouped, MAX_GROUP + 8)
         disk.may_write.set()
         for each in made:
             each.result(60)
-    assert sorted(chain.from_iterable(disk.writes)) == list(range(MOST + 9))
-    assert [len(write) for write in disk.writes] == [1, MOST, 8]
+    assert sorted(chain.from_iterable(disk.writes)) == list(range(MAX_GROUP + 9))
+    assert [len(write) for write in disk.writes] == [1, MAX_GROUP, 8]
 
 
 def test_a_block_that_raises_is_alone_in_it() -> None:

@@ -24,7 +24,7 @@ LAYERS = (
         "text",
         "languages",
         "contractions",
-        "counted",
+        "quantities",
         "registry",
         "numbers",
         "number_words",

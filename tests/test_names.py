@@ -1,5 +1,5 @@
-"""Names of the package are nouns and verbs that say what is meant: not what is held, found, told,
-wanted, or some of them."""
+"""Names of the package are nouns for things and verbs for what is done: not pronouns, prepositions
+or bare participles, which say nothing without the line that they stand in."""
 
 from __future__ import annotations
 
@@ -10,46 +10,62 @@ from pathlib import Path
 import tmnmt
 
 PACKAGE = Path(tmnmt.__file__).parent
-BANNED = {"held", "found", "told", "some", "wanted"}
-TERMS = ("held_out",)  # of the field: documents that are kept out of training
+MOST = 0.005  # of all names; the fields of files and options of the command line keep theirs
+PRONOUNS = """
+    one ones other others another each every either neither both all any some none own it its itself
+    they them their this that these those which what who whom whose such same more most less least
+    few many much several everything anything nothing something
+"""
+PREPOSITIONS = """
+    at of in on by to from with without within before after behind beside besides between beyond
+    above below under over among around about against across along near off onto into out through
+    toward towards until since for as than like per via here there where when while then again ahead
+    apart away back once ever still yet too also only
+"""
+PARTICIPLES = """
+    asked given taken made done said told known seen found shown kept held left lost put got gone
+    come brought sent meant read written drawn chosen begun opened closed used wanted needed called
+    named counted looked moved turned worked tried fed led lent spelt spoken thought understood
+    wished noted joined learned learnt trained heard felt won paid sold bought built broken driven
+    fallen grown hurt laid lain met proven sat slept stood struck sworn swept taught thrown torn
+"""
+WORDS = {*PRONOUNS.split(), *PREPOSITIONS.split(), *PARTICIPLES.split()}
+VERBS = {"read", "put", "come", "open"}  # good names of functions
 
 
-def names(source: str) -> Iterator[tuple[int, str]]:
-    """All that `source` gives a name to: line and name."""
+def names(source: str) -> Iterator[tuple[int, str, bool]]:
+    """All that `source` gives a name to: line, name, and whether it is that of a function."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                yield node.lineno, name
+                yield node.lineno, name, False
             case ast.arg(arg=name):
-                yield node.lineno, name
+                yield node.lineno, name, False
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield node.lineno, name
+                yield node.lineno, name, True
             case ast.ClassDef(name=name):
-                yield node.lineno, name
+                yield node.lineno, name, False
 
 
-def is_banned(name: str) -> bool:
-    return not name.lower().endswith(TERMS) and not BANNED.isdisjoint(name.lower().split("_"))
+def is_vague(name: str, is_function: bool) -> bool:
+    word = name.strip("_").lower()
+    return word in WORDS and not name.startswith("__") and not (is_function and word in VERBS)
 
 
-def test_no_name_says_only_that_something_was_found() -> None:
-    banned = [
-        f"{path.relative_to(PACKAGE)}:{line}: {name}"
-        for path in sorted(PACKAGE.rglob("*.py"))
-        for line, name in names(path.read_text(encoding="utf-8"))
-        if is_banned(name)
-    ]
-    assert banned == []
+def test_names_say_what_they_are_of() -> None:
+    total, vague = 0, list[str]()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for line, name, is_function in names(path.read_text(encoding="utf-8")):
+            total += 1
+            if is_vague(name, is_function):
+                vague.append(f"{path.relative_to(PACKAGE)}:{line}: {name}")
+    assert len(vague) <= MOST * total, "\n".join(vague)
 
 
 def test_such_names_are_seen_wherever_they_stand() -> None:
     source = (
-        "def found(told): pass\nclass Wanted:\n    some: int = 0\nself.is_held = 1\nheld_out = 2"
+        "def asked(before): pass\nclass Done:\n    kept: int = 0\nself._own = 1\n"
+        "def read(path): pass\nkept_pairs = 2\n__all__ = []"
     )
-    assert sorted(name for _, name in names(source) if is_banned(name)) == [
-        "Wanted",
-        "found",
-        "is_held",
-        "some",
-        "told",
-    ]
+    vague = [name for _, name, is_function in names(source) if is_vague(name, is_function)]
+    assert len(WORDS) >= 80 and sorted(vague) == ["Done", "_own", "asked", "before", "kept"]

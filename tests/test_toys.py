@@ -37,7 +37,7 @@ from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.embedded.manifest import Manifest
 from tmnmt.index.select import SELECTIONS
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
 from tmnmt.layers.words import Embed
 from tmnmt.models.base import BaseConfig
 from tmnmt.models.folder import load_model, save_model
@@ -46,9 +46,9 @@ from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.progress import ReadProgress
 from tmnmt.registry import PLUGINS, Sort, register, unregister
 from tmnmt.segments import Segment
-from tmnmt.serve.asked import Asked
+from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.fields import Field
-from tmnmt.serve.refused import Refused
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Request, Service
 from tmnmt.training.config import load_config
@@ -150,7 +150,7 @@ def test_a_format_of_memories(add: Add, tmp_path: Path, capsys: pytest.CaptureFi
     add("memory format", "toy", ToyFormat(), before="tsv")
     reader = read_memory(path, "en", "fr")
     assert [(s.src, s.tgt, s.document) for s in reader] == [("the permit", "le permis", "m")]
-    assert reader.report.kept == 1 and reader.report.read == 2
+    assert reader.report.retained == 1 and reader.report.units == 2
     index = str(tmp_path / "index")
     assert (
         run(["build-index", "--index", index, str(path), "--src-lang", "en", "--tgt-lang", "fr"])
@@ -326,11 +326,13 @@ class ToyLayer(MemoryLayer[ToyReady]):
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> ToyReady:
         return ToyReady()
 
-    def fuse(self, at: At, hidden: Tensor, ready: ToyReady) -> tuple[Tensor, Read[ToyReady]]:
+    def fuse(
+        self, at: StepState, hidden: Tensor, ready: ToyReady
+    ) -> tuple[Tensor, LayerOutput[ToyReady]]:
         rows = len(hidden)
         ids = torch.full((rows, 1), self.kind.word)
         words = Words(ids, torch.zeros_like(ids), self.logit.expand(rows).contiguous())
-        return hidden, Read(ready, torch.ones(rows, 1), words=words)
+        return hidden, LayerOutput(ready, torch.ones(rows, 1), words=words)
 
 
 def test_a_memory_layer(
@@ -385,7 +387,7 @@ def test_a_layer_that_is_not_registered_is_told(add: Add, model: Path, tmp_path:
 # A dialect of the server.
 
 
-async def shout(service: Service, asked: Asked) -> Any:
+async def shout(service: Service, asked: ApiRequest) -> Any:
     """The translation in capitals."""
     answer = await service.translate(Request((asked.query["q"],), "en", "fr"), asked.caller)
     return {"shouted": answer.texts[0].text.upper()}
@@ -398,7 +400,7 @@ def refusal(refused: Refused) -> tuple[int, dict[str, str]]:
 TOY = Dialect(
     "toy",
     ("/toy",),
-    (Route("GET", "/shout", shout, fields=(Field("q", "text", "What to shout.", needed=True),)),),
+    (Route("GET", "/shout", shout, fields=(Field("q", "text", "What to shout.", required=True),)),),
     refusal,
 )
 

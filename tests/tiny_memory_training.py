@@ -23,9 +23,9 @@ from tmnmt.training.config import (
     TrainingConfig,
     VocabularyConfig,
 )
-from tmnmt.training.forced import ForcedBatch
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
+from tmnmt.training.teacher_forcing import ForcedBatch
 from tmnmt.vocab import BOS, PAD, Vocabulary
 
 PLACES = [

@@ -136,7 +136,7 @@ def given(
 ) -> dict[str, object]:
     """What a way gives, and what was counted meanwhile."""
     tally, translator.tally.changed = translator.tally, Counter()
-    tally.low = tally.of = tally.unknown = tally.with_unknown = 0
+    tally.low = tally.total = tally.unknown = tally.with_unknown = 0
     translation = way(translator, source)
     record = json.loads(json.dumps(asdict(translation), default=str))
     return {

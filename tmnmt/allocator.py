@@ -13,13 +13,13 @@ import ctypes
 import sys
 from collections.abc import Callable
 
-EVERY = 60.0  # seconds, of a server: it takes a few milliseconds, in which no thread gets memory
+INTERVAL = 60.0  # seconds, of a server: it takes a few milliseconds, in which no thread gets memory
 
 
 # parameters of mallopt, from glibc's malloc.h: the free memory above which the end of the heap is
 # given back, and the size from which a block is mapped on its own
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
-MOST = 1 << 30  # bytes
+THRESHOLD = 1 << 30  # bytes
 
 
 def keep_freed() -> None:
@@ -27,8 +27,8 @@ def keep_freed() -> None:
     after batch, and whose memory is its own. Nothing where the C library has no such call."""
     mallopt = _of_libc("mallopt")
     if mallopt is not None:
-        mallopt(MMAP_THRESHOLD, MOST)
-        mallopt(TRIM_THRESHOLD, MOST)
+        mallopt(MMAP_THRESHOLD, THRESHOLD)
+        mallopt(TRIM_THRESHOLD, THRESHOLD)
 
 
 def give_back() -> None:

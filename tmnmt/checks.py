@@ -56,7 +56,7 @@ class ChecksError(UsageError):
 
 def in_words(checks: Sequence[Check]) -> str:
     """The checks as one line for people, as in "numbers (30), codes (lost: <g1>)"."""
-    return ", ".join(f"{name} ({what})" for name, what in checks)
+    return ", ".join(f"{name} ({problem})" for name, problem in checks)
 
 
 def checks(src: Text, tgt: Text, names: Iterable[str] = CHECKS) -> list[Check]:
@@ -70,40 +70,42 @@ def checks(src: Text, tgt: Text, names: Iterable[str] = CHECKS) -> list[Check]:
         return []
     if not tgt.plain.strip():
         return [Check("empty", src.plain)]
-    src, tgt = (in_sentences(with_placeholders(with_tags(one, html_tags))) for one in (src, tgt))
+    src, tgt = (in_sentences(with_placeholders(with_tags(text, html_tags))) for text in (src, tgt))
     results = ((name, _CHECKS[name](src, tgt)) for name in names)
-    return [Check(name, what) for name, what in results if what]
+    return [Check(name, problem) for name, problem in results if problem]
 
 
 def _codes(src: Text, tgt: Text) -> str:
-    return _differ(*([code.markup for code in inline(one.codes)] for one in (src, tgt)))
+    return _differ(*([code.markup for code in inline(text.codes)] for text in (src, tgt)))
 
 
 def _placeholders(src: Text, tgt: Text) -> str:
     """The placeholders lost or made, and what else is lost that is copied for its form."""
     from tmnmt.codes.form import EXACT
 
-    theirs, ours = (list(_names(one)) for one in (src, tgt))
-    return _differ(theirs + lost(src.plain, tgt.plain, EXACT, theirs), ours)
+    theirs, ours = (list(_names(text)) for text in (src, tgt))
+    return _differ(theirs + missing_tokens(src.plain, tgt.plain, EXACT, theirs), ours)
 
 
-def lost(src: str, tgt: str, copied: Copied, known: Sequence[str] = ()) -> list[str]:
+def missing_tokens(
+    src: str, tgt: str, copied: Copied, exempt_texts: Sequence[str] = ()
+) -> list[str]:
     """What `tgt` lacks of what is copied from `src`, each as often as it lacks it; not what is part
-    of something that is `known`."""
+    of something that is `exempt_texts`."""
     times = Counter(copied.tokens(src))
     return [
         text
         for text, count in times.items()
-        if not any(text in other for other in known)
+        if not any(text in exempt_text for exempt_text in exempt_texts)
         for _ in range(count - tgt.count(text))
     ]
 
 
-def kept(src: str, tgt: str, copied: Copied) -> list[Check]:
+def check_preserved(src: str, tgt: str, copied: Copied) -> list[Check]:
     """What `tgt` lacks of what the user wants to be kept."""
     if not copied.first or not tgt.strip():
         return []
-    lacking = lost(src, tgt, replace(copied, finders=()))
+    lacking = missing_tokens(src, tgt, replace(copied, finders=()))
     return [Check("placeholders", f"lost: {' '.join(lacking)}")] if lacking else []
 
 
@@ -119,17 +121,17 @@ _ESCAPED = re.compile(r"%%|\\[\"'\\]")
 
 
 def _differ(theirs: Sequence[str], ours: Sequence[str]) -> str:
-    lost, made = Counter(theirs) - Counter(ours), Counter(ours) - Counter(theirs)
+    missing, added = Counter(theirs) - Counter(ours), Counter(ours) - Counter(theirs)
     parts = [
-        f"{what}: {' '.join(codes.elements())}"
-        for what, codes in (("lost", lost), ("made", made))
+        f"{label}: {' '.join(codes.elements())}"
+        for label, codes in (("lost", missing), ("made", added))
         if codes
     ]
     return ", ".join(parts)
 
 
 def _length(src: Text, tgt: Text) -> str:
-    source, target = (_long(one.plain.strip()) for one in (src, tgt))
+    source, target = (_long(text.plain.strip()) for text in (src, tgt))
     is_short = source > SHORT_TIMES * target and _prose(src.plain) >= PROSE
     is_long = max(source, target) > TIMES_LONGER * min(source, target) + SLACK
     if not (is_long or is_short or _is_stray_letter(src.plain, tgt.plain.strip())):
@@ -166,18 +168,18 @@ def _untranslated(src: Text, tgt: Text) -> str:
     left as it is, but for its last stop, all of it; but one word may be a name or a heading."""
     if copied_source(src.plain, tgt.plain):
         return tgt.plain.strip()
-    own, theirs = _words(src.plain), _words(tgt.plain)
+    ours, theirs = _words(src.plain), _words(tgt.plain)
     places: dict[str, list[int]] = {}
-    for at, word in enumerate(own):
-        places.setdefault(word, []).append(at)
+    for index, word in enumerate(ours):
+        places.setdefault(word, []).append(index)
     best, end = 0, 0
     ending: dict[int, int] = {}  # how many words that both have end at a place of the source
-    for at, word in enumerate(theirs):
-        here = places.get(word, []) if _is_prose(word) else []
-        ending = {place: ending.get(place - 1, 0) + 1 for place in here[:OFTEN]}
+    for index, word in enumerate(theirs):
+        positions = places.get(word, []) if _is_prose(word) else []
+        ending = {place: ending.get(place - 1, 0) + 1 for place in positions[:OFTEN]}
         longest = max(ending.values(), default=0)
         if longest > best:
-            best, end = longest, at + 1
+            best, end = longest, index + 1
     return " ".join(theirs[end - best : end]) if best >= SAME_WORDS else ""
 
 
@@ -207,14 +209,14 @@ def _repeated(src: Text, tgt: Text) -> str:
 def _double(words: Sequence[str]) -> Sequence[str]:
     """The first word that stands twice one after another and hardly ever may: in small letters, but
     for the first letter of a sentence."""
-    before = (STOPS, *words)  # the word in front of each
+    preceding = (STOPS, *words)  # the word in front of each
     may_double = listed("doubled_words")  # relative pronouns, reflexive verbs
     return next(
         (
-            (one, other)
-            for stop, one, other in zip(before, words, words[1:], strict=False)
-            if one == other or (stop[0] in STOPS and one.istitle() and one.lower() == other)
-            if len(one) > 1 and other.isalpha() and other.islower() and other not in may_double
+            (first, second)
+            for stop, first, second in zip(preceding, words, words[1:], strict=False)
+            if first == second or (stop[0] in STOPS and first.istitle() and first.lower() == second)
+            if len(first) > 1 and second.isalpha() and second.islower() and second not in may_double
         ),
         (),
     )
@@ -224,12 +226,12 @@ def _stretch(words: Sequence[str], letters: int) -> Sequence[str]:
     """The shortest such stretch; where it is of several words one must have so many letters: "de la
     de la" may well be."""
     for size in range(1, min(LONGEST_REPEATED, len(words) // 2) + 1):
-        times, least, run = (3, min(letters, 2), 0) if size == 1 else (2, letters, 0)
-        for at in range(size, len(words)):
-            run = run + 1 if words[at] == words[at - size] else 0
-            stretch = words[at - size + 1 : at + 1]
+        times, minimum, run = (3, min(letters, 2), 0) if size == 1 else (2, letters, 0)
+        for index in range(size, len(words)):
+            run = run + 1 if words[index] == words[index - size] else 0
+            stretch = words[index - size + 1 : index + 1]
             if run >= size * (times - 1) and any(
-                len(word) >= least and word[0].isalpha() for word in stretch
+                len(word) >= minimum and word[0].isalpha() for word in stretch
             ):
                 return stretch
     return ()

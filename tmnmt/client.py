@@ -45,12 +45,12 @@ CHARACTERS = 20_000  # of texts of one request, at most, where there are several
 TRIES = 5  # of a request that the server puts off
 LONGEST_WAIT = 30.0  # seconds until it is tried again
 TERM_CHECKS = ("terms", "forbidden")
-AGAIN = 1.0  # seconds until it is asked again how far a job is, where that has broken off
+RETRY_SECONDS = 1.0  # seconds until it is asked again how far a job is, where that has broken off
 ENDED = ("done", "failed")
 Advance = Callable[[int, int | None], None]
 
 
-def _unwatched(done: int, total: int | None) -> None:
+def _unwatched(completed: int, total: int | None) -> None:
     """Nobody is told how far a job is."""
 
 
@@ -87,9 +87,12 @@ class Client:
         self._timeout = timeout
         languages = {"source": source, "target": target, "model": model}
         self._languages = {name: code for name, code in languages.items() if code}
-        self._given: dict[str, Any] = {"terms_mode": terms_mode, "options": dict(options or {})}
-        self._given |= {"memories": list(memories)} if memories is not None else {}
-        self._given |= {"terms": list(terms)} if terms is not None else {}
+        self._parameters: dict[str, Any] = {
+            "terms_mode": terms_mode,
+            "options": dict(options or {}),
+        }
+        self._parameters |= {"memories": list(memories)} if memories is not None else {}
+        self._parameters |= {"terms": list(terms)} if terms is not None else {}
 
     def translate(self, texts: Iterable[str], explain: bool = False) -> list[Translation]:
         """The translations of one document's segments, in order; one for every text."""
@@ -100,10 +103,15 @@ class Client:
     ) -> Iterator[Translation]:
         """The translations of all segments of all documents in order, each as soon as those before
         it are there."""
-        given = {**self._given, **self._languages, "explain": explain, "priority": "batch"}
+        parameters = {
+            **self._parameters,
+            **self._languages,
+            "explain": explain,
+            "priority": "batch",
+        }
         for texts in documents:
             for together in _parts(_texts(texts)):
-                answer = self.ask("POST", "/v1/translate", {"texts": together, **given})
+                answer = self.ask("POST", "/v1/translate", {"texts": together, **parameters})
                 yield from _translations(together, answer)
 
     def session(self, id: str | None = None, *, write_to: str | None = None) -> ClientSession:
@@ -112,9 +120,11 @@ class Client:
         the memory that confirmed pairs are added to, for good; "": of none; not given, the first
         that the server writes to, where the key may."""
         if id is None:
-            to = {"write_to": write_to} if write_to is not None else {}
-            begun = self.ask("POST", "/v1/sessions", {**self._given, **self._languages, **to})
-            return ClientSession(self, begun["id"])
+            destination = {"write_to": write_to} if write_to is not None else {}
+            session = self.ask(
+                "POST", "/v1/sessions", {**self._parameters, **self._languages, **destination}
+            )
+            return ClientSession(self, session["id"])
         self.ask("GET", f"/v1/sessions/{_part(id)}")  # it is there
         return ClientSession(self, id)
 
@@ -129,8 +139,10 @@ class Client:
     @property
     def _at_work(self) -> dict[str, Any]:
         """What a text that somebody types the translation of is asked for with."""
-        read = {"memories": self._given["memories"]} if "memories" in self._given else {}
-        return self._languages | read
+        memories = (
+            {"memories": self._parameters["memories"]} if "memories" in self._parameters else {}
+        )
+        return self._languages | memories
 
     def search(
         self, memory: str, texts: Sequence[str], k: int = 5, threshold: float = 0.5
@@ -138,15 +150,15 @@ class Client:
         """For every text its pairs of a memory that are worth most."""
         body = {"texts": _texts(texts), "k": k, "threshold": threshold}
         results = self.ask("POST", f"/v1/memories/{_part(memory)}/search", body)["results"]
-        return [[_match(match) for match in one["matches"]] for one in results]
+        return [[_match(match) for match in result["matches"]] for result in results]
 
     def add(self, memory: str, segments: Sequence[Segment]) -> list[int]:
         """Their ids in the memory; they are on disk."""
         ids = list[int]()
-        for at in range(0, len(segments), AT_ONCE):
+        for start in range(0, len(segments), AT_ONCE):
             records = [
-                {"src": one.src, "tgt": one.tgt, "document": one.document}
-                for one in segments[at : at + AT_ONCE]
+                {"src": segment.src, "tgt": segment.tgt, "document": segment.document}
+                for segment in segments[start : start + AT_ONCE]
             ]
             path = f"/v1/memories/{_part(memory)}/segments"
             ids += self.ask("POST", path, {"segments": records})["ids"]
@@ -172,41 +184,49 @@ class Client:
     ) -> dict[str, Any]:
         """Adds all of a memory file to a memory; what became of it, when it is done. advance:
         called with the bytes that are done, and all."""
-        where = f"/v1/memories/{_part(memory)}/import"
-        return self._ended(self._sent(where, Path(path), {}), advance)
+        endpoint = f"/v1/memories/{_part(memory)}/import"
+        return self._ended(self._upload(endpoint, Path(path), {}), advance)
 
     def export(self, memory: str, path: str | Path, advance: Advance = _unwatched) -> None:
         """Writes a memory to a file, TMX or TSV by its name. advance: called with the segments
         that are done; of how many is not known."""
         kind = "tsv" if Path(path).suffix.lower() == ".tsv" else "tmx"
-        where = f"/v1/memories/{_part(memory)}/export"
-        self._kept(self.ask("POST", where, {"format": kind}), Path(path), advance)
+        endpoint = f"/v1/memories/{_part(memory)}/export"
+        self._save(self.ask("POST", endpoint, {"format": kind}), Path(path), advance)
 
     def translate_file(
         self,
         path: str | Path,
-        to: str | Path,
+        destination: str | Path,
         overwrite: str = "nothing",
         advance: Advance = _unwatched,
     ) -> dict[str, Any]:
         """Translates a translator's file (XLIFF, PO, HTML and so on); what became of its
         segments. advance: called with the segments that are done, and all."""
-        given = {**self._languages, "terms_mode": self._given["terms_mode"], "overwrite": overwrite}
+        parameters = {
+            **self._languages,
+            "terms_mode": self._parameters["terms_mode"],
+            "overwrite": overwrite,
+        }
         for name in ("memories", "terms"):
-            given |= {name: ",".join(self._given[name])} if name in self._given else {}
-        return self._kept(self._sent("/v1/documents", Path(path), given), Path(to), advance)
+            parameters |= (
+                {name: ",".join(self._parameters[name])} if name in self._parameters else {}
+            )
+        return self._save(
+            self._upload("/v1/documents", Path(path), parameters), Path(destination), advance
+        )
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON of an answer; None where it has none. A request that the server puts off is
         tried again."""
         content = json.dumps(body).encode() if body is not None else None
-        answer = self._asked(method, path, content, "application/json")
+        answer = self._fetch(method, path, content, "application/json")
         try:
             return json.loads(answer) if answer else None
         except ValueError as error:
             raise ServerError(f"{self.url}: answers no JSON: is it tmnmt serve?") from error
 
-    def _asked(self, method: str, path: str, content: bytes | None, kind: str) -> bytes:
+    def _fetch(self, method: str, path: str, content: bytes | None, kind: str) -> bytes:
         """Raises as the class says."""
         request = self._request(method, path, content, kind)
         for number in range(TRIES):
@@ -216,11 +236,11 @@ class Client:
             except urllib.error.HTTPError as error:
                 with error:
                     refused = _refused(error)
-                after = error.headers.get("Retry-After", "")
-                again = error.code in (429, 503) and after.isdigit()
-                if not again or number == TRIES - 1:
+                delay = error.headers.get("Retry-After", "")
+                can_retry = error.code in (429, 503) and delay.isdigit()
+                if not can_retry or number == TRIES - 1:
                     raise refused from None
-                time.sleep(min(float(after), LONGEST_WAIT))
+                time.sleep(min(float(delay), LONGEST_WAIT))
         raise AssertionError
 
     def _request(
@@ -242,14 +262,14 @@ class Client:
             why = getattr(error, "reason", None) or error
             raise ServerError(f"{self.url}: cannot be reached: {why}") from error
 
-    def _sent(self, path: str, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _upload(self, path: str, file: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """A job that a file begins."""
         try:
             content = file.read_bytes()
         except OSError as error:
             raise DataError(f"{file}: cannot be read: {error.strerror}") from error
-        query = urlencode({"name": file.name, **given})
-        answer = self._asked("POST", f"{path}?{query}", content, "application/octet-stream")
+        query = urlencode({"name": file.name, **parameters})
+        answer = self._fetch("POST", f"{path}?{query}", content, "application/octet-stream")
         return dict(json.loads(answer))
 
     def _ended(self, job: Mapping[str, Any], advance: Advance) -> dict[str, Any]:
@@ -260,7 +280,7 @@ class Client:
                 if job["state"] == "working":
                     advance(job["done"], job["total"])
             if job["state"] not in ENDED:  # it broke off
-                time.sleep(AGAIN)
+                time.sleep(RETRY_SECONDS)
                 job = self.ask("GET", path)
         if job["state"] == "failed":
             raise DataError(f"{job.get('file', 'the job')}: {job['error']}")
@@ -282,17 +302,17 @@ class Client:
         except ServerError:
             return
 
-    def _kept(self, job: Mapping[str, Any], to: Path, advance: Advance) -> dict[str, Any]:
-        """A job that makes a file, when it has ended, and the file is at `to`."""
+    def _save(self, job: Mapping[str, Any], destination: Path, advance: Advance) -> dict[str, Any]:
+        """A job that makes a file, when it has ended, and the file is at `destination`."""
         ended = self._ended(job, advance)
-        _write(to, self._made(ended))
+        _write(destination, self._download(ended))
         return ended
 
-    def _made(self, job: Mapping[str, Any]) -> bytes:
+    def _download(self, job: Mapping[str, Any]) -> bytes:
         path = f"/v1/jobs/{_part(job['id'])}"
-        made = self._asked("GET", f"{path}/file", None, "")
+        content = self._fetch("GET", f"{path}/file", None, "")
         self.ask("DELETE", path)
-        return made
+        return content
 
 
 class ClientSession:
@@ -337,14 +357,14 @@ class ClientSession:
     def translate_file(
         self,
         path: str | Path,
-        to: str | Path,
+        destination: str | Path,
         overwrite: str = "nothing",
         advance: Advance = _unwatched,
     ) -> dict[str, Any]:
         """As `Client.translate_file`, with what is confirmed here when its segments have their
         turn."""
-        job = self._client._sent(f"{self._path}/documents", Path(path), {"overwrite": overwrite})
-        return self._client._kept(job, Path(to), advance)
+        job = self._client._upload(f"{self._path}/documents", Path(path), {"overwrite": overwrite})
+        return self._client._save(job, Path(destination), advance)
 
     def confirm(self, src: str, tgt: str, on_checks: OnChecks = "tell") -> list[Check]:
         """Learns a translation: the very next sentence knows it. It is on disk at the server. Gives
@@ -367,7 +387,7 @@ class ClientSession:
 
     def save(self, path: str | Path) -> None:
         """Writes the session to a file, for `Translator.session(path)`."""
-        _write(Path(path), self._client._asked("GET", f"{self._path}/save", None, ""))
+        _write(Path(path), self._client._fetch("GET", f"{self._path}/save", None, ""))
 
     def end(self) -> None:
         """The server forgets it; what was written to a memory stays there."""
@@ -380,21 +400,25 @@ def _typed(text: str, prefix: str) -> dict[str, Any]:
 
 
 def _completed(
-    client: Client, given: Mapping[str, Any], text: str, prefix: str, explain: bool
+    client: Client, parameters: Mapping[str, Any], text: str, prefix: str, explain: bool
 ) -> Translation:
-    answer = client.ask("POST", "/v1/complete", {**_typed(text, prefix), **given})
-    made = _translation(answer)
-    return made if explain else replace(made, tokens=(), words=(), confidence=None)
+    answer = client.ask("POST", "/v1/complete", {**_typed(text, prefix), **parameters})
+    translation = _translation(answer)
+    return translation if explain else replace(translation, tokens=(), words=(), confidence=None)
 
 
 def _alternatives(
-    client: Client, given: Mapping[str, Any], text: str, prefix: str, count: int
+    client: Client, parameters: Mapping[str, Any], text: str, prefix: str, count: int
 ) -> list[Alternative]:
-    body = {**_typed(text, prefix), **given, "count": count}
+    body = {**_typed(text, prefix), **parameters, "count": count}
     ways = client.ask("POST", "/v1/alternatives", body)["alternatives"]
     return [
-        Alternative(one["text"], one["probability"], tuple(map(_token, one["tokens"])))
-        for one in ways
+        Alternative(
+            alternative["text"],
+            alternative["probability"],
+            tuple(map(_token, alternative["tokens"])),
+        )
+        for alternative in ways
     ]
 
 
@@ -425,8 +449,8 @@ def _parts(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _translations(texts: Sequence[str], answer: Mapping[str, Any]) -> Iterator[Translation]:
-    for text, one in zip(texts, answer["translations"], strict=True):
-        segments = one["segments"]
+    for text, result in zip(texts, answer["translations"], strict=True):
+        segments = result["segments"]
         yield _translation(segments[0]) if segments else Translation(text, "", 0.0)
 
 
@@ -448,13 +472,13 @@ def _translation(record: Mapping[str, Any]) -> Translation:
         src_codes,
         tgt_codes,
         tuple(check for check in checks if check.name in TERM_CHECKS),
-        tuple(map(_other, record.get("others", ()))),
+        tuple(map(_next_best, record.get("others", ()))),
         tuple(Word(**word) for word in record.get("words", ())),
         record.get("confidence"),
     )
 
 
-def _other(record: Mapping[str, Any]) -> Other:
+def _next_best(record: Mapping[str, Any]) -> Other:
     """Its length is not told."""
     return Other(record["tgt"], record["score"], 0)
 
@@ -463,7 +487,7 @@ def _match(record: Mapping[str, Any]) -> Match:
     segment = Segment(record["src"], record["tgt"], record["document"], id=record["id"])
     worth = None
     if "worth" in record:
-        reasons = tuple(Reason(what, points) for what, points in record["reasons"].items())
+        reasons = tuple(Reason(reason, points) for reason, points in record["reasons"].items())
         worth = Worth(record["worth"], reasons, record.get("adapted", ""))
     return Match(segment, record["score"], 0, worth, _agreement(record.get("agreement")))
 
@@ -482,10 +506,10 @@ def _token(record: Mapping[str, Any]) -> Token:
         record["probability"],
         record["generated"],
         record["plain"],
-        provenance=tuple(Provenance(**one) for one in record["provenance"]),
-        sources=tuple(MemorySource(**one) for one in record["sources"]),
-        attention=tuple(MemorySource(**one) for one in record["attention"]),
-        slots=tuple(CacheSource(**one) for one in record["slots"]),
+        provenance=tuple(Provenance(**source) for source in record["provenance"]),
+        sources=tuple(MemorySource(**source) for source in record["sources"]),
+        attention=tuple(MemorySource(**slot) for slot in record["attention"]),
+        slots=tuple(CacheSource(**slot) for slot in record["slots"]),
     )
 
 

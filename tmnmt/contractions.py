@@ -12,7 +12,7 @@ from functools import cache
 
 from tmnmt.languages import data_for
 
-_KNOWN = re.compile(r"▁?(?:is|does|did|was)n(?:['’]|$)|.*n['’]t$", re.IGNORECASE)
+_NEGATION = re.compile(r"▁?(?:is|does|did|was)n(?:['’]|$)|.*n['’]t$", re.IGNORECASE)
 
 
 @cache
@@ -30,7 +30,7 @@ def _contracted() -> re.Pattern[str]:
 def knows_contractions(pieces: Iterable[str]) -> bool:
     """Whether a vocabulary with these subwords has learned from text with contractions: they are
     frequent there, so a subword has the letters before the apostrophe, or more."""
-    return any(_KNOWN.match(piece) for piece in pieces)
+    return any(_NEGATION.match(piece) for piece in pieces)
 
 
 def spelt_out(text: str) -> str:
@@ -43,17 +43,17 @@ def _spelt_out(contracted: re.Match[str]) -> str:
     words = data_for("en").contractions
     if (verb := contracted["verb"]) is not None:
         first, second = _as_is(verb, words["irregular"].get(verb.lower(), verb)), "not"
-        between = "" if first.lower() == "can" else " "
+        separator = "" if first.lower() == "can" else " "
     else:
         has_been = contracted["been"] is not None and contracted["end"] in "sS"
         full = "has" if has_been else words["endings"][contracted["end"].lower()]
         first, second = contracted["who"], full
-        between = " "
-    return first + between + (second.upper() if first.isupper() and first != "I" else second)
+        separator = " "
+    return first + separator + (second.upper() if first.isupper() and first != "I" else second)
 
 
-def _as_is(word: str, other: str) -> str:
-    """`other` with the case of `word`."""
+def _as_is(word: str, replacement: str) -> str:
+    """`replacement` with the case of `word`."""
     if word.isupper():
-        return other.upper()
-    return other.capitalize() if word.istitle() else other
+        return replacement.upper()
+    return replacement.capitalize() if word.istitle() else replacement

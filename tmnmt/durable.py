@@ -110,10 +110,10 @@ def new_beside(path: Path, alone: bool = False) -> New:
     )
     if alone:
         new.unlink(missing_ok=True)
-    there = path.stat().st_mode & 0o777 if path.exists() else None
+    mode = path.stat().st_mode & 0o777 if path.exists() else None
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(new, flags, 0o666 if there is None else 0o600)
-    return New(handle, new, os.fstat(handle).st_mode & 0o777 if there is None else there)
+    handle = os.open(new, flags, 0o666 if mode is None else 0o600)
+    return New(handle, new, os.fstat(handle).st_mode & 0o777 if mode is None else mode)
 
 
 def put_in_place(new: New, path: Path) -> None:
@@ -149,10 +149,10 @@ def write(path: Path, content: bytes, alone: bool = False) -> None:
 
 def append(path: Path, content: bytes) -> None:
     """Writes behind what is in the file, on disk when it returns; makes it where it is missing."""
-    made = not path.exists()
+    is_new = not path.exists()
     with path.open("ab") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    if made:
+    if is_new:
         sync_folder(path.parent)

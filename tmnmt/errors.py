@@ -49,7 +49,7 @@ class ServerError(TmnmtError):
     """A search server cannot be reached, refuses, or failed."""
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """A value of a file as a message tells it: on one line and short, whatever it is."""
     try:
         text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)

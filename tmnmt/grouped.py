@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 State = TypeVar("State")
 
-MOST = 64  # changes that are put on disk together
+MAX_GROUP = 64  # changes that are put on disk together
 PATIENCE = 1.0  # seconds after which a group is ended by whoever waits for it
 
 
@@ -45,13 +45,13 @@ class Grouped(Generic[State]):
         try:
             if self._group is None:
                 self._check_failure(tries)
-                self._group = _Group(self._tried(begin), end)
+                self._group = _Group(self._attempt(begin), end)
             group = self._group
             try:
                 yield group.state
                 group.size += 1
             finally:
-                if not self._waiting or group.size >= MOST:
+                if not self._waiting or group.size >= MAX_GROUP:
                     self._finish(group)
         finally:
             self._turn.release()
@@ -66,7 +66,7 @@ class Grouped(Generic[State]):
         finally:
             del error, group  # an error that its own frames hold on to would hold on to files
 
-    def _tried(self, begin: Callable[[], State]) -> State:
+    def _attempt(self, begin: Callable[[], State]) -> State:
         self._tries += 1
         try:
             return begin()

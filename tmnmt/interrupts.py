@@ -29,7 +29,7 @@ SECONDS_TO_RESEND = 0.001
 _waiting: list[
     list[int]
 ] = []  # of every `uninterrupted` that has not ended: signals that came meanwhile
-_over: list[bool] = []  # not empty: the work is done
+_finished: list[bool] = []  # not empty: the work is done
 
 
 class Terminated(KeyboardInterrupt):
@@ -53,13 +53,13 @@ def install() -> None:
     for number in _SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stop)
-    sys.unraisablehook = _lost
+    sys.unraisablehook = _handle_unraisable
 
 
-def over() -> None:
+def mark_finished() -> None:
     """The work is done and told: from now on a signal ends the process at once, with its own exit
     code."""
-    _over.append(True)
+    _finished.append(True)
 
 
 @contextlib.contextmanager
@@ -75,7 +75,7 @@ def uninterrupted() -> Iterator[None]:
     try:
         yield
     finally:
-        _waiting[:] = [other for other in _waiting if other is not came]
+        _waiting[:] = [pending for pending in _waiting if pending is not came]
         if plain:
             signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in came[:1]:
@@ -91,7 +91,7 @@ _SIGNALS: dict[int, tuple[type[KeyboardInterrupt], int]] = {
 
 def _stop(number: int, frame: FrameType | None) -> None:
     kind, code = _SIGNALS[number]
-    if _over:
+    if _finished:
         os._exit(code)
     if _waiting:
         return _waiting[-1].append(number)
@@ -111,14 +111,14 @@ def _importing(frame: FrameType | None) -> bool:
 def _called_back(frame: FrameType | None) -> bool:
     """Within llvmlite, which needs its callbacks to be run to the end; or where a lost exception is
     dealt with."""
-    while frame is not None and frame.f_code is not _lost.__code__:
+    while frame is not None and frame.f_code is not _handle_unraisable.__code__:
         if frame.f_globals.get("__name__", "").startswith("llvmlite.binding"):
             return True
         frame = frame.f_back
     return frame is not None
 
 
-def _lost(args: UnraisableHookArgs) -> None:
+def _handle_unraisable(args: UnraisableHookArgs) -> None:
     if isinstance(args.exc_value, KeyboardInterrupt):
         raised = type(args.exc_value)
         numbers = (number for number, (kind, _) in _SIGNALS.items() if kind is raised)

@@ -89,8 +89,8 @@ def is_written_out(number: str, text: str, language: str) -> bool:
     for word, value in written_numbers(text, language).items():
         if value != int(number) < 100 and value > 20 and value % 10:  # 3 is not in forty-three
             folded = folded.replace(word, "")
-    needed = NumberWords(**stems).stems(int(number))
-    return all(any(form in folded for form in stem.split("|")) for stem in needed)
+    required = NumberWords(**stems).stems(int(number))
+    return all(any(form in folded for form in stem.split("|")) for stem in required)
 
 
 def written_numbers(text: str, language: str) -> dict[str, int]:
@@ -113,10 +113,10 @@ def _cardinals(language: str) -> tuple[Mapping[str, int], re.Pattern[str]]:
     cardinals = Cardinals(**data_for(language).cardinals)
     words = cardinals.by_word()
     number = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
-    scale, between = cardinals.scale, re.escape(cardinals.conjunction)
-    beside = rf"\b{scale}[\s-]+(?:{between}\s+)?(?:{number})\b"
+    scale, conjunction = cardinals.scale, re.escape(cardinals.conjunction)
+    scaled_number = rf"\b{scale}[\s-]+(?:{conjunction}\s+)?(?:{number})\b"
     return words, re.compile(
-        rf"{beside}|(?<![\w-])({number})(?![\w-]|\s+(?:{scale}\b|{between}\s+un))"
+        rf"{scaled_number}|(?<![\w-])({number})(?![\w-]|\s+(?:{scale}\b|{conjunction}\s+un))"
     )
 
 
@@ -134,7 +134,12 @@ def named_months(text: str) -> frozenset[int]:
 @cache
 def _months() -> list[tuple[str, ...]]:
     """The names of every month, in the languages that have them."""
-    return [*zip(*(one.months.split() for one in languages().values() if one.months), strict=True)]
+    return [
+        *zip(
+            *(language.months.split() for language in languages().values() if language.months),
+            strict=True,
+        )
+    ]
 
 
 def _folded(text: str) -> str:

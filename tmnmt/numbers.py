@@ -17,7 +17,7 @@ NUMBER = re.compile(
 
 BLANK = re.compile(r"\s")
 _NO_CENTS = re.compile(r"\.00?\Z")  # 25.00 is 25, 1.000 may be a thousand
-_BEFORE = 16  # characters before a number where a minus may stand
+_MINUS_REACH = 16  # characters before a number where a minus may stand
 # A dash before a number is a minus where it is not a range, as in 5 -10, or a part of a word.
 _MINUS = re.compile(r"(?:\A|(?<!\d)[\s(\[])([-\u2212\u2013][$€£]?)\Z")
 _MAY_BE_MINUS = re.compile(
@@ -37,10 +37,12 @@ class _Number(NamedTuple):
     is_negative: bool
     may_be: bool
 
-    def matches(self, other: _Number) -> bool:
-        if (self.is_negative and not other.may_be) or (other.is_negative and not self.may_be):
+    def matches(self, candidate: _Number) -> bool:
+        if (self.is_negative and not candidate.may_be) or (
+            candidate.is_negative and not self.may_be
+        ):
             return False
-        return not self.readings.isdisjoint(other.readings)
+        return not self.readings.isdisjoint(candidate.readings)
 
 
 def missing_numbers(src: str, tgt: str) -> list[str]:
@@ -51,14 +53,16 @@ def missing_numbers(src: str, tgt: str) -> list[str]:
     31.12.1996 is 31/12/1996, and the month of 2026-01-31 may be a name. Numbers in words are not
     read."""
     src = _without_named_months(src, tgt)
-    lacking, left = _unmatched(_numbers(src), _numbers(tgt))
-    parts = _separate_parts(lacking, left, named_months(src) if lacking and left else frozenset())
-    others = [
+    lacking, unused = _unmatched(_numbers(src), _numbers(tgt))
+    parts = _separate_parts(
+        lacking, unused, named_months(src) if lacking and unused else frozenset()
+    )
+    missing = [
         number.text
         for number in lacking
-        if number.is_negative or not _taken(_date_parts(number.text), parts)
+        if number.is_negative or not _take(_date_parts(number.text), parts)
     ]
-    return others + _turned_fractions(src, tgt)
+    return missing + _turned_fractions(src, tgt)
 
 
 def changed_number_words(src: str, tgt: str, src_lang: str, tgt_lang: str) -> list[str]:
@@ -71,10 +75,10 @@ def changed_number_words(src: str, tgt: str, src_lang: str, tgt_lang: str) -> li
         return []
     theirs = [number.readings for number in _numbers(tgt)]
     theirs += [frozenset({str(value)}) for value in written_numbers(tgt, tgt_lang).values()]
-    known = {str(value) for value in ours.values()}.union(
+    source_values = {str(value) for value in ours.values()}.union(
         *(number.readings for number in _numbers(src))
     )
-    if all(known & readings for readings in theirs):
+    if all(source_values & readings for readings in theirs):
         return []
     return [
         word
@@ -85,18 +89,18 @@ def changed_number_words(src: str, tgt: str, src_lang: str, tgt_lang: str) -> li
 
 
 def _separate_parts(
-    lacking: Sequence[_Number], left: Sequence[_Number], months: frozenset[int]
+    lacking: Sequence[_Number], unused: Sequence[_Number], months: frozenset[int]
 ) -> Counter[str]:
     """What those that are left have in parts: a date, an article and its paragraph. `lacking`: what
     is looked for in them; `months`: those that stand there by their names."""
-    needed = Counter(part for number in lacking for part in _date_parts(number.text))
-    needed += Counter(map(str, months))
+    required = Counter(part for number in lacking for part in _date_parts(number.text))
+    required += Counter(map(str, months))
     parts = Counter[str]()
-    for number in left:
-        own = _date_parts(number.text)
+    for number in unused:
+        digits = _date_parts(number.text)
         # 5 is not in 2,5; but 7 and 5 are in 7.5
-        if not number.is_negative and (len(own) != 2 or Counter(own) <= needed):
-            parts.update(own)
+        if not number.is_negative and (len(digits) != 2 or Counter(digits) <= required):
+            parts.update(digits)
     return parts
 
 
@@ -105,21 +109,23 @@ def _unmatched(
 ) -> tuple[list[_Number], list[_Number]]:
     """Those of both sides that have no partner, where those that are written in the same way are
     partners first."""
-    lacking, left = list(ours), list(theirs)
+    lacking, unused = list(ours), list(theirs)
     for is_partner in (_are_alike, _Number.matches):
         remaining = []
         for number in lacking:
-            place = next((i for i, other in enumerate(left) if is_partner(number, other)), None)
+            place = next(
+                (i for i, candidate in enumerate(unused) if is_partner(number, candidate)), None
+            )
             if place is None:
                 remaining.append(number)
             else:
-                del left[place]
+                del unused[place]
         lacking = remaining
-    return lacking, left
+    return lacking, unused
 
 
-def _are_alike(number: _Number, other: _Number) -> bool:
-    return number[1:] == other[1:]
+def _are_alike(number: _Number, candidate: _Number) -> bool:
+    return number[1:] == candidate[1:]
 
 
 _BARE_POINT = re.compile(r"(?<![\w.,])\.(?=[0-9])")  # .20 is 0.20
@@ -131,14 +137,14 @@ def _numbers(text: str) -> list[_Number]:
 
 
 def _number(text: str, match: re.Match[str]) -> _Number:
-    before = text[max(0, match.start() - _BEFORE) : match.start()]
-    minus = _MINUS.search(before)
+    prefix = text[max(0, match.start() - _MINUS_REACH) : match.start()]
+    minus = _MINUS.search(prefix)
     sign = minus[1] if minus else ""
     return _Number(
         sign + match[0],
         _readings(match[0]),
         minus is not None,
-        _MAY_BE_MINUS.search(before) is not None,
+        _MAY_BE_MINUS.search(prefix) is not None,
     )
 
 
@@ -165,17 +171,17 @@ def _without_named_months(src: str, tgt: str) -> str:
     """`src` with no month in those of its dates, as 2026-01-31, whose month `tgt` has by name."""
     months = named_months(tgt) if _ISO_DATE.search(src) else frozenset[int]()
 
-    def without(date: re.Match[str]) -> str:
+    def drop_month(date: re.Match[str]) -> str:
         return f"{date[1]}; {date[3]}" if int(date[2]) in months else date[0]
 
-    return _ISO_DATE.sub(without, src)
+    return _ISO_DATE.sub(drop_month, src)
 
 
 def _turned_fractions(src: str, tgt: str) -> list[str]:
     """The fractions of `src` that `tgt` has upside down: 1/2 as 2/1."""
     ours, theirs = (Counter(_FRACTION.findall(text)) for text in (src, tgt))
-    lost, new = ours - theirs, theirs - ours
-    return [f"{top}/{bottom}" for top, bottom in lost if (bottom, top) in new]
+    missing, new = ours - theirs, theirs - ours
+    return [f"{top}/{bottom}" for top, bottom in missing if (bottom, top) in new]
 
 
 def _date_parts(number: str) -> list[str]:
@@ -193,7 +199,7 @@ def is_well_formed(number: str) -> bool:
     return len(set(signs)) > 1 and len(groups[-2]) == 3
 
 
-def _taken(digits: list[str], parts: Counter[str]) -> bool:
+def _take(digits: list[str], parts: Counter[str]) -> bool:
     """Whether all of these are among the parts; then they are taken out of them."""
     if Counter(digits) <= parts:
         parts.subtract(digits)

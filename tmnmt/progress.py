@@ -10,7 +10,7 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from tmnmt.counted import counted
+from tmnmt.quantities import quantity
 from tmnmt.visible import visible
 
 if TYPE_CHECKING:
@@ -31,62 +31,62 @@ class Progress:
     estimate. Lines come also while nothing is finished; with `lazy` nothing is shown before the
     first `advance`: there may be none."""
 
-    def __init__(self, what: str, unit: str, total: int | None = None, lazy: bool = False) -> None:
-        self.what, self.unit, self.total, self.lazy = what, unit, total, lazy
-        self.done = 0
+    def __init__(self, label: str, unit: str, total: int | None = None, lazy: bool = False) -> None:
+        self.label, self.unit, self.total, self.lazy = label, unit, total, lazy
+        self.completed = 0
         self._bar: Bar | None = None
         self._task: TaskID | None = None
         self._lines: Thread | None = None
-        self._over = Event()
-        self._over.set()  # nothing is shown before `with`, nor after it
+        self._ended = Event()
+        self._ended.set()  # nothing is shown before `with`, nor after it
         self._start = time.monotonic()
 
     def __enter__(self) -> Progress:
-        self._over.clear()
+        self._ended.clear()
         if not self.lazy:
             self._show()
         return self
 
     def advance(self, n: int = 1, share: float | None = None) -> None:
-        self.done += n
+        self.completed += n
         if share:
-            self.total = round(self.done / share)
-        if self._bar is None and self._lines is None and not self._over.is_set():
+            self.total = round(self.completed / share)
+        if self._bar is None and self._lines is None and not self._ended.is_set():
             self._show()
         if self._bar is not None and self._task is not None:
             self._bar.update(
                 self._task,
                 total=self.total,
-                completed=self.done,
-                done=self._units(self.done),
+                completed=self.completed,
+                done=self._units(self.completed),
                 rate=self._rate(),
             )
 
-    def then(self, what: str, unit: str) -> None:
+    def begin_part(self, label: str, unit: str) -> None:
         """The next part of the work, shown in the place of the last; not begun twice."""
-        if (what, unit) == (self.what, self.unit):
+        if (label, unit) == (self.label, self.unit):
             return
-        self.what = what
+        self.label = label
         self.unit = unit
         self.total = None
-        self.done = 0
+        self.completed = 0
         self._start = time.monotonic()
         if self._bar is not None and self._task is not None:
             self._bar.reset(
-                self._task, description=visible(what), total=None, done=self._units(0), rate="-"
+                self._task, description=visible(label), total=None, done=self._units(0), rate="-"
             )
 
     def line(self) -> str:
         """What is known now, in one line."""
-        if not self.done:
-            done = f"0 of {self._units(self.total)}" if self.total else self._units(0)
-            return f"{self.what}: {done}, {self._seconds():.0f} s so far"
+        if not self.completed:
+            amount = f"0 of {self._units(self.total)}" if self.total else self._units(0)
+            return f"{self.label}: {amount}, {self._seconds():.0f} s so far"
         if not self.total:
-            return f"{self.what}: {self._units(self.done)}, {self._rate()}/s"
-        left = max(self.total - self.done, 0) * self._seconds() / self.done
+            return f"{self.label}: {self._units(self.completed)}, {self._rate()}/s"
+        remaining = max(self.total - self.completed, 0) * self._seconds() / self.completed
         return (
-            f"{self.what}: {self.done:,} of {self._units(self.total)}, {self._rate()}/s, "
-            f"{left:,.0f} s left"
+            f"{self.label}: {self.completed:,} of {self._units(self.total)}, {self._rate()}/s, "
+            f"{remaining:,.0f} s left"
         )
 
     def _show(self) -> None:
@@ -112,25 +112,28 @@ class Progress:
         ]
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task(
-            visible(self.what), total=self.total, done=self._units(0), rate="-"
+            visible(self.label), total=self.total, done=self._units(0), rate="-"
         )
         self._bar.start()
 
     def _print_lines(self) -> None:
         pause = SECONDS_BETWEEN_LINES
-        shown = 0
-        while not self._over.wait(pause):
+        last_count = 0
+        while not self._ended.wait(pause):
             print(self.line(), file=sys.stderr, flush=True)
-            pause, shown = 2 * pause if self.done == shown else SECONDS_BETWEEN_LINES, self.done
+            pause, last_count = (
+                2 * pause if self.completed == last_count else SECONDS_BETWEEN_LINES,
+                self.completed,
+            )
 
     def _units(self, n: int) -> str:
-        return counted(n, self.unit.removesuffix("s"))
+        return quantity(n, self.unit.removesuffix("s"))
 
     def _seconds(self) -> float:
         return max(time.monotonic() - self._start, 1e-9)
 
     def _rate(self) -> str:
-        rate = self.done / self._seconds()
+        rate = self.completed / self._seconds()
         return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
     def __exit__(
@@ -139,7 +142,7 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._over.set()
+        self._ended.set()
         if self._lines is not None:
             self._lines.join()
         if self._bar is not None:

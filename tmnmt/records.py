@@ -65,19 +65,19 @@ def token_record(token: Token) -> dict[str, Any]:
     return fields | sums | {name: fields[name] for name in lists}
 
 
-def alternative_record(one: Alternative) -> dict[str, Any]:
+def alternative_record(alternative: Alternative) -> dict[str, Any]:
     """{"text", "probability", "origin": that of the greater part, "tokens": [...]}."""
-    origin = Counter(token.origin for token in one.tokens).most_common(1)[0][0]
-    tokens = [token_record(token) for token in one.tokens]
+    origin = Counter(token.origin for token in alternative.tokens).most_common(1)[0][0]
+    tokens = [token_record(token) for token in alternative.tokens]
     return {
-        "text": one.text,
-        "probability": _rounded(one.probability),
+        "text": alternative.text,
+        "probability": _rounded(alternative.probability),
         "origin": origin,
         "tokens": tokens,
     }
 
 
-class Where(NamedTuple):
+class UnitLocation(NamedTuple):
     """The segment of a file that a translation is of: its line, from 1, and its name there."""
 
     file: str
@@ -86,12 +86,14 @@ class Where(NamedTuple):
     context: str = ""  # what tells it from another of the same source, such as msgctxt
 
 
-def json_line(translation: Translation, where: Where | None = None) -> str:
+def json_line(translation: Translation, location: UnitLocation | None = None) -> str:
     """The record of a translation on one line."""
-    return json.dumps(translation_record(translation, where), ensure_ascii=False)
+    return json.dumps(translation_record(translation, location), ensure_ascii=False)
 
 
-def translation_record(translation: Translation, where: Where | None = None) -> dict[str, Any]:
+def translation_record(
+    translation: Translation, location: UnitLocation | None = None
+) -> dict[str, Any]:
     """{"src", "tgt", "origin", "score", "low", "unknown", "missing_numbers": [...],
     "checks": [...], "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite.
 
@@ -103,7 +105,7 @@ def translation_record(translation: Translation, where: Where | None = None) -> 
     from tmnmt.numbers import missing_numbers
 
     is_own = translation.origin == "model"
-    line = (where._asdict() if where is not None else {}) | {
+    line = (location._asdict() if location is not None else {}) | {
         "src": translation.src,
         "tgt": translation.tgt,
         "origin": translation.origin,
@@ -163,16 +165,16 @@ def _rounded(value: Any) -> Any:
 def as_written(translation: Translation) -> str:
     """The target, where it is not what its tokens say by themselves: tags and placeholders are put
     in behind the model, capitals and numbers are mended; else nothing."""
-    said = "".join(spelt([token.text for token in translation.tokens])).strip()
-    return "" if not said or said == translation.tgt.strip() else translation.tgt
+    text = "".join(decode_subwords([token.text for token in translation.tokens])).strip()
+    return "" if not text or text == translation.tgt.strip() else translation.tgt
 
 
 def words(tokens: Sequence[Token]) -> list[tuple[str, str]]:
     """Subwords joined to words, each with the origin of the greater part of its subwords."""
-    return joined([(token.text, token.origin) for token in tokens])
+    return join_subwords([(token.text, token.origin) for token in tokens])
 
 
-def joined(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def join_subwords(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Subwords with their origins joined to words, each with the origin of the greater part of its
     subwords."""
     words: list[tuple[list[str], list[str]]] = []
@@ -182,12 +184,12 @@ def joined(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         words[-1][0].append(text)
         words[-1][1].append(origin)
     return [
-        ("".join(spelt(pieces)).strip(" "), Counter(origins).most_common(1)[0][0])
+        ("".join(decode_subwords(pieces)).strip(" "), Counter(origins).most_common(1)[0][0])
         for pieces, origins in words
     ]
 
 
-def spelt(pieces: Sequence[str]) -> list[str]:
+def decode_subwords(pieces: Sequence[str]) -> list[str]:
     """The text of every subword, with a blank where a word starts. Bytes such as <0xE2> are put
     together to characters, which stand at the last of their bytes; the others have no text."""
     decoder = getincrementaldecoder("utf-8")("replace")

@@ -43,19 +43,19 @@ T = TypeVar("T")
 
 class _Entry(NamedTuple):
     entry: object  # or "module:name" of it
-    before: str  # the entry that it stands before; "": at the end
+    successor: str  # the entry that it stands before; "": at the end
 
 
 _REGISTERED: defaultdict[str, dict[str, _Entry]] = defaultdict(dict)
 
 
-def register(sort: Sort, name: str, entry: object, before: str = "") -> None:
-    """Enters what a plug-in brings, or "module:name" of it. `before`: the name of the entry that it
-    is to stand before, where the order matters; by default it is the last. Raises ValueError where
-    the plug-in, or another, has entered the name."""
+def register(sort: Sort, name: str, entry: object, successor: str = "") -> None:
+    """Enters what a plug-in brings, or "module:name" of it. `successor`: the name of the entry that
+    it is to stand before, where the order matters; by default it is the last. Raises ValueError
+    where the plug-in, or another, has entered the name."""
     if name in _REGISTERED[sort]:
         raise ValueError(f"{sort} {name!r} is registered already")
-    _REGISTERED[sort][name] = _Entry(entry, before)
+    _REGISTERED[sort][name] = _Entry(entry, successor)
 
 
 def unregister(sort: Sort, name: str) -> None:
@@ -91,18 +91,18 @@ class Registry(Mapping[str, T], Generic[T]):
     def __iter__(self) -> Iterator[str]:
         load_plugins()
         names = [*self._core]
-        for name, (_, before) in _REGISTERED[self.sort].items():
+        for name, (_, successor) in _REGISTERED[self.sort].items():
             if name in names:
                 raise ValueError(f"{self.sort} {name!r} is in tmnmt already")
-            if before and before not in names:
+            if successor and successor not in names:
                 raise ValueError(
-                    f"{self.sort} {name!r} stands before {before!r}, which is not there"
+                    f"{self.sort} {name!r} stands before {successor!r}, which is not there"
                 )
-            names.insert(names.index(before) if before else len(names), name)
+            names.insert(names.index(successor) if successor else len(names), name)
         return iter(names)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return any(name == own for own in self)
+        return any(name == entry_name for entry_name in self)

@@ -42,7 +42,7 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a match is worth to a translator: 0 to 102, and why (`tmnmt.index.worth`).
+    """What a match is worth to a translator: 0 to 102, and why (`tmnmt.index.match_value`).
 
     `tgt`: the translation as the text wants it, where that is not the segment's own: numbers put
     into it, or the case restored; "" where it is."""
@@ -200,20 +200,22 @@ class Token:
         """What blending the session into the state did to it."""
         return self._weight("cache", is_mixed=False)
 
-    def _of(self, source: ReadSource, is_mixed: bool) -> list[Provenance]:
+    def _entries(self, source: ReadSource, is_mixed: bool) -> list[Provenance]:
         return [p for p in self.provenance if (p.source, p.is_mixed) == (source, is_mixed)]
 
     def _weight(self, source: ReadSource, is_mixed: bool) -> float:
-        return sum((one.weight for one in self._of(source, is_mixed)), 0.0)
+        return sum((entry.weight for entry in self._entries(source, is_mixed)), 0.0)
 
     def _blended(self, source: ReadSource) -> float:
-        return max((one.gate for one in self._of(source, is_mixed=False)), default=0.0)
+        return max((entry.gate for entry in self._entries(source, is_mixed=False)), default=0.0)
 
     def _share(self, source: ReadSource) -> float:
         """What is mixed in later leaves less of what was mixed in before."""
-        shares = shares_of([one.gate for one in self.provenance if one.is_mixed])
-        mixed = [one for one in self.provenance if one.is_mixed]
-        return sum((x for one, x in zip(mixed, shares, strict=True) if one.source == source), 0.0)
+        shares = shares_of([entry.gate for entry in self.provenance if entry.is_mixed])
+        mixed = [entry for entry in self.provenance if entry.is_mixed]
+        return sum(
+            (x for entry, x in zip(mixed, shares, strict=True) if entry.source == source), 0.0
+        )
 
 
 def shares_of(gates: Sequence[float]) -> list[float]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.records import spelt
+from tmnmt.records import decode_subwords
 
 Array = NDArray[np.float64]
 Spans = Sequence[tuple[int, int]]
@@ -18,22 +18,23 @@ Spans = Sequence[tuple[int, int]]
 def piece_spans(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
     """Where every subword of a text stands in it, in characters; empty where it has none. Exact as
     long as a vocabulary changes characters one by one, as NFKC mostly does."""
-    written = [
-        [sign for character in piece for sign in _signs(character)] for piece in spelt(pieces)
+    piece_signs = [
+        [sign for character in piece for sign in _signs(character)]
+        for piece in decode_subwords(pieces)
     ]
-    places = [at for at, character in enumerate(text) for _ in _signs(character)]
-    total = sum(map(len, written))
+    places = [index for index, character in enumerate(text) for _ in _signs(character)]
+    total = sum(map(len, piece_signs))
     spans = []
-    done = 0
-    for signs in written:
-        first, last = done, done + len(signs) - 1
-        done += len(signs)
+    position = 0
+    for signs in piece_signs:
+        first, last = position, position + len(signs) - 1
+        position += len(signs)
         if not signs or not places:
-            at = places[min(first, len(places) - 1)] if places else 0
-            spans.append((at, at))
+            offset = places[min(first, len(places) - 1)] if places else 0
+            spans.append((offset, offset))
             continue
         if total != len(places):
-            first, last = (one * len(places) // total for one in (first, last))
+            first, last = (bound * len(places) // total for bound in (first, last))
         spans.append((places[first], places[last] + 1))
     return spans
 
@@ -57,6 +58,6 @@ def mean(shares: Array) -> Array:
     return _divided(shares, shares.sum(1, keepdims=True))
 
 
-def _divided(numbers: Array, by: Array) -> Array:
-    quotients: Array = np.divide(numbers, by, out=np.zeros_like(numbers), where=by > 0)
+def _divided(numbers: Array, divisors: Array) -> Array:
+    quotients: Array = np.divide(numbers, divisors, out=np.zeros_like(numbers), where=divisors > 0)
     return quotients

@@ -43,10 +43,10 @@ class Vocabulary:
             model = path.read_bytes()
         except OSError as error:
             raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
-        return cls.of(model, path)
+        return cls.parse(model, path)
 
     @classmethod
-    def of(cls, model: bytes, path: Path) -> Vocabulary:
+    def parse(cls, model: bytes, path: Path) -> Vocabulary:
         """The vocabulary whose content was read from `path`. Raises ModelError where it is none."""
         try:
             if model:
@@ -61,21 +61,21 @@ class Vocabulary:
     def train(cls, texts: Iterable[str], size: int) -> Vocabulary:
         """Learned from `texts`; DataError where `size` is too small for their characters, or they
         have none."""
-        out = io.BytesIO()
+        buffer = io.BytesIO()
         try:
-            cls._train(iter(texts), out, size)
+            cls._train(iter(texts), buffer, size)
         except RuntimeError as error:
             reason = str(error).splitlines()[-1]
             raise DataError(
                 f"no vocabulary of {size} subwords can be learned from the texts: {reason}"
             ) from error
-        return cls(out.getvalue())
+        return cls(buffer.getvalue())
 
     @staticmethod
-    def _train(texts: Iterator[str], out: io.BytesIO, size: int) -> None:
+    def _train(texts: Iterator[str], buffer: io.BytesIO, size: int) -> None:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=texts,
-            model_writer=out,
+            model_writer=buffer,
             vocab_size=size,
             model_type="bpe",
             byte_fallback=True,
@@ -215,7 +215,7 @@ class PairVocabulary(Vocabulary):
         return self._files
 
     @classmethod
-    def joined(cls, first: Vocabulary, second: Vocabulary, prefix: str = "") -> PairVocabulary:
+    def combine(cls, first: Vocabulary, second: Vocabulary, prefix: str = "") -> PairVocabulary:
         """The sources of the one, and the targets of the other; `prefix`: that of the first."""
         (source, source_pieces), (target, pieces) = first.source_side, second.target_side
         return cls(source, target, pieces, source_pieces, prefix)

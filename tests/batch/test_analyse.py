@@ -16,9 +16,9 @@ from tmnmt.cli import run
 from tmnmt.codes.record import Code, Text
 from tmnmt.files.unit import Unit
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.embedded.sealed import LOOSE
+from tmnmt.index.embedded.delta_segments import LOOSE
 from tmnmt.index.fuzzy import fuzzy_score
-from tmnmt.index.worth import Trust
+from tmnmt.index.match_value import Trust
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
 

@@ -13,11 +13,11 @@ from tmnmt.batch.filling import translate_file
 from tmnmt.batch.pretranslate import Pretranslator, best_matches
 from tmnmt.codes.record import Code, Text
 from tmnmt.engine.retrieve import Retriever
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.files.texts import string_of, text_of
 from tmnmt.files.unit import TranslatableFile, Unit
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.worth import Query
+from tmnmt.index.match_value import Query
 from tmnmt.segments import Match, Segment, Translation
 
 ROWS = "Returns the number of rows in the table."
@@ -69,7 +69,7 @@ def test_a_draft_has_its_codes_where_their_places_are_sure_and_else_none(
     word = replace(bold[0], at=22), replace(bold[1], at=27)
     of_url, of_all, of_word = pretranslated(index, url, Text(USERS, bold), Text(USERS, word))
     assert (of_url.origin, of_url.tgt) == ("fuzzy", PAIRS[3].tgt)
-    written = [Text(one.tgt, one.tgt_codes).written() for one in (of_all, of_word)]
+    written = [Text(one.tgt, one.tgt_codes).full_text() for one in (of_all, of_word)]
     assert written == [f"<b>{PAIRS[0].tgt}</b>", PAIRS[0].tgt]
 
 
@@ -163,7 +163,7 @@ def test_analyse_counts_as_drafts_what_becomes_one(tmp_path: Path) -> None:
     texts = dict.fromkeys(varied(rnd, rnd.choice(pairs).src) for _ in range(200))
     body = "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in texts)
     (tmp_path / "a.po").write_text(f'msgid ""\nmsgstr "Language: fr\\n"\n\n{body}')
-    file = opened(tmp_path / "a.po")
+    file = open_translatable(tmp_path / "a.po")
     index = MemoryIndex.open(tmp_path / "index")
     values = Analysis([index])._values(queries_of_units(units_of(file)))
     pretranslator = Pretranslator(Retriever([index], 4, 0.5), drafts=75)
@@ -175,7 +175,7 @@ def test_analyse_counts_as_drafts_what_becomes_one(tmp_path: Path) -> None:
     with (tmp_path / "b.po").open("wb") as to:
         file.write(to, [one.filling for one in every])
     full = [one.translation.origin for one in every if one.translation is not None]
-    again = units_of(opened(tmp_path / "b.po"))
+    again = units_of(open_translatable(tmp_path / "b.po"))
     assert [unit.state == "new" for unit in again] == [value < 75 for value in values]
     assert [origin == "fuzzy" for origin in full] == [75 <= value < 100 for value in values]
     assert sum(unit.state == "draft" for unit in again) > 40

@@ -24,7 +24,7 @@ from tmnmt.codes.record import Text as CodedText
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.translator import Translator
 from tmnmt.index import build
-from tmnmt.records import spelt
+from tmnmt.records import decode_subwords
 from tmnmt.segments import Segment
 
 HOSTILE = Segment(
@@ -218,7 +218,9 @@ def test_words_taken_as_they_stand_tell_their_pair_and_position(
         assert of_page["attention"] == [[[0, at, 1]] for at in range(len(record["tokens"]))]
         (match, *_) = of_page["matches"]
         assert match["src"] == record["src"] and len(match["pieces"]) == len(record["tokens"]) + 1
-        assert spelt([token["text"] for token in record["tokens"]]) == match["pieces"][:-1]
+        assert (
+            decode_subwords([token["text"] for token in record["tokens"]]) == match["pieces"][:-1]
+        )
     assert any(
         weight < 1 for read in data[2]["attention"] for _, _, weight in read
     )  # that one was translated
@@ -300,9 +302,9 @@ def test_interrupted_it_keeps_the_segments_that_were_finished(
 
 
 def test_bytes_are_put_together_to_characters_and_every_subword_keeps_its_place() -> None:
-    assert spelt(["▁a", "<0xE6>", "<0x97>", "<0xA5>", "b"]) == [" a", "", "", "日", "b"]
-    assert spelt(["<0xE6>", "b", "<0xE6>"]) == ["", "\ufffdb", "\ufffd"]
-    assert spelt([]) == []
+    assert decode_subwords(["▁a", "<0xE6>", "<0x97>", "<0xA5>", "b"]) == [" a", "", "", "日", "b"]
+    assert decode_subwords(["<0xE6>", "b", "<0xE6>"]) == ["", "\ufffdb", "\ufffd"]
+    assert decode_subwords([]) == []
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ import pytest
 from places import JRC
 
 from tmnmt.cli import run
-from tmnmt.cli.explained import explained
+from tmnmt.cli.explanation import explained
 from tmnmt.cli.matches import COVERED, coverage_lines, diff, printer
 from tmnmt.cli.search import QUERIES_A_BATCH, answer_lines
 from tmnmt.errors import FormatError, ServerError
-from tmnmt.index.cached import cache_dir, open_memory
+from tmnmt.index.opening import cache_dir, open_memory
 from tmnmt.index.select import Coverage
 from tmnmt.segments import Match, Segment, Token, Translation
 

@@ -17,7 +17,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt.cli import run
 from tmnmt.codes.record import Text
 from tmnmt.engine.translator import Translator
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.files.unit import Unit
 from tmnmt.index import build
 
@@ -53,7 +53,7 @@ def translate(folder: Path, *arguments: str) -> int:
 
 
 def units(path: Path) -> list[Unit]:
-    return [unit for document in opened(path).documents() for unit in document.units]
+    return [unit for document in open_translatable(path).documents() for unit in document.units]
 
 
 def test_what_has_no_target_gets_one_and_all_else_stays_to_the_byte(
@@ -235,7 +235,7 @@ def test_without_a_model_files_get_exact_matches_with_their_own_codes(
     assert run(command) == 0
     exact, unseen = units(out)
     assert exact.target is not None and unseen.target is None
-    assert exact.target.written() == f'<g id="1">{PAIRS[1][1]}</g><x id="2"/>'
+    assert exact.target.full_text() == f'<g id="1">{PAIRS[1][1]}</g><x id="2"/>'
     assert f"{path}: 1 of 2 segments translated" in capsys.readouterr().err
     assert run([*command, "--untranslated", "source"]) == 2
 
@@ -303,7 +303,7 @@ def test_tags_in_messages_are_codes_also_where_a_memory_has_them_as_text(
     messages = ["Click <b>here</b>.", "Click <u>here</u>.", "Click here.", "The <i>second</i> day"]
     path.write_text("".join(f'msgid "{one}"\nmsgstr ""\n\n' for one in messages))
     assert translate(folder, str(path), "-o", str(out), "--memory", str(memory)) == 0
-    targets = [unit.target and unit.target.written() for unit in units(out)]
+    targets = [unit.target and unit.target.full_text() for unit in units(out)]
     assert [targets[0], targets[2]] == ["<b>Ici</b>, cliquez.", "Cliquez ici."]
     # the tiny model knows no better where they belong
     assert re.sub("</?u>", "", targets[1] or "") == "Cliquez ici."

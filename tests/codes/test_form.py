@@ -11,10 +11,10 @@ from places import ROOT
 
 from tmnmt.checks import Check, checks
 from tmnmt.codes.form import BY_FORM, EXACT, FORMS, Copied
-from tmnmt.codes.placeholders import ALL, by_pattern, with_placeholders
+from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern, with_placeholders
 from tmnmt.codes.record import Text
 
-EVERY = Copied((*ALL, *BY_FORM.finders))
+EVERY = Copied((*ALL_FINDERS, *BY_FORM.finders))
 PROSE = [  # that no model or vocabulary needs to be told of
     "e.g. the U.S. and/or Mr. O'Brien at 10:30 a.m., i.e. his/her 20-day visit (3rd floor).",
     "GENERAL PROVISIONS",

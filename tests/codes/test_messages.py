@@ -102,7 +102,7 @@ def test_messages_and_frames_are_the_text(text: str) -> None:
     found = messages(read(text))
     assert found is not None
     assert [message.plain for message in found.texts] == CASES[text]
-    assert found.joined(found.texts) == read(text)
+    assert found.join(found.texts) == read(text)
 
 
 @pytest.mark.parametrize("text", IN_SENTENCES)
@@ -124,18 +124,18 @@ def test_a_tag_around_an_argument_comes_again_if_it_is_text(form: str, times: in
     text = read("We have {n, plural, one {# file} other {# files}}.")
     found = messages(replace(text, codes=(tag, *text.codes)))
     assert found is not None
-    assert found.joined(found.texts).written().count("<br/>") == times
+    assert found.join(found.texts).full_text().count("<br/>") == times
 
 
 def test_what_a_message_makes_up_is_no_syntax() -> None:
     of_word = messages(read("{n, plural, one {it} other {# of C#}} left"))
     assert of_word is not None
     made = [read("l'{x} d'"), Text("} # '{'# ' '")]
-    whole = of_word.joined(made)
+    whole = of_word.join(made)
     assert whole.plain == "{n, plural, one {l\u2019{x} d\u2019} other {  '' ' \u2019}}"
     of_names = messages(read("{g, select, a {C#} other {it}}"))
     assert of_names is not None
-    assert of_names.joined([Text("C#"), Text("#")]).plain == "{g, select, a {C#} other {}}"
+    assert of_names.join([Text("C#"), Text("#")]).plain == "{g, select, a {C#} other {}}"
 
 
 def test_blanks_between_messages_are_in_the_plain_text() -> None:
@@ -144,7 +144,7 @@ def test_blanks_between_messages_are_in_the_plain_text() -> None:
     found = messages(replace(text, codes=(tag, *text.codes)))
     assert found is not None and found.texts[0].plain == "We have "
     ends = Text("a", (Code(0, "blank", " "), Code(1, "blank", " ")))
-    whole = found.joined([ends] * 4).plain
+    whole = found.join([ends] * 4).plain
     assert whole == "a {n, plural, one { a } other { a }} a"
 
 
@@ -173,7 +173,7 @@ def test_nothing_is_lost_or_made_of_any_text(parts: list[str]) -> None:
     text = read("".join(parts))
     found = messages(text)
     if found is not None:
-        whole = found.joined(found.texts)
+        whole = found.join(found.texts)
         assert len(found.frames) == len(found.texts) + 1
         assert whole == read(whole.plain)
         assert set(map(_bare, text.codes)) == set(map(_bare, whole.codes))

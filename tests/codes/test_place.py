@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tmnmt.codes.keep_order import keep_order
-from tmnmt.codes.links import Links, best_stretch, grown, place_of
+from tmnmt.codes.links import Links, best_stretch, grow_stretch, place_of
 from tmnmt.codes.place import place
-from tmnmt.codes.record import Code, Part, Text, joined
+from tmnmt.codes.record import Code, Part, Text, join_parts
 from tmnmt.codes.tree import DEEPEST, Node, tree
 
 
@@ -36,7 +36,7 @@ def coded(text: str) -> Text:
             parts.append((Code(0, kind, piece, name if name.isdigit() else ""), ""))  # type: ignore[arg-type]
         elif piece:
             parts.append(piece)
-    return joined(parts)
+    return join_parts(parts)
 
 
 def placed(source: str, target: str, links: str) -> str:
@@ -47,7 +47,7 @@ def placed(source: str, target: str, links: str) -> str:
     for row, number in zip(mass, links.split(), strict=True):
         if number != "-":
             row[int(number)] = 1
-    return place(text, target, words, into, mass).written()
+    return place(text, target, words, into, mass).full_text()
 
 
 @pytest.mark.parametrize(
@@ -98,19 +98,19 @@ def test_a_placeholder_covers_its_words_and_a_missing_one_is_put_in() -> None:
 def test_a_code_for_white_space_covers_that_of_the_target() -> None:
     source = Text("a b c", (Code(1, "standalone", "<br/>", covers=1),))
     text = place(source, "A  B C", spans("a b c"), spans("A  B C"), np.eye(3))
-    assert text.written() == "A<br/>B C"
+    assert text.full_text() == "A<br/>B C"
 
 
 def test_codes_that_cannot_be_moved_keep_their_order() -> None:
     codes = [Code(0, "standalone", one, movable=False) for one in ("<x/>", "<y/>")]
-    source = joined(["a ", (codes[0], ""), "b ", (codes[1], ""), "c"])
+    source = join_parts(["a ", (codes[0], ""), "b ", (codes[1], ""), "c"])
     links = np.eye(3)[[2, 0, 1]]
     assert (
-        place(source, "C A B", spans("a b c"), spans("C A B"), links).written() == "C A <x/>B<y/>"
+        place(source, "C A B", spans("a b c"), spans("C A B"), links).full_text() == "C A <x/>B<y/>"
     )
     free = replace(source, codes=tuple(replace(code, movable=True) for code in source.codes))
     text = place(free, "C A B", spans("a b c"), spans("C A B"), np.eye(3)[[2, 1, 0]])
-    assert text.written() != ""
+    assert text.full_text() != ""
 
 
 def test_links_of_another_shape_are_an_error() -> None:
@@ -166,7 +166,7 @@ def units(text: Text) -> list[tuple[int, int]]:
 
 def squeezed(text: Text) -> str:
     """The whole text without white space, at which a code may stand on either side."""
-    return "".join(text.written().split())
+    return "".join(text.full_text().split())
 
 
 def test_spans_that_cross_or_go_too_deep_are_no_tree() -> None:
@@ -177,7 +177,7 @@ def test_spans_that_cross_or_go_too_deep_are_no_tree() -> None:
     )
     assert tree(coded("a".join(deep)).codes) is None
     source = coded("a".join(deep))
-    assert place(source, "A", spans("a"), spans("A"), np.ones((1, 1))).written() == "A".join(deep)
+    assert place(source, "A", spans("a"), spans("A"), np.ones((1, 1))).full_text() == "A".join(deep)
     assert tree(coded("<x/><1>a<y/></1></2>").codes) == [
         Node(0, 0),
         Node(1, 3, [Node(2, 2)]),
@@ -214,7 +214,7 @@ def test_the_best_stretch_is_the_best_of_all(gain: list[int], data: st.DataObjec
     assert (start, end) in stretches
     assert sum(gain[start:end]) == max(sum(gain[a:b]) for a, b in stretches)
     held = data.draw(st.sampled_from(stretches))
-    a, b = grown(np.array(gain, float), *held, lo, hi)
+    a, b = grow_stretch(np.array(gain, float), *held, lo, hi)
     assert a <= held[0] and held[1] <= b
     around = [(a, b) for a, b in stretches if a <= held[0] and held[1] <= b]
     assert sum(gain[a:b]) == max(sum(gain[a:b]) for a, b in around)

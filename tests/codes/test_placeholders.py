@@ -9,7 +9,7 @@ from coded_texts import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.codes.placeholders import ALL, FINDERS, by_pattern, with_placeholders
+from tmnmt.codes.placeholders import ALL_FINDERS, FINDERS, by_pattern, with_placeholders
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean_codes import clean_codes
@@ -72,7 +72,7 @@ def test_blanks_within_a_placeholder_are_part_of_it() -> None:
         "#",
         "}\n}",
     ]
-    assert text.written() == lines.plain
+    assert text.full_text() == lines.plain
 
 
 def test_what_is_known_by_its_place_alone_cannot_be_moved() -> None:
@@ -82,8 +82,8 @@ def test_what_is_known_by_its_place_alone_cannot_be_moved() -> None:
 
 @given(TEXTS)
 def test_the_text_and_its_other_codes_stay_as_they_were(text: Text) -> None:
-    marked = with_placeholders(text, [*ALL, by_pattern("[a-m]+")])
-    assert (marked.plain, marked.written()) == (text.plain, text.written())
+    marked = with_placeholders(text, [*ALL_FINDERS, by_pattern("[a-m]+")])
+    assert (marked.plain, marked.full_text()) == (text.plain, text.full_text())
     new = iter(marked.codes)
     assert all(code in new for code in text.codes if code.kind != "blank")
 
@@ -95,7 +95,7 @@ def test_the_text_and_its_other_codes_stay_as_they_were(text: Text) -> None:
 )
 def test_every_text_comes_back_from_its_placeholders(pieces: list[str]) -> None:
     text = with_placeholders(Text("".join(pieces)))
-    assert text.written() == text.plain == "".join(pieces)
+    assert text.full_text() == text.plain == "".join(pieces)
     assert with_placeholders(text) == text
 
 
@@ -115,7 +115,7 @@ def test_a_longer_placeholder_takes_in_a_shorter_one_that_the_reader_has_found()
         ("#{name}", True),
         ("%s/%s", False),
     ]
-    assert whole.written() == read.written()
+    assert whole.full_text() == read.full_text()
 
 
 def test_patterns_of_one_s_own_and_some_of_ours() -> None:

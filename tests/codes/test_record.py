@@ -10,7 +10,7 @@ from coded_texts import CODES, PARTS, TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.codes.record import Code, Kind, Part, Text, alike, joined, native, pairs, same
+from tmnmt.codes.record import Code, Kind, Part, Text, alike, equal_codes, join_parts, native, pairs
 from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import DataError
 
@@ -20,21 +20,21 @@ FILES = Code(5, "placeholder", "%s", covers=2)
 
 def test_the_whole_text_has_the_markup_in_its_places() -> None:
     text = Text("Save %s now", (*BOLD, FILES))
-    assert text.written() == "<b>Save</b> %s now"
+    assert text.full_text() == "<b>Save</b> %s now"
     assert list(text.parts()) == [(BOLD[0], ""), "Save", (BOLD[1], ""), " ", (FILES, "%s"), " now"]
 
 
 @given(TEXTS)
 def test_the_parts_of_any_text_make_it_again(text: Text) -> None:
-    assert joined(text.parts()) == text
+    assert join_parts(text.parts()) == text
 
 
 @given(st.lists(PARTS, max_size=8))
 def test_the_whole_text_is_all_of_its_parts(parts: list[Part]) -> None:
     whole = "".join(part if isinstance(part, str) else part[0].markup for part in parts)
-    assert joined(parts).written() == whole
+    assert join_parts(parts).full_text() == whole
     plain = "".join(part if isinstance(part, str) else part[1] for part in parts)
-    assert joined(parts).plain == plain
+    assert join_parts(parts).plain == plain
 
 
 @given(TEXTS)
@@ -90,8 +90,8 @@ def test_codes_are_the_same_in_any_order_and_not_with_one_more(
 ) -> None:
     shuffled = list(codes)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert same(codes, shuffled)
-    assert same(codes, [*shuffled, more]) == (more.kind == "blank")
+    assert equal_codes(codes, shuffled)
+    assert equal_codes(codes, [*shuffled, more]) == (more.kind == "blank")
 
 
 def test_spans_are_found_by_their_pair_and_halves_are_left_alone() -> None:
@@ -116,7 +116,7 @@ def test_a_tag_is_the_same_as_text_and_in_the_elements_of_formats() -> None:
         )
     )
     assert [native(one) for one in (bold, tmx, xliff, other)] == ["<b>", "<b>", "<b>", ""]
-    assert alike([bold], [tmx]) and alike([tmx], [xliff]) and not same([bold], [tmx])
+    assert alike([bold], [tmx]) and alike([tmx], [xliff]) and not equal_codes([bold], [tmx])
     assert (
         not alike([bold], [other]) and not alike([bold, bold], [bold]) and alike([other], [other])
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tmnmt.codes.record import Code, Part, Text, joined
+from tmnmt.codes.record import Code, Part, Text, join_parts
 from tmnmt.codes.spacing import with_spacing
 
 X = (Code(0, "standalone", "<x/>"), "")
@@ -29,7 +29,7 @@ BLANK = (Code(0, "blank", " "), "")
 def test_what_stands_apart_is_kept_apart(
     source: list[Part], target: list[Part], wanted: str
 ) -> None:
-    made = with_spacing(joined(source), joined(target))
-    assert made.written() == wanted
-    assert made.plain == joined(target).plain
+    made = with_spacing(join_parts(source), join_parts(target))
+    assert made.full_text() == wanted
+    assert made.plain == join_parts(target).plain
     assert isinstance(made, Text)

@@ -29,7 +29,7 @@ from tmnmt.codes.tags import html_tags, phrase_tags, with_tags
 )
 def test_tags_are_told_from_words(text: str, plain: str, codes: str) -> None:
     made = with_tags(Text(text), html_tags)
-    assert made.plain == plain and made.written() == text
+    assert made.plain == plain and made.full_text() == text
     assert [code.markup.split()[0] for code in made.codes] == codes.split()
 
 
@@ -43,11 +43,11 @@ def test_the_halves_of_a_span_have_a_name_of_their_own() -> None:
 def test_codes_that_are_there_stay() -> None:
     before = with_placeholders(Text("%s <b>{a}</b>"))
     made = with_tags(before, html_tags)
-    assert made.plain == "%s {a}" and made.written() == before.plain
+    assert made.plain == "%s {a}" and made.full_text() == before.plain
     assert [code.markup for code in made.codes] == ["%s", "<b>", "{a}", "</b>"]
 
 
 @given(st.text("<>/ab1{}'\"= "))
 def test_whatever_the_text_it_is_written_as_it_was(text: str) -> None:
     for find in (html_tags, phrase_tags):
-        assert with_tags(Text(text), find).written() == text
+        assert with_tags(Text(text), find).full_text() == text

@@ -9,8 +9,8 @@ from coded_texts import SOURCES, kept
 from hypothesis import given
 
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Code, Part, Text, joined
-from tmnmt.codes.transfer import lent
+from tmnmt.codes.record import Code, Part, Text, join_parts
+from tmnmt.codes.transfer import transfer_codes
 
 
 def coded(text: str, form: str = "") -> Text:
@@ -27,7 +27,7 @@ def coded(text: str, form: str = "") -> Text:
             parts.append((Code(0, kind, piece, name, form), ""))  # type: ignore[arg-type]
         elif piece:
             parts.append(piece)
-    return with_placeholders(joined(parts))
+    return with_placeholders(join_parts(parts))
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def coded(text: str, form: str = "") -> Text:
 def test_a_pair_lends_its_places_where_codes_go_one_to_one(
     query: str, source: str, target: str, wanted: str | None
 ) -> None:
-    found = lent(coded(query), coded(source, "tmx"), coded(target, "tmx"))
+    found = transfer_codes(coded(query), coded(source, "tmx"), coded(target, "tmx"))
     if query == "a <b>b</b>" or "_a" in query:  # the same form, too
-        found = lent(coded(query), coded(source), coded(target))
-    assert (found and found.written()) == (wanted and wanted.replace("_", " "))
+        found = transfer_codes(coded(query), coded(source), coded(target))
+    assert (found and found.full_text()) == (wanted and wanted.replace("_", " "))
 
 
 @given(SOURCES)
 def test_a_text_that_is_its_own_translation_lends_itself_its_codes(source: Text) -> None:
-    found = lent(source, source, source)
-    assert found is not None and found.written() == source.written()
+    found = transfer_codes(source, source, source)
+    assert found is not None and found.full_text() == source.full_text()
     kept(source, found)

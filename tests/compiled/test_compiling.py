@@ -29,7 +29,7 @@ def test_what_lies_in_the_cache_on_disk_is_not_announced(
     caplog.set_level(logging.INFO, "tmnmt")
     told = []
     for _ in range(2):
-        monkeypatch.setattr(compiling, "_used", set())  # as in a new process
+        monkeypatch.setattr(compiling, "_ready_labels", set())  # as in a new process
         caplog.clear()
         function = compiled(_twice)
         for number in (1, cast(int, 1.0)):  # two signatures, one notice

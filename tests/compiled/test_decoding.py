@@ -98,12 +98,12 @@ def test_self_attention_follows_the_rows(heads: int, k: int) -> None:
         for layer in range(layers):
             steps.look_back(
                 address(qkv),
-                address(state.seen),
+                address(state.kv_cache),
                 address(state.origin),
                 at,
                 layer,
                 layers,
-                state.seen.shape[2],
+                state.kv_cache.shape[2],
                 rows,
                 heads,
                 d,

@@ -39,7 +39,7 @@ def test_a_product_is_that_of_numbers_rounded_to_16_bits(
     rounded = (x.double() / scales).round() * scales
     expected = rounded @ weight.exact().double().T + bias.double()
     expected = expected.relu() if relu else expected
-    product = Int8Product.of(weight, bias, relu)(x)
+    product = Int8Product.build(weight, bias, relu)(x)
     # a number half way between two may be rounded to either
     step = scales * weight.exact().abs().amax()
     assert ((product - expected).abs() <= 2 * step + 1e-5 * expected.abs() + 1e-6).all()
@@ -55,7 +55,7 @@ def test_a_product_in_bytes_is_that_of_numbers_rounded_to_8_bits(
     rounded = (x.double() / scales).round() * scales
     expected = rounded @ weight.exact().double().T + bias.double()
     expected = expected.relu() if relu else expected
-    in_bytes = replace(Int8Product.of(weight, bias, relu), in_bytes=True)
+    in_bytes = replace(Int8Product.build(weight, bias, relu), in_bytes=True)
     product = in_bytes(x)
     # a number half way between two may be rounded to either
     step = scales * weight.exact().abs().amax()
@@ -69,7 +69,7 @@ def test_a_product_in_bytes_is_that_of_numbers_rounded_to_8_bits(
 
 def test_a_row_gives_the_same_whatever_stands_beside_it() -> None:
     x, weight, bias = matrices(23, 256, 200)
-    product = Int8Product.of(weight, bias)
+    product = Int8Product.build(weight, bias)
     together = product(x)
     for row in range(len(x)):
         assert torch.equal(product(x[row : row + 1])[0], together[row])
@@ -78,7 +78,7 @@ def test_a_row_gives_the_same_whatever_stands_beside_it() -> None:
 
 def test_rows_of_zeros_and_no_rows_at_all() -> None:
     _, weight, bias = matrices(1, 30, 70)
-    product = Int8Product.of(weight, bias)
+    product = Int8Product.build(weight, bias)
     assert torch.equal(product(torch.zeros(2, 30)), bias.expand(2, 70))
     assert product(torch.zeros(2, 0, 30)).shape == (2, 0, 70)
 
@@ -86,8 +86,8 @@ def test_rows_of_zeros_and_no_rows_at_all() -> None:
 def test_some_outputs_are_those_of_all() -> None:
     x, weight, bias = matrices(4, 64, 500)
     chosen = torch.tensor([3, 499, 0, 77])
-    some = Int8Product.of(weight, bias, rows=chosen)(x)
-    assert torch.equal(some, Int8Product.of(weight, bias)(x)[:, chosen])
+    some = Int8Product.build(weight, bias, rows=chosen)(x)
+    assert torch.equal(some, Int8Product.build(weight, bias)(x)[:, chosen])
 
 
 @pytest.mark.parametrize("how", ["avx512vnni", "avx512bw", "plain"])
@@ -121,8 +121,8 @@ def test_what_compiled_code_would_misread_is_refused() -> None:
         (weight.whole, weight.scales[1:]),
     ):
         with pytest.raises(ValueError, match="weights"):
-            Int8Product.of(Int8Weight(whole, scales), bias)
+            Int8Product.build(Int8Weight(whole, scales), bias)
     with pytest.raises(ValueError, match="outputs"):
-        Int8Product.of(weight, bias, rows=torch.tensor([70]))
+        Int8Product.build(weight, bias, rows=torch.tensor([70]))
     with pytest.raises(ValueError, match="wanted"):
-        Int8Product.of(weight, bias)(torch.zeros(2, 31))
+        Int8Product.build(weight, bias)(torch.zeros(2, 31))

@@ -14,7 +14,7 @@ from torch import Tensor
 from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.collated import Slots, collate
 from tmnmt.layers.combine import MemoryLayers, Mode
-from tmnmt.layers.contract import At, Collated
+from tmnmt.layers.contract import Collated, StepState
 from tmnmt.layers.mixing import mix_copy
 from tmnmt.layers.reading import Energies, read_positions
 from tmnmt.layers.tm import TMKind
@@ -104,14 +104,14 @@ def test_rows_of_a_sentence_read_together(beam: int, positions: int, numbers: in
     pairs = Positions(
         keys=torch.randn(3, positions, numbers) / numbers**0.5,
         ids=before,
-        before=before,
+        previous_ids=before,
         mask=torch.rand(3, positions) > 0.1,
         first=before,
-        read=torch.randn(3, positions, read),
+        values=torch.randn(3, positions, read),
         worth=None,
         sentence=sentence,
     )
-    at = At(torch.randint(3, (rows,)), torch.randn(rows, 7), torch.randn(rows, 7))
+    at = StepState(torch.randint(3, (rows,)), torch.randn(rows, 7), torch.randn(rows, 7))
     query = 2 * torch.randn(rows, numbers)
     with torch.inference_mode():
         made = read_positions(pairs, at, query, Energies(follows=0.5))
@@ -119,7 +119,7 @@ def test_rows_of_a_sentence_read_together(beam: int, positions: int, numbers: in
     energy += 0.5 * (before[sentence] == at.prev[:, None])
     q = energy.masked_fill(~pairs.mask[sentence], -torch.inf).softmax(-1).nan_to_num()
     torch.testing.assert_close(made.q, q, atol=2e-6, rtol=2e-5)
-    blended = torch.einsum("rp,rpd->rd", q, pairs.read[sentence])
+    blended = torch.einsum("rp,rpd->rd", q, pairs.values[sentence])
     torch.testing.assert_close(made.blended, blended, atol=2e-5, rtol=2e-5)
 
 
@@ -137,7 +137,7 @@ def test_slots_of_sizes_that_fill_vectors(empty: bool, rank: int) -> None:
     held = Slots(keys, torch.empty(documents, slots, 0), ids, ids.roll(1, 1), mask)
     with torch.no_grad():
         ready = replace(cache.laid_out(held, torch.nn.Embedding(20, 20)), sentence=ROWS_OF_TWO)
-    at = At(torch.randint(4, 20, (rows,)), torch.randn(rows, 48), torch.randn(rows, 32))
+    at = StepState(torch.randint(4, 20, (rows,)), torch.randn(rows, 48), torch.randn(rows, 32))
     with torch.inference_mode():
         compiled = cache.recall(*at, ready)
     with torch.enable_grad():

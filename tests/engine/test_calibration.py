@@ -17,9 +17,9 @@ from tmnmt.engine.held_out import MARGIN, STRETCH, Rest, Stretch, stretches
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.keys.nibbles import directions, encode, turned
+from tmnmt.keys.nibbles import directions, encode, rotate
 from tmnmt.layers.collated import Pairs, Recent
-from tmnmt.layers.contract import At, Collated
+from tmnmt.layers.contract import Collated, StepState
 from tmnmt.layers.nearest import NearestPositions
 from tmnmt.layers.reach import (
     FORMER,
@@ -46,7 +46,7 @@ def codes(keys: Tensor) -> Tensor:
 
 
 def nearby(own: Tensor, words: Tensor, keys: Tensor, ids: Tensor, score: float = 1.0) -> Nearby:
-    distance = (2 - 2 * turned(own) @ directions(codes(keys)).transpose(1, 2)).clamp_min(0)
+    distance = (2 - 2 * rotate(own) @ directions(codes(keys)).transpose(1, 2)).clamp_min(0)
     place = torch.arange(ids.shape[1]).expand(*own.shape[:2], ids.shape[1])
     right = ids[:, None, :] == words[..., None]
     return Nearby(distance / score, right, place, ids.shape[1])
@@ -70,7 +70,7 @@ def test_references_are_as_likely_as_the_layer_makes_them(penalty: float) -> Non
     expected = []
     model = (4 * torch.randn(2, 6, V, generator=chance)).log_softmax(-1)
     for t in range(6):
-        at = At(words[:, t], own[:, t], own[:, t])
+        at = StepState(words[:, t], own[:, t], own[:, t])
         read = layer.fuse(at, own[:, t], ready)[1]
         log_p, read = layer.mix(at, model[:, t].clone(), read)
         ready = read.ready

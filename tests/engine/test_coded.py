@@ -19,7 +19,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt import Translator
 from tmnmt.codes.place import place
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Code, Source, Text, inline, joined
+from tmnmt.codes.record import Code, Source, Text, inline, join_parts
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.assembly import Assembly
@@ -45,11 +45,11 @@ PLAIN = [src for src, _ in PAIRS]
 def bold(text: str, codes: tuple[Code, Code] = BOLD) -> Text:
     """*These words* are in a span."""
     before, inside, after = text.split("*")
-    return joined([before, (codes[0], ""), inside, (codes[1], ""), after])
+    return join_parts([before, (codes[0], ""), inside, (codes[1], ""), after])
 
 
 def written(translation: Translation) -> str:
-    return Text(translation.tgt, translation.tgt_codes).written()
+    return Text(translation.tgt, translation.tgt_codes).full_text()
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_links_are_made_only_where_a_place_depends_on_them_and_all_at_once(
     monkeypatch.setattr(
         Linker, "attention", lambda self, pairs: (asked.append(len(pairs)), whole(self, pairs))[1]
     )
-    outside = [bold(f"*{PLAIN[0]}*"), joined([(BREAK, ""), PLAIN[1]]), Text(PLAIN[2])]
+    outside = [bold(f"*{PLAIN[0]}*"), join_parts([(BREAK, ""), PLAIN[1]]), Text(PLAIN[2])]
     translator.translate([*outside, *PLAIN])
     assert asked == []
     inside = [bold("The *Commission* shall inform the Member States."), bold("It *shall* apply.")]
@@ -111,7 +111,7 @@ def test_links_are_made_only_where_a_place_depends_on_them_and_all_at_once(
 def test_white_space_at_the_ends_comes_back_and_a_text_of_codes_alone_stays(
     translator: Translator,
 ) -> None:
-    texts = [Text(f"  {PLAIN[0]}\n"), joined([(BREAK, "")]), Text(""), Text(" \n")]
+    texts = [Text(f"  {PLAIN[0]}\n"), join_parts([(BREAK, "")]), Text(""), Text(" \n")]
     found = [written(one) for one in translator.translate(texts)]
     assert found == [f"  {PAIRS[0][1]}\n", "<br/>", "", " \n"]
 
@@ -128,7 +128,7 @@ def test_a_blank_text_of_a_file_ends_no_document(folder: Path) -> None:
 
 def test_a_segment_in_pieces_has_every_code_once(translator: Translator) -> None:
     text = "This Regulation shall *enter* into force today. "
-    long = joined(
+    long = join_parts(
         [
             part
             for number in range(9)
@@ -160,7 +160,7 @@ def test_every_stretch_of_what_is_read_leads_back_to_the_source(source: Text) ->
 def test_a_segment_too_long_to_be_placed_at_once_has_every_code_once(
     texts: list[Text], seed: int
 ) -> None:
-    whole = joined([part for text in texts for part in (*text.parts(), " ")])
+    whole = join_parts([part for text in texts for part in (*text.parts(), " ")])
     coded, chance = SourceSegment(whole, FILTERS), np.random.default_rng(seed)
     for number, piece in enumerate(coded.read.split()):
         said = coded.restore_piece(" ".join(chance.choice(["A", "901", ","], 2)), piece)
@@ -169,7 +169,7 @@ def test_a_segment_too_long_to_be_placed_at_once_has_every_code_once(
         links = chance.random((len(token_spans(said)), len(token_spans(piece))))
         coded.placement.link(number, links)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tmnmt.engine.placement.MOST", -1)
+        patch.setattr("tmnmt.engine.placement.MAX_CELLS", -1)
         found = coded.restore(Translation("", "", 0.0))
     kept(without_blanks(whole), without_blanks(Text(found.tgt, found.tgt_codes)))
 
@@ -364,7 +364,7 @@ def test_a_pair_that_is_like_the_translation_lends_its_places(
         Translation("", said, 0.0, (pair(sides[1], sides[2]),)),
     )
     add_whole(coded, done)
-    assert (written(coded.restore(done)) != said) and bool(coded.placement.lent) == wanted
+    assert (written(coded.restore(done)) != said) and bool(coded.placement.whole_target) == wanted
     if wanted:
         found = coded.restore(done)
         assert written(found) == "les <i>femmes</i> de 1997"
@@ -381,7 +381,7 @@ def test_borrowed_codes_are_as_whole_as_others(source: Text, seed: int, changed:
     words[changed] = "X"
     done = Translation("", " ".join(words), 0.0, (pair(coded.source, target),))
     add_whole(coded, done)
-    if coded.placement.lent is not None:
+    if coded.placement.whole_target is not None:
         found = coded.restore(done)
         text = Text(found.tgt, found.tgt_codes)
         kept(without_blanks(source), without_blanks(text))

@@ -26,7 +26,7 @@ from tmnmt.errors import UsageError
 from tmnmt.index import build
 from tmnmt.models.folder import save_model
 from tmnmt.models.transformer import Transformer
-from tmnmt.records import spelt, translation_record
+from tmnmt.records import decode_subwords, translation_record
 from tmnmt.segments import Translation
 
 SOURCE = "The Commission shall inform the Council."
@@ -65,7 +65,7 @@ def transformer(tmp_path_factory: pytest.TempPathFactory) -> Translator:
 
 def said(translation: Translation) -> str:
     """What its tokens spell."""
-    return "".join(spelt([token.text for token in translation.tokens])).removeprefix(" ")
+    return "".join(decode_subwords([token.text for token in translation.tokens])).removeprefix(" ")
 
 
 @pytest.mark.parametrize("source", [SOURCE, PAIRS[0][0], LONG, "THE COMMISSION SHALL.", " ", "%s!"])
@@ -109,7 +109,9 @@ def test_it_begins_with_what_was_typed_of_real_sentences(
     assert _with_zeros(said(found)) == _with_zeros(found.tgt)
     typed = [token.origin == "typed" for token in found.tokens]
     assert typed == sorted(typed, reverse=True)
-    whole = "".join(spelt([t.text for t in found.tokens if t.origin == "typed"])).lstrip(" ")
+    whole = "".join(decode_subwords([t.text for t in found.tokens if t.origin == "typed"])).lstrip(
+        " "
+    )
     assert prefix.startswith(whole)
     for token in found.tokens:
         parts = token.generated + token.recalled + token.copied
@@ -363,16 +365,16 @@ def test_a_way_that_leads_nowhere_is_not_taken() -> None:
 
 def test_what_a_vocabulary_cannot_spell_is_decided() -> None:
     spellings = Spellings(Letters())  # type: ignore[arg-type]
-    assert Typed.of("a ab", spellings) == Typed((5,), b" ab", spellings)
-    assert Typed.of("a ç", spellings) == Typed((5, 4, 3), b"", spellings)
-    assert Typed.of("a ", spellings) == Typed((5,), b" ", spellings)
-    assert Typed.of("", spellings) == Typed((), b"", spellings)
+    assert Typed.parse("a ab", spellings) == Typed((5,), b" ab", spellings)
+    assert Typed.parse("a ç", spellings) == Typed((5, 4, 3), b"", spellings)
+    assert Typed.parse("a ", spellings) == Typed((5,), b" ", spellings)
+    assert Typed.parse("", spellings) == Typed((), b"", spellings)
 
 
 @pytest.fixture(autouse=True)
 def _sessions_are_not_kept(translator: Translator) -> Iterator[None]:
     yield
-    assert len(translator.completions._states) <= completion.KEPT
+    assert len(translator.completions._states) <= completion.CACHE_SIZE
 
 
 def test_what_others_write_to_a_memory_is_read_after_a_while(
@@ -402,10 +404,10 @@ def test_sentences_at_work_are_forgotten_with_their_session(translator: Translat
 def test_the_next_words_are_whole_ones_and_all_of_a_short_rest(
     translator: Translator, monkeypatch: pytest.MonkeyPatch, source: str, prefix: str
 ) -> None:
-    monkeypatch.setattr(completion, "FEW", 6)
+    monkeypatch.setattr(completion, "LOOK_AHEAD", 6)
     session = translator.session()
     few = session.next_words(source, prefix)
-    monkeypatch.setattr(completion, "FEW", 1000)
+    monkeypatch.setattr(completion, "LOOK_AHEAD", 1000)
     rest = session.next_words(source, prefix)
     # a cut search may have chosen another beginning; a word that it has is not cut
     assert len(few) < len(rest) or few == rest
@@ -437,7 +439,9 @@ def test_the_words_that_may_follow_are_the_likeliest(translator: Translator) -> 
         half = prefix.rpartition(" ")[2]
         for one in some:
             assert one.text.startswith(half) and " " not in one.text
-            assert "".join(spelt([token.text for token in one.tokens])).strip() == one.text
+            assert (
+                "".join(decode_subwords([token.text for token in one.tokens])).strip() == one.text
+            )
             assert {token.origin for token in one.tokens} <= {"model", "memory", "cache"}
 
 

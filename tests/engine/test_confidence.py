@@ -13,7 +13,7 @@ import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator, client
-from tmnmt.cli.explained import lines_of
+from tmnmt.cli.explanation import lines_of
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.confidence import (
     SEGMENT,
@@ -187,7 +187,7 @@ def test_a_file_that_is_none_is_told_on_one_line(
 ) -> None:
     put(folder, **other)
     with pytest.raises(ModelError) as raised:
-        Confidence.of(load_model(folder))
+        Confidence.load(load_model(folder))
     said = str(raised.value)
     assert said.startswith(f"{folder / 'confidence.json'}: ") and why in said and "\n" not in said
 
@@ -200,6 +200,6 @@ def test_a_file_that_was_changed_is_told(folder: Path) -> None:
 
 def test_the_model_that_ships_can_say() -> None:
     shipped = Path(__file__).parents[2] / "models" / "law.en-fr"
-    found = Confidence.of(load_model(shipped))
-    assert found is not None and 0 < found.least < 1
+    found = Confidence.load(load_model(shipped))
+    assert found is not None and 0 < found.min_confidence < 1
     assert found.words["fuzzy"] > 0 and found.segment["log_prob"] > 0

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search, continuations
-from tmnmt.layers.combine import Ready
+from tmnmt.layers.combine import LayerInputs
 from tmnmt.models.base import Backbone, Inject
 from tmnmt.models.rnnsearch import Annotations, RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
@@ -59,7 +59,7 @@ def search(
     with torch.inference_mode():
         encoded = model.encode(src, src_len)
     return beam_search(
-        model, None, encoded, Ready(), [max_len] * len(src), settings or SearchSettings()
+        model, None, encoded, LayerInputs(), [max_len] * len(src), settings or SearchSettings()
     )
 
 
@@ -193,8 +193,8 @@ def test_n_best_of_a_beam_as_wide_as_all_prefixes_are_the_best_of_all() -> None:
     scores = {ids: log_prob_of(model, src, ids, ended=True) / (len(ids) + 1) for ids in all_outputs}
     ranked = sorted(scores, key=lambda ids: -scores[ids])
     best = search(model, src, src_len, 4, SearchSettings(beam=27, n_best=6))[0]
-    assert [h.ids for h in (best, *best.others)] == ranked[:6]
-    assert [h.score for h in (best, *best.others)] == pytest.approx(
+    assert [h.ids for h in (best, *best.alternatives)] == ranked[:6]
+    assert [h.score for h in (best, *best.alternatives)] == pytest.approx(
         [scores[ids] for ids in ranked[:6]], abs=1e-5
     )
 
@@ -209,9 +209,9 @@ def test_the_best_is_the_same_however_many_are_asked_for(n_best: int) -> None:
     assert [h.ids for h in found] == [h.ids for h in alone] and [h.score for h in found] == [
         h.score for h in alone
     ]
-    assert all(h.others == () for h in alone) and any(h.others for h in found)
+    assert all(h.alternatives == () for h in alone) and any(h.alternatives for h in found)
     for best in found:
-        listed = [best, *best.others]
+        listed = [best, *best.alternatives]
         assert len(listed) <= n_best and len({h.ids for h in listed}) == len(listed)
         assert [h.score for h in listed] == sorted((h.score for h in listed), reverse=True)
         assert all(h.contexts is not None and len(h.contexts) == len(h.ids) for h in listed)
@@ -347,7 +347,7 @@ def test_an_unfinished_translation_is_cut_at_its_own_maximal_length() -> None:
     src, src_len = sources([5, 5])
     with torch.inference_mode():
         encoded = model.encode(src, src_len)
-    found = beam_search(model, None, encoded, Ready(), [3, 8], SearchSettings(beam=2))
+    found = beam_search(model, None, encoded, LayerInputs(), [3, 8], SearchSettings(beam=2))
     assert [len(h.ids) for h in found] == [3, 8]
     assert not any(h.finished for h in found)
     assert found[1].log_prob == pytest.approx(

@@ -29,7 +29,7 @@ from tmnmt.config.options import (
 from tmnmt.engine.assembly import Assembly, join
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.decoder import Decoded
-from tmnmt.engine.opened import devices, load_layers
+from tmnmt.engine.loading import devices, load_layers
 from tmnmt.engine.piece import OpenSegment, Piece
 from tmnmt.engine.pieces import pieces
 from tmnmt.engine.pipeline import Outcome
@@ -302,7 +302,7 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
     other = Hypothesis(
         (5, 6), -2.0, -2.0, True, contexts[1:].expand(2, 1), contexts[1:].expand(2, 1)
     )
-    best = Hypothesis((5,), -1.0, -1.0, True, contexts[:1], contexts[:1], others=(other,))
+    best = Hypothesis((5,), -1.0, -1.0, True, contexts[:1], contexts[:1], alternatives=(other,))
     options = TranslationOptions(cache=3, remember="own", cache_best=2)
     translator = Translator.load(folder, options=options)
     session = translator.session()
@@ -932,7 +932,7 @@ def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: P
         translator.batches(
             iter([translator.pipeline.preparation.pieces(text, Assembly())]),
             in_order=False,
-            ahead=True,
+            can_prefetch=True,
         )
     )
     assert len(batches) > 10

@@ -49,8 +49,8 @@ def test_a_sentence_is_not_lost_behind_what_is_typed(translator: Translator, pre
 
 def test_a_suggestion_is_counted_once(translator: Translator) -> None:
     source = "The Minister shall publish the report every month."
-    before = translator.tally.of
+    before = translator.tally.total
     session = translator.session()
     for prefix in ("", "Le", "Le ministre fait", ""):
         session.complete(source, prefix)
-    assert translator.tally.of == before + 1
+    assert translator.tally.total == before + 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tiny_model import write_tiny_model
 
-from tmnmt.engine.opened import load_layers
+from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex, build

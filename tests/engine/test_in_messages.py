@@ -166,11 +166,11 @@ def test_messages_over_several_lines_are_found_in_texts_with_codes(translator: T
 
 
 def test_a_catalogue_keeps_its_form(translator: Translator, tmp_path: Path) -> None:
-    from tmnmt.files.opening import opened
+    from tmnmt.files.opening import open_translatable
     from tmnmt.files.unit import Filling
 
     (tmp_path / "a.arb").write_text(json.dumps({"@@locale": "en", "a": WHOLE, "b": ONE}))
-    file = opened(tmp_path / "a.arb")
+    file = open_translatable(tmp_path / "a.arb")
     units = [unit for document in file.documents() for unit in document.units]
     made = translator.translate([unit.source for unit in units])
     fillings = [Filling(Text(one.tgt, one.tgt_codes), "model") for one in made]

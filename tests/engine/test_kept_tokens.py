@@ -21,7 +21,7 @@ from tmnmt.batch.filling import agree_on_languages, translate_file
 from tmnmt.cli import run
 from tmnmt.config.options import Decoding, TranslationOptions
 from tmnmt.errors import UsageError
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.formats.clean import legible
 from tmnmt.index import MemoryIndex, build
 from tmnmt.model_import.marian import import_marian
@@ -105,7 +105,7 @@ def test_all_come_through_a_student_in_every_format(
         targets = [one.tgt for one in translator.translate(texts)]
     else:
         (tmp_path / f"a.{kind}").write_text(written(texts), encoding="utf-8")
-        file = opened(tmp_path / f"a.{kind}")
+        file = open_translatable(tmp_path / f"a.{kind}")
         agree_on_languages(file, "en", "pt")
         fillings = [one.filling for one in translate_file(file, "nothing", translator.stream)]
         with (tmp_path / f"b.{kind}").open("wb") as stream:

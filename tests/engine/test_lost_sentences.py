@@ -10,7 +10,7 @@ import pytest
 from places import ROOT
 
 from tmnmt.codes.record import Source
-from tmnmt.engine.opened import load_layers
+from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.files.texts import text_of

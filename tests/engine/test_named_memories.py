@@ -11,10 +11,10 @@ import pytest
 from places import TESTS
 
 from tmnmt.config.options import SegmentFilter
-from tmnmt.engine.named_memories import NamedMemory, named, open_memories, open_to_write
+from tmnmt.engine.named_memories import NamedMemory, open_memories, open_to_write, parse_memory
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.worth import Trust
+from tmnmt.index.match_value import Trust
 from tmnmt.segments import Segment
 
 
@@ -37,14 +37,14 @@ def test_a_name_is_a_place_and_settings(
     text: str, place: str, trust: Trust, readonly: bool
 ) -> None:
     expected = NamedMemory(text) if place == text else NamedMemory(place, trust, readonly)
-    assert named(text) == expected
+    assert parse_memory(text) == expected
 
 
 def test_what_has_the_whole_as_its_name_is_that(tmp_path: Path) -> None:
     (tmp_path / "a:penalty=5").touch()
-    assert named(str(tmp_path / "a:penalty=5")).trust == Trust()
-    assert named(str(tmp_path / "b:penalty=5")).trust == Trust(5)
-    assert named(tmp_path / "b:penalty=5").place == tmp_path / "b:penalty=5"
+    assert parse_memory(str(tmp_path / "a:penalty=5")).trust == Trust()
+    assert parse_memory(str(tmp_path / "b:penalty=5")).trust == Trust(5)
+    assert parse_memory(tmp_path / "b:penalty=5").place == tmp_path / "b:penalty=5"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_has_the_whole_as_its_name_is_that(tmp_path: Path) -> None:
 )
 def test_a_setting_that_there_is_not_is_told(text: str, told: str) -> None:
     with pytest.raises(UsageError) as raised:
-        named(text)
+        parse_memory(text)
     assert told in str(raised.value) and "\n" not in str(raised.value)
 
 

@@ -13,7 +13,7 @@ from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.session import Session
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.worth import Trust
+from tmnmt.index.match_value import Trust
 from tmnmt.keys.compute import compute, header_of, plan
 from tmnmt.models.folder import load_model
 

@@ -17,7 +17,7 @@ from tmnmt.engine.lookup import copyable
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.keys.nibbles import directions, encode, turned
+from tmnmt.keys.nibbles import directions, encode, rotate
 from tmnmt.keys.pair_keys import PairKeys, encode_pair, force_all
 from tmnmt.layers.cache import CacheContents, CacheKind
 from tmnmt.model_import.marian import import_marian
@@ -194,7 +194,7 @@ def test_directions_are_forced_in_int8_and_differ_by_less_than_four_bits_do() ->
     for fp32, int8 in zip(exact, forced, strict=True):
         by_product = cosine_similarity(fp32.hiddens, int8.hiddens)
         kept = directions(encode(fp32.hiddens))
-        by_bits = cosine_similarity(turned(fp32.hiddens), kept)
+        by_bits = cosine_similarity(rotate(fp32.hiddens), kept)
         assert (1 - by_product).mean() < (1 - by_bits).mean() / 4
     translator = Translator.load(TRANSFORMER, options=TranslationOptions(mode="nearest"))
     [[keys]] = translator.pipeline.keys.keys_of([[LAW_PAIR]])

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from brute_force import queries, real_segments, separate_lookups
 
-from tmnmt.codes.record import Code, Text, beside
+from tmnmt.codes.record import Code, Text, surroundings
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Penalties, Select, Selection, Similarity
-from tmnmt.engine.confirmed import Confirmed, Done
+from tmnmt.engine.confirmed import Confirmed, ConfirmedPair
 from tmnmt.engine.retrieve import Request, Retriever, queries_of
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.base import Index, IndexAnswer, IndexQuery
 from tmnmt.index.embedded.delta import Delta
-from tmnmt.index.filter import EVERYTHING, Filter
-from tmnmt.index.worth import IN_FULL, Query, Trust
+from tmnmt.index.filter import NO_FILTER, Filter
+from tmnmt.index.match_value import IN_FULL, Query, Trust
 from tmnmt.segments import Match, Segment
 
 QUERY = "a b c d e f g h"
@@ -71,7 +71,7 @@ def test_pairs_are_chosen_from_all_memories_together(
 def test_a_confirmed_pair_is_among_those_chosen_from(indexes: list[MemoryIndex]) -> None:
     retriever = Retriever(indexes, 2, 0.2, selection=Selection("greedy"))
     confirmed = Confirmed()
-    confirmed.add(Done("x x x x x f g h", "confirmed", confirmed.new_id()), in_index=False)
+    confirmed.add(ConfirmedPair("x x x x x f g h", "confirmed", confirmed.new_id()), in_index=False)
     found = retriever.search([QUERY, QUERY], [confirmed.similar, Delta()])
     assert [[match.segment.tgt for match in matches] for matches in found] == [
         [FIRST.upper(), "confirmed"],
@@ -145,8 +145,8 @@ def test_a_match_is_worth_the_same_when_it_is_listed_and_when_it_is_taken(tmp_pa
         ):
             retriever = Retriever([index], 3, 0.3, trust=[trust])
             text = ["a b c d"]
-            listed = retriever.search(text, codes=[codes], beside=[near])[0]
-            taken = retriever.exact(text, [codes], [near], least=30)[0]
+            listed = retriever.search(text, codes=[codes], contexts=[near])[0]
+            taken = retriever.exact(text, [codes], [near], min_worth=30)[0]
             assert taken is not None and taken.worth is not None and taken.worth.value == value
             assert [(one.segment, one.worth) for one in listed] == [(taken.segment, taken.worth)]
 
@@ -157,7 +157,7 @@ def test_points_for_codes_are_taken_once(tmp_path: Path) -> None:
     with_codes = Segment("a b c x x", "W", src_codes=code, tgt_codes=code)
     build(tmp_path / "one", [with_codes, Segment("a b c d x", "P")], "en", "fr")
     with MemoryIndex.open(tmp_path / "one") as index:
-        found = Retriever([index], 3, 0.3).exact(["a b c d e"], [code], least=50)[0]
+        found = Retriever([index], 3, 0.3).exact(["a b c d e"], [code], min_worth=50)[0]
         assert found is not None and found.worth is not None
         assert (found.segment.tgt, found.worth.value) == ("P", 79)
 
@@ -211,16 +211,16 @@ def real_queries() -> tuple[list[Query], list[Delta]]:
     for delta, text in zip(deltas[::3], texts[::3], strict=False):
         delta.add(Segment(text.upper(), "confirmed", id=1))
         delta.add(Segment(f"{text} 7", "confirmed, too", id=2))
-    return queries_of(texts, codes, beside(texts)), deltas
+    return queries_of(texts, codes, surroundings(texts)), deltas
 
 
 @pytest.mark.parametrize(
     ("least", "settings", "meant"),
     [
-        (100, {}, EVERYTHING),
-        (75, {"trust": [Trust(weight=0.9), Trust(3)]}, EVERYTHING),
+        (100, {}, NO_FILTER),
+        (75, {"trust": [Trust(weight=0.9), Trust(3)]}, NO_FILTER),
         (30, {"penalties": Penalties(penalty_codes=3)}, Filter(since="2020")),
-        (100, {"selection": Selection("greedy")}, EVERYTHING),
+        (100, {"selection": Selection("greedy")}, NO_FILTER),
     ],
 )
 def test_one_lookup_of_a_batch_gives_what_separate_ones_give(
@@ -229,7 +229,7 @@ def test_one_lookup_of_a_batch_gives_what_separate_ones_give(
     indexes = [index.restricted_to(meant) for index in real]
     texts, deltas = real_queries()
     answers = Retriever(indexes, 4, 0.5, **settings).look_up(
-        [Request(query, least=least) for query in texts], deltas
+        [Request(query, min_worth=least) for query in texts], deltas
     )
     separately = Retriever([*map(Separately, indexes)], 4, 0.5, **settings)
     for answer, query, delta in zip(answers, texts, deltas, strict=True):

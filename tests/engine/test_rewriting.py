@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from tmnmt.engine.beam_search import Hypothesis, Looked
+from tmnmt.engine.beam_search import DecoderTrace, Hypothesis
 from tmnmt.engine.insertion import Insert
-from tmnmt.engine.rewriting import Either, Fixed, Part, Writer
+from tmnmt.engine.rewriting import Alternatives, Fixed, Part, Writer
 from tmnmt.engine.subword_forms import Form, Spelling
 from tmnmt.engine.target_prior import TargetPrior
-from tmnmt.layers.combine import Ready
-from tmnmt.models.base import Backbone, Noted, shift
+from tmnmt.layers.combine import LayerInputs
+from tmnmt.models.base import Backbone, StepRecord, shift
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
@@ -98,7 +98,7 @@ def written(model: Backbone, *parts: Sequence[Part], explain: bool = False) -> l
         encoded = model.encode(*sources([5, 4, 6][: len(parts)]))
         before = [Hypothesis((A,), -float(at), -2.0 * at, True) for at in range(len(parts))]
         writer = Writer(parts, SPELLING, model, None)
-        return writer.written(encoded, Ready(), before, explain=explain)
+        return writer.rewrite(encoded, LayerInputs(), before, explain=explain)
 
 
 def chances(model: Backbone, ids: Sequence[int]) -> list[float]:
@@ -132,9 +132,9 @@ def test_the_same_comes_whether_or_not_all_is_read_out(kind: str) -> None:
     """Beside sentences of other lengths, which leave earlier where nothing is kept of them."""
     forms = (Form((A, C), False), Form((E, C), True), Form((B,), False))
     parts: list[list[Part]] = [
-        [Fixed((B,)), Insert(forms, 2, (LE,)), Fixed((B, A)), Either(((A, C), (A, E), (A,)))],
+        [Fixed((B,)), Insert(forms, 2, (LE,)), Fixed((B, A)), Alternatives(((A, C), (A, E), (A,)))],
         [Insert(forms), Fixed((C, C, C, LA))],
-        [Fixed((B, LA, C)), Either(((A,), (B,))), Insert(forms, 2, (DU,)), Fixed((B,))],
+        [Fixed((B, LA, C)), Alternatives(((A,), (B,))), Insert(forms, 2, (DU,)), Fixed((B,))],
     ]
     for seed in range(6):
         model = backbone(seed, kind)
@@ -149,7 +149,12 @@ def test_the_same_comes_where_the_states_until_the_first_choice_are_known() -> N
     """And where one is not, or says something else."""
     forms = (Form((A, C), False), Form((E, C), True), Form((B,), False))
     parts: list[list[Part]] = [
-        [Fixed((B, A)), Insert(forms, 2, (LE,)), Fixed((B, A)), Either(((A, C), (A, E), (A,)))],
+        [
+            Fixed((B, A)),
+            Insert(forms, 2, (LE,)),
+            Fixed((B, A)),
+            Alternatives(((A, C), (A, E), (A,))),
+        ],
         [Insert(forms), Fixed((C, LA)), Insert(forms, 2, (LE,))],
         [Fixed((B, LA, C)), Insert(forms, 2, (DU,)), Fixed((B,))],
     ]
@@ -160,19 +165,21 @@ def test_the_same_comes_where_the_states_until_the_first_choice_are_known() -> N
             encoded = model.encode(*sources([5, 4, 6]))
             rows = [encoded.rows(torch.tensor([row])) for row in range(3)]
             known = [
-                Noted(model.forced(own, torch.tensor([[*ids, EOS]]))[1][0, :-1], torch.empty(0))
+                StepRecord(
+                    model.forced(own, torch.tensor([[*ids, EOS]]))[1][0, :-1], torch.empty(0)
+                )
                 for own, ids in zip(rows, texts, strict=True)
             ]
             before = [
-                Hypothesis(ids, 0.0, 0.0, True, looked=Looked(own, along))
+                Hypothesis(ids, 0.0, 0.0, True, evidence=DecoderTrace(own, along))
                 for own, ids, along in zip(rows, texts, known, strict=True)
             ]
             other = replace(before[0], ids=(LA, *texts[0][1:]))
-            lacking = [replace(before[0], looked=None), *before[1:]]
+            lacking = [replace(before[0], evidence=None), *before[1:]]
             wanted = [one.ids for one in written(model, *parts)]
             for said in (before, [other, *before[1:]], lacking):
                 writer = Writer(parts, SPELLING, model, None)
-                assert [one.ids for one in writer.written(encoded, Ready(), said)] == wanted
+                assert [one.ids for one in writer.rewrite(encoded, LayerInputs(), said)] == wanted
 
 
 @pytest.mark.parametrize("kind", ["gru", "transformer"])
@@ -257,7 +264,7 @@ def test_a_word_behind_a_term_takes_another_form_only_where_it_is_far_likelier()
     for seed in range(12):
         model = backbone(seed)
         words = ((A, C), (A, E), (A,))
-        (found,) = written(model, [Fixed((B,)), Either(words), Fixed((LA,))])
+        (found,) = written(model, [Fixed((B,)), Alternatives(words), Fixed((LA,))])
         worth = {
             ids: chances(model, (B, *ids, LA))[2] + (1.5 if ids == (A, C) else 0) for ids in words
         }

@@ -15,7 +15,7 @@ from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.opened import load_layers
+from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, UsageError
@@ -84,7 +84,7 @@ def test_what_is_watched_is_what_was_read(tmp_path: Path, fusion: str) -> None:
 
 def test_the_slots_of_the_matrix_are_the_last_words_written(folder: Path, tmp_path: Path) -> None:
     one = analysis(folder / "model", tmp_path)
-    shown = one.shown(Arm(4), 3)
+    shown = one.view_segment(Arm(4), 3)
     session = Translator.load(
         folder / "model", options=TranslationOptions(cache=4, remember="own", mode="off", beam=2)
     ).session()
@@ -94,9 +94,9 @@ def test_the_slots_of_the_matrix_are_the_last_words_written(folder: Path, tmp_pa
     assert shown.slots == [one.model.vocab.piece(word) for word in words]
     assert "".join(shown.words).replace("▁", " ").strip() == session.translate(SEGMENTS[2].src).tgt
     with pytest.raises(UsageError, match="segment 4: the first of its document in tiny"):
-        one.shown(Arm(4), 4)
+        one.view_segment(Arm(4), 4)
     with pytest.raises(UsageError, match="tiny has 1 to 30"):
-        one.shown(Arm(4), 31)
+        one.view_segment(Arm(4), 31)
 
 
 def test_a_run_that_was_stopped_goes_on(
@@ -280,12 +280,12 @@ def test_sign_test_is_by_the_corpus_score_with_one_segment_replaced() -> None:
     for i in range(len(base)):
         after = score([*base[:i], ours[i], *base[i + 1 :]], references).bleu
         better, worse = better + (after > before), worse + (after < before)
-    found = Signs.between(base, ours, list("abcd"), references, "en")
+    found = Signs.compare(base, ours, list("abcd"), references, "en")
     assert (found.better, found.worse) == (better, worse) == (2, 1)
-    assert found.p == 1.0 and Signs.between(base, base, list("abcd"), references, "en").p == 1.0
+    assert found.p == 1.0 and Signs.compare(base, base, list("abcd"), references, "en").p == 1.0
     again = [[*lines, *lines[:1] * 9] for lines in (base, ours, list("abcd"), references)]
     first, second, third, fourth = again
-    found = Signs.between(first, second, third, fourth, "en")  # one segment ten times
+    found = Signs.compare(first, second, third, fourth, "en")  # one segment ten times
     assert (found.better, found.worse) == (2, 1)
 
 

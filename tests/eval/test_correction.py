@@ -14,7 +14,7 @@ import torch
 from places import ROOT
 from tiny_model import PAIRS, write_tiny_model
 
-from tmnmt.engine.opened import load_layers
+from tmnmt.engine.loading import load_layers
 from tmnmt.layers.cache import CacheFusion, CacheKind
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import Model, load_model

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from tmnmt.eval.data.distinct import once, together, units_of
+from tmnmt.eval.data.distinct import together, unit_means, units_of
 from tmnmt.eval.measures.effort import WEIGHTS
 from tmnmt.eval.measures.measure import Measured, Output, TestSet
 from tmnmt.eval.measures.metrics import count, metrics
@@ -73,7 +73,7 @@ def test_counts_of_a_unit_are_added_up_or_averaged() -> None:
     counts = np.array([[1.0, 2], [10, 20], [3, 4], [5, 6]])
     units = np.array([4, 1, 4, 7])  # of a part, so not every number is there
     assert together(counts, units).tolist() == [[10, 20], [4, 6], [5, 6]]
-    assert once(counts, units).tolist() == [[10, 20], [2, 3], [5, 6]]
+    assert unit_means(counts, units).tolist() == [[10, 20], [2, 3], [5, 6]]
 
 
 def test_a_segment_that_stands_often_is_one_witness_and_all_of_the_score() -> None:

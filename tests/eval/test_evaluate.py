@@ -26,13 +26,13 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.assembly import Assembly
-from tmnmt.engine.opened import load_layers
-from tmnmt.engine.tally import Tally
+from tmnmt.engine.loading import load_layers
+from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.eval.recipe import SystemConfig, load_recipe
 from tmnmt.eval.report.write import table
-from tmnmt.eval.translated import Kept
+from tmnmt.eval.translated import TranslationCache
 from tmnmt.formats import read_memory, write_tsv
 from tmnmt.index.embedded.lock import writing
 from tmnmt.models.folder import load_model
@@ -923,7 +923,7 @@ def test_plain_files_are_scored_and_blank_lines_part_documents(
 def test_a_full_disk_names_the_file_and_that_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = Kept(tmp_path / "translations/a.jsonl", [["a"]])
+    kept = TranslationCache(tmp_path / "translations/a.jsonl", [["a"]])
     progress = Progress("translating", "segments", 1)
     with (
         files_of_at_most(10),
@@ -931,7 +931,7 @@ def test_a_full_disk_names_the_file_and_that_the_run_goes_on(
     ):
         kept.fill(Repeating(), False, progress)  # type: ignore[arg-type]
     assert raised.value.__notes__ == ["the same command goes on where this one stopped"]
-    again = Kept(kept.path, kept.units)
+    again = TranslationCache(kept.path, kept.units)
     assert again.missing == 1 and kept.path.read_bytes() == b""
     again.fill(Repeating(), False, progress)  # type: ignore[arg-type]
     assert [record["tgt"] for record in again.records()] == ["a"]

@@ -73,7 +73,7 @@ def test_what_is_finished_in_a_catalog_is_read(catalog: Path) -> None:
     assert [code.markup for code in segments[3].src_codes if code.markup.strip()] == ["<b>", "</b>"]
     report = reader.report
     assert (report.skipped[DRAFT], report.skipped[EMPTY]) == (1, 1)
-    assert report.kept + report.total_skipped == report.read == 6
+    assert report.retained + report.total_skipped == report.units == 6
     assert f"{catalog}, line 13: somebody has to look at it" in str(report)
 
 

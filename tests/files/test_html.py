@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import FormatError
 from tmnmt.files.html import HTML, HtmlFile
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.files.unit import Filling
 
 PAGE = """<!DOCTYPE html>
@@ -45,7 +45,7 @@ and <b>Seven.</b></p><pre>Left. Alone.</pre>
 def test_sentences_are_units_where_that_is_asked_for(tmp_path: Path) -> None:
     file = page(tmp_path, RUNNING)
     file.sentences, file.src_lang = True, "en"
-    written = [" ".join(unit.source.written().split()) for unit in units(file)]
+    written = [" ".join(unit.source.full_text().split()) for unit in units(file)]
     assert written == [
         "One word.",
         "Two words.",  # its tags are around all of it
@@ -111,7 +111,7 @@ def test_codes_are_tags_and_tags_around_a_text_stay_outside(tmp_path: Path) -> N
         ("open", "<u>", "5", HTML),
         ("close", "</u>", "5", HTML),
     ]
-    assert unit.source.written() == "<i>a</i> <u>b</u>"
+    assert unit.source.full_text() == "<i>a</i> <u>b</u>"
 
 
 def test_attributes_inside_a_text_go_into_its_tags(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_other_charsets_get_references_for_what_they_lack(tmp_path: Path, charse
 def test_kinds_are_told_by_name_or_beginning(tmp_path: Path) -> None:
     for name, content in [("a.htm", "text"), ("a.x", "\ufeff<!doctype HTML><p>a")]:
         (tmp_path / name).write_text(content, encoding="utf-8")
-        assert isinstance(opened(tmp_path / name), HtmlFile)
+        assert isinstance(open_translatable(tmp_path / name), HtmlFile)
 
 
 @pytest.mark.parametrize(

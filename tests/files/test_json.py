@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tmnmt.errors import FormatError
 from tmnmt.files.json import JsonFile
 from tmnmt.files.json_syntax import strings
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 
 
 def catalogue(tmp_path: Path, content: str | bytes, name: str = "a.json") -> JsonFile:
     path = tmp_path / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    file = opened(path)
+    file = open_translatable(path)
     assert isinstance(file, JsonFile)
     return file
 

@@ -15,7 +15,7 @@ from places import ROOT
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.files.markdown import MARKDOWN, MarkdownFile
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 
 README = """---
 title: "Untouched: *title*"
@@ -64,7 +64,7 @@ See [ref], [text][ref], <https://a.b>[^1] and ~~gone~~ :rocket:.
 def markdown(tmp_path: Path, content: str) -> MarkdownFile:
     path = tmp_path / "a.md"
     path.write_bytes(content.encode())
-    file = opened(path)
+    file = open_translatable(path)
     assert isinstance(file, MarkdownFile)
     return file
 
@@ -189,7 +189,7 @@ def rendered(text: str) -> str:
     "path", sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]), ids=lambda path: path.name
 )
 def test_real_files_come_back_and_say_the_same_with_their_own_texts(path: Path) -> None:
-    file = opened(path)
+    file = open_translatable(path)
     assert untouched(file) == path.read_bytes()
     assert len(units(file)) > 5 and not any(unit.problem for unit in units(file))
     assert rendered(echoed(file).decode()) == rendered(path.read_text(encoding="utf-8"))

@@ -19,10 +19,10 @@ from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
 
 from tmnmt.cli import run
-from tmnmt.codes.record import Text, joined
+from tmnmt.codes.record import Text, join_parts
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.files.office import OfficeFile
-from tmnmt.files.opening import kind_of, opened
+from tmnmt.files.opening import kind_of, open_translatable
 from tmnmt.files.unit import Filling, TranslatableFile, Unit
 
 WORDS = {"notice": "avis", "permit": "permis", "owner": "propriétaire", "valid": "valide"}
@@ -76,7 +76,7 @@ def changed(text: str) -> str:
 def translated(source: Text) -> Text:
     """The source with some of its words in other, longer ones; codes where they were."""
     parts = (part if not isinstance(part, str) else changed(part) for part in source.parts())
-    return joined(parts)
+    return join_parts(parts)
 
 
 def units_of(file: TranslatableFile) -> list[Unit]:
@@ -85,7 +85,7 @@ def units_of(file: TranslatableFile) -> list[Unit]:
 
 def file_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> TranslatableFile:
     monkeypatch.setenv("TMNMT_OKAPI", str(okapi_jars()))
-    file = opened(path)
+    file = open_translatable(path)
     file.src_lang, file.tgt_lang = "en", "fr"
     return file
 
@@ -257,7 +257,7 @@ def test_what_could_do_harm_is_refused_before_anything_reads_it(
     write_docx(tmp_path / name)
     rewritten(tmp_path / name, changes, more)
     with pytest.raises(FormatError, match=re.escape(reason)):
-        opened(tmp_path / name)
+        open_translatable(tmp_path / name)
 
 
 def test_what_is_no_xml_may_have_what_looks_like_a_document_type(
@@ -270,17 +270,17 @@ def test_what_is_no_xml_may_have_what_looks_like_a_document_type(
     more = {"word/printerSettings1.bin": b"<!DOCTYPE plist>"}
     rewritten(tmp_path / "a.docx", {}, more)
     with pytest.raises(FormatError, match=r"printerSettings1\.bin has a document type"):
-        opened(tmp_path / "a.docx")
+        open_translatable(tmp_path / "a.docx")
     types = {"[Content_Types].xml": lambda data: data.replace(b"</Types>", kind)}
     rewritten(tmp_path / "a.docx", types)
-    assert isinstance(opened(tmp_path / "a.docx"), OfficeFile)
+    assert isinstance(open_translatable(tmp_path / "a.docx"), OfficeFile)
 
 
 def test_a_part_that_is_longer_than_the_archive_says_is_refused(tmp_path: Path) -> None:
     write_docx(tmp_path / "a.docx")
     understated(tmp_path / "a.docx", "word/document.xml")
     with pytest.raises(FormatError, match="damaged"):
-        opened(tmp_path / "a.docx")
+        open_translatable(tmp_path / "a.docx")
 
 
 def test_what_is_no_archive_of_office_is_refused(tmp_path: Path) -> None:
@@ -292,13 +292,13 @@ def test_what_is_no_archive_of_office_is_refused(tmp_path: Path) -> None:
         path.write_bytes(data)
         assert kind_of(path) is OfficeFile
         with pytest.raises(FormatError, match=re.escape(f"{path}: {reason}")):
-            opened(path)
+            open_translatable(path)
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr("a.txt", "text")
     path.write_bytes(made.getvalue())
     with pytest.raises(FormatError, match=re.escape("it lacks [Content_Types].xml")):
-        opened(path)
+        open_translatable(path)
 
 
 def test_without_the_jars_or_java_one_line_says_what_is_missing(
@@ -313,12 +313,12 @@ def test_without_the_jars_or_java_one_line_says_what_is_missing(
     assert len(said.splitlines()) == 1 and "docs/files-office.md" in said
     monkeypatch.setenv("TMNMT_OKAPI", str(tmp_path))
     with pytest.raises(UsageError, match="the jars of Okapi are not there"):
-        opened(path)
+        open_translatable(path)
     (tmp_path / "Office.class").touch()
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(UsageError, match="it needs a Java, and none is installed"):
-        opened(path)
+        open_translatable(path)
 
 
 def test_a_docx_without_a_known_language_is_asked_for_it(

@@ -16,7 +16,7 @@ from okapi_jars import okapi_jars
 from places import FILES, TESTS
 
 from tmnmt.errors import FormatError
-from tmnmt.files.opening import kind_of, opened
+from tmnmt.files.opening import kind_of, open_translatable
 from tmnmt.files.unit import Filling, TranslatableFile, Unit
 
 FILTERS = {
@@ -80,7 +80,7 @@ def case_of(path: Path) -> Case:
         languages = source, next((one for one in named if one != source), "fr")
     elif kind.kind != "po":
         try:
-            file = opened(path)
+            file = open_translatable(path)
             languages = file.src_lang or "en", file.tgt_lang or "fr"
         except FormatError:
             pass
@@ -110,7 +110,7 @@ def by_okapi(cases: Sequence[Case]) -> dict[Path, tuple[Found, Found] | None]:
 
 
 def file_of(case: Case) -> TranslatableFile:
-    file = opened(case.path)
+    file = open_translatable(case.path)
     file.src_lang, file.tgt_lang = case.languages
     return file
 

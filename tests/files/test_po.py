@@ -19,7 +19,7 @@ from required import absent
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import FormatError
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.files.po import PoFile
 from tmnmt.files.po_syntax import escaped, unescaped
 from tmnmt.files.unit import Filling
@@ -49,7 +49,7 @@ def test_samples_are_there() -> None:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_nothing_filled_in_leaves_every_byte(path: Path) -> None:
-    file = opened(path)
+    file = open_translatable(path)
     assert isinstance(file, PoFile)
     assert untouched(file) == path.read_bytes()
 
@@ -82,7 +82,7 @@ def test_what_is_filled_in_is_read_by_polib(path: Path, tmp_path: Path) -> None:
             [entry.msgstr_plural[n] for n in sorted(entry.msgstr_plural)] or [entry.msgstr]
         )
     ]
-    assert targets == [unit.source.written() for unit in units(file)]
+    assert targets == [unit.source.full_text() for unit in units(file)]
     assert not any("fuzzy" in entry.flags for entry in again)
 
 
@@ -269,7 +269,7 @@ def test_line_breaks_and_tabs_between_words_are_codes(tmp_path: Path) -> None:
     assert unit.source.plain == "Usage: -a all"
     kinds = [(code.kind, code.markup) for code in unit.source.codes]
     assert kinds == [("standalone", "\n  "), ("standalone", "\t"), ("blank", "\n")]
-    assert unit.source.written() == "Usage:\n  -a\tall\n"
+    assert unit.source.full_text() == "Usage:\n  -a\tall\n"
 
 
 def test_long_lines_are_broken_as_in_the_file(tmp_path: Path) -> None:

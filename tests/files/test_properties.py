@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmnmt.errors import FormatError
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.files.properties import PropertiesFile
 
 
 def bundle(tmp_path: Path, content: str | bytes) -> PropertiesFile:
     path = tmp_path / "a.properties"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    file = opened(path)
+    file = open_translatable(path)
     assert isinstance(file, PropertiesFile)
     return file
 
@@ -112,5 +112,5 @@ def test_any_file_comes_back(tmp_path_factory: pytest.TempPathFactory, pieces: l
     assert untouched(file).decode() == content
     after = units(bundle(tmp_path, filled(file, *["x\\ '\n é"] * len(before))))
     assert [unit.id for unit in after] == [unit.id for unit in before]
-    found = {unit.source.written().replace("''", "'") for unit in after}
+    found = {unit.source.full_text().replace("''", "'") for unit in after}
     assert found == ({"x\\ '\n é"} if before else set())

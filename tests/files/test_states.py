@@ -8,7 +8,7 @@ import pytest
 from file_units import units, written
 
 from tmnmt.codes.record import Text
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.files.states import STATES, state_of_all
 from tmnmt.files.tmx import TmxFile
 from tmnmt.files.unit import Filling, TranslatableFile
@@ -105,7 +105,7 @@ VALUES = {"model": 0, "fuzzy": 88, "adapted": 100, "confirmed": 0, "memory": 100
 
 def file_of(path: Path, content: str) -> TranslatableFile:
     path.write_text(content)
-    file = opened(path)
+    file = open_translatable(path)
     if isinstance(file, TmxFile):
         file.src_lang, file.tgt_lang = "en", "fr"
     return file

@@ -14,7 +14,7 @@ from places import FORMATS
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import FormatError, UsageError
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.files.tmx import TmxFile
 from tmnmt.files.unit import Filling
 from tmnmt.formats.reader import read_memory
@@ -43,7 +43,7 @@ def tu(source: str, *more: str, lang: str = "xml:lang") -> str:
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 @pytest.mark.parametrize("languages", [("en", "fr"), ("en", "mt"), ("en", "es")])
 def test_nothing_filled_in_leaves_every_byte(path: Path, languages: tuple[str, str]) -> None:
-    file = opened(path)
+    file = open_translatable(path)
     assert isinstance(file, TmxFile)
     file.src_lang, file.tgt_lang = languages
     assert untouched(file) == path.read_bytes()

@@ -22,7 +22,7 @@ from xliff_texts import CONTENTS1, CONTENTS2, Pair, file1, file2
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import FormatError
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.files.unit import Filling, TranslatableFile, Unit
 from tmnmt.files.xliff1 import Xliff1
 from tmnmt.files.xliff2 import Xliff2
@@ -68,7 +68,7 @@ def written(file: TranslatableFile, fillings: Sequence[Filling | None]) -> bytes
 def filled(folder: Path, text: str, *fillings: Filling | str | None) -> str:
     """What a file becomes; a text is one of the model's."""
     whole = [Filling(Text(one), "model") if isinstance(one, str) else one for one in fillings]
-    return written(opened(saved(folder, text)), whole).decode()
+    return written(open_translatable(saved(folder, text)), whole).decode()
 
 
 def match(src: str, tgt: str, score: float = 0.85, codes: tuple[Code, ...] = ()) -> Match:
@@ -111,7 +111,7 @@ def test_every_real_file_comes_back_and_takes_targets_or_is_refused(tmp_path: Pa
 def comes_back(path: Path, folder: Path) -> list[Unit]:
     """The units of a file that was written untouched, and filled with its sources, and read again
     here and by translate-toolkit."""
-    file = opened(path)
+    file = open_translatable(path)
     units = units_of(file)
     assert written(file, [None] * len(units)) == path.read_bytes()
     fillings = [
@@ -120,7 +120,7 @@ def comes_back(path: Path, folder: Path) -> list[Unit]:
     file.tgt_lang = file.tgt_lang or "fr"
     new = folder / "new.xlf"
     new.write_bytes(written(file, fillings))
-    again = units_of(opened(new))
+    again = units_of(open_translatable(new))
     assert [unit.source for unit in again] == [unit.source for unit in units]
     for unit, before, filling in zip(again, units, fillings, strict=True):
         if filling is None:
@@ -175,7 +175,7 @@ def test_only_targets_that_are_asked_for_change(
     tmp_path_factory: pytest.TempPathFactory, text: str, data: st.DataObject
 ) -> None:
     path = saved(tmp_path_factory.mktemp("x"), text)
-    file = opened(path)
+    file = open_translatable(path)
     units = units_of(file)
     assert written(file, [None] * len(units)) == path.read_bytes()
     chosen = data.draw(st.lists(st.booleans(), min_size=len(units), max_size=len(units)))
@@ -184,7 +184,7 @@ def test_only_targets_that_are_asked_for_change(
         for unit, one in zip(units, chosen, strict=True)
     ]
     path.write_bytes(written(file, fillings))
-    again = units_of(opened(path))
+    again = units_of(open_translatable(path))
     for unit, before, filling in zip(again, units, fillings, strict=True):
         if filling is None:
             assert unit == before or unit.line != before.line
@@ -199,7 +199,7 @@ def test_parts_do_not_depend_on_how_the_file_is_cut(
     tmp_path_factory: pytest.TempPathFactory, text: str, block: int
 ) -> None:
     path = saved(tmp_path_factory.mktemp("x"), text)
-    unit = (opened(path).kind == "xliff2" and "unit") or "trans-unit"
+    unit = (open_translatable(path).kind == "xliff2" and "unit") or "trans-unit"
     once, again = list(parts(path, unit)), list(parts(path, unit, block))
     assert [one for one in once if isinstance(one, Start | Whole)] == [
         one for one in again if isinstance(one, Start | Whole)
@@ -217,12 +217,12 @@ def test_every_encoding_comes_back_and_takes_targets(tmp_path: Path, encoding: s
     path = saved(
         tmp_path, head + of_units('<trans-unit id="é"><source>ça</source></trans-unit>'), encoding
     )
-    file = opened(path)
+    file = open_translatable(path)
     (unit,) = units_of(file)
     assert (unit.id, unit.source.plain) == ("é", "ça")
     assert written(file, [None]) == path.read_bytes()
     path.write_bytes(written(file, [Filling(Text("cœur 𝒳"), "model")]))
-    (unit,) = units_of(opened(path))
+    (unit,) = units_of(open_translatable(path))
     assert unit.target == Text("cœur 𝒳")
     if encoding == "windows-1252":
         assert "cœur &#119987;".encode(encoding) in path.read_bytes()
@@ -240,10 +240,10 @@ def test_an_encoding_with_two_ways_to_write_a_character_is_refused_where_it_matt
 ) -> None:
     text = '<?xml version="1.0" encoding="cp932"?>' + of_units("<!-- X -->")
     path = saved(tmp_path, text.replace("X", "日本"), "cp932")
-    assert written(opened(path), []) == path.read_bytes()
+    assert written(open_translatable(path), []) == path.read_bytes()
     path.write_bytes(path.read_bytes().replace("日本".encode("cp932"), b"\x87\x90"))
     with pytest.raises(FormatError, match="cannot be written again as it is in cp932"):
-        written(opened(path), [])
+        written(open_translatable(path), [])
 
 
 # --- states
@@ -272,7 +272,7 @@ def test_an_encoding_with_two_ways_to_write_a_character_is_refused_where_it_matt
 )
 def test_states_of_version_1(tmp_path: Path, unit: str, target: str | None, state: str) -> None:
     text = f'<trans-unit id="1"{unit}><source>One</source>{target or ""}</trans-unit>'
-    (found,) = units_of(opened(saved(tmp_path, of_units(text))))
+    (found,) = units_of(open_translatable(saved(tmp_path, of_units(text))))
     assert found.state == state
     if state in ("draft", "translated"):
         assert found.target is not None
@@ -293,7 +293,7 @@ def test_states_of_version_1(tmp_path: Path, unit: str, target: str | None, stat
 )
 def test_states_of_version_2(tmp_path: Path, segment: str, target: str, state: str) -> None:
     text = f'<unit id="1"><segment{segment}><source>One</source>{target}</segment></unit>'
-    (found,) = units_of(opened(saved(tmp_path, of_units2(text))))
+    (found,) = units_of(open_translatable(saved(tmp_path, of_units2(text))))
     assert found.state == state
 
 
@@ -303,12 +303,14 @@ def test_what_is_not_to_be_translated_is_inherited(tmp_path: Path) -> None:
 
     yes, no = ' translate="yes"', ' translate="no"'
     text = f"{unit(1)}<group{no}>{unit(2)}{unit(3, yes)}<group>{unit(4)}</group></group>{unit(5)}"
-    states = [unit.state for unit in units_of(opened(saved(tmp_path, of_units(text))))]
+    states = [unit.state for unit in units_of(open_translatable(saved(tmp_path, of_units(text))))]
     assert states == ["new", "locked", "new", "locked", "new"]
     segment = "<segment><source>a</source></segment>"
     two = text.replace("trans-unit", "unit").replace("<source>a</source>", segment)
     two = re.sub("<group", '<group id="g"', two)
-    assert [unit.state for unit in units_of(opened(saved(tmp_path, of_units2(two))))] == states
+    assert [
+        unit.state for unit in units_of(open_translatable(saved(tmp_path, of_units2(two))))
+    ] == states
 
 
 def test_what_a_unit_is_told_by(tmp_path: Path) -> None:
@@ -317,7 +319,7 @@ def test_what_a_unit_is_told_by(tmp_path: Path) -> None:
         "<note/><alt-trans><source>x</source><target>no</target><note>no</note></alt-trans>"
         "</trans-unit>"
     )
-    (unit,) = units_of(opened(saved(tmp_path, text)))
+    (unit,) = units_of(open_translatable(saved(tmp_path, text)))
     assert unit == Unit(Text("One"), None, "new", "7", "menu.open", ("a & b",), 2)
     two = of_units2(
         '<unit id="u" name="menu"><notes><note>a</note></notes>\n'
@@ -325,7 +327,7 @@ def test_what_a_unit_is_told_by(tmp_path: Path) -> None:
         "</segment><ignorable><source> </source></ignorable>"
         "<segment><source>Two</source></segment></unit>"
     )
-    assert units_of(opened(saved(tmp_path, two))) == [
+    assert units_of(open_translatable(saved(tmp_path, two))) == [
         Unit(Text("One"), None, "new", "u:s", "menu", ("a",), 2),
         Unit(Text("Two"), None, "new", "u", "menu", ("a",), 2),
     ]
@@ -337,7 +339,7 @@ def test_documents_are_the_files_inside_and_can_be_left_early(tmp_path: Path) ->
     text = f"<xliff version='1.2' {X12}>" + "".join(
         one.format(name, "".join(unit.format(f"{name}{i}") for i in range(2))) for name in "ab"
     )
-    file = opened(saved(tmp_path, text + one.format("", "") + "</xliff>"))
+    file = open_translatable(saved(tmp_path, text + one.format("", "") + "</xliff>"))
     assert [
         (document.name, [unit.id for unit in document.units]) for document in file.documents()
     ] == [("a", ["a0", "a1"]), ("b", ["b0", "b1"]), ("a.xlf 3", [])]
@@ -413,7 +415,7 @@ def test_matches_alone_leave_the_target_as_it_is(tmp_path: Path, target: str) ->
     new = filled(tmp_path, text, SUGGESTED)
     assert new == text.replace("<note>", ALT_TRANS.format("") + "<note>")
     assert filled(tmp_path, new, SUGGESTED) == new
-    assert [unit.state for unit in units_of(opened(saved(tmp_path, new)))] == ["new"]
+    assert [unit.state for unit in units_of(open_translatable(saved(tmp_path, new)))] == ["new"]
 
 
 def test_matches_alone_stand_beside_targets_of_other_segments(tmp_path: Path) -> None:
@@ -424,7 +426,7 @@ def test_matches_alone_stand_beside_targets_of_other_segments(tmp_path: Path) ->
     )
     new = filled(tmp_path, text, SUGGESTED, Filling(Text("Deux."), "memory"), None)
     assert f"</target>{first}" in new and "Uns</mrk>" not in new
-    states = [unit.state for unit in units_of(opened(saved(tmp_path, new)))]
+    states = [unit.state for unit in units_of(open_translatable(saved(tmp_path, new)))]
     assert states[0] == states[2] == "new"
 
 
@@ -433,12 +435,12 @@ def test_matches_alone_of_version_2_leave_the_segment_as_it_is(tmp_path: Path) -
     new = filled(tmp_path, text, SUGGESTED)
     assert '<segment state="initial" id="s1"><source>One</source></segment>' in new
     assert '<mtc:match ref="#s1" type="tm" matchQuality="85"' in new
-    assert [unit.state for unit in units_of(opened(saved(tmp_path, new)))] == ["new"]
+    assert [unit.state for unit in units_of(open_translatable(saved(tmp_path, new)))] == ["new"]
 
 
 def test_the_target_language_is_said_where_it_was_not(tmp_path: Path) -> None:
     text = file1([("One", None)]).replace(' target-language="fr"', "")
-    file = opened(saved(tmp_path, text))
+    file = open_translatable(saved(tmp_path, text))
     assert file.tgt_lang == ""
     file.tgt_lang = "fr"
     assert written(file, [None]).decode() == text
@@ -466,7 +468,7 @@ def target_in(text: str) -> str:
 
 def test_segments_are_units(tmp_path: Path) -> None:
     target = '<target><mrk mid="2" mtype="seg">Deux.</mrk></target>'
-    units = units_of(opened(saved(tmp_path, segmented(target))))
+    units = units_of(open_translatable(saved(tmp_path, segmented(target))))
     assert [(unit.id, unit.source.plain, unit.state) for unit in units] == [
         ("u:1", "One.", "new"),
         ("u:2", "Two.", "translated"),
@@ -496,16 +498,18 @@ def test_segments_that_the_target_lacks_are_put_in(
     tmp_path: Path, there: str, becomes: str
 ) -> None:
     path = saved(tmp_path, segmented(f"<target>{there}</target>"))
-    new = written(opened(path), [Filling(Text(word), "memory") for word in ("Un", "Deux", "Trois")])
+    new = written(
+        open_translatable(path), [Filling(Text(word), "memory") for word in ("Un", "Deux", "Trois")]
+    )
     path.write_bytes(new)
-    units = units_of(opened(path))
+    units = units_of(open_translatable(path))
     assert [unit.target and unit.target.plain for unit in units] == ["Un", "Deux", "Trois"]
     assert re.findall('mid="(.)"', target_in(new.decode())) == becomes.split()
 
 
 def test_a_target_that_is_not_divided_is_one_unit(tmp_path: Path) -> None:
     target = "<target>Un. Deux. Trois.</target>"
-    (unit,) = units_of(opened(saved(tmp_path, segmented(target))))
+    (unit,) = units_of(open_translatable(saved(tmp_path, segmented(target))))
     assert (unit.id, unit.source.plain, unit.state) == ("u", "One. Two. Three.", "translated")
 
 
@@ -519,7 +523,7 @@ def test_trados_locks_segments(tmp_path: Path) -> None:
     extra = (
         '<s:seg-defs xmlns:s="urn:sdl"><s:seg id="1"/><s:seg id="2" locked="true"/></s:seg-defs>'
     )
-    units = units_of(opened(saved(tmp_path, segmented(extra=extra))))
+    units = units_of(open_translatable(saved(tmp_path, segmented(extra=extra))))
     assert [unit.state for unit in units] == ["new", "locked", "new"]
 
 
@@ -560,7 +564,7 @@ def by_tool(tool: str, said: str, target: str = "<target>Un</target>") -> str:
 def test_what_cat_tools_say_of_a_segment_is_its_state(
     tmp_path: Path, tool: str, said: str, state: str
 ) -> None:
-    (found,) = units_of(opened(saved(tmp_path, by_tool(tool, said))))
+    (found,) = units_of(open_translatable(saved(tmp_path, by_tool(tool, said))))
     assert found.state == state
 
 
@@ -598,7 +602,7 @@ def test_a_new_target_is_marked_as_the_tool_does(
     new = filled(tmp_path, text, Filling(Text("Un"), "memory", (exact,)))
     assert by_memory + ("/>" if tool == "sdl" else ">") in new and "state" not in new
     assert ("alt-trans" in new) == (tool != "sdl")  # Trados has no such element
-    (unit,) = units_of(opened(saved(tmp_path, new)))
+    (unit,) = units_of(open_translatable(saved(tmp_path, new)))
     assert (unit.state, unit.target) == ("translated", Text("Un"))
 
 
@@ -612,7 +616,7 @@ def test_codes_of_phrase_stand_in_its_texts(tmp_path: Path) -> None:
     text = by_tool("m", ' m:confirmed="0"', "").replace(
         ">One<", ">{1}Click {2>{b>here&lt;b}&lt;2}, {x}.<"
     )
-    (unit,) = units_of(opened(saved(tmp_path, text)))
+    (unit,) = units_of(open_translatable(saved(tmp_path, text)))
     assert unit.source.plain == "Click here, {x}."
     assert [(code.markup, code.kind) for code in unit.source.codes] == [
         *(("{1}", "standalone"), ("{2>", "open"), ("{b>", "open")),
@@ -708,7 +712,7 @@ def test_a_matches_element_that_is_there_is_used(tmp_path: Path, prefix: str) ->
 
 def test_version_2_needs_a_target_language_for_targets(tmp_path: Path) -> None:
     text = of_units2('<unit id="1"><segment><source>One</source></segment></unit>', "")
-    file = opened(saved(tmp_path, text))
+    file = open_translatable(saved(tmp_path, text))
     assert written(file, [None]).decode() == text
     with pytest.raises(FormatError, match="no target language"):
         written(file, [Filling(Text("Un"), "model")])
@@ -721,7 +725,7 @@ def test_version_2_needs_a_target_language_for_targets(tmp_path: Path) -> None:
 
 
 def test_another_number_of_fillings_is_an_error(tmp_path: Path) -> None:
-    file = opened(saved(tmp_path, file1([("One", None), ("Two", None)])))
+    file = open_translatable(saved(tmp_path, file1([("One", None), ("Two", None)])))
     for fillings in ([None], [None] * 3, [Filling(Text("x"), "model")] * 3):
         with pytest.raises(ValueError, match="filling"):
             written(file, fillings)
@@ -729,7 +733,7 @@ def test_another_number_of_fillings_is_an_error(tmp_path: Path) -> None:
 
 def test_codes_that_a_unit_has_not_are_refused(tmp_path: Path) -> None:
     pairs: list[Pair] = [('<g id="1">One</g>', None), ("Two", '<x id="9"/>Deux')]
-    file = opened(saved(tmp_path, file1(pairs)))
+    file = open_translatable(saved(tmp_path, file1(pairs)))
     first, second = units_of(file)
     own, other = first.source.codes[0], Code(0, "standalone", '<x id="9"/>', "", "xliff1")
     assert file.refused(first, first.source) == ""

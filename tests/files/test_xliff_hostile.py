@@ -14,7 +14,7 @@ from places import TESTS
 
 from tmnmt.codes.record import Text
 from tmnmt.errors import FormatError
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.files.unit import Filling, Unit
 
 HEAD = '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">'
@@ -24,7 +24,7 @@ END = "</file></xliff>"
 
 
 def units_of(path: Path) -> list[Unit]:
-    return [unit for document in opened(path).documents() for unit in document.units]
+    return [unit for document in open_translatable(path).documents() for unit in document.units]
 
 
 def saved(folder: Path, text: str | bytes, name: str = "a.xlf") -> Path:
@@ -98,9 +98,9 @@ def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, name: str) -> 
 
 def test_what_is_no_file_of_a_kind_is_told(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no file that can be translated"):
-        opened(saved(tmp_path, b"\x00\x01\x02", "a.bin"))
+        open_translatable(saved(tmp_path, b"\x00\x01\x02", "a.bin"))
     with pytest.raises(FormatError, match="cannot be read"):
-        opened(tmp_path / "none.xlf")
+        open_translatable(tmp_path / "none.xlf")
 
 
 def test_a_byte_order_mark_inside_a_text_is_a_character(tmp_path: Path) -> None:
@@ -157,14 +157,14 @@ def test_a_unit_that_cannot_be_translated_does_not_lose_the_others(
     assert [unit.problem for unit in (units[0], units[-1])] == ["", ""]
     for unit in units[1:-1]:
         assert (unit.problem, unit.state, unit.line) == (why, "locked", 2)
-        assert opened(path).refused(unit, Text("x")) == why
+        assert open_translatable(path).refused(unit, Text("x")) == why
     filling = Filling(Text("Un"), "model")
     out = io.BytesIO()
-    opened(path).write(out, [filling, *[None] * (len(units) - 2), filling])
+    open_translatable(path).write(out, [filling, *[None] * (len(units) - 2), filling])
     assert out.getvalue().count(b"Un</target>") == 2
     assert f"\n{bad}\n".encode() in out.getvalue()
     again = io.BytesIO()
-    opened(path).write(again, [None] * len(units))
+    open_translatable(path).write(again, [None] * len(units))
     assert again.getvalue() == path.read_bytes()
 
 
@@ -174,7 +174,7 @@ def test_a_hundred_elements_inside_one_another_are_codes(tmp_path: Path) -> None
     (unit,) = units_of(path)
     assert unit.state == "new" and len(unit.source.codes) == 200
     out = io.BytesIO()
-    opened(path).write(out, [Filling(unit.source, "model")])
+    open_translatable(path).write(out, [Filling(unit.source, "model")])
     assert out.getvalue().decode().count(source) == 2
 
 
@@ -200,7 +200,7 @@ def test_a_doctype_that_names_the_dtd_of_the_standard_is_passed_over(
     )
     assert [unit.source.plain for unit in units_of(path)] == ["One"]
     out = io.BytesIO()
-    opened(path).write(out, [Filling(Text("Un"), "model")])
+    open_translatable(path).write(out, [Filling(Text("Un"), "model")])
     assert doctype.encode() in out.getvalue() and b">Un</target>" in out.getvalue()
 
 
@@ -210,7 +210,7 @@ def test_an_encoding_that_python_writes_with_a_mark_comes_back_without_one(
     for name in ("utf_8_sig", "utf-8-sig"):
         path = saved(tmp_path, f"<?xml version='1.0' encoding='{name}'?>{HEAD}{FILE}{UNIT}{END}")
         out = io.BytesIO()
-        opened(path).write(out, [None])
+        open_translatable(path).write(out, [None])
         assert out.getvalue() == path.read_bytes()
 
 
@@ -226,13 +226,13 @@ def test_units_of_another_language_are_locked(tmp_path: Path) -> None:
 def test_a_tag_without_end_is_not_read_forever(tmp_path: Path) -> None:
     path = saved(tmp_path, HEAD + "\n<file a='" + "a" * 12_000_000)
     with pytest.raises(FormatError, match="longer than 10 MB without an end"):
-        opened(path)
+        open_translatable(path)
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     skeleton = f"<skl><internal-file>{'QUJD' * 1_000_000}</internal-file></skl>"
     path = saved(tmp_path, f"{HEAD}{FILE}<header>{skeleton}</header>{UNIT * 10_000}{END}")
-    file = opened(path)
+    file = open_translatable(path)
     tracemalloc.start()
     try:
         units = (unit for document in file.documents() for unit in document.units)
@@ -262,7 +262,7 @@ def test_a_damaged_file_is_refused_or_comes_back(
     out = io.BytesIO()
     try:
         units = units_of(path)
-        opened(path).write(out, [None] * len(units))
+        open_translatable(path).write(out, [None] * len(units))
     except FormatError as error:
         assert str(error).startswith(str(path)) and "\n" not in str(error)
     else:

@@ -11,7 +11,7 @@ from tmnmt.codes.record import Text
 from tmnmt.filters.capitals import as_sentences, in_capitals, pieces_in_capitals, recased
 from tmnmt.filters.headings import within_sentence
 from tmnmt.filters.letters import capitalised
-from tmnmt.records import spelt
+from tmnmt.records import decode_subwords
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_every_sentence_begins_with_a_capital(text: str, shown: str) -> None:
     ],
 )
 def test_letters_of_bytes_are_shown_in_capitals(pieces: list[str], shown: str) -> None:
-    assert "".join(spelt(pieces_in_capitals(pieces))).strip() == shown
+    assert "".join(decode_subwords(pieces_in_capitals(pieces))).strip() == shown
 
 
 @pytest.mark.parametrize(

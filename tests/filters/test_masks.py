@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tmnmt.codes.place import place
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Code, Part, Text, joined
-from tmnmt.filters.contract import Written
+from tmnmt.codes.record import Code, Part, Text, join_parts
+from tmnmt.filters.contract import ModelOutput
 from tmnmt.filters.masks import mask
 from tmnmt.text import token_spans
 
@@ -24,15 +24,15 @@ def target_of(source: str, written: str, links: str = "") -> str:
     parts: list[Part] = []
     for piece in re.split("(<x>)", source):
         parts.append((Code(0, "standalone", "<x>"), "") if piece == "<x>" else piece)
-    masked = mask(with_placeholders(joined(parts)))
-    said = masked.restore_piece(Written(written, masked.text.plain))
+    masked = mask(with_placeholders(join_parts(parts)))
+    said = masked.restore_piece(ModelOutput(written, masked.text.plain))
     rows, columns = token_spans(said), token_spans(masked.text.plain)
     mass = np.zeros((len(rows), len(columns)))
     for row, number in zip(mass, links.split(), strict=False):
         row[int(number)] = 1
     text = masked.restore(place(masked.text, said, columns, rows, mass))
-    assert text.written().replace("<x>", "") == text.plain
-    return text.written()
+    assert text.full_text().replace("<x>", "") == text.plain
+    return text.full_text()
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_whatever_is_written_every_code_comes_back_once(
     masked = mask(source, by_person)
     said = " ".join(words)
     if not by_person:
-        said = masked.restore_piece(Written(said, masked.text.plain))
+        said = masked.restore_piece(ModelOutput(said, masked.text.plain))
     rows, columns = token_spans(said), token_spans(masked.text.plain)
     chance = np.random.default_rng(seed)
     mass = chance.random((len(rows), len(columns)))

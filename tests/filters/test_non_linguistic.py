@@ -8,7 +8,7 @@ from places import ROOT
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.translator import Translator
 from tmnmt.files.texts import text_of
-from tmnmt.filters.non_linguistic import is_non_linguistic, kept
+from tmnmt.filters.non_linguistic import is_non_linguistic, preserve_signs
 from tmnmt.models.folder import load_model
 
 WORDLESS = ["!", "***", "–", "...", "A", "a)", "A.1", "1.", "10:30", "- 3 -", "€ 5", "12,345.67"]
@@ -43,7 +43,7 @@ def test_what_has_words(text: str) -> None:
     ],
 )
 def test_what_stays_of_what_a_model_writes(read: str, written: str, text: str) -> None:
-    assert kept(read, written) == text
+    assert preserve_signs(read, written) == text
 
 
 def test_they_come_through_a_model() -> None:

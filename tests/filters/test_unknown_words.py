@@ -13,7 +13,7 @@ from tiny_training import sentences
 
 from tmnmt.cli import run
 from tmnmt.engine.translator import Translator
-from tmnmt.filters.contract import Reader, Written
+from tmnmt.filters.contract import ModelOutput, Reader
 from tmnmt.filters.unknown_words import (
     Span,
     UnknownWords,
@@ -135,5 +135,5 @@ def test_a_word_takes_the_place_of_what_looked_at_it(vocab: PairVocabulary) -> N
     attention[:, 0] = 0.1
     (span,) = unknown_words(text, vocab)
     attention[-2, span.first : span.end] = 0.5  # the last subword, at the name
-    written = Written("la loi de ź", text, subwords=subwords, attention=lambda: attention)
+    written = ModelOutput("la loi de ź", text, subwords=subwords, attention=lambda: attention)
     assert undo.restore_piece(written) == "la loi de Łódź"

@@ -24,7 +24,7 @@ from places import FORMATS
 from tmnmt.errors import FormatError
 from tmnmt.formats import Reader, read_memories, read_memory
 from tmnmt.formats.dates import iso_utc
-from tmnmt.formats.duplicates import Seen
+from tmnmt.formats.duplicates import PairHashes
 from tmnmt.formats.text import documents, read_document_lines
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
@@ -123,7 +123,7 @@ def test_ids_in_an_archive_are_read_with_their_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("src", "tgt"), [("en", "fr"), ("fr", "en"), ("en-GB", "fr-FR")])
 def test_jrc_acquis_is_read_in_either_direction(src: str, tgt: str) -> None:
     segments, reader = read(FORMATS / "jrc-acquis-excerpt.en-fr.xml.gz", src, tgt)
-    assert (reader.report.read, reader.report.kept) == (194, 194)
+    assert (reader.report.units, reader.report.retained) == (194, 194)
     texts = {"en": "THE SWISS FEDERAL COUNCIL,", "fr": "LE CONSEIL FÉDÉRAL SUISSE,"}
     assert (segments[3].src, segments[3].tgt) == (texts[src[:2]], texts[tgt[:2]])
     assert [segments[at].document for at in (0, -1)] == ["21970A0720(01)", "21972A0722(03)"]
@@ -152,7 +152,7 @@ def test_broken_links_and_links_without_text_are_skipped(tmp_path: Path) -> None
     (tmp_path / "m.xml").write_bytes(b'<TEI.2 select="en fr"><div n="&quot;x">' + links)
     segments, reader = read(tmp_path / "m.xml")
     assert segments == [Segment("a", "b", '"x', 0, origin="m.xml")]
-    assert (reader.report.read, reader.report.skipped["malformed"]) == (5, 4)
+    assert (reader.report.units, reader.report.skipped["malformed"]) == (5, 4)
     assert reader.report.examples["malformed"][1].detail.startswith("a link without text")
 
 
@@ -255,7 +255,7 @@ def test_dates(text: str, date: str | None) -> None:
 
 
 def test_seen_knows_what_it_was_told_as_it_grows() -> None:
-    seen = Seen()
+    seen = PairHashes()
     segments = [Segment(str(n), "x", "d", n) for n in range(10_000)]
     assert all(seen.add(segment) for segment in segments)
     assert not any(seen.add(segment) for segment in segments)
@@ -284,7 +284,7 @@ def test_lines_of_a_pipe_are_given_before_more_are_waited_for() -> None:
         os.write(write, b"\0last")
         os.close(write)
         assert list(come) == [["last"]]
-    assert (text.read, text.undecodable, text.control) == (5, 1, 1)
+    assert (text.count, text.undecodable, text.control) == (5, 1, 1)
 
 
 def test_what_has_come_of_a_pipe_is_given_together_but_no_more_than_wanted() -> None:

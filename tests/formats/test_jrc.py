@@ -58,9 +58,11 @@ def test_links_that_point_give_what_links_with_text_give(
     ]
     assert reader.report.links == known.report.links
     assert (
-        known.report.links["1-1"] + known.report.links["2-1"] <= known.report.read == len(with_text)
+        known.report.links["1-1"] + known.report.links["2-1"]
+        <= known.report.units
+        == len(with_text)
     )
-    assert reader.report.beside == [tmp_path / "jrc-en.tgz", tmp_path / "jrc-fr.tgz"]
+    assert reader.report.related_files == [tmp_path / "jrc-en.tgz", tmp_path / "jrc-fr.tgz"]
 
 
 def test_escapes_of_the_corpus_are_resolved(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def read(path: Path, src: str = "en", tgt: str = "fr") -> tuple[list[Segment], R
 
 def one(tmp_path: Path, body: str, head: str = '<header srclang="en"/>') -> Segment:
     segments, reader = read(memory(tmp_path, body, head))
-    assert reader.report.read == 1
+    assert reader.report.units == 1
     return segments[0]
 
 
@@ -82,9 +82,9 @@ def agrees(path: Path, data: bytes, src: str, tgt: str) -> int:
         return units
     segments, reader = read(path, src, tgt)
     report = reader.report
-    assert (report.read, report.kept + report.total_skipped) == (units, units)
+    assert (report.units, report.retained + report.total_skipped) == (units, units)
     assert report.skipped["wrong language"] == units - both
-    assert len(segments) == report.kept == full
+    assert len(segments) == report.retained == full
     assert report.skipped["malformed"] == report.skipped["duplicate"] == 0
     return units
 
@@ -142,12 +142,12 @@ def test_translate_toolkit_finds_the_same_units_and_texts(archive: str, texts: i
                         re.sub(r"</?[a-z]\w*/?>", "", str(unit.source)).strip() for unit in units
                     } <= ours
                     compared += len(units)
-    assert (count, compared) == (reader.report.read, texts)
+    assert (count, compared) == (reader.report.units, texts)
 
 
 def test_both_documents_of_a_zip_are_read_each_as_itself() -> None:
     segments, reader = read(FORMATS / "dgt-tm-two.zip")
-    assert (reader.report.read, reader.report.files) == (44, 2)
+    assert (reader.report.units, reader.report.files) == (44, 2)
     assert {segment.document for segment in segments} == {"22019D0391", "22019D0556"}
     assert segments[0].origin == "22019D0391.tmx"
 
@@ -254,7 +254,7 @@ def test_a_broken_unit_costs_only_itself(tmp_path: Path) -> None:
     ]
     segments, reader = read(memory(tmp_path, "\n".join(units)))
     assert [segment.src for segment in segments] == ["one", "two", "three"]
-    assert (reader.report.read, reader.report.skipped["malformed"]) == (6, 2)
+    assert (reader.report.units, reader.report.skipped["malformed"]) == (6, 2)
     assert [skipped.line for skipped in reader.report.examples["malformed"]] == [4, 6]
     assert "no end tag before the next one starts" in str(reader.report)
 

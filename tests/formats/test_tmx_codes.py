@@ -109,7 +109,7 @@ def test_cleaning_gives_the_same_text_as_without_codes_and_loses_no_white_space(
     text, taken_out = clean_codes(Text(raw))
     assert (text.plain, taken_out) == clean(raw)
     if not set("\x0b\x01\x85") & set(raw):
-        assert text.written() == raw
+        assert text.full_text() == raw
 
 
 @given(TEXTS)

@@ -113,7 +113,7 @@ def test_short_and_empty_lines_and_bad_numbers_are_skipped_with_their_reason(
     tmp_path: Path,
 ) -> None:
     _, reader = read(table(tmp_path, "src\ttgt\tpos\na\tb\t1\na\n\nc\td\tx\ne\tf\t2\n"))
-    assert (reader.report.read, reader.report.kept) == (5, 2)
+    assert (reader.report.units, reader.report.retained) == (5, 2)
     assert str(reader.report.examples["malformed"][0]).endswith(
         "m.tsv, line 3: 1 column where 3 are needed"
     )

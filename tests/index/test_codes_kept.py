@@ -79,20 +79,24 @@ def test_codes_that_no_text_can_have_are_written_nowhere(
     with pytest.raises(DataError, match="'a' cannot have these codes"):
         build(tmp_path / "other", [PLAIN, STRANGE], "en", "fr")
     with pytest.raises(DataError, match="'a' cannot have these codes"):
-        layout.written(STRANGE, 1)
+        layout.encode_segment(STRANGE, 1)
 
 
 @given(TEXTS, TEXTS)
 def test_any_codes_come_back_from_a_row_and_from_a_server(src: Text, tgt: Text) -> None:
     segment = Segment(src.plain, tgt.plain, id=7, src_codes=src.codes, tgt_codes=tgt.codes)
     assert segment_of(record(segment, 7), 7) == segment
-    assert layout.read(orjson.loads(layout.written(segment, 7))) == segment
+    assert layout.read(orjson.loads(layout.encode_segment(segment, 7))) == segment
 
 
 def test_a_segment_without_codes_is_the_same_bytes_as_before_there_were_any() -> None:
     content = record(PLAIN, 1)[:-4]
     assert content == "\x1f".join(["Close", "Fermer", "", "0", "", "", "", "", ""]).encode()
-    assert orjson.loads(layout.written(PLAIN, 1)) == {"id": 1, "src": "Close", "tgt": "Fermer"}
+    assert orjson.loads(layout.encode_segment(PLAIN, 1)) == {
+        "id": 1,
+        "src": "Close",
+        "tgt": "Fermer",
+    }
 
 
 def former(index: Path, number: int) -> None:

@@ -118,7 +118,7 @@ def phrases(segments: Sequence[Segment], count: int, seed: int) -> list[Phrase]:
     draw, made = random.Random(seed), list[Phrase]()
     while len(made) < count:
         side = draw.choice(SIDES)
-        tokens = match_tokens(Phrase("x", side).of(draw.choice(segments)))
+        tokens = match_tokens(Phrase("x", side).side_text(draw.choice(segments)))
         if not tokens:
             continue
         at, size = draw.randrange(len(tokens)), draw.randint(1, 4)
@@ -177,7 +177,7 @@ def test_every_way_to_look_finds_the_same(
     newest: int,
 ) -> None:
     """Words of any frequency with bits and without; the newest segments first, and all in turn."""
-    monkeypatch.setattr(positions, "MANY", many)
+    monkeypatch.setattr(positions, "FREQUENT", many)
     monkeypatch.setattr(positions, "NEWEST", newest)
     for phrase, k, expected in answered:
         assert embedded.concordance(phrase, k) == expected, phrase

@@ -34,7 +34,7 @@ from tmnmt.index.elastic import build as build_module
 from tmnmt.index.elastic import layout
 from tmnmt.index.elastic.build import build_elastic
 from tmnmt.index.elastic.index import QUERIES_A_REQUEST, ElasticIndex
-from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
@@ -204,7 +204,7 @@ def wanted(texts: Sequence[str]) -> list[IndexQuery]:
     return [*some, *some[::3], IndexQuery(texts[0])]
 
 
-@pytest.mark.parametrize("meant", [EVERYTHING, Filter(since="2020"), Filter(document="none")])
+@pytest.mark.parametrize("meant", [NO_FILTER, Filter(since="2020"), Filter(document="none")])
 def test_one_lookup_of_many_queries_has_what_separate_ones_have(
     elastic: ElasticIndex, embedded: MemoryIndex, meant: Filter
 ) -> None:

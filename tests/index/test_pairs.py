@@ -14,8 +14,8 @@ from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.base import COPIES
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
+from tmnmt.index.match_value import Query, Trust, most_worth, valued
 from tmnmt.index.pairs import count_copies, distinct, search_by_worth, search_pairs
-from tmnmt.index.worth import Query, Trust, most_worth, valued
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 

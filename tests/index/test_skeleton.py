@@ -18,8 +18,8 @@ from tmnmt.errors import MemoryIndexError
 from tmnmt.index import MemoryIndex
 from tmnmt.index.base import COPIES, Index, IndexQuery, best_of
 from tmnmt.index.embedded.build import build
+from tmnmt.index.embedded.delta_segments import LOOSE
 from tmnmt.index.embedded.manifest import read_manifest, write_manifest
-from tmnmt.index.embedded.sealed import LOOSE
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.skeleton import NUMBER, skeleton, skeleton_hash, sorted_hashes, texts_with
 from tmnmt.index.substitute import adapt, differences

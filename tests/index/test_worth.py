@@ -12,7 +12,7 @@ from places import TESTS
 from tmnmt.codes.record import Code
 from tmnmt.config.options import Penalties
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
-from tmnmt.index.worth import Around, Query, Trust, most_worth, worth
+from tmnmt.index.match_value import AdjacentSources, Query, Trust, most_worth, worth
 from tmnmt.segments import Match, Reason, Segment, Worth
 from tmnmt.text import match_tokens
 
@@ -52,7 +52,7 @@ def found(case: Case) -> Worth:
     return worth(
         asked,
         match_of(case.asked, segment),
-        Around(*more.get("around", [])),
+        AdjacentSources(*more.get("around", [])),
         Penalties(**more.get("penalties", {})),
         Trust(**more.get("trust", {})),
     )

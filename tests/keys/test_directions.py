@@ -9,7 +9,13 @@ import pytest
 
 from tmnmt.errors import MemoryIndexError
 from tmnmt.keys import directions as along
-from tmnmt.keys.directions import DIRECTIONS_FILE, Directions, Seen, learn, update_directions
+from tmnmt.keys.directions import (
+    DIRECTIONS_FILE,
+    Directions,
+    ProjectedKeys,
+    learn,
+    update_directions,
+)
 from tmnmt.keys.files import Array, Header, KeyFiles, KeyWriter
 
 HEADER = Header("m", 64, 64, 9)  # l + d is twice as many as are kept
@@ -37,26 +43,26 @@ def right(files: KeyFiles, keys: Array) -> float:
 
 
 def test_along_them_the_nearest_key_is_more_often_of_the_same_word(tmp_path: Path) -> None:
-    files = keys_of(tmp_path / "keys", along.FEW, 1)
+    files = keys_of(tmp_path / "keys", along.MIN_KEYS, 1)
     learned = learn(files)
-    assert learned.size == along.MOST
+    assert learned.size == along.MAX_SIZE
     full = along.unit(files.contexts[:], files.hiddens[:])
-    found = right(files, full), right(files, Seen(files, learned)[:])
+    found = right(files, full), right(files, ProjectedKeys(files, learned)[:])
     assert found[0] < 0.6 and found[1] > found[0] + 0.2
 
 
 def test_few_keys_are_seen_in_full(tmp_path: Path) -> None:
-    files = keys_of(tmp_path / "keys", along.FEW - 1, 2)
-    seen = Seen(files, learn(files))
+    files = keys_of(tmp_path / "keys", along.MIN_KEYS - 1, 2)
+    seen = ProjectedKeys(files, learn(files))
     full = along.unit(files.contexts[:], files.hiddens[:])
     np.testing.assert_allclose(seen[:], full * along.IN_FULL**0.5, rtol=1e-5)
-    np.testing.assert_array_equal(seen.since(40), seen[40:])
+    np.testing.assert_array_equal(seen.tail(40), seen[40:])
 
 
 def test_they_are_learned_anew_once_outgrown_and_faiss_goes_first(tmp_path: Path) -> None:
-    files, faiss = keys_of(tmp_path / "keys", along.FEW, 3), tmp_path / "keys" / "faiss.index"
+    files, faiss = keys_of(tmp_path / "keys", along.MIN_KEYS, 3), tmp_path / "keys" / "faiss.index"
     first = update_directions(files, faiss)
-    for count, anew in ((along.FEW, False), (3 * along.FEW, True)):
+    for count, anew in ((along.MIN_KEYS, False), (3 * along.MIN_KEYS, True)):
         faiss.write_bytes(b"made with the directions that are there")
         files = keys_of(tmp_path / "keys", count, 4)
         now = update_directions(files, faiss)

@@ -21,7 +21,7 @@ import tmnmt.keys.search
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, plan, queries_of
-from tmnmt.keys.directions import Directions, Seen
+from tmnmt.keys.directions import Directions, ProjectedKeys
 from tmnmt.keys.faiss_index import (
     FAISS_FILE,
     Kind,
@@ -81,13 +81,13 @@ def compute_all(index: MemoryIndex, model: Model) -> KeyFiles:
     return compute(index, model, plan(index, header_of(model), model.vocab))
 
 
-def seen(files: KeyFiles) -> Seen:
-    return Seen(files, Directions.open(files))
+def seen(files: KeyFiles) -> ProjectedKeys:
+    return ProjectedKeys(files, Directions.open(files))
 
 
 def every_score(files: KeyFiles, queries: Array) -> Array:
     """-D of every query and key."""
-    asked, keys = Directions.open(files).of(*np.split(queries, 2, 1)), seen(files)[:]
+    asked, keys = Directions.open(files).project(*np.split(queries, 2, 1)), seen(files)[:]
     return np.asarray([-np.square(one - keys).sum(1) for one in asked])
 
 

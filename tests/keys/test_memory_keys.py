@@ -187,7 +187,7 @@ def test_shards_are_disjoint_and_join_to_the_whole(
             shutil.copytree(part.folder, keys_dir(index.path, model.hash) / part.folder.name)
     wanted = plan(index, header, model.vocab)
     assert positions == wanted.all_positions
-    assert wanted.positions + wanted.joined == wanted.all_positions
+    assert wanted.positions + wanted.part_positions == wanted.all_positions
     assert 0 < wanted.positions < wanted.all_positions
     files = compute_all(index, model)
     assert (files.positions, parts_of(files.folder)) == (wanted.all_positions, [])

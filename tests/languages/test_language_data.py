@@ -6,7 +6,7 @@ import pytest
 
 from tmnmt.languages import Language, data_for, languages, listed
 from tmnmt.number_words import Cardinals, NumberWords
-from tmnmt.terms.grammar import LEAST
+from tmnmt.terms.grammar import MIN_LETTERS
 
 
 @pytest.mark.parametrize("code", languages())
@@ -21,7 +21,7 @@ def test_every_file_is_whole(code: str) -> None:
         values = set(Cardinals(**data.cardinals).by_word().values())
         assert len(values) > 60 and values <= set(range(2, 100))
     for end, others in data.endings.items():
-        assert len(end) < LEAST + 1 and end not in others
+        assert len(end) < MIN_LETTERS + 1 and end not in others
     for forms in data.irregular_forms:
         assert len(set(forms)) == len(forms) > 1
 

@@ -21,7 +21,7 @@ from tmnmt.layers.cache import (
 )
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.contract import At, Collated
+from tmnmt.layers.contract import Collated, StepState
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS, EOS
 
@@ -78,9 +78,9 @@ def test_the_vectorised_write_equals_the_loop_of_the_paper(
         fast.write(contexts, hiddens, torch.tensor(ids, dtype=torch.int64))
         for context, hidden, before, word in zip(contexts, hiddens, [BOS, *ids], ids, strict=False):
             slow.write(context, hidden, word, before)
-        assert fast.ids.tolist() == [slot[0] for slot in slow.slots] and fast.before.tolist() == [
-            slot[-1] for slot in slow.slots
-        ]
+        assert fast.ids.tolist() == [
+            slot[0] for slot in slow.slots
+        ] and fast.previous_ids.tolist() == [slot[-1] for slot in slow.slots]
         for i, (_, key, value, _, _) in enumerate(slow.slots):
             torch.testing.assert_close(fast.keys[i], key, atol=1e-6, rtol=1e-5)
             torch.testing.assert_close(fast.values[i], value, atol=1e-6, rtol=1e-5)
@@ -197,14 +197,14 @@ def deep(
     cache: SessionCache, hidden: Tensor, context: Tensor, slots: Filled
 ) -> tuple[Tensor, Tensor]:
     """s~ and lambda, after some word."""
-    blended, read = cache.fuse(At(some_word(context), hidden, context), hidden, slots)
+    blended, read = cache.fuse(StepState(some_word(context), hidden, context), hidden, slots)
     assert read.gate is not None
     return blended, read.gate
 
 
 def weights(cache: SessionCache, hidden: Tensor, context: Tensor, slots: Filled) -> Tensor:
     """P_m, after some word."""
-    return cache.fuse(At(some_word(context), hidden, context), hidden, slots)[1].weights
+    return cache.fuse(StepState(some_word(context), hidden, context), hidden, slots)[1].weights
 
 
 def test_a_gated_auxiliary_context_is_added_by_hand() -> None:
@@ -273,7 +273,7 @@ def test_states_match_beside_contexts_by_hand() -> None:
     for state_of_two, odds in ((0.0, 3), (math.log(3), 27)):
         found = weights(cache, torch.tensor([[0.0, state_of_two]]), context, state)
         torch.testing.assert_close(found, torch.tensor([[1.0, odds]]) / (1 + odds))
-    torch.testing.assert_close(state.read[0, :, :1], cache.W(torch.tensor([[1.0], [2.0]])))
+    torch.testing.assert_close(state.values[0, :, :1], cache.W(torch.tensor([[1.0], [2.0]])))
 
 
 def test_a_joint_cache_begins_as_the_product_of_contexts_and_of_some_of_states() -> None:
@@ -333,7 +333,7 @@ def test_slots_of_a_few_numbers_are_read_as_contexts_and_states_are() -> None:
 
 def test_words_that_follow_are_preferred_by_hand() -> None:
     _, contents = by_hand()  # 5 after <s>, 6 after 5
-    assert contents.before.tolist() == [BOS, 5]
+    assert contents.previous_ids.tolist() == [BOS, 5]
     cache = SessionCache(2, 2, 2, CacheKind("shallow", signs=True, follows=True))
     assert cache.kappa is not None and cache.signs is not None
     state = ready(cache, collate_caches([contents, contents]))
@@ -438,13 +438,13 @@ def test_the_words_of_the_slots_are_read_with_their_states_by_hand() -> None:
         cache.word.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 10.0]]))
     # slots (2, 0) of word 5 and (0, 4) of word 6
     assert said(cache, state).tolist() == [[[7.0, 10.0], [6.0, 14.0]]]
-    read = ready(cache, state).read
+    read = ready(cache, state).values
     torch.testing.assert_close(read[..., 2:], cache.W(read[..., :2]))
 
 
 def said(cache: SessionCache, state: Slots | None) -> Tensor:
     """What is blended of two slots of states of size 2."""
-    read = ready(cache, state).read
+    read = ready(cache, state).values
     return read[..., :2]
 
 
@@ -464,7 +464,7 @@ def test_many_slots_are_read_as_few_are(
     for most in (9, 8):
         monkeypatch.setattr("tmnmt.layers.cache.PROJECTED", most)
         filled = ready(cache, state, 3)
-        assert filled.read.shape[2] == (6 if most == 9 else 3)
+        assert filled.values.shape[2] == (6 if most == 9 else 3)
         found.append(deep(cache, hidden, context, filled))
     for few, many in zip(*found, strict=True):
         torch.testing.assert_close(many, few)

@@ -32,7 +32,7 @@ from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import CacheKind
 from tmnmt.layers.collated import Pairs, collate
-from tmnmt.layers.combine import MemoryLayers, Mode, Ready
+from tmnmt.layers.combine import LayerInputs, MemoryLayers, Mode
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.coverage import CoverageKind
 from tmnmt.layers.tm import Gate, Matching, PairsReady, TMKind
@@ -40,7 +40,7 @@ from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
-from tmnmt.training.forced import ForcedBatch
+from tmnmt.training.teacher_forcing import ForcedBatch
 from tmnmt.training.tm import tm_log_probs
 from tmnmt.vocab import BOS, PAD
 
@@ -79,7 +79,7 @@ def search(
 ) -> list[Hypothesis]:
     with torch.inference_mode():
         encoded = backbone.encode(SRC, LENGTHS)
-        ready = memories.ready(state, backbone, mode) if memories is not None else Ready()
+        ready = memories.ready(state, backbone, mode) if memories is not None else LayerInputs()
     return beam_search(
         backbone, memories, encoded, ready, [12] * N, SearchSettings(beam, explain=True)
     )
@@ -378,7 +378,7 @@ def test_gradients_of_every_parameter_are_those_of_finite_differences(
 
     def loss() -> Tensor:
         total = torch.zeros((), dtype=torch.float64)
-        moved: Collated | Ready = state
+        moved: Collated | LayerInputs = state
         for t in range(3):
             prev = TARGET[:, t - 1] if t else torch.full((2,), BOS)
             log_p, moved, _ = step(
@@ -407,7 +407,7 @@ def test_gradients_of_a_step_after_another_are_those_of_finite_differences() -> 
         ready = memories.ready(state, base, "both")
         pairs = replace(pairs_in(ready), coverage=coverage, last=last)
         hidden, context = batch.hiddens[:, 1], batch.contexts[:, 1]
-        again = Ready(ready.layers | {"tm": pairs})
+        again = LayerInputs(ready.layers | {"tm": pairs})
         log_p, _, _ = step(memories, base, torch.tensor([5, 7]), hidden, context, again, "both")
         return -log_p.gather(1, torch.tensor([[6], [5]])).sum()
 

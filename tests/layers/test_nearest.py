@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from tmnmt.compiled.kernels import NEAREST, narrow_shares
-from tmnmt.keys.nibbles import directions, encode, turned
+from tmnmt.keys.nibbles import directions, encode, rotate
 from tmnmt.layers.collated import Pairs, Recent
-from tmnmt.layers.contract import At, Collated
+from tmnmt.layers.contract import Collated, StepState
 from tmnmt.layers.nearest import (
     FULL,
     MOST_POSITIONS,
@@ -59,7 +59,7 @@ def plain_read(
         direction: list[float] = directions(encode(torch.tensor([key])))[0].tolist()
         return direction
 
-    own = turned(torch.tensor(state)).tolist()
+    own = rotate(torch.tensor(state)).tolist()
     distances = [
         max(0.0, 2 - 2 * sum(a * b for a, b in zip(own, kept(key), strict=True)))
         + reach.penalty * covered
@@ -86,7 +86,7 @@ def step(
     """log p (R, V) after a step from log p of a model, None: a uniform one; and what is ready for
     the next."""
     ready = ready or layer.ready(collated, lambda ids: ids, ("nearest",))
-    at = At(torch.zeros(len(state), dtype=torch.int64), state, state)
+    at = StepState(torch.zeros(len(state), dtype=torch.int64), state, state)
     log_p = torch.full((len(state), V), -math.log(V)) if model is None else model.clone()
     hidden, read = layer.fuse(at, state, ready)
     assert hidden is state
@@ -268,10 +268,10 @@ def test_compiled_code_reads_what_torch_reads(seed: int, size: int) -> None:
     shares = list[float]()
     for step_number in range(3):
         state = hiddens[rows, step_number] + 0.5 * torch.randn(len(rows), size, generator=drawn)
-        at = At(rows, state, state)
+        at = StepState(rows, state, state)
         (_, read), (_, other) = (layer.fuse(at, state, way) for way in (by_code, by_torch))
         assert read.words is not None and other.words is not None
-        torch.testing.assert_close(read.opened, other.opened, atol=2e-4, rtol=0)
+        torch.testing.assert_close(read.openness, other.openness, atol=2e-4, rtol=0)
         dense = [
             torch.zeros(len(rows), 6).scatter_add_(1, one.words.ids, one.weights)
             for one in (read, other)
@@ -279,7 +279,7 @@ def test_compiled_code_reads_what_torch_reads(seed: int, size: int) -> None:
         ]
         torch.testing.assert_close(*dense, atol=5e-4, rtol=0)
         torch.testing.assert_close(read.ready.coverage, other.ready.coverage, atol=1e-3, rtol=0)
-        shares += read.opened.tolist()
+        shares += read.openness.tolist()
         order = torch.tensor([1, 1, 0, 4, 3, 5, 7, 6, 8])
         by_code, by_torch = (one.ready.reordered(order) for one in (read, other))
     assert max(shares) > 0.2 and min(shares) == 0.0
@@ -324,14 +324,14 @@ def test_a_session_that_grows_is_read_as_torch_reads_it(
         collated = Collated(pairs, recent=recent, reaches=[SentenceReach((PAIRS,), reach)])
         by_code, by_torch = both_ways(collated, rows)
         state = keys[[0, size // 2, size - 1]] + 0.4 * states(3, seed=size)
-        at = At(rows, state, state)
+        at = StepState(rows, state, state)
         if former is not None:  # it was read before by the same states
             former_ready, former_at, former_words = former
             _, again = layer.fuse(former_at, former_at.hidden, former_ready)
             assert again.words is not None and torch.equal(again.words.ids, former_words)
         (_, read), (_, other) = (layer.fuse(at, state, way) for way in (by_code, by_torch))
         assert read.words is not None and other.words is not None
-        torch.testing.assert_close(read.opened, other.opened, atol=2e-4, rtol=0)
+        torch.testing.assert_close(read.openness, other.openness, atol=2e-4, rtol=0)
         assert read.positions is not None and other.positions is not None
         assert torch.equal(read.positions[:, 0], other.positions[:, 0])
         assert torch.equal(read.words.ids[:, 0], other.words.ids[:, 0])

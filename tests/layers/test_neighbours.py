@@ -23,9 +23,9 @@ from tmnmt.keys.datastore import Datastore, keys_state
 from tmnmt.keys.faiss_index import update_faiss
 from tmnmt.keys.files import KeyFiles
 from tmnmt.keys.search import KeySearch
-from tmnmt.layers.combine import MemoryLayers, Mode, Ready
+from tmnmt.layers.combine import LayerInputs, MemoryLayers, Mode
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.neighbours import Asked, NeighbourState
+from tmnmt.layers.neighbours import NeighbourQuery, NeighbourState
 from tmnmt.models.folder import load_model
 from tmnmt.papers.knn import KNN, KNNVoters, knn_weights
 from tmnmt.segments import Segment
@@ -71,7 +71,7 @@ def test_few_neighbours_are_the_best_of_all(model: Path, memory: Path) -> None:
         datastore = Datastore.open([index], load_model(model).hash)
         made = torch.Generator().manual_seed(1)
         context, hidden = (torch.randn(5, 32, generator=made) for _ in range(2))
-        asked = Asked(datastore, 3, [DOCUMENT[0]], [[]])
+        asked = NeighbourQuery(datastore, 3, [DOCUMENT[0]], [[]])
         positions, found = asked.find(context, hidden, torch.zeros(5, dtype=torch.int64))
         files = datastore.searches[0].files
         alike = sum(
@@ -87,9 +87,9 @@ def test_what_a_batch_has_found_is_its_own_while_another_asks(model: Path, memor
     """As where a heading is read twice."""
     with MemoryIndex.open(memory) as index:
         datastore = Datastore.open([index], load_model(model).hash)
-        asked = Asked(datastore, 3, [DOCUMENT[0]], [[]])
+        asked = NeighbourQuery(datastore, 3, [DOCUMENT[0]], [[]])
         positions, _ = asked.find(torch.randn(1, 32), torch.randn(1, 32), torch.zeros(1).long())
-        Asked(datastore, 3, [DOCUMENT[1]], [[]])
+        NeighbourQuery(datastore, 3, [DOCUMENT[1]], [[]])
         pair, _ = datastore.place(int(positions[0, 0]))
         assert asked.match(0, pair).segment.src
         with pytest.raises(LookupError):
@@ -113,8 +113,10 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
 
     def steps(rows: list[int]) -> torch.Tensor:
         """The second of two steps, so that something was read before."""
-        asked = Asked(datastore, 4, [DOCUMENT[r] for r in rows], [[]] * len(rows))
-        state: Collated | Ready = Collated(neighbours=asked, voters=KNNVoters(asked, KNN(0.4, 2.0)))
+        asked = NeighbourQuery(datastore, 4, [DOCUMENT[r] for r in rows], [[]] * len(rows))
+        state: Collated | LayerInputs = Collated(
+            neighbours=asked, voters=KNNVoters(asked, KNN(0.4, 2.0))
+        )
         for _ in range(2):
             inputs = prev[rows], hidden[rows], context[rows]
             log_probs, state, _ = step(memories, translator.backbone, *inputs, state, mode)
@@ -197,7 +199,7 @@ def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     # c = (1, 0), s = (log 3, 0): D = 2 + 0, 0 + 0, 4 + 1. The two nearest hold the words 0 and 1; T
     # = 2: p_knn(0) = 1 / (1 + exp(-1)) = 0.731059, p_knn(1) = 0.268941 p_model = (3/4, 1/4), w =
     # 0.4: p(0) = 0.4 * 0.731059 + 0.6 * 0.75 = 0.742423
-    state = Collated(voters=KNNVoters(Asked(three, 2, ["x"], [[]]), KNN(0.4, 2.0)))
+    state = Collated(voters=KNNVoters(NeighbourQuery(three, 2, ["x"], [[]]), KNN(0.4, 2.0)))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     log_probs, _, trace = step(
         MemoryLayers(), TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True
@@ -213,7 +215,7 @@ def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
 def test_equal_words_add_up_and_what_is_not_there_weighs_nothing(three: Datastore) -> None:
     # c = (0, 1), s = (log 3, 0): D = 0 + 0, 2 + 0, 2 + 1; three of the four asked for are there. T
     # = 1: p_knn(1) = (1 + exp(-3)) / (1 + exp(-2) + exp(-3)) = 0.885805
-    votes = KNNVoters(Asked(three, 4, ["x"], [[]]), KNN(0.5, 1.0)).vote(
+    votes = KNNVoters(NeighbourQuery(three, 4, ["x"], [[]]), KNN(0.5, 1.0)).vote(
         torch.tensor([[math.log(3), 0.0]]), torch.tensor([[0.0, 1.0]]), torch.zeros(1, 2)
     )
     p = torch.zeros(1, 2).scatter_add(1, votes.ids, votes.weights)
@@ -225,10 +227,10 @@ def test_equal_words_add_up_and_what_is_not_there_weighs_nothing(three: Datastor
 
 
 def test_coverage_is_kept_for_what_is_found_again(three: Datastore) -> None:
-    state = NeighbourState.of(Asked(three, 2, ["x"], [[]]), 1)
+    state = NeighbourState.start(NeighbourQuery(three, 2, ["x"], [[]]), 1)
     assert state.covered(torch.tensor([[0, 1]])).tolist() == [[[0.0], [0.0]]]
-    state = state.moved(torch.tensor([[0, 1]]), torch.tensor([[[0.5], [0.25]]]))
-    state = state.moved(torch.tensor([[1, 2]]), torch.tensor([[[0.75], [0.1]]]))
+    state = state.extended(torch.tensor([[0, 1]]), torch.tensor([[[0.5], [0.25]]]))
+    state = state.extended(torch.tensor([[1, 2]]), torch.tensor([[[0.75], [0.1]]]))
     assert state.covered(torch.tensor([[2, 1, 0]])).flatten().tolist() == pytest.approx(
         [0.1, 0.75, 0.5]
     )

@@ -18,7 +18,7 @@ from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.collated import Pairs
 from tmnmt.layers.collated import collate as collate_scored
-from tmnmt.layers.combine import MemoryLayers, Mode, Ready
+from tmnmt.layers.combine import LayerInputs, MemoryLayers, Mode
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.coverage import Coverage, CoverageKind
 from tmnmt.layers.mixing import mix_copy
@@ -128,11 +128,11 @@ def three_words(kind: TMKind, score: float) -> tuple[TranslationMemory, Pairs]:
 
 def read_so_far(
     memories: MemoryLayers, pairs: Pairs, coverage: list[float], mode: Mode = "both"
-) -> Ready:
+) -> LayerInputs:
     """The pairs, of which so much was read."""
     ready = memories.ready(Collated(pairs), TwoWords(), mode)
     kept = torch.tensor([coverage])[..., None]
-    return Ready({"tm": replace(pairs_in(ready), coverage=kept)})
+    return LayerInputs({"tm": replace(pairs_in(ready), coverage=kept)})
 
 
 Step = tuple[Tensor, Tensor, Tensor]  # prev, hidden, context
@@ -305,7 +305,7 @@ def test_an_exact_match_and_the_word_that_follows_are_read_first_by_hand() -> No
     assert memories.tm is not None
     prefer(memories.tm, 0.0, 4.0, 2.0)
     # words 1, 0, 1 of one pair: before them stand <s>, 1 and 0
-    assert pairs.before.tolist() == [[BOS, 1, 0]]
+    assert pairs.previous_ids.tolist() == [[BOS, 1, 0]]
     read = memories.tm.read(
         torch.tensor([0]), hidden, context, scored(memories, pairs, [0.5, 1.0, 1.0])
     )
@@ -321,7 +321,7 @@ def test_after_a_word_that_stands_twice_copying_goes_on_after_the_one_just_read_
     prefer(memories.tm, 0.0, 0.0, 2.0)
     with torch.no_grad():
         memories.tm.pointer.fill_(4.0)
-    pairs = replace(pairs, before=torch.tensor([[BOS, 0, 0]]))  # two stand after the word 0
+    pairs = replace(pairs, previous_ids=torch.tensor([[BOS, 0, 0]]))  # two stand after the word 0
     held = scored(memories, pairs, [0.5, 0.5, 0.5])
     for last, r in (
         ([0.0, 0.8, 0.1], [0.0, 1.0]),
@@ -412,7 +412,7 @@ def test_fusion_blends_the_words_too_by_hand() -> None:
         memories.tm.word.weight.copy_(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
         base.embedding.weight.copy_(torch.eye(2))
     ready = memories.ready(Collated(pairs), base, "fusion")
-    ready = Ready({"tm": replace(pairs_in(ready), coverage=torch.tensor([READ])[..., None])})
+    ready = LayerInputs({"tm": replace(pairs_in(ready), coverage=torch.tensor([READ])[..., None])})
     log_probs, _, _ = step(memories, base, *at, ready, "fusion")
     # E e(y') = (0, 3), (2, 0), (0, 3) under q = (e, 1, 1) / (e + 2): (2, 3 e + 3) / (e + 2), added
     # to z~ of above
@@ -524,7 +524,7 @@ def test_the_order_of_pairs_does_not_matter(
     one, other = pair(5), pair(3, 1)
     results = []
     for pairs in ([one, other], [other, one]):
-        state: Collated | Ready = Collated(pairs=collate([pairs]))
+        state: Collated | LayerInputs = Collated(pairs=collate([pairs]))
         for _ in range(3):
             log_probs, state, _ = step(memories, backbone, prev, hidden, context, state, mode)
         results.append(log_probs)
@@ -588,10 +588,10 @@ def test_rows_of_a_sentence_read_its_keys() -> None:
     sentence = torch.tensor([2, 0, 2, 2, 0])
     queries, keys = torch.randn(5, 3), torch.randn(3, 4, 3)
     expected = torch.stack([keys[n] @ q for n, q in zip(sentence.tolist(), queries, strict=True)])
-    torch.testing.assert_close(Rows.of(sentence, 3).dot(queries, keys), expected)
+    torch.testing.assert_close(Rows.build(sentence, 3).dot(queries, keys), expected)
     weights = torch.randn(5, 4)
     blended = torch.stack([w @ keys[n] for n, w in zip(sentence.tolist(), weights, strict=True)])
-    torch.testing.assert_close(Rows.of(sentence, 3).blend(weights, keys), blended)
+    torch.testing.assert_close(Rows.build(sentence, 3).blend(weights, keys), blended)
 
 
 def test_collate_numbers_pairs_and_positions() -> None:
@@ -633,7 +633,7 @@ def test_gradients_stay_finite_beside_rows_without_pairs(
     prev, hidden, context = rows(2)
     for mode in MODES:
         memories.zero_grad()
-        state: Collated | Ready = Collated(pairs=collate([[], [pair(4)]]))
+        state: Collated | LayerInputs = Collated(pairs=collate([[], [pair(4)]]))
         for _ in range(2):
             log_probs, state, _ = step(memories, backbone, prev, hidden, context, state, mode)
         log_probs[:, 5].sum().backward()
@@ -767,13 +767,13 @@ def test_a_mode_without_parameters_is_a_usage_error(backbone: RNNsearch) -> None
 
 def test_coverage_by_hand() -> None:
     kept, used, q = torch.tensor([[[0.5], [0.0]]]), torch.tensor([0.25]), torch.tensor([[0.8, 0.2]])
-    assert Coverage("off").after(kept[..., :0], used, q).shape == (1, 2, 0)
+    assert Coverage("off").update(kept[..., :0], used, q).shape == (1, 2, 0)
     assert Coverage("off").penalty(kept[..., :0]) == 0.0
     torch.testing.assert_close(
-        Coverage("plain").after(kept, used, q), torch.tensor([[[1.3], [0.2]]])
+        Coverage("plain").update(kept, used, q), torch.tensor([[[1.3], [0.2]]])
     )
     gated = Coverage("gated")
-    torch.testing.assert_close(gated.after(kept, used, q), torch.tensor([[[0.7], [0.05]]]))
+    torch.testing.assert_close(gated.update(kept, used, q), torch.tensor([[[0.7], [0.05]]]))
     assert gated.weight is not None
     torch.nn.init.constant_(gated.weight, 2.0)
     torch.testing.assert_close(gated.penalty(kept), torch.tensor([[1.0, 0.0]]))
@@ -785,7 +785,7 @@ def test_a_gru_of_coverage_is_its_cell_at_every_position() -> None:
     assert coverage.gru is not None and coverage.weight is not None
     torch.nn.init.normal_(coverage.weight)
     kept, used, q = torch.randn(3, 4, 10), torch.rand(3), torch.rand(3, 4)
-    after = coverage.after(kept, used, q)
+    after = coverage.update(kept, used, q)
     expected = coverage.gru((used[2] * q[2, 1]).view(1, 1), kept[2, 1][None])
     torch.testing.assert_close(after[2, 1], expected[0])
     penalty = coverage.penalty(kept)
@@ -797,7 +797,7 @@ def test_a_gru_of_coverage_is_its_cell_at_every_position() -> None:
 def test_gradients_reach_every_parameter(backbone: RNNsearch, kind: CoverageKind) -> None:
     memories = MemoryLayers(learned(TMKind(coverage=kind, matching="full")))
     prev, hidden, context = rows(2)
-    state: Collated | Ready = Collated(pairs=collate([[pair(4)], [pair(5, 1), pair(3, 2)]]))
+    state: Collated | LayerInputs = Collated(pairs=collate([[pair(4)], [pair(5, 1), pair(3, 2)]]))
     assert memories.tm is not None
     for _ in range(3):  # what a recurrent coverage kept has an effect from the third step on
         log_probs, state, _ = step(memories, backbone, prev, hidden, context, state, "both")

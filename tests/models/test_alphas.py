@@ -63,10 +63,10 @@ def test_sources_encoded_apart_stand_beside_one_another(make: type) -> None:
     with torch.inference_mode():
         both = backbone.encode(SRC, SRC_LEN)
         long, short = (both.rows(torch.tensor([row])).cut(4 - 2 * row) for row in range(2))
-        together = long.beside([short])
+        together = long.concat([short])
         assert torch.equal(together.mask, both.mask)
         contexts = [backbone.forced(one, TGT)[0] for one in (together, both)]
-        other_way = backbone.forced(short.beside([long]), TGT.flip(0))[0].flip(0)
+        other_way = backbone.forced(short.concat([long]), TGT.flip(0))[0].flip(0)
     real = TGT != 0
     assert torch.allclose(contexts[0][real], contexts[1][real], atol=1e-6)
     assert torch.allclose(other_way[real], contexts[1][real], atol=1e-6)

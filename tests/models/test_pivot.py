@@ -101,7 +101,7 @@ def test_rows_of_a_batch_are_what_each_is_alone(model: Model) -> None:
     tgt = targets(model)
     together = backbone.encode(*sources(model))
     alone = [backbone.encode(*sources(model, (text,))) for text in SENTENCES]
-    put_together = alone[0].beside(alone[1:])
+    put_together = alone[0].concat(alone[1:])
     for row, text in enumerate(SENTENCES):
         own = alone[row]
         chosen = together.rows(torch.tensor([row])).cut(int(together.mask[row].sum()))

@@ -43,7 +43,7 @@ def test_a_product_may_end_in_its_positive_part(dtype: torch.dtype | None) -> No
 
 def test_few_rows_are_not_rounded_to_bf16_before_their_product() -> None:
     """It takes longer, and is less exact: both ways end in bf16."""
-    weight, x = in_fp16(70, 30), torch.randn(products.FEW, 30)
+    weight, x = in_fp16(70, 30), torch.randn(products.FEW_ROWS, 30)
     rounded, exact = product(weight, None, torch.bfloat16), F.linear(x, weight)
     few, many = rounded(x[:-1]), rounded(x)
     assert few.dtype == many.dtype == torch.bfloat16

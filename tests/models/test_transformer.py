@@ -19,7 +19,7 @@ from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.index import build
 from tmnmt.keys.compute import header_of, longest, longest_whole
-from tmnmt.layers.combine import Ready
+from tmnmt.layers.combine import LayerInputs
 from tmnmt.models.encoder_decoder import _dropout
 from tmnmt.models.folder import load_model, save_model
 from tmnmt.models.kinds import for_decoding, make
@@ -283,12 +283,12 @@ def test_beam_search_in_a_batch_is_that_of_each_sentence(
     src, lengths, _ = given()
     limits = [2 * n + CAPACITY for n in SRC_LENGTHS]
     together = beam_search(
-        backbone, None, backbone.encode(src, lengths), Ready(), limits, SearchSettings(3)
+        backbone, None, backbone.encode(src, lengths), LayerInputs(), limits, SearchSettings(3)
     )
     for row, found in enumerate(together):
         encoded = backbone.encode(src[row : row + 1, : SRC_LENGTHS[row]], lengths[row : row + 1])
         alone = beam_search(
-            backbone, None, encoded, Ready(), limits[row : row + 1], SearchSettings(3)
+            backbone, None, encoded, LayerInputs(), limits[row : row + 1], SearchSettings(3)
         )[0]
         if dtype is None:
             assert alone.ids == found.ids
@@ -302,7 +302,7 @@ def test_beam_search_in_a_batch_is_that_of_each_sentence(
 def test_the_score_of_a_hypothesis_is_that_of_forcing_it(model: Transformer) -> None:
     src, lengths, _ = given(slice(0, 1))
     encoded = model.encode(src, lengths)
-    found = beam_search(model, None, encoded, Ready(), [20], SearchSettings(4))[0]
+    found = beam_search(model, None, encoded, LayerInputs(), [20], SearchSettings(4))[0]
     tgt = torch.tensor([[*found.ids, *([EOS] if found.finished else [])]])
     contexts, hiddens = model.forced(encoded, tgt)
     log_p = model.readout(tgt, hiddens, contexts).log_softmax(-1)

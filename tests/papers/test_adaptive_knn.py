@@ -25,11 +25,11 @@ from tmnmt.keys.datastore import Datastore
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.neighbours import Asked
+from tmnmt.layers.neighbours import NeighbourQuery
 from tmnmt.layers.trace import Trace
 from tmnmt.models.folder import load_model, parameters
 from tmnmt.papers.knn import KNN, AdaptiveKNN, KNNVoters, certainty, distinct, knn_weights
-from tmnmt.papers.knn_training import KNNPart, Observations, joined, mixed, own_pairs
+from tmnmt.papers.knn_training import KNNPart, Observations, concatenate, mixed, own_pairs
 from tmnmt.segments import Segment
 
 LARGE = 50.0  # a logit that leaves the others nothing: exp(-50) is 2e-22
@@ -51,7 +51,7 @@ def saying(k: int, temperature: float, logits: list[float]) -> AdaptiveKNN:
 
 def knn_step(three: Datastore, knn: KNN | AdaptiveKNN, k: int) -> tuple[Tensor, Trace]:
     """c = (1, 0), s = (log 3, 0): D = 2, 0, 5 for the words 1, 0, 1; p_model = (3/4, 1/4)."""
-    memory = Collated(voters=KNNVoters(Asked(three, k, ["x"], [[]]), knn))
+    memory = Collated(voters=KNNVoters(NeighbourQuery(three, k, ["x"], [[]]), knn))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     with torch.no_grad():
         log_p, _, trace = step(
@@ -102,7 +102,7 @@ def test_beside_pairs_the_words_are_mixed_into_what_these_gave(
     pairs = collate(keys, [[0.8]], "cpu")
     made = torch.Generator().manual_seed(7)
     hidden, context = (torch.randn(1, 32, generator=made) for _ in range(2))
-    voters = voting.voters(Asked(decoder.datastore, 4, ["x"], [[]]))
+    voters = voting.voters(NeighbourQuery(decoder.datastore, 4, ["x"], [[]]))
     with torch.no_grad():
         said = [
             step(
@@ -318,7 +318,7 @@ def test_of_memories_that_are_unlike_it_learns_that_they_are_worth_nothing() -> 
     reached = []
     for some in ([like], [like, unlike]):
         torch.manual_seed(9)
-        part = KNNPart(AdaptiveKNN(4, 1.0), joined(some), [like, unlike], seed=1)
+        part = KNNPart(AdaptiveKNN(4, 1.0), concatenate(some), [like, unlike], seed=1)
         steps = torch.optim.Adam(part.module.parameters(), 0.02)
         for epoch in range(40):
             for unit in part.units(epoch):

@@ -13,7 +13,7 @@ from tiny_memory_training import PLACES, base, documents, interrupt_at, log_of, 
 from tiny_model import padded
 
 from tmnmt.errors import DataError
-from tmnmt.models.base import Around
+from tmnmt.models.base import SurroundingText
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.papers import context_training
 from tmnmt.papers.context_network import (
@@ -26,7 +26,7 @@ from tmnmt.papers.context_training import examples, surrounded, train_context
 from tmnmt.papers.network_config import ContextConfig
 from tmnmt.papers.own_words import own_words
 from tmnmt.segments import Segment
-from tmnmt.training.trainers import Learned
+from tmnmt.training.trainers import NetworkOutcome
 from tmnmt.vocab import EOS, PAD, Vocabulary
 
 FORMS: list[ContextForm] = ["attended", "auxiliary", "gated", "around"]
@@ -76,7 +76,9 @@ def knowing(vocab: Vocabulary) -> RNNsearch:
     return made
 
 
-def learn(folder: Path, vocab: Vocabulary, config: ContextConfig, resume: bool = False) -> Learned:
+def learn(
+    folder: Path, vocab: Vocabulary, config: ContextConfig, resume: bool = False
+) -> NetworkOutcome:
     backbone = deepcopy(knowing(vocab))
     return train_context(backbone, vocab, answers(40), answers(12), folder, config, resume)
 
@@ -93,9 +95,9 @@ def test_what_only_the_sentence_before_says_is_learned(
     own, other = (
         log_of(tmp_path, "context", f"dev_{name}") for name in ("criterion", "of another document")
     )
-    assert own[0] == other[0] == pytest.approx(learned.before, abs=1e-5)
-    assert min(own) == pytest.approx(learned.after, abs=1e-5)
-    assert learned.after < 0.9 * learned.before and own[-1] < 0.8 * other[-1]
+    assert own[0] == other[0] == pytest.approx(learned.loss_before, abs=1e-5)
+    assert min(own) == pytest.approx(learned.loss_after, abs=1e-5)
+    assert learned.loss_after < 0.9 * learned.loss_before and own[-1] < 0.8 * other[-1]
 
 
 def test_the_decoder_learns_with_it_and_the_encoder_stays(
@@ -149,9 +151,9 @@ def test_around_a_segment_is_what_the_base_says_of_its_stretch(
         one.src for one in made[0][:whole]
     ]
     for one in found:
-        assert isinstance(one.place, Around)
+        assert isinstance(one.place, SurroundingText)
         at = number_of(one.src, made[0])
-        assert one.place.own == at % 3
+        assert one.place.sentence == at % 3
         stretch = made[0][at - at % 3 :][:3]
         [said] = own_words(backbone, vocab, [stretch], tmp_path / f"{at}", torch.device("cpu"))
         pairs = [(vocab.encode(each.src), vocab.encode(each.tgt)) for each in said]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tmnmt.config.options import Decoding
 from tmnmt.errors import ModelError
-from tmnmt.models.base import Around, Before, Injectable, Place, Surveyed, shift
+from tmnmt.models.base import Before, Injectable, Place, SurroundingText, Surveyed, shift
 from tmnmt.models.folder import load_model, save_model, stamp
 from tmnmt.models.kinds import for_decoding
 from tmnmt.models.rnnsearch import RNNsearch
@@ -74,7 +74,7 @@ def places(backbone: InDocument) -> list[Place]:
     made, dtype = torch.Generator().manual_seed(2), next(backbone.parameters()).dtype
     sizes = backbone.annotation_size, backbone.hidden_size
     return [
-        Around(
+        SurroundingText(
             Surveyed(*(torch.randn(count, size, generator=made, dtype=dtype) for size in sizes)),
             own,
         )
@@ -109,7 +109,7 @@ def test_forced_and_steps_agree_and_the_sentences_before_change_them(
         forced = backbone.forced(encoded, tgt)
         for ours, theirs in zip(forced, by_steps(backbone, encoded, tgt), strict=True):
             torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
-        plain = backbone.base.forced(encoded.own, tgt)
+        plain = backbone.base.forced(encoded.base, tgt)
     moved = (forced[1] - plain[1]).abs().amax((1, 2))
     assert moved[1] > 0.01 and moved[2] > 0.01
     torch.testing.assert_close(forced[1][0], plain[1][0], atol=1e-6, rtol=0)
@@ -163,11 +163,11 @@ def test_untrained_and_at_a_document_s_start_it_is_the_base_bit_for_bit(
         assert isinstance(used, InDocument)
         with torch.no_grad():
             encoded = placed(used, rows)
-            assert (encoded.read is None) == learned
+            assert (encoded.memory is None) == learned
             state = plain = used.start(encoded)
             for prev in shift(tgt[rows], BOS).unbind(1):
                 state, context, _ = used.step(prev, state, encoded)
-                plain, plain_context, _ = used.base.step(prev, plain, encoded.own)
+                plain, plain_context, _ = used.base.step(prev, plain, encoded.base)
                 assert torch.equal(state, plain) and torch.equal(context, plain_context)
 
 
@@ -280,17 +280,17 @@ def test_the_memories_are_those_of_the_equations() -> None:
         injected = network.injector(backbone.embed, read)(prev, state, context)
         assert not injected[0].any()
         for row, place in enumerate(places(backbone)[1:], 1):
-            assert isinstance(place, Around)
+            assert isinstance(place, SurroundingText)
             x, s = place.document.sources, place.document.targets
             ahead, back = gru(network.document, x), gru(network.document, x.flip(0), "_reverse")
             h = [torch.cat(both) for both in zip(ahead, back[::-1], strict=True)]
             asked = (
-                network.asks.weight @ x[place.own],
-                s[place.own] + network.of_source.weight @ x[place.own],
+                network.asks.weight @ x[place.sentence],
+                s[place.sentence] + network.of_source.weight @ x[place.sentence],
             )
             said = []
             for query, memory in zip(asked, (h, [*s]), strict=True):
-                others = torch.stack(memory[: place.own] + memory[place.own + 1 :])
+                others = torch.stack(memory[: place.sentence] + memory[place.sentence + 1 :])
                 weights = torch.stack([each @ query for each in others]).softmax(0)
                 said.append((weights[:, None] * others).sum(0))
             torch.testing.assert_close(injected[row], network.into.weight @ torch.cat(said))
@@ -299,8 +299,8 @@ def test_the_memories_are_those_of_the_equations() -> None:
 def test_rows_of_one_document_and_rows_without_any_are_read_as_each_alone() -> None:
     backbone = reading("around")
     _, second, first = places(backbone)
-    assert isinstance(second, Around) and isinstance(first, Around)
-    rows = [first, None, replace(first, own=4), second, replace(first, own=2)]
+    assert isinstance(second, SurroundingText) and isinstance(first, SurroundingText)
+    rows = [first, None, replace(first, sentence=4), second, replace(first, sentence=2)]
     with torch.no_grad():
         together = backbone.network.read(backbone.embed, rows)
         assert together is not None

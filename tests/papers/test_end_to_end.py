@@ -20,7 +20,7 @@ from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.papers.end_to_end import EVERYWHERE, EndToEndPart
 from tmnmt.segments import Segment
-from tmnmt.training.memory import Trained, train_layers
+from tmnmt.training.memory import TrainingOutcome, train_layers
 from tmnmt.training.memory_config import History, MemoryConfig
 from tmnmt.training.retrieve import RetrievedPair, Shares
 from tmnmt.training.run import train
@@ -118,7 +118,7 @@ E2E = replace(
 
 def resumed_run(
     folder: Path, vocab: Vocabulary, config: MemoryConfig, monkeypatch: pytest.MonkeyPatch
-) -> tuple[RNNsearch, Trained]:
+) -> tuple[RNNsearch, TrainingOutcome]:
     """The base and its layers of a run that was stopped after four updates and gone on with."""
     data = documents()[:5], documents()[5:]
     interrupt_at(monkeypatch, 4)

@@ -32,11 +32,11 @@ from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.papers.gate_tuning import GatesPart, PairedStretches
 from tmnmt.training.cache import SideBySide
-from tmnmt.training.forced import force_references
 from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
 from tmnmt.training.retrieve import RetrievedPair, Shares
+from tmnmt.training.teacher_forcing import force_references
 from tmnmt.training.tm import PairedSentences, fresh_keys, pairs_of, tm_log_probs
 from tmnmt.vocab import Vocabulary
 

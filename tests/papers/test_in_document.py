@@ -13,7 +13,7 @@ from tiny_model import PAIRS
 from tmnmt import Translator
 from tmnmt.config.options import ContextForm, TranslationOptions
 from tmnmt.errors import UsageError
-from tmnmt.models.base import Around
+from tmnmt.models.base import SurroundingText
 from tmnmt.papers.context_network import InDocument, surveyed
 from tmnmt.segments import Translation
 from tmnmt.serve.queue import Job, Queue
@@ -125,7 +125,7 @@ def test_all_around_is_read_after_a_first_pass(tmp_path: Path) -> None:
         tgt = torch.tensor([[*vocab.encode(one.tgt), EOS]])
         with torch.inference_mode():
             encoded = backbone.encode(src, torch.tensor([src.shape[1]]))
-            encoded = backbone.in_document(encoded, [Around(document, at)])
+            encoded = backbone.in_document(encoded, [SurroundingText(document, at)])
             contexts, hiddens = backbone.forced(encoded, tgt)
             prev = torch.cat([torch.tensor([[1]]), tgt[:, :-1]], 1)
             log_p = backbone.readout(prev[0], hiddens[0], contexts[0]).log_softmax(-1)

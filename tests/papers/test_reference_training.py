@@ -21,7 +21,7 @@ from tmnmt.papers.reference_training import AnchorPart, ReferencePart, pooled, t
 from tmnmt.training.config import load_config
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.run import train
-from tmnmt.training.trainers import Learned
+from tmnmt.training.trainers import NetworkOutcome
 from tmnmt.vocab import BOS, EOS, Vocabulary
 
 SAVED = ("base.safetensors", "reference.safetensors", "memory.safetensors", "config.toml")
@@ -46,7 +46,7 @@ def vocab() -> Vocabulary:
     return Vocabulary.train((text for s in sentences() for text in (s.src, s.tgt)), 320)
 
 
-def learn(folder: Path, vocab: Vocabulary, config: ReferenceConfig, **more: bool) -> Learned:
+def learn(folder: Path, vocab: Vocabulary, config: ReferenceConfig, **more: bool) -> NetworkOutcome:
     made = documents()
     return train_reference(base(vocab), vocab, made[:5], made[5:], folder, config, **more)
 
@@ -63,7 +63,7 @@ def test_a_network_learns_and_what_the_paper_fixes_stays(
     learned = learn(tmp_path, vocab, replace(CONFIG, form=form))
     after = weights(learned.backbone.base)  # type: ignore[arg-type]
     moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
-    assert learned.after < left * learned.before
+    assert learned.loss_after < left * learned.loss_before
     if form == "bilingual":
         assert moved == set()
         wrong = log_of(tmp_path, "reference", "dev_regression")
@@ -128,7 +128,7 @@ def test_with_the_decoder_fixed_a_monolingual_network_leaves_the_base_as_it_is(
     learned = learn(tmp_path, vocab, replace(CONFIG, decoder=False))
     after = weights(learned.backbone.base)  # type: ignore[arg-type]
     assert all(torch.equal(value, before[name]) for name, value in after.items())
-    assert learned.after < learned.before
+    assert learned.loss_after < learned.loss_before
 
 
 def test_before_the_first_update_dev_is_the_plain_model_s(
@@ -142,7 +142,7 @@ def test_before_the_first_update_dev_is_the_plain_model_s(
         with torch.no_grad():
             total += float(plain.loss(src, torch.tensor([src.shape[1]]), tgt))
         tokens += tgt.shape[1]
-    assert learned.before == pytest.approx(total / tokens, abs=1e-4)
+    assert learned.loss_before == pytest.approx(total / tokens, abs=1e-4)
 
 
 @pytest.mark.parametrize("form", ["monolingual", "bilingual"])

@@ -47,6 +47,6 @@ def test_bleu_is_what_sacrebleu_computes(tokens: list[str], reference: list[str]
 def test_bleu_among_texts_is_that_of_every_two(texts: list[list[str]]) -> None:
     bleu = SentenceBleu(texts)
     for number, reference in enumerate(texts):
-        assert bleu.against(number).tolist() == [
+        assert bleu.scores(number).tolist() == [
             sentence_bleu(tokens, reference) for tokens in texts
         ]

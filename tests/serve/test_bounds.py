@@ -18,13 +18,13 @@ from health_watch import HealthWatch, idle_server
 from serving import Reply, Server, tiny_server
 
 from tmnmt.serve import json_reader
+from tmnmt.serve.api_v1 import API_V1, BEGIN, TRANSLATE
 from tmnmt.serve.app import json_pieces
 from tmnmt.serve.bodies import SMALL, Room, json_of
 from tmnmt.serve.dialects import DIALECTS
 from tmnmt.serve.fields import LISTS, Field
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.keys import Caller, Keys, new_key
-from tmnmt.serve.own import BEGIN, OWN, TRANSLATE
-from tmnmt.serve.refused import Refused
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Limits
 
@@ -64,7 +64,7 @@ class ListField(NamedTuple):
 
 
 def list_fields() -> Iterator[ListField]:
-    for dialect in (OWN, *DIALECTS.values()):
+    for dialect in (API_V1, *DIALECTS.values()):
         for route in dialect.routes:
             for field in route.fields:
                 if field.kind in LISTS:
@@ -97,14 +97,14 @@ def list_of(field: Field, count: int) -> Any:
             name = field.name in ("memories", "terms", "glossary_ids")
             return [f"n{n:06}" if name else "" for n in range(count)]
     inside = field.inside or (Field("source", "text", ""), Field("target", "text", ""))
-    needed = {one.name: value_of(one) for one in inside if one.needed or not field.inside}
+    needed = {one.name: value_of(one) for one in inside if one.required or not field.inside}
     return [needed] * count
 
 
 def request_of(case: ListField, count: int) -> bytes:
     """A body whose list has so many entries, with all else that the route needs."""
     table = case.route.fields
-    needed = {one.name: value_of(one) for one in table if one.needed and one.name != ""}
+    needed = {one.name: value_of(one) for one in table if one.required and one.name != ""}
     listed = list_of(case.field, count)
     if case.inside is not None:
         listed = [{**list_of(case.inside, 1)[0], case.field.name: listed}]
@@ -252,7 +252,7 @@ def answer_to(server: Server, head: str, part: bytes = b"") -> str:
 
 ROUTES = [
     (dialect, f"{route.method} {dialect.prefixes[0]}{route.path}")
-    for dialect in (OWN, *DIALECTS.values())
+    for dialect in (API_V1, *DIALECTS.values())
     for route in dialect.routes
     if route.role is not None
 ]
@@ -317,12 +317,12 @@ def test_bodies_of_all_requests_have_room_together(keyed: Server, keys: tuple[Ke
     """A tenant has half of it; what is refused may come again, and does when there is room."""
     room = keyed.service.room
     with uploads(keyed, keys[1], 1):
-        wait_until(lambda: room.taken == 299_999)
+        wait_until(lambda: room.byte_count == 299_999)
         path = "/v1/memories/own/import?name=x.tmx"
         reply = keyed.ask("POST", path, b"x" * 300_000, key=keys[1])
         assert reply.status == 429 and int(reply.headers["retry-after"]) > 0
         assert keyed.ask("POST", path, b"x" * 200_000, key=keys[1]).status == 202
-    wait_until(lambda: room.taken == 0)
+    wait_until(lambda: room.byte_count == 0)
     assert keyed.ask("POST", path, b"x" * 300_000, key=keys[1]).status == 202
 
 
@@ -335,7 +335,7 @@ def test_room_is_shared() -> None:
         assert refused.value.status == 429
     room.take("b", 50)
     room.free("a", 50)
-    assert room.taken == 50
+    assert room.byte_count == 50
 
 
 @pytest.mark.parametrize("piece", ["[],", '"\\n",', '{"a":1},'])

@@ -27,7 +27,7 @@ from tmnmt.errors import LockedError, MemoryIndexError, ServerError, TmnmtError
 from tmnmt.index.elastic.build import build_elastic
 from tmnmt.segments import Segment
 from tmnmt.serve import bodies, protocol, running
-from tmnmt.serve.app import CLOSED
+from tmnmt.serve.app import CLIENT_CLOSED
 from tmnmt.serve.keys import ANYBODY
 from tmnmt.serve.service import Limits, Service
 
@@ -74,7 +74,7 @@ def test_what_was_begun_for_a_client_that_is_gone_is_done_whole(
 
     monkeypatch.setattr(memory.index, "add", slowly)
     body = {"segments": [{"src": "The client went away.", "tgt": "Le client est parti."}]}
-    closed = "requests", "POST /v1/memories/{memory}/segments", str(CLOSED)
+    closed = "requests", "POST /v1/memories/{memory}/segments", str(CLIENT_CLOSED)
     with connected(served) as to:
         sent(to, "/v1/memories/own/segments", json.dumps(body).encode())
         assert began.wait(30)

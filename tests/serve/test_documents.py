@@ -14,7 +14,7 @@ from places import TESTS
 from serving import Server, tiny_server
 from tiny_model import PAIRS
 
-from tmnmt.files.opening import opened
+from tmnmt.files.opening import open_translatable
 from tmnmt.files.texts import text_of
 from tmnmt.formats.reader import read_memory
 from tmnmt.serve.keys import Keys, new_key
@@ -50,7 +50,7 @@ def said(server: Server, path: str, **body: Any) -> str:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_codes_of_a_file_are_short_tags_and_these_the_codes_again(path: Path) -> None:
-    for unit in units(opened(path)):
+    for unit in units(open_translatable(path)):
         tags = Tags(unit.source, unit.target)
         again = tags.read(tags.source)
         assert again.plain == unit.source.plain
@@ -74,8 +74,8 @@ def test_what_looks_like_a_tag_is_a_word_and_tags_may_move() -> None:
     text = text_of("A <b>file</b> &lt;g1> or <x>\nmore ")
     tags = Tags(text)
     assert tags.source == "A <tg1>file</tg1> &amp;lt;g1&gt; or &lt;x&gt; <tx3/>more"
-    assert tags.read(tags.source).written() == text.written()
-    assert tags.read("<tx3/>x <tg1>y</tg1> &lt;g1&gt;").written() == "\nx <b>y</b> <g1> "
+    assert tags.read(tags.source).full_text() == text.full_text()
+    assert tags.read("<tx3/>x <tg1>y</tg1> &lt;g1&gt;").full_text() == "\nx <b>y</b> <g1> "
 
 
 def test_a_catalogue_is_read_and_filled(served: Server) -> None:

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from tmnmt.codes.record import Text
-from tmnmt.engine.confirmed import Done
+from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.engine.session import written_to
 from tmnmt.errors import LockedError, ServerError, TmnmtError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.segments import Segment
 from tmnmt.serve import intentions as module
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.intentions import Intentions
-from tmnmt.serve.refused import Refused
 from tmnmt.serve.storage.base import Storage
-from tmnmt.serve.storage.opened import opened, place_of
+from tmnmt.serve.storage.opening import open_storage, place_of
 from tmnmt.serve.storage.records import StoredSession
 
 SESSION = StoredSession("one", "a", "model", {}, 100.0)
@@ -73,7 +73,7 @@ class Faults:
 
 @pytest.fixture
 def storage(states: str) -> Iterator[Storage]:
-    with closing(opened(place_of(states))) as storage:
+    with closing(open_storage(place_of(states))) as storage:
         storage.sessions.make(SESSION, 0.0, 9)
         storage.sessions.make(OTHER, 0.0, 9)
         yield storage
@@ -369,7 +369,7 @@ def test_what_is_written_after_all_is_found_later_though_it_was_cancelled(
     storage: Storage, memory: MemoryIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that was stopped between its intention and the memory, and is killed then."""
-    pair = replace(Done("Notice 1.", "Avis 1.", changed="2026-01-01T00:00:00.000001Z"))
+    pair = replace(ConfirmedPair("Notice 1.", "Avis 1.", changed="2026-01-01T00:00:00.000001Z"))
     storage.sessions.intend(*ABOUT, "token", replace(pair, memory=memory.place), {})
     mended(storage, memory)
     written_to(memory, pair)
@@ -385,7 +385,7 @@ def test_what_a_killed_process_has_written_is_shared_with_nobody(
     storage: Storage, memory: MemoryIndex
 ) -> None:
     """Its intention is mended later, and its segment taken out."""
-    pair = Done("Notice 1.", "Avis 1.", changed="2026-01-01T00:00:00.000001Z")
+    pair = ConfirmedPair("Notice 1.", "Avis 1.", changed="2026-01-01T00:00:00.000001Z")
     storage.sessions.intend(*ABOUT, "token", replace(pair, memory=memory.place), {})
     written_to(memory, pair)  # and it is killed
     intentions = Intentions(storage.sessions, [memory])
@@ -400,7 +400,7 @@ def test_what_a_killed_process_has_written_is_shared_with_nobody(
 def test_what_a_memory_holds_that_is_not_served_waits_until_it_is(
     storage: Storage, memory: MemoryIndex, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pair = Done("Notice 1.", "Avis 1.", changed="2026-01-01T00:00:00.000001Z")
+    pair = ConfirmedPair("Notice 1.", "Avis 1.", changed="2026-01-01T00:00:00.000001Z")
     written_to(memory, pair)
     storage.sessions.intend(*ABOUT, "token", replace(pair, memory=memory.place), {})
     Intentions(storage.sessions, []).mend()

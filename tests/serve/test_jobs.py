@@ -12,7 +12,7 @@ import pytest
 from tmnmt.serve.clock import Clock
 from tmnmt.serve.jobs import OF_TENANT, Advance, Jobs, Steps
 from tmnmt.serve.keys import Caller
-from tmnmt.serve.storage.opened import opened, place_of
+from tmnmt.serve.storage.opening import open_storage, place_of
 
 LOUD, QUIET = (Caller(name, name, "write", frozenset()) for name in ("loud", "quiet"))
 SLICES = 40
@@ -20,7 +20,7 @@ SLICES = 40
 
 @pytest.fixture
 def jobs(tmp_path: Path) -> Iterator[Jobs]:
-    storage = opened(place_of(str(tmp_path / "states.db")))
+    storage = open_storage(place_of(str(tmp_path / "states.db")))
     made = Jobs(storage.jobs, Clock(storage.clock))
     yield made
     made.stop()

@@ -14,8 +14,8 @@ from serving import Server, tiny_server
 
 from tmnmt.cli import run
 from tmnmt.errors import DataError, UsageError
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.keys import Caller, Keys, check_tenants, new_key
-from tmnmt.serve.refused import Refused
 from tmnmt.serve.running import check_host
 
 

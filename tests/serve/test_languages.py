@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tmnmt.formats.iso639 import THREE
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.languages import language, nearest
-from tmnmt.serve.refused import Refused
 
 
 @pytest.mark.parametrize(

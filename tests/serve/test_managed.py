@@ -149,7 +149,7 @@ def test_a_job_is_of_its_tenant_and_told_when_its_server_is_gone(
         path = f"/v1/jobs/{job['id']}"
         for tail, method in (("", "GET"), ("/events", "GET"), ("/file", "GET"), ("", "DELETE")):
             assert server.ask(method, path + tail, key=keys["other"]).status == 404
-        monkeypatch.setattr(jobs, "MOST", 1)
+        monkeypatch.setattr(jobs, "MAX_JOBS", 1)
         assert server.ask("POST", "/v1/documents?name=a.po", b"", key=keys["one"]).status == 429
         assert server.service.storage.jobs.advance(job["id"], 1, None, time.time())
         assert server.ask("GET", path, key=keys["one"]).json["state"] == "working"
@@ -215,7 +215,7 @@ def watched(server: Server, id: str, key: str = "") -> list[tuple[str, Any]]:
 def test_how_far_a_job_is_comes_as_events(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document of 80 segments in parts of one, every one of which is noted."""
     monkeypatch.setattr("tmnmt.serve.files.AT_ONCE", 1)
-    monkeypatch.setattr(jobs, "NOTED", 0.0)
+    monkeypatch.setattr(jobs, "NOTE_INTERVAL", 0.0)
     monkeypatch.setattr("tmnmt.serve.events.NOTED", 0.001)
     page = "".join(f"<p>Article {n} is repealed.</p>" for n in range(80))
     job = served.ask("POST", "/v1/documents?name=a.html", page.encode()).json

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmnmt.codes.record import Source, Text, joined, plain_of
+from tmnmt.codes.record import Source, Text, join_parts, plain_of
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.markup import Form, markup
-from tmnmt.serve.refused import Refused
 
 
 def texts(sources: list[Source]) -> list[Text]:
@@ -26,7 +26,7 @@ def same(text: str, form: Form, ignored: tuple[str, ...] = ()) -> str:
 
 def upper(text: Text) -> Text:
     """The words in capitals, the codes as they are."""
-    return joined(part.upper() if isinstance(part, str) else part for part in text.parts())
+    return join_parts(part.upper() if isinstance(part, str) else part for part in text.parts())
 
 
 def changed(text: str, form: Form, ignored: tuple[str, ...] = ()) -> str:

@@ -17,7 +17,7 @@ from tmnmt.config.options import TranslationOptions
 from tmnmt.index import MemoryIndex, build
 from tmnmt.records import json_line
 from tmnmt.segments import Segment
-from tmnmt.serve.own import OWN
+from tmnmt.serve.api_v1 import API_V1
 from tmnmt.serve.running import service_of
 from tmnmt.serve.service import Limits
 
@@ -352,7 +352,7 @@ def test_counters_and_health(served: Server) -> None:
 def test_the_openapi_document_is_of_what_is_read(served: Server) -> None:
     document = served.get("/v1/openapi.json")
     told = {(m.upper(), p) for p, methods in document["paths"].items() for m in methods}
-    assert told == {(route.method, route.path) for route in OWN.routes}
+    assert told == {(route.method, route.path) for route in API_V1.routes}
     schema = document["paths"]["/v1/translate"]["post"]["requestBody"]["content"][
         "application/json"
     ]["schema"]

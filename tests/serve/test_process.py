@@ -24,8 +24,8 @@ from tmnmt.cli import run
 from tmnmt.index import MemoryIndex
 from tmnmt.serve.keys import new_key
 from tmnmt.serve.running import Server, listening
-from tmnmt.serve.storage.opened import opened as storage_opened
-from tmnmt.serve.storage.opened import place_of
+from tmnmt.serve.storage.opening import open_storage as storage_opened
+from tmnmt.serve.storage.opening import place_of
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tmnmt.allocator import EVERY
+from tmnmt.allocator import INTERVAL
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Pipeline
@@ -19,8 +19,8 @@ from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex
 from tmnmt.segments import Translation
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.queue import Job, Queue
-from tmnmt.serve.refused import Refused
 
 TEXTS = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "", "No."]
 
@@ -199,7 +199,7 @@ def test_a_batch_takes_about_a_second_at_most(
     translator: Translator, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = seen(translator, monkeypatch)
-    monkeypatch.setattr("tmnmt.serve.queue._LEAST", 4)
+    monkeypatch.setattr("tmnmt.serve.queue._MIN_PIECES", 4)
     queue.submit(job(translator, [f"The Council shall {n}." for n in range(32)]))
     queue._work()
     cost = 5.0 * sum(len(text) + 1 for text in batches[0])
@@ -396,6 +396,6 @@ def test_freed_memory_is_given_back_now_and_then(
     monkeypatch.setattr("tmnmt.serve.queue.give_back", lambda: given.append(now[0]))
     queue._given_back = 0.0
     for at in range(5):
-        now[0] = 0.4 * at * EVERY
+        now[0] = 0.4 * at * INTERVAL
         queue._work()
-    assert given == [0.4 * 3 * EVERY]
+    assert given == [0.4 * 3 * INTERVAL]

@@ -10,13 +10,13 @@ import pytest
 from serving import Server, tiny_server
 
 from tmnmt.errors import DataError
+from tmnmt.serve.api_v1 import API_V1
 from tmnmt.serve.dialects import DIALECTS
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.keys import ANYBODY, Keys, new_key
-from tmnmt.serve.own import OWN
 from tmnmt.serve.quota import Quota, size_of_folder
-from tmnmt.serve.refused import Refused
 from tmnmt.serve.service import Limits
-from tmnmt.serve.storage.opened import opened, place_of
+from tmnmt.serve.storage.opening import open_storage, place_of
 
 LONGEST = 200
 LONG = "word " * 60
@@ -103,7 +103,7 @@ def test_every_way_to_keep_something_is_counted() -> None:
     """Routes that keep nothing are named here, so that a new one has to be."""
     others = {
         route.handler.__name__
-        for dialect in (OWN, *DIALECTS.values())
+        for dialect in (API_V1, *DIALECTS.values())
         for route in dialect.routes
         if route.method not in ("GET", "DELETE") and not route.is_kept
     }
@@ -159,5 +159,5 @@ def test_a_file_of_sessions_is_not_made_where_a_link_leads(tmp_path: Path) -> No
     elsewhere = tmp_path / "elsewhere"
     (tmp_path / "serve.db").symlink_to(elsewhere)
     with pytest.raises(DataError, match="cannot hold sessions"):
-        opened(place_of(str(tmp_path / "serve.db")))
+        open_storage(place_of(str(tmp_path / "serve.db")))
     assert not elsewhere.exists()

@@ -198,7 +198,7 @@ def test_sessions_that_nobody_used_are_forgotten(
         while begin < end:
             begin = min(begin + STEP, end)
             monkeypatch.setattr(time, "time", lambda at=now + begin: at)
-            server.service.clock.before(0)
+            server.service.clock.cutoff(0)
 
     wait_until(0, sessions.IDLE - 60)
     server.get(path)
@@ -306,7 +306,7 @@ def test_a_session_with_terms_is_of_keys_that_have_them(
 def test_what_is_confirmed_is_synced_to_the_disk_at_every_commit(tmp_path: Path) -> None:
     """Which no test without a power cut can see but so."""
     with closing(SqliteStorage(tmp_path / "sessions.db")) as storage:
-        connections = storage._file._write, storage._file._read
+        connections = storage._file._write, storage._file._reader
         for connection in connections:
             assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tmnmt.checks import Check
-from tmnmt.terms.check import chosen, term_checks, where
+from tmnmt.terms.check import target_spans, term_checks, unique_target
 from tmnmt.terms.find import Finder
 from tmnmt.terms.term import Term
 
@@ -38,9 +38,9 @@ def test_a_forbidden_form_inside_a_longer_target_is_none() -> None:
 
 def test_it_is_told_where_targets_stand_in_a_translation() -> None:
     text = "Les Rives, la berge et la banque"
-    assert [text[a:b] for a, b in where(BANK, text, exact=False)] == ["Rives", "berge"]
-    assert [text[a:b] for a, b in where(BANK, text, exact=True)] == ["berge"]
-    assert where(BANK, "La RIVE", exact=True) == [(3, 7)]
+    assert [text[a:b] for a, b in target_spans(BANK, text, exact=False)] == ["Rives", "berge"]
+    assert [text[a:b] for a, b in target_spans(BANK, text, exact=True)] == ["berge"]
+    assert target_spans(BANK, "La RIVE", exact=True) == [(3, 7)]
 
 
 def test_the_one_target_that_a_translation_has_is_its_choice() -> None:
@@ -51,4 +51,4 @@ def test_the_one_target_that_a_translation_has_is_its_choice() -> None:
         "un navire, un bâtiment": None,
         "un bateau": None,
     }
-    assert {tgt: chosen(term, tgt) for tgt in said} == said
+    assert {tgt: unique_target(term, tgt) for tgt in said} == said

@@ -8,7 +8,7 @@ import pytest
 
 from tmnmt.errors import FormatError
 from tmnmt.terms import term
-from tmnmt.terms.read import read_terms
+from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term
 
 TBX = """<?xml version="1.0" encoding="UTF-8"?>
@@ -144,6 +144,6 @@ def test_too_many_terms_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_file_that_is_too_large_is_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tmnmt.terms.read.MOST_BYTES", 3)
+    monkeypatch.setattr("tmnmt.terms.reading.MOST_BYTES", 3)
     with pytest.raises(FormatError, match="4 bytes; 3 at most are read"):
         read(tmp_path, "t.txt", "a\tb\n")

@@ -44,7 +44,7 @@ def test_a_source_word_has_its_best_translations_alone() -> None:
 
 def test_every_list_has_the_end_single_bytes_and_what_is_frequent(tmp_path: Path) -> None:
     vocab = load_model(write_tiny_model(tmp_path / "model")).vocab
-    made = learn(segments(), vocab, each=3, frequent=10)
+    made = learn(segments(), vocab, list_size=3, frequent=10)
     always = set(made.always.tolist())
     single = {i for i in range(len(vocab)) if vocab.piece(i).startswith("<0x")}
     assert len(single) == 256 and {EOS} | single <= always and len(always) <= 267

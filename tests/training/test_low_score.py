@@ -96,7 +96,7 @@ def test_a_session_counts_too_and_one_low_piece_makes_a_long_segment_low(folder:
     translator = Translator.load(folder / "model", options=TranslationOptions(cache=0, mode="off"))
     session = translator.session()
     assert [session.translate(text).low for text in (KNOWN[0], UNLIKE, "")] == [False, True, False]
-    assert (translator.tally.low, translator.tally.of) == (1, 2)
+    assert (translator.tally.low, translator.tally.total) == (1, 2)
     assert session.translate(" ".join([KNOWN[0]] * 6 + [UNLIKE])).low
 
 

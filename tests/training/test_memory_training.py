@@ -35,7 +35,7 @@ from tmnmt.index.base import Index
 from tmnmt.keys.pair_keys import PairKeyStore
 from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.layers.collated import collate
-from tmnmt.layers.combine import MemoryLayers, Mode, Ready
+from tmnmt.layers.combine import LayerInputs, MemoryLayers, Mode
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
@@ -43,18 +43,18 @@ from tmnmt.papers.own_words import own_words
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 from tmnmt.training.cache import (
-    OTHER,
+    OTHER_DOCUMENT,
     CachePart,
     SideBySide,
     WrittenStretches,
     elsewhere,
     stretches,
 )
-from tmnmt.training.forced import force_references, gold_log_probs
 from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import PartTrainer
 from tmnmt.training.retrieve import RetrievedPair, Shares, choose, draw, noisy, retrieve
+from tmnmt.training.teacher_forcing import force_references, gold_log_probs
 from tmnmt.training.tm import batches, tm_log_probs
 from tmnmt.vocab import EOS, PAD, Vocabulary
 
@@ -202,7 +202,7 @@ def test_a_cache_that_learns_from_its_own_words_is_filled_with_what_the_base_say
             encoded = backbone.encode(ids, torch.tensor([ids.shape[1]]))
             settings = SearchSettings(beam=1)
             [best] = beam_search(
-                backbone, None, encoded, Ready(), [2 * ids.shape[1] + 10], settings
+                backbone, None, encoded, LayerInputs(), [2 * ids.shape[1] + 10], settings
             )
             assert own == replace(segment, tgt=vocab.decode(best.ids))
     assert said != document
@@ -473,7 +473,7 @@ def test_the_control_of_a_cache_is_of_another_document(
     def losses(dev: list[list[Segment]]) -> dict[str, float]:
         return CachePart(documents, NOTHING, WrittenStretches(dev, dev), 1).validate()
 
-    assert OTHER in losses(stretches) and OTHER not in losses(stretches[:3])
+    assert OTHER_DOCUMENT in losses(stretches) and OTHER_DOCUMENT not in losses(stretches[:3])
     pair = losses([stretches[0], stretches[3]])
     with torch.no_grad():
         contents, total, tokens = [documents.empty() for _ in range(2)], 0.0, 0
@@ -483,7 +483,7 @@ def test_the_control_of_a_cache_is_of_another_document(
                 log_p = gold_log_probs(backbone, batch, crossed.hiddens, batch.real)
                 total, tokens = total - float(log_p.sum()), tokens + len(log_p)
             documents.write(batch, contents)
-    assert pair[OTHER] == pytest.approx(total / tokens, abs=1e-5) != pair["cache"]
+    assert pair[OTHER_DOCUMENT] == pytest.approx(total / tokens, abs=1e-5) != pair["cache"]
 
 
 def test_losses_fall_below_the_plain_model_and_a_resumed_run_equals_an_unbroken_one(

@@ -11,30 +11,38 @@ from dataclasses import dataclass, field, replace
 from tmnmt.batch.filling import placed
 from tmnmt.codes.record import Text, inline
 from tmnmt.config.options import Penalties
+from tmnmt.engine.full_match import value_of
 from tmnmt.engine.retrieve import Request, Retriever
-from tmnmt.engine.verbatim import value_of
 from tmnmt.files.texts import text_of
 from tmnmt.files.unit import Unit
 from tmnmt.index.base import Index, IndexAnswer, IndexQuery
 from tmnmt.index.embedded.answer import answers_of, answers_of_latest
 from tmnmt.index.embedded.delta import Delta
+from tmnmt.index.embedded.delta_segments import LOOSE, Sealed, seal
 from tmnmt.index.embedded.prepared import PreparedQuery
-from tmnmt.index.embedded.sealed import LOOSE, Sealed, seal
-from tmnmt.index.filter import EVERYTHING
+from tmnmt.index.filter import NO_FILTER
+from tmnmt.index.match_value import FULL, Query, Trust
 from tmnmt.index.pairs import search_by_worth
-from tmnmt.index.worth import FULL, Query, Trust
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise, words
 
-LEAST = 50  # of a match that saves work
+MIN_VALUE = 50  # of a match that saves work
 # by what a match is worth at least; the names are what is printed
-BANDS = {102: "102", 101: "101", 100: "100", 95: "95-99", 85: "85-94", 75: "75-84", LEAST: "50-74"}
+BANDS = {
+    102: "102",
+    101: "101",
+    100: "100",
+    95: "95-99",
+    85: "85-94",
+    75: "75-84",
+    MIN_VALUE: "50-74",
+}
 NO_MATCH, REPETITIONS, INTERNAL = "no match", "repetitions", "internal"
 NAMES = (
     *BANDS.values(),
     NO_MATCH,
     REPETITIONS,
-    *(f"{INTERNAL} {name}" for least, name in BANDS.items() if least <= FULL),
+    *(f"{INTERNAL} {name}" for min_worth, name in BANDS.items() if min_worth <= FULL),
 )
 TOGETHER = 256  # segments that are looked up at once
 
@@ -50,8 +58,8 @@ class Counts:
         self.segments[band] += 1
         self.words[band] += words(text)
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(self.segments + other.segments, self.words + other.words)
+    def __add__(self, addend: Counts) -> Counts:
+        return Counts(self.segments + addend.segments, self.words + addend.words)
 
 
 class Analysis:
@@ -65,9 +73,9 @@ class Analysis:
         trust: Sequence[Trust] = (),
     ) -> None:
         """`trust`: of every index; not given, in full."""
-        self._seen = set[str]()
+        self._seen_texts = set[str]()
         self._of_texts = replace(penalties, domain=None, older_than=None)  # these files' own
-        self._retriever = Retriever(indexes, 1, LEAST / FULL, penalties=penalties, trust=trust)
+        self._retriever = Retriever(indexes, 1, MIN_VALUE / FULL, penalties=penalties, trust=trust)
         self._earlier = _Earlier()
 
     def counts(
@@ -79,57 +87,63 @@ class Analysis:
         before is a repetition; else its band is that of its best match, which is internal only
         where an earlier segment is more alike than all of the memories."""
         counts = Counts()
-        for together in _runs(one for one in queries if match_tokens(one.text)):
-            for one, value in zip(together, self._values(together), strict=True):
-                counts.add(self._band(one, value), one.text)
+        for together in _runs(query for query in queries if match_tokens(query.text)):
+            for query, value in zip(together, self._values(together), strict=True):
+                counts.add(self._band(query, value), query.text)
             progress(len(together))
         return counts
 
     def _values(self, queries: Sequence[Query]) -> list[int]:
         """What the best match of all memories is worth, for every text; 0: there is none."""
-        requests = [Request(query, similar=False, least=LEAST) for query in queries]
+        requests = [Request(query, similar=False, min_worth=MIN_VALUE) for query in queries]
         answers = self._retriever.look_up(requests)
         return [0 if answer.exact is None else value_of(answer.exact) for answer in answers]
 
     def _band(self, query: Query, value: int) -> str:
         name = normalise(query.text)
-        is_known = name in self._seen
-        self._seen.add(name)
-        own = 0 if is_known or value >= FULL else self._internal(query.text)
+        is_known = name in self._seen_texts
+        self._seen_texts.add(name)
+        internal_value = 0 if is_known or value >= FULL else self._internal(query.text)
         if not is_known:
             self._earlier.add(query.text)
         if is_known and value <= FULL:
             return REPETITIONS
-        return f"{INTERNAL} {_name_of(own)}" if own > value else _name_of(value)
+        return (
+            f"{INTERNAL} {_name_of(internal_value)}" if internal_value > value else _name_of(value)
+        )
 
     def _internal(self, text: str) -> int:
         """What the best of the earlier segments is worth."""
-        (matches,) = search_by_worth(self._earlier, [Query(text)], 1, LEAST / FULL, self._of_texts)
+        (matches,) = search_by_worth(
+            self._earlier, [Query(text)], 1, MIN_VALUE / FULL, self._of_texts
+        )
         return _value(matches)
 
 
 def queries_of_units(units: Sequence[Unit]) -> list[Query]:
     """The units of a document as they are looked up: with their neighbours, codes and names."""
-    return [Query(one.plain, one.codes, one.previous, one.next, one.id) for one in placed(units)]
+    return [
+        Query(unit.plain, unit.codes, unit.previous, unit.next, unit.id) for unit in placed(units)
+    ]
 
 
 def queries_of_lines(lines: Iterable[str]) -> Iterator[Query]:
     """The lines of a plain text. Only of one with tags it says what codes it has."""
-    before, here = "", None
+    previous, current = "", None
     for line in lines:
-        if here is not None:
-            yield _query_of(here, before, line)
-            before = here
-        here = line
-    if here is not None:
-        yield _query_of(here, before, "")
+        if current is not None:
+            yield _query_of(current, previous, line)
+            previous = current
+        current = line
+    if current is not None:
+        yield _query_of(current, previous, "")
 
 
-def _query_of(line: str, before: str, behind: str) -> Query:
+def _query_of(line: str, previous: str, following: str) -> Query:
     text = text_of(line, breaks=False) if "<" in line else Text(line)
     if inline(text.codes):
-        return Query(text.plain, text.codes, before, behind)
-    return Query(line, None, before, behind)
+        return Query(text.plain, text.codes, previous, following)
+    return Query(line, None, previous, following)
 
 
 def _value(matches: Sequence[Match]) -> int:
@@ -137,13 +151,13 @@ def _value(matches: Sequence[Match]) -> int:
 
 
 def _name_of(value: int) -> str:
-    return next((name for least, name in BANDS.items() if value >= least), NO_MATCH)
+    return next((name for min_worth, name in BANDS.items() if value >= min_worth), NO_MATCH)
 
 
 def _runs(queries: Iterable[Query]) -> Iterator[list[Query]]:
     run = list[Query]()
-    for one in queries:
-        run.append(one)
+    for query in queries:
+        run.append(query)
         if len(run) == TOGETHER:
             yield run
             run = []
@@ -187,6 +201,6 @@ class _Earlier:
 
     def _answers(self, queries: Sequence[IndexQuery], without_equal: bool) -> list[IndexAnswer]:
         prepared = [*map(PreparedQuery, queries)]
-        latest = answers_of_latest(self._delta, prepared, EVERYTHING.keeps, without_equal)
-        parts = [each.part for each in self._sealed]
+        latest = answers_of_latest(self._delta, prepared, NO_FILTER.keeps, without_equal)
+        parts = [sealed.part for sealed in self._sealed]
         return answers_of(parts, latest, prepared, without_equal, 1)

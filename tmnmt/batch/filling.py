@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tmnmt.codes.record import Placed, Text, beside
+from tmnmt.codes.record import Placed, Text, surroundings
 from tmnmt.config.options import Overwrite
 from tmnmt.errors import UsageError
 from tmnmt.files.unit import Filling, State, TranslatableFile, Unit
@@ -18,7 +18,7 @@ from tmnmt.segments import Match, Translation
 from tmnmt.text import normalise
 
 if TYPE_CHECKING:
-    from tmnmt.engine.confirmed import Done
+    from tmnmt.engine.confirmed import ConfirmedPair
 
 OPEN: dict[Overwrite, tuple[State, ...]] = {
     "nothing": ("new",),
@@ -44,12 +44,16 @@ class Finished:
     @property
     def filling(self) -> Filling | None:
         """What is put into the unit: a target with its matches, or matches alone."""
-        made = self.translation
-        if made is None:
+        translation = self.translation
+        if translation is None:
             return None
         if self.is_filled:
-            return Filling(Text(made.tgt, made.tgt_codes), made.origin, _taken_first(made))
-        matches = made.matches if self.tells_matches else ()
+            return Filling(
+                Text(translation.tgt, translation.tgt_codes),
+                translation.origin,
+                _taken_first(translation),
+            )
+        matches = translation.matches if self.tells_matches else ()
         return Filling(Text(""), "", matches) if matches else None
 
 
@@ -72,10 +76,10 @@ def is_open(unit: Unit, overwrite: Overwrite) -> bool:
 def placed(units: Sequence[Unit]) -> list[Placed]:
     """The sources of the units of a document, each with its neighbours there and its name."""
     names = [unit.context or unit.id for unit in units]
-    near = beside([unit.source for unit in units])
+    contexts = surroundings([unit.source for unit in units])
     return [
-        Placed(unit.source.plain, unit.source.codes, *around[:2], name)
-        for unit, around, name in zip(units, near, names, strict=True)
+        Placed(unit.source.plain, unit.source.codes, *context[:2], name)
+        for unit, context, name in zip(units, contexts, names, strict=True)
     ]
 
 
@@ -119,35 +123,41 @@ def _with_match(translation: Translation, match: Match | None) -> Translation:
     model may have read it beside another text, as a sentence in place of capitals."""
     if match is None:
         return translation
-    others = (other for other in translation.matches if other.segment != match.segment)
-    return replace(translation, matches=(match, *others))
+    remaining = (
+        candidate for candidate in translation.matches if candidate.segment != match.segment
+    )
+    return replace(translation, matches=(match, *remaining))
 
 
-def with_confirmed(units: Iterable[Finished], confirmed: Iterable[Done]) -> Iterator[Finished]:
+def with_confirmed(
+    units: Iterable[Finished], confirmed: Iterable[ConfirmedPair]
+) -> Iterator[Finished]:
     """The units, where a full match that a session has confirmed for this very unit is the work of
     a person: of every pair the first unit with its source and translation. Further ones are
     repetitions, and stay full matches."""
     pairs = Counter((normalise(entry.src), entry.tgt) for entry in confirmed if entry.tgt)
-    for one in units:
-        made = one.translation
-        if made is None or made.origin != "memory":
-            yield one
+    for unit in units:
+        translation = unit.translation
+        if translation is None or translation.origin != "memory":
+            yield unit
             continue
-        pair = normalise(made.src), made.tgt
+        pair = normalise(translation.src), translation.tgt
         is_work = pairs[pair] > 0
         pairs[pair] -= is_work
-        yield replace(one, translation=replace(made, origin="confirmed")) if is_work else one
+        yield (
+            replace(unit, translation=replace(translation, origin="confirmed")) if is_work else unit
+        )
 
 
 def agree_on_languages(file: TranslatableFile, src_lang: str, tgt_lang: str) -> None:
     """A file that says no languages takes these. Raises UsageError where it says other ones,
     whatever their region."""
-    for side, said, is_read in (
+    for side, language, is_read in (
         ("source", file.src_lang, src_lang),
         ("target", file.tgt_lang, tgt_lang),
     ):
-        if said and _without_region(said) != _without_region(is_read):
-            raise UsageError(f"its {side} language is {said}, where {is_read} is wanted")
+        if language and _without_region(language) != _without_region(is_read):
+            raise UsageError(f"its {side} language is {language}, where {is_read} is wanted")
     file.src_lang, file.tgt_lang = file.src_lang or src_lang, file.tgt_lang or tgt_lang
 
 

@@ -8,55 +8,56 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from tmnmt.codes.record import Beside, Source, Text, beside, plain_of
+from tmnmt.codes.record import Beside, Source, Text, plain_of, surroundings
 from tmnmt.config.options import DRAFTS, Untranslated
+from tmnmt.engine.full_match import copy_match, value_but_codes, value_of
 from tmnmt.engine.retrieve import Request, Retriever, queries_of
 from tmnmt.engine.source_segment import SourceSegment
-from tmnmt.engine.verbatim import copy_match, value_but_codes, value_of
 from tmnmt.filters import Filters
 from tmnmt.filters.contract import Reader
 from tmnmt.formats.clean import clean
-from tmnmt.index.worth import FULL, Query
+from tmnmt.index.match_value import FULL, Query
 from tmnmt.segments import Match, Translation
 
 TOGETHER = 32  # texts that are looked up at once
 _FILTERS = Filters(Reader())
-LEAST = 50  # what a match is worth that is told beside a translation
+MIN_VALUE = 50  # what a match is worth that is told beside a translation
 
 
 def best_matches(
-    retriever: Retriever, texts: Sequence[Source], least: int = LEAST
+    retriever: Retriever, texts: Sequence[Source], min_worth: int = MIN_VALUE
 ) -> list[Match | None]:
-    """For every text of a document the match that is worth most, where that is `least` or more."""
+    """For every text of a document the match that is worth most, where that is `min_worth` or
+    more."""
     matches = list[Match | None]()
     coming = iter(texts)
-    near = iter(beside(texts))
+    contexts = iter(surroundings(texts))
     while batch := list(islice(coming, TOGETHER)):
-        queries = _queries_of(*_cleaned(batch), [*islice(near, len(batch))])
-        answers = retriever.look_up([Request(query, False, least) for query in queries])
+        queries = _queries_of(*_cleaned(batch), [*islice(contexts, len(batch))])
+        answers = retriever.look_up([Request(query, False, min_worth) for query in queries])
         matches += [answer.exact for answer in answers]
     return matches
 
 
 def _queries_of(
-    cleaned: Sequence[str], coded: Sequence[SourceSegment | None], near: Sequence[Beside]
+    cleaned: Sequence[str], coded: Sequence[SourceSegment | None], contexts: Sequence[Beside]
 ) -> list[Query]:
-    codes = [one.source.codes if one is not None else None for one in coded]
-    return queries_of(cleaned, codes, near)
+    codes = [segment.source.codes if segment is not None else None for segment in coded]
+    return queries_of(cleaned, codes, contexts)
 
 
 def _cleaned(batch: Sequence[Source]) -> tuple[list[str], list[SourceSegment | None]]:
     """The texts as they are looked up, and those that may have codes with these."""
     coded = [SourceSegment(text, _FILTERS) if isinstance(text, Text) else None for text in batch]
     cleaned = [
-        one.source.plain if one is not None else clean(plain_of(text))[0]
-        for text, one in zip(batch, coded, strict=True)
+        segment.source.plain if segment is not None else clean(plain_of(text))[0]
+        for text, segment in zip(batch, coded, strict=True)
     ]
     return cleaned, coded
 
 
 class Pretranslator:
-    """Gives a text that a memory holds its translation there, where that is worth `least`, or
+    """Gives a text that a memory holds its translation there, where that is worth `min_worth`, or
     `drafts`: 0 puts none in. Another one stays empty, or as it is.
 
     `counts` says how many became what, by the origin of their translations: "" stayed. Two kinds
@@ -68,11 +69,11 @@ class Pretranslator:
         self,
         retriever: Retriever,
         untranslated: Untranslated = "empty",
-        least: int = FULL,
+        min_worth: int = FULL,
         drafts: int = 0,
     ) -> None:
         self.retriever, self.untranslated = retriever, untranslated
-        self.least = min(least, drafts or least)
+        self.min_worth = min(min_worth, drafts or min_worth)
         self.counts = Counter[str]()
 
     def stream(self, texts: Iterable[Source]) -> Iterator[Translation]:
@@ -85,25 +86,27 @@ class Pretranslator:
 
     def _batch(self, batch: list[Source]) -> Iterator[Translation]:
         cleaned, coded = _cleaned(batch)
-        sought = min(self.least, DRAFTS)
-        queries = _queries_of(cleaned, coded, beside(batch))
-        answers = self.retriever.look_up([Request(query, least=sought) for query in queries])
+        sought = min(self.min_worth, DRAFTS)
+        queries = _queries_of(cleaned, coded, surroundings(batch))
+        answers = self.retriever.look_up([Request(query, min_worth=sought) for query in queries])
         for row, (matches, match) in enumerate(answers):
             plain = plain_of(batch[row])
-            taken = None
+            translation = None
             if match is not None:
-                taken = copy_match(plain, match, matches)
-                matches = taken.matches
-                taken = self._placed(taken, match, coded[row])
-            self.counts[taken.origin if taken else ""] += bool(taken or cleaned[row])
-            yield taken or self._left(plain, cleaned[row], matches)
+                translation = copy_match(plain, match, matches)
+                matches = translation.matches
+                translation = self._placed(translation, match, coded[row])
+            self.counts[translation.origin if translation else ""] += bool(
+                translation or cleaned[row]
+            )
+            yield translation or self._left(plain, cleaned[row], matches)
 
     def _placed(
         self, translation: Translation, match: Match, coded: SourceSegment | None
     ) -> Translation | None:
         """The translation with its codes; None where it is not taken, which is counted."""
         value = value_of(match) if translation.origin == "fuzzy" else value_but_codes(match)
-        if value < self.least:
+        if value < self.min_worth:
             self.counts["held"] += value >= DRAFTS
             return None
         if coded is None:
@@ -111,13 +114,13 @@ class Pretranslator:
         coded.use_match(match)
         if not coded.placement.unlinked():
             return coded.restore(translation)
-        if self.least <= value_of(match) < FULL:  # whoever edits the draft puts its codes in
-            given = coded.given
-            codes = given.codes if isinstance(given, Text) else ()
-            return replace(translation, origin="fuzzy", src=plain_of(given), src_codes=codes)
+        if self.min_worth <= value_of(match) < FULL:  # whoever edits the draft puts its codes in
+            source = coded.original
+            codes = source.codes if isinstance(source, Text) else ()
+            return replace(translation, origin="fuzzy", src=plain_of(source), src_codes=codes)
         self.counts["unplaced"] += 1
         return None
 
     def _left(self, text: str, cleaned: str, matches: tuple[Match, ...]) -> Translation:
-        kept = cleaned if self.untranslated == "source" else ""
-        return Translation(text, kept, 0.0, matches)
+        target = cleaned if self.untranslated == "source" else ""
+        return Translation(text, target, 0.0, matches)

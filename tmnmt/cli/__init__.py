@@ -46,7 +46,7 @@ from tmnmt.cli.options import with_options
 from tmnmt.cli.streams import OutputClosedError, OutputError, named_stdout
 from tmnmt.cli.streams import stderr as visible_stderr
 from tmnmt.errors import TmnmtError
-from tmnmt.interrupts import STOPPED, exit_code, install, over
+from tmnmt.interrupts import STOPPED, exit_code, install, mark_finished
 from tmnmt.registry import Registry
 
 OUTPUT_CLOSED = 128 + 13  # as the shell reports a program ended by SIGPIPE
@@ -75,8 +75,8 @@ COMMANDS: Registry[Callable[..., None]] = Registry(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"tmnmt {__version__}")
         raise typer.Exit
 
@@ -116,9 +116,9 @@ def main() -> None:
     install()
     try:
         code = run(sys.argv[1:])
-        over()
+        mark_finished()
     except KeyboardInterrupt as stop:  # when all was told
-        over()
+        mark_finished()
         code = exit_code(stop)
     sys.exit(code)
 
@@ -168,8 +168,8 @@ def _invoke(arguments: Sequence[str]) -> int:
         with command.make_context("tmnmt", list(arguments)) as context:
             command.invoke(context)
         code = 0
-    except typer.Exit as left:
-        code = left.exit_code
+    except typer.Exit as exit_request:
+        code = exit_request.exit_code
     sys.stdout.flush()  # here, where a closed pipe is still caught
     return code
 
@@ -181,7 +181,7 @@ def _sketched(app: typer.Typer, words: Set[str]) -> typer.Typer:
     sketch.info = copy(app.info)
     sketch.info.cls = Group
     sketch.registered_commands = [
-        _shown(info, bare=_name(info) not in words) for info in app.registered_commands
+        _help_entry(info, bare=_name(info) not in words) for info in app.registered_commands
     ]
     sketch.registered_groups = [copy(group) for group in app.registered_groups]
     for group in sketch.registered_groups:
@@ -195,15 +195,15 @@ def _name(info: CommandInfo) -> str:
     return info.name or typer.main.get_command_name(getattr(info.callback, "__name__", ""))
 
 
-def _shown(info: CommandInfo, bare: bool) -> CommandInfo:
+def _help_entry(info: CommandInfo, bare: bool) -> CommandInfo:
     """The same as --help shows it; `bare`: for a list of commands, without its options."""
-    shown = copy(info)
-    shown.cls = Command
-    shown.name = _name(info)
-    shown.help = flowed(info.help or info.callback.__doc__ or "")
+    entry = copy(info)
+    entry.cls = Command
+    entry.name = _name(info)
+    entry.help = flowed(info.help or info.callback.__doc__ or "")
     if bare:
-        shown.callback = lambda: None
-    return shown
+        entry.callback = lambda: None
+    return entry
 
 
 def _fail(error: Exception, code: int) -> int:

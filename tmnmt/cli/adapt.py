@@ -85,8 +85,8 @@ def adapt(
 
     import torch
 
-    from tmnmt.engine.opened import load_on
-    from tmnmt.index.cached import open_memory
+    from tmnmt.engine.loading import load_on
+    from tmnmt.index.opening import open_memory
     from tmnmt.progress import Progress
     from tmnmt.training.adapt import adapt as run
     from tmnmt.training.memory_config import MemoryConfig
@@ -111,13 +111,13 @@ def adapt(
         seed=learning.seed,
     )
     with Progress("indexing", "segments", lazy=True) as progress:
-        opened = open_memory(
+        index = open_memory(
             memory, loaded.config["src_lang"], loaded.config["tgt_lang"], progress.advance
         )
     if not verbose:
         logging.getLogger("tmnmt.training").setLevel(logging.WARNING)
     try:
-        lines = run(loaded, opened.segments(), output, config, learning.dev_share, resume)
+        lines = run(loaded, index.segments(), output, config, learning.dev_share, resume)
     except KeyboardInterrupt as stop:
         stop.add_note(f"go on with --resume: {output}.partial has what is done")
         raise

@@ -16,7 +16,7 @@ from tmnmt.config.options import FileFormat, Format, Language, Penalties
 if TYPE_CHECKING:
     from tmnmt.batch.analyse import Counts
     from tmnmt.files.unit import TranslatableFile
-    from tmnmt.index.worth import Query
+    from tmnmt.index.match_value import Query
 
 
 def analyse(
@@ -58,21 +58,21 @@ def analyse(
     earlier segment of these files, more than like any of the memories."""
     from tmnmt.batch.analyse import Analysis, Counts
     from tmnmt.cli.memory_languages import languages_of
-    from tmnmt.engine.named_memories import named, open_memories
+    from tmnmt.engine.named_memories import open_memories, parse_memory
     from tmnmt.progress import Progress
 
     names = memory or []
-    read = [_file(path, running_text, format) for path in files]
+    loaded = [_file(path, running_text, format) for path in files]
     languages: tuple[str | None, str | None] = src_lang, tgt_lang
     if names:
-        languages = languages_of(names, languages, [file for file in read if file is not None])
+        languages = languages_of(names, languages, [file for file in loaded if file is not None])
     # what cannot be read is told first
-    texts = [_texts(*both, *languages, format) for both in zip(files, read, strict=True)]
+    texts = [_texts(*pair, *languages, format) for pair in zip(files, loaded, strict=True)]
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = (
             open_memories(names, *languages_of(names, languages), progress.advance) if names else []
         )
-    analysis = Analysis(indexes, worth, [named(name).trust for name in names])
+    analysis = Analysis(indexes, worth, [parse_memory(name).trust for name in names])
     by_file: dict[str, Counts] = {}
     total = Counts()
     for path, queries in zip(files, texts, strict=True):
@@ -119,7 +119,9 @@ def _texts(
     if file is not None:
         file.src_lang = file.src_lang or src_lang or ""
         file.tgt_lang = file.tgt_lang or tgt_lang or ""
-        return chain.from_iterable(queries_of_units([*one.units]) for one in file.documents())
+        return chain.from_iterable(
+            queries_of_units([*document.units]) for document in file.documents()
+        )
     check_text(path, format)
     return queries_of_lines(read_document_lines(path, check=CHECKS[format]))
 
@@ -146,16 +148,16 @@ def table(counts: Counts) -> str:
     all_words = counts.words.total()
     for name in NAMES:
         share = counts.words[name] / all_words if all_words else 0.0
-        shown = f"{name} %" if name[-1].isdecimal() else name
+        label = f"{name} %" if name[-1].isdecimal() else name
         rows.append(
-            (shown, f"{counts.segments[name]:,}", f"{counts.words[name]:,}", f"{share:.1%}")
+            (label, f"{counts.segments[name]:,}", f"{counts.words[name]:,}", f"{share:.1%}")
         )
     rows.append(("all", f"{counts.segments.total():,}", f"{all_words:,}", ""))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if at == 0 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if index == 0 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     )

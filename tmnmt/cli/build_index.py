@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.counted import counted
+from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     pass
@@ -54,7 +54,7 @@ def build_index(
 
     start = time.monotonic()
     check_pair(src_lang, tgt_lang)
-    chosen = parse_columns(columns) if columns is not None else None
+    column_map = parse_columns(columns) if columns is not None else None
     options = {"shards": shards, "replicas": replicas}
     chosen_options = {name: value for name, value in options.items() if value is not None}
     check_build_options(index, chosen_options)
@@ -63,7 +63,7 @@ def build_index(
         with Progress("indexing", "units") as progress:
 
             def sending(segments: int, share: float) -> None:
-                progress.then("sending", "segments")
+                progress.begin_part("sending", "segments")
                 progress.advance(segments, share)
 
             counts, report = build_from_files(
@@ -71,7 +71,7 @@ def build_index(
                 memories,
                 src_lang,
                 tgt_lang,
-                columns=chosen,
+                columns=column_map,
                 force=force,
                 options=chosen_options,
                 progress=progress.advance,
@@ -82,9 +82,9 @@ def build_index(
         raise
     print(report, file=sys.stderr)
     print(
-        f"{index}: {counted(counts.segments, 'segment')} "
-        f"({counted(counts.sources, 'distinct source')}, "
-        f"{counted(counts.tokens, 'distinct token')}), {src_lang} to {tgt_lang}, in "
+        f"{index}: {quantity(counts.segments, 'segment')} "
+        f"({quantity(counts.sources, 'distinct source')}, "
+        f"{quantity(counts.tokens, 'distinct token')}), {src_lang} to {tgt_lang}, in "
         f"{time.monotonic() - start:.1f} s",
         file=sys.stderr,
     )

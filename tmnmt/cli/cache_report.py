@@ -71,7 +71,7 @@ def cache_report(
 
     import torch
 
-    from tmnmt.engine.opened import load_layers, load_on
+    from tmnmt.engine.loading import load_layers, load_on
     from tmnmt.engine.settings import Settings, check
     from tmnmt.eval.cache.files import SCORES, score_lines, write_report
     from tmnmt.eval.cache.report import Analysis, Arm, arms_of, sizes_of
@@ -92,7 +92,7 @@ def cache_report(
     ]
     if segment is not None:
         for analysis in analyses:
-            analysis.before(segment)
+            analysis.preceding(segment)
     runs.mkdir(parents=True, exist_ok=True)
     try:
         tests = [
@@ -102,13 +102,13 @@ def cache_report(
     except KeyboardInterrupt as stop:
         stop.add_note(f"start again to go on: {runs} has what is done")
         raise
-    about = {
+    metadata = {
         "model": loaded.hash,
         "parameters": sizes_of(loaded, layers),
         "beam": beam,
         "length_penalty": length_penalty,
     }
-    report = write_report(output, about, tests)
+    report = write_report(output, metadata, tests)
     if json:
         print(dumps(report, ensure_ascii=False))
         return

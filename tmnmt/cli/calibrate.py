@@ -10,8 +10,8 @@ import typer
 from tmnmt.cli.options import MODEL
 from tmnmt.config.bounds import Help, Seed, whole
 from tmnmt.config.options import Device, Precision, Threads
-from tmnmt.counted import counted
 from tmnmt.errors import UsageError
+from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.layers.reach import Calibration
@@ -55,12 +55,12 @@ def calibrate(
 
     import torch
 
-    from tmnmt.engine.opened import device_named, load_layers, load_on
+    from tmnmt.engine.loading import device_named, load_layers, load_on
     from tmnmt.eval.calibrate import calibrate as choose
     from tmnmt.index import MemoryIndex
     from tmnmt.index.back_ends import local_path
     from tmnmt.index.base import check_languages
-    from tmnmt.index.cached import open_memory
+    from tmnmt.index.opening import open_memory
     from tmnmt.layers.reach import save_calibration
     from tmnmt.progress import Progress
 
@@ -75,14 +75,14 @@ def calibrate(
     loaded = replace(load_on(model, name), products=precision)
     languages = loaded.config["src_lang"], loaded.config["tgt_lang"]
     with Progress("indexing", "segments", lazy=True) as progress:
-        opened = open_memory(memory, *languages, progress.advance)
-    with opened:
-        if not isinstance(opened, MemoryIndex):
+        index = open_memory(memory, *languages, progress.advance)
+    with index:
+        if not isinstance(index, MemoryIndex):
             raise UsageError(f"{memory}: no index in a folder, and no memory file")
-        check_languages(memory, (opened.src_lang, opened.tgt_lang), *languages)
+        check_languages(memory, (index.src_lang, index.tgt_lang), *languages)
         layers = load_layers(loaded, name)
-        calibration = choose(loaded, layers, opened, segments, seed, name)
-        path = save_calibration(opened.path, calibration)
+        calibration = choose(loaded, layers, index, segments, seed, name)
+        path = save_calibration(index.path, calibration)
     if json:
         print(dumps({**calibration.record(), "file": str(path)}))
     else:
@@ -93,17 +93,17 @@ def _print(calibration: Calibration) -> None:
     print("source\ttau\ttemperature\tpenalty")
     for source, numbers in calibration.reaches.by_source.items():
         print(source, *(f"{number:g}" for number in numbers), sep="\t")
-    held_out = counted(calibration.segments, "segment")
-    subwords = counted(calibration.subwords, "subword")
+    held_out = quantity(calibration.segments, "segment")
+    subwords = quantity(calibration.subwords, "subword")
     lines = [
         f"{held_out} held out, {subwords}; {calibration.model_loss:.3f} nats a subword by the "
         "model alone. tau/temperature of pairs, session and fragments:"
     ]
     for trial in calibration.trials:
         listed = ", ".join(f"{tau:g}/{t:g}" for tau, t, _ in trial.reaches.by_source.values())
-        chosen = "  <- chosen" if trial.reaches == calibration.reaches else ""
+        marker = "  <- chosen" if trial.reaches == calibration.reaches else ""
         lines.append(
             f"  {listed}: chrF2++ {trial.chrf:.2f}, BLEU {trial.bleu:.2f}, {trial.loss:.3f} nats; "
-            f"above the standard numbers in {trial.above:.1%}{chosen}"
+            f"above the standard numbers in {trial.above:.1%}{marker}"
         )
     typer.echo("\n".join(lines), err=True)

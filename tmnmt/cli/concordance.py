@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 PHRASE_STYLE = "bold green"
 
 
-def show_concordance(index: WritableIndex, phrase: Phrase, most: int, as_json: bool) -> None:
-    """Prints the newest `most` pairs that have the phrase, each with how many times it stands in
+def show_concordance(index: WritableIndex, phrase: Phrase, limit: int, as_json: bool) -> None:
+    """Prints the newest `limit` pairs that have the phrase, each with how many times it stands in
     the memory; and whether there are more."""
-    pairs = concordance_pairs(index, phrase, most + 1)
-    shown, more = pairs[:most], len(pairs) > most
-    times = count_copies(index, [Match(one.segment, 1.0, 0) for one in shown])
+    pairs = concordance_pairs(index, phrase, limit + 1)
+    occurrences, is_truncated = pairs[:limit], len(pairs) > limit
+    times = count_copies(index, [Match(occurrence.segment, 1.0, 0) for occurrence in occurrences])
     if as_json:
-        print(json_line(phrase, shown, times, more))
+        print(json_line(phrase, occurrences, times, is_truncated))
     else:
-        _print(phrase, shown, times, more)
+        _print(phrase, occurrences, times, is_truncated)
 
 
 def json_line(
-    phrase: Phrase, occurrences: Sequence[Occurrence], times: Sequence[int], more: bool
+    phrase: Phrase, occurrences: Sequence[Occurrence], times: Sequence[int], is_truncated: bool
 ) -> str:
     """{"query", "in", "matches": [{"id", "src", "tgt", "document", "changed", "user", "places":
     [[begin, end], ...]}], "more"}; places in characters of the side looked at, "times" where a pair
@@ -44,12 +44,12 @@ def json_line(
         names = ("id", "src", "tgt", "document", "changed", "user")
         record = {name: getattr(segment, name) for name in names}
         records.append(record | {"places": places} | ({"times": count} if count > 1 else {}))
-    line = {"query": phrase.text, "in": phrase.side, "matches": records, "more": more}
+    line = {"query": phrase.text, "in": phrase.side, "matches": records, "more": is_truncated}
     return json.dumps(line, ensure_ascii=False)
 
 
 def _print(
-    phrase: Phrase, occurrences: Sequence[Occurrence], times: Sequence[int], more: bool
+    phrase: Phrase, occurrences: Sequence[Occurrence], times: Sequence[int], is_truncated: bool
 ) -> None:
     from rich.text import Text
 
@@ -59,15 +59,15 @@ def _print(
     for (segment, places), count in zip(occurrences, times, strict=True):
         often = f"({count:,} times)" if count > 1 else ""
         day = segment.changed.partition("T")[0]
-        about = "  ".join(filter(None, (f"#{segment.id}", segment.document, day, often)))
-        console.print(Text(f"  {about}"))
+        details = "  ".join(filter(None, (f"#{segment.id}", segment.document, day, often)))
+        console.print(Text(f"  {details}"))
         for side, text in (("source", segment.src), ("target", segment.tgt)):
             is_marked = side == phrase.side and marks is not None
             line = _marked(text, places, marks) if is_marked and marks else Text(text)
             console.print(Text("    ") + line)
     if not occurrences:
         console.print(f"  not in any {phrase.side}")
-    if more:
+    if is_truncated:
         console.print("  and more: --max-count says how many are shown")
 
 
@@ -75,10 +75,10 @@ def _marked(text: str, places: Sequence[Span], marks: tuple[str, str]) -> Text:
     """The text with the places in colour, or between marks where these are not empty."""
     from rich.text import Text
 
-    shown = Text()
-    at = 0
+    result = Text()
+    offset = 0
     for begin, end in places:
-        shown.append(text[at:begin])
-        shown.append(f"{marks[0]}{text[begin:end]}{marks[1]}", "" if any(marks) else PHRASE_STYLE)
-        at = end
-    return shown.append(text[at:])
+        result.append(text[offset:begin])
+        result.append(f"{marks[0]}{text[begin:end]}{marks[1]}", "" if any(marks) else PHRASE_STYLE)
+        offset = end
+    return result.append(text[offset:])

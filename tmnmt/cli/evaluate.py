@@ -10,8 +10,8 @@ import typer
 
 from tmnmt.cli import evaluate_prepare, evaluate_run
 from tmnmt.cli.options import no_stdout, with_options
-from tmnmt.counted import counted
 from tmnmt.eval.measures.verdict import TEST, differs
+from tmnmt.quantities import quantity
 
 app = typer.Typer(
     name="evaluate",
@@ -40,7 +40,7 @@ def compare(
         print(dumps(comparison, ensure_ascii=False))
         return
     for test in comparison["tests"]:
-        print(f"{test['name']}: {counted(test['segments'], 'segment')}")
+        print(f"{test['name']}: {quantity(test['segments'], 'segment')}")
         for system in test["systems"]:
             _show(system)
         for key in ("a", "b"):
@@ -49,7 +49,7 @@ def compare(
 
 
 def _show(system: dict[str, Any]) -> None:
-    print(f"  {system['name']}: {counted(system['changed'], 'segment')} changed")
+    print(f"  {system['name']}: {quantity(system['changed'], 'segment')} changed")
     for name, record in system["metrics"].items():
         verdict = "differs" if differs(TEST, record["p_holm"]) else "no more than chance"
         scores = f"{record['a']:6.2f} -> {record['b']:6.2f}  {record['difference']:+6.2f}"

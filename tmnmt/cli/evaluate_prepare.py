@@ -16,8 +16,8 @@ import typer
 from tmnmt.cli.options import folder
 from tmnmt.config.bounds import Help, at_least
 from tmnmt.config.option import Options
-from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
+from tmnmt.quantities import quantity
 
 JRC = "jrc-acquis"
 
@@ -99,11 +99,11 @@ def prepare(
     from tmnmt.formats.languages import check_pair
 
     check_pair(src_lang, tgt_lang)
-    chosen = parse_columns(columns) if columns is not None else None
+    column_map = parse_columns(columns) if columns is not None else None
     settings = preparation.Settings(**asdict(splitting))
     loaded = None
     if model is not None:
-        from tmnmt.engine.opened import languages_of
+        from tmnmt.engine.loading import languages_of
         from tmnmt.models.folder import load_model
 
         loaded = load_model(model)
@@ -111,7 +111,7 @@ def prepare(
     try:
         paths = _paths(form, from_, src_lang, tgt_lang)
         manifest, report = preparation.prepare(
-            paths, src_lang, tgt_lang, out, settings, chosen, keep_index, model=loaded
+            paths, src_lang, tgt_lang, out, settings, column_map, keep_index, model=loaded
         )
     except KeyboardInterrupt as stop:
         stop.add_note(f"{out} was not made; run it again")
@@ -119,7 +119,7 @@ def prepare(
     print(report, file=sys.stderr)
     if manifest["listed_but_absent"]:
         print(
-            f"{counted(manifest['listed_but_absent'], 'listed id')} without a document",
+            f"{quantity(manifest['listed_but_absent'], 'listed id')} without a document",
             file=sys.stderr,
         )
     if as_json:
@@ -152,24 +152,24 @@ def _paths(form: list[str], folder: Path | None, src: str, tgt: str) -> list[Pat
 
 def _table(manifest: dict[str, Any]) -> list[str]:
     """The counts, a stage a line."""
-    read = manifest["read"]
+    reading = manifest["read"]
     lines = []
-    units = counted(read["units"], "unit") + (
-        f", links {read['links']:,}, 1-1 {read['1-1']:,}" if "links" in read else ""
+    units = quantity(reading["units"], "unit") + (
+        f", links {reading['links']:,}, 1-1 {reading['1-1']:,}" if "links" in reading else ""
     )
-    lines.append(f"read: {units}; {_dropped(read['dropped'])}; kept {read['kept']:,}")
+    lines.append(f"read: {units}; {_dropped(reading['dropped'])}; kept {reading['kept']:,}")
     if manifest["stretch"]:
         lines.append(
             f"too few documents to keep some out: stretches of {manifest['stretch']} segments are "
             "kept out instead, whose neighbours stay in the memory"
         )
     for kind, split in manifest["split"].items():
-        also = manifest["also_in_memory"][kind]
+        duplicates = manifest["also_in_memory"][kind]
         overlap = (
-            f"exact {also['exact']:,}, near-duplicates (from {manifest['near_from']:g}) "
-            f"{also['near']:,}"
+            f"exact {duplicates['exact']:,}, near-duplicates (from {manifest['near_from']:g}) "
+            f"{duplicates['near']:,}"
         )
-        in_dev = f"; in dev too: {also['in_dev']:,}" if "in_dev" in also else ""
+        in_dev = f"; in dev too: {duplicates['in_dev']:,}" if "in_dev" in duplicates else ""
         sizes = f"documents {split['documents']:,}, segments {split['segments']:,}"
         lines.append(f"{kind}: {sizes}; in memory too: {overlap}{in_dev}")
     for part in ("train", "memory"):
@@ -179,8 +179,8 @@ def _table(manifest: dict[str, Any]) -> list[str]:
         )
     if manifest["faults"] is None:
         lines.append("so large a memory was not looked through for faults; tmnmt memory clean does")
-    elif said := said_of_faults(manifest["faults"]):
-        lines.append(f"to look at in the memory (tmnmt memory clean lists them): {said}")
+    elif faults := said_of_faults(manifest["faults"]):
+        lines.append(f"to look at in the memory (tmnmt memory clean lists them): {faults}")
     return lines
 
 

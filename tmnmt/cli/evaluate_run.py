@@ -88,20 +88,20 @@ def run(
 
 
 def _run_recipe(
-    recipe: Path, out: Path, only: list[str], baseline: str | None, threads: int | None
+    recipe: Path, folder: Path, systems: list[str], baseline: str | None, threads: int | None
 ) -> None:
     import hashlib
 
     from tmnmt.eval.recipe import load_recipe
 
     # what is wrong in it is told before torch is imported
-    loaded = load_recipe(recipe, only, baseline)
+    loaded = load_recipe(recipe, systems, baseline)
 
     from tmnmt.eval.run import Run
 
     _prepare(threads)
     try:
-        _go(Run(loaded, out), hashlib.sha256(recipe.read_bytes()).hexdigest())
+        _go(Run(loaded, folder), hashlib.sha256(recipe.read_bytes()).hexdigest())
     except UsageError as error:
         raise UsageError(f"{recipe}: {error}") from error
 
@@ -117,14 +117,14 @@ class _Standard(NamedTuple):
 
 
 def _run_standard(
-    subject: _Standard, out: Path, only: list[str], baseline: str | None, threads: int | None
+    subject: _Standard, folder: Path, systems: list[str], baseline: str | None, threads: int | None
 ) -> None:
     from tmnmt.index.back_ends import local_path
 
     memory = local_path(subject.memory) if subject.memory else None
     _check_there([subject.model, *subject.test, *([memory] if memory is not None else [])])
 
-    from tmnmt.engine.opened import load_layers
+    from tmnmt.engine.loading import load_layers
     from tmnmt.engine.settings import UNTRAINED
     from tmnmt.eval.recipe import narrowed
     from tmnmt.eval.run import Run
@@ -144,9 +144,9 @@ def _run_standard(
         subject.columns,
         subject.allow_leaks,
     )
-    recipe = narrowed(recipe, only, baseline)
+    recipe = narrowed(recipe, systems, baseline)
     _go(
-        Run(recipe, out, models={recipe.name: (loaded, layers)}, allowing="give --allow-leaks"),
+        Run(recipe, folder, models={recipe.name: (loaded, layers)}, allowing="give --allow-leaks"),
         None,
     )
 
@@ -205,7 +205,7 @@ def score(
     A line that is blank in all files parts documents."""
     from tmnmt.eval.score import output_warnings, read_output, read_test
 
-    files = _named(hyp)
+    files = _parse_outputs(hyp)
     if memory is not None and sources is None:
         raise UsageError("--memory needs --sources: they are what is looked up")
     if allow_leaks and memory is None:
@@ -221,7 +221,7 @@ def score(
     _measure(test, outputs, baseline or outputs[0].name, out)
 
 
-def _named(hyp: list[str]) -> dict[str, Path]:
+def _parse_outputs(hyp: list[str]) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for word in hyp:
         name, equals, path = word.partition("=")
@@ -256,11 +256,11 @@ def _looked_up(
 
     if memory is None:
         return replace(test, warnings=warnings)
-    with _opened(memory, test.src_lang, test.tgt_lang) as index:
+    with _open(memory, test.src_lang, test.tgt_lang) as index:
         with Progress("reading the memory", "segments", len(index), lazy=True) as progress:
-            read = Memory(index, progress)
+            content = Memory(index, progress)
         warnings = [
-            *leak_warnings(test, memory, read, allow_leaks, "give --allow-leaks"),
+            *leak_warnings(test, memory, content, allow_leaks, "give --allow-leaks"),
             *warnings,
         ]
         return replace(
@@ -268,16 +268,16 @@ def _looked_up(
             src_lang=test.src_lang or index.src_lang,
             tgt_lang=test.tgt_lang or index.tgt_lang,
             best=best_matches(index, test.sources),
-            pairs=read.pairs,
+            pairs=content.pairs,
             warnings=warnings,
-            near=near_leaks(test.references, {f"memory {memory}": read.targets}),
+            leaks=near_leaks(test.references, {f"memory {memory}": content.targets}),
         )
 
 
-def _opened(memory: str, src_lang: str, tgt_lang: str) -> BuiltIndex:
+def _open(memory: str, src_lang: str, tgt_lang: str) -> BuiltIndex:
     """The memory; an index knows its languages, of a memory file they have to be given."""
     from tmnmt.index.back_ends import is_index, open_index
-    from tmnmt.index.cached import open_memory
+    from tmnmt.index.opening import open_memory
     from tmnmt.progress import Progress
 
     if is_index(memory):
@@ -291,7 +291,7 @@ def _opened(memory: str, src_lang: str, tgt_lang: str) -> BuiltIndex:
         return open_memory(memory, src_lang, tgt_lang, progress.advance)
 
 
-def _measure(test: TestSet, outputs: list[Output], baseline: str, out: Path) -> None:
+def _measure(test: TestSet, outputs: list[Output], baseline: str, folder: Path) -> None:
     import time
 
     from tmnmt.eval.measures.effort import WEIGHTS
@@ -303,8 +303,8 @@ def _measure(test: TestSet, outputs: list[Output], baseline: str, out: Path) -> 
     start = time.monotonic()
     with Progress("measuring", "segments", len(test) * len(metrics(test.tgt_lang))) as progress:
         measured = Measured(test, outputs, baseline, WEIGHTS, lambda n, _: progress.advance(n))
-    write_report(out, test.name, "", [measured], start, None)
-    tell(out)
+    write_report(folder, test.name, "", [measured], start, None)
+    tell(folder)
 
 
 def tell(run: Path) -> None:

@@ -11,22 +11,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from tmnmt.config.options import Format, Overwrite
-from tmnmt.counted import counted
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.progress import Progress
-from tmnmt.records import Where
+from tmnmt.quantities import quantity
+from tmnmt.records import UnitLocation
 
 if TYPE_CHECKING:
     from tmnmt.batch.filling import BestMatches, Documents, Finished
-    from tmnmt.cli.written import Writing
+    from tmnmt.cli.output_report import Writing
     from tmnmt.files.unit import Filling, TranslatableFile
     from tmnmt.segments import Translation
 
     # the translations of texts; what is given besides is called for each as it is finished
     Translated = Callable[[Documents, Callable[[], None]], Iterable[Translation]]
 
-NAMED = 5  # units that warnings name
-KEPT = {"translated": "translated before", "draft": "drafts", "locked": "locked", "new": "empty"}
+UNITS_LISTED = 5  # units that warnings name
+STATE_TITLES = {
+    "translated": "translated before",
+    "draft": "drafts",
+    "locked": "locked",
+    "new": "empty",
+}
 
 
 @dataclass
@@ -35,7 +40,7 @@ class Job:
 
     file: TranslatableFile
     path: Path
-    to: Path | None
+    output: Path | None
     overwrite: Overwrite
     units: int = 0
     open_units: int = 0  # of these, to be translated
@@ -71,21 +76,27 @@ class Job:
         standard output, or beside `to`, as `writing` does."""
         fillings: list[Filling | None] = []
         try:
-            for one in self._finished(translated, None if lines_out else best_matches):
-                if one.translation is not None:
-                    unit = one.unit
-                    write(one.translation, Where(str(self.path), unit.line, unit.id, unit.context))
-                self._count(one)
-                fillings.append(one.filling)
+            for outcome in self._finished(translated, None if lines_out else best_matches):
+                if outcome.translation is not None:
+                    unit = outcome.unit
+                    write(
+                        outcome.translation,
+                        UnitLocation(str(self.path), unit.line, unit.id, unit.context),
+                    )
+                self._count(outcome)
+                fillings.append(outcome.filling)
         except (KeyboardInterrupt, TmnmtError):
-            if any(one is not None and one.has_target for one in fillings) and not lines_out:
-                with self._output() as to:
-                    self.file.write(to, fillings + [None] * (self.units - len(fillings)))
+            if (
+                any(filling is not None and filling.has_target for filling in fillings)
+                and not lines_out
+            ):
+                with self._output() as stream:
+                    self.file.write(stream, fillings + [None] * (self.units - len(fillings)))
                     raise  # so that it is kept as unfinished
             raise
         if not lines_out:
-            with self._output() as to:
-                self.file.write(to, fillings)
+            with self._output() as stream:
+                self.file.write(stream, fillings)
         self._tell()
 
     def _finished(
@@ -105,36 +116,38 @@ class Job:
     def _output(self) -> Iterator[BinaryIO]:
         from tmnmt.formats.atomic import writing_bytes
 
-        if self.to is not None:
-            with writing_bytes(self.to, keep_unfinished=True) as to:
-                yield to
+        if self.output is not None:
+            with writing_bytes(self.output, keep_unfinished=True) as stream:
+                yield stream
         else:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
 
-    def _count(self, one: Finished) -> None:
-        self.counts["filled" if one.is_filled else one.unit.state] += 1
-        if one.is_filled and one.translation is not None:
-            self.counts["fuzzy"] += one.translation.origin == "fuzzy"
-        if problem := one.problem or one.unit.problem:
-            self.problems.append(f"line {one.unit.line:,}: {problem}")
+    def _count(self, outcome: Finished) -> None:
+        self.counts["filled" if outcome.is_filled else outcome.unit.state] += 1
+        if outcome.is_filled and outcome.translation is not None:
+            self.counts["fuzzy"] += outcome.translation.origin == "fuzzy"
+        if problem := outcome.problem or outcome.unit.problem:
+            self.problems.append(f"line {outcome.unit.line:,}: {problem}")
 
     def _tell(self) -> None:
-        kept = [
-            f"{self.counts[state]:,} {what}" for state, what in KEPT.items() if self.counts[state]
+        untouched = [
+            f"{self.counts[state]:,} {description}"
+            for state, description in STATE_TITLES.items()
+            if self.counts[state]
         ]
-        rest = f"; left as they are: {', '.join(kept)}" if kept else ""
+        rest = f"; left as they are: {', '.join(untouched)}" if untouched else ""
         fuzzy = self.counts["fuzzy"]
         drafts = f", {fuzzy:,} of them by a match worth less than 100" if fuzzy else ""
         print(
-            f"{self.path}: {self.counts['filled']:,} of {counted(self.units, 'segment')} "
+            f"{self.path}: {self.counts['filled']:,} of {quantity(self.units, 'segment')} "
             f"translated{drafts}{rest}",
             file=sys.stderr,
         )
-        for problem in self.problems[:NAMED]:
+        for problem in self.problems[:UNITS_LISTED]:
             print(f"tmnmt: warning: {self.path}, {problem}; it is left as it is", file=sys.stderr)
-        if (more := len(self.problems) - NAMED) > 0:
-            print(f"tmnmt: warning: {self.path}: {more:,} more like these", file=sys.stderr)
+        if (remaining := len(self.problems) - UNITS_LISTED) > 0:
+            print(f"tmnmt: warning: {self.path}: {remaining:,} more like these", file=sys.stderr)
 
 
 def jobs(
@@ -164,24 +177,24 @@ def jobs(
     if len(files) < len(inputs):
         raise UsageError(f"{files[0]} has segments of its own, another input is lines of text")
     is_folder = output is not None and (output.is_dir() or (len(files) > 1 and not output.exists()))
-    into = output if is_folder else None
-    if len(files) > 1 and into is None:
+    folder = output if is_folder else None
+    if len(files) > 1 and folder is None:
         raise UsageError("several files need a folder to be written to: --output FOLDER")
     names = [path.name for path in files]
     if len(set(names)) < len(names):
         raise UsageError("two files have the same name, and both are written to one folder")
     todo = list[Job]()
     for path in files:
-        to = into / path.name if into is not None else output
-        if to is not None and to.exists() and to.samefile(path):
+        destination = folder / path.name if folder is not None else output
+        if destination is not None and destination.exists() and destination.samefile(path):
             raise UsageError(f"--output {output} would be written over the input {path}")
         kind = kinds[path]
         if kind is not None:
-            todo.append(Job(opened_as(kind, path, running_text), path, to, overwrite))
-    if into is not None:
+            todo.append(Job(opened_as(kind, path, running_text), path, destination, overwrite))
+    if folder is not None:
         from tmnmt.durable import make_folder
 
-        make_folder(into)
+        make_folder(folder)
     return todo
 
 

@@ -90,20 +90,20 @@ def _show(registry: Registry, src_lang: str, tgt_lang: str) -> None:
 
 
 def obtain(
-    registry: str, src_lang: str, tgt_lang: str, architecture: str, place: Path, via: str = ""
+    registry: str, src_lang: str, tgt_lang: str, architecture: str, place: Path, pivot: str = ""
 ) -> None:
     """Makes the model folder `place` of the best model that the list `registry` (not given,
-    Mozilla's) has of the pair; with `via` of two, into that language and from it. Fetches their
+    Mozilla's) has of the pair; with `pivot` of two, into that language and from it. Fetches their
     files, and goes on with what is there of them. Raises as `read_registry`, `fetch` and
     `import_marian` do, and UsageError where no model is published."""
-    if not via:
+    if not pivot:
         _obtain(registry, src_lang, tgt_lang, architecture, place)
         return
     import shutil
 
     from tmnmt.model_import.pivot_folder import join_models
 
-    pairs = (src_lang, via), (via, tgt_lang)
+    pairs = (src_lang, pivot), (pivot, tgt_lang)
     parts = [place.with_name(f"{place.name}.{a}-{b}") for a, b in pairs]
     for part, pair in zip(parts, pairs, strict=True):
         if not part.exists():

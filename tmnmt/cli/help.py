@@ -20,17 +20,17 @@ class Command(TyperCommand):
     """A command whose flags have no word for a value, which they do not take."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _shown(super().get_params(ctx))
+        return _hide_metavars(super().get_params(ctx))
 
 
 class Group(TyperGroup):
     """The same for a group of commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _shown(super().get_params(ctx))
+        return _hide_metavars(super().get_params(ctx))
 
 
-def _shown(params: list[Any]) -> list[Any]:
+def _hide_metavars(params: list[Any]) -> list[Any]:
     for param in params:
         if isinstance(param, TyperOption) and param.is_bool_flag:
             param.metavar = ""

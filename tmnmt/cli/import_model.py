@@ -78,14 +78,14 @@ def _import_one(source: Path, output: Path, src_lang: str, tgt_lang: str, tag: s
 
     check_path(source)
     if not (src_lang and tgt_lang):
-        named = languages_of(source)
-        src_lang, tgt_lang = src_lang or named[0], tgt_lang or named[1]
+        languages = languages_of(source)
+        src_lang, tgt_lang = src_lang or languages[0], tgt_lang or languages[1]
     check_pair(src_lang, tgt_lang)
     import_marian(source, output, src_lang, tgt_lang, tag)
 
 
 def _import_two(
-    sources: list[Path], output: Path, src_lang: str, tgt_lang: str, via: str, tag: str
+    sources: list[Path], output: Path, src_lang: str, tgt_lang: str, pivot: str, tag: str
 ) -> None:
     """Each is imported first where it is no model folder yet. `tag`: of the second."""
     from tempfile import TemporaryDirectory
@@ -98,14 +98,14 @@ def _import_two(
     output.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=output.parent, prefix=f"{output.name}.") as work:
         folders = []
-        languages = (src_lang, via, ""), (via, tgt_lang, tag)
-        for number, (source, (own, other, own_tag)) in enumerate(
+        languages = (src_lang, pivot, ""), (pivot, tgt_lang, tag)
+        for number, (source, (first_lang, second_lang, own_tag)) in enumerate(
             zip(sources, languages, strict=True)
         ):
             folders.append(source)
             if not is_model_folder(source):
                 folders[-1] = Path(work) / str(number)
-                _import_one(source, folders[-1], own, other, own_tag)
+                _import_one(source, folders[-1], first_lang, second_lang, own_tag)
         ends = languages_in(folders[0])[0], languages_in(folders[1])[1]
         pair = src_lang or ends[0], tgt_lang or ends[1]
         check_pair(*pair)

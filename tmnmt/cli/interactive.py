@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmnmt.cli.explained import TAKEN
+from tmnmt.cli.explanation import ORIGIN_TITLES
 from tmnmt.errors import LockedError, ServerError, UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.visible import visible
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tmnmt.engine.session import Session
     from tmnmt.segments import Match, Translation
 
-BACK, END = "<", ":q"  # alone on a line
+BACKWARD, END = "<", ":q"  # alone on a line
 KEYS = (
     "Enter confirms the line, an empty line passes over the segment, Page Up (or < alone) goes "
     "back, "
@@ -51,14 +51,14 @@ class Desk:
     """Goes through `lines` with a session, which is saved after every step where `save` names a
     file.
 
-    more: asked for another line where they are at their end; None: there is none."""
+    read_line: asked for another line where they are at their end; None: there is none."""
 
     def __init__(
         self,
         session: Session,
         lines: Sequence[str],
         save: Path | None,
-        more: Callable[[], str | None] | None = None,
+        read_line: Callable[[], str | None] | None = None,
     ) -> None:
         from tmnmt.cli.matches import has_colour, legend
         from tmnmt.cli.streams import console
@@ -67,7 +67,7 @@ class Desk:
         self.session = session
         self.lines = list(lines)
         self.save = save
-        self.more = more
+        self.read_line = read_line
         self.console = console(sys.stdout)
         # by line: what was confirmed there before it was gone back to
         self._drafts: dict[int, str] = {}
@@ -90,21 +90,21 @@ class Desk:
             raise
 
     def _next_line(self) -> bool:
-        if len(self.session.done) == len(self.lines) and self.more is not None:
-            line = self.more()
+        if len(self.session.done) == len(self.lines) and self.read_line is not None:
+            line = self.read_line()
             if line is not None:
                 self.lines.append(line)
         return len(self.session.done) < len(self.lines)
 
     def _segment(self, line: str) -> None:
-        at = len(self.session.done)
+        index = len(self.session.done)
         translation = self.session.translate(line)
-        self._show(translation, at)
-        draft = self._drafts.get(at, "") or clean(translation.tgt)[0]
+        self._show(translation, index)
+        draft = self._drafts.get(index, "") or clean(translation.tgt)[0]
         checked = ""  # what the checks were told of last
         while True:
             answer = edited(ASK, draft)
-            if key := _behind(draft, answer):
+            if key := _trailing_key(draft, answer):
                 self._print(
                     f"{key} stands behind the draft; to have it alone: Ctrl-U empties the line"
                 )
@@ -116,18 +116,18 @@ class Desk:
                 self._take(line, answer)
             except (UsageError, LockedError, ServerError) as error:
                 self._print(f"{error}")
-                draft = draft if answer == BACK else answer
+                draft = draft if answer == BACKWARD else answer
             else:
                 break
-        if len(self.session.done) > at:
-            self._drafts.pop(at, None)
+        if len(self.session.done) > index:
+            self._drafts.pop(index, None)
         if self.save is not None:
             self.session.save(self.save)
 
     def _agrees(self, line: str, answer: str, checked: str) -> bool:
         """Whether the answer may be taken: no check finds anything in it, or it was told of and is
         confirmed once more. What the checks find is shown."""
-        if answer == checked or answer in (BACK, END) or not answer.strip():
+        if answer == checked or answer in (BACKWARD, END) or not answer.strip():
             return True
         try:
             checks = self.session.check(line, answer)
@@ -142,7 +142,7 @@ class Desk:
     def _take(self, line: str, answer: str) -> None:
         if answer == END:
             raise Ended
-        if answer == BACK:
+        if answer == BACKWARD:
             self._go_back()
         elif answer.strip():
             self.session.confirm(line, answer)
@@ -159,27 +159,29 @@ class Desk:
     def _restore(self) -> None:
         """Confirms again what was gone back over and has not been confirmed otherwise since."""
         count = len(self.session.done)
-        while (at := len(self.session.done)) <= max(self._drafts, default=-1):
-            line = self.lines[at]
+        while (index := len(self.session.done)) <= max(self._drafts, default=-1):
+            line = self.lines[index]
             if not line.strip():
                 self.session.new_document()
-            elif at not in self._drafts:
+            elif index not in self._drafts:
                 break
-            elif target := self._drafts.pop(at):
+            elif target := self._drafts.pop(index):
                 self.session.confirm(line, target)
             else:
                 self.session.pass_over(line)
         if self.save is not None and len(self.session.done) > count:
             self.session.save(self.save)
 
-    def _show(self, translation: Translation, at: int) -> None:
-        place = f"{at + 1}" if self.more is not None else f"{at + 1} of {len(self.lines)}"
+    def _show(self, translation: Translation, index: int) -> None:
+        place = (
+            f"{index + 1}" if self.read_line is not None else f"{index + 1} of {len(self.lines)}"
+        )
         self._print("")
         self._print(f"{place}  {clean(translation.src)[0]}", "bold")
         for match in translation.matches:
             self._show_match(translation.src, match)
-        if translation.origin in TAKEN:
-            self._print(f"  {TAKEN[translation.origin]}", "green")
+        if translation.origin in ORIGIN_TITLES:
+            self._print(f"  {ORIGIN_TITLES[translation.origin]}", "green")
 
     def _show_match(self, text: str, match: Match) -> None:
         from rich.text import Text
@@ -187,12 +189,12 @@ class Desk:
         from tmnmt.cli.matches import diff, has_colour, per_cent
 
         source = diff(clean(text)[0], clean(match.segment.src)[0], has_colour(self.console))
-        where = clean(match.segment.document)[0] or (
+        location = clean(match.segment.document)[0] or (
             "confirmed in this session" if match.segment.id < 0 else ""
         )
-        where = f"  ({where})" if where else ""
+        location = f"  ({location})" if location else ""
         self.console.print(
-            Text(f"  {match.score:.2f}{per_cent(match)}  ") + source + Text(where, style="dim")
+            Text(f"  {match.score:.2f}{per_cent(match)}  ") + source + Text(location, style="dim")
         )
         self.console.print(Text(f"        {clean(match.segment.tgt)[0]}", style="green"))
 
@@ -202,10 +204,10 @@ class Desk:
         self.console.print(Text(text, style=style))
 
 
-def _behind(draft: str, answer: str) -> str:
+def _trailing_key(draft: str, answer: str) -> str:
     """The key that stands behind the draft where the answer is nothing else; "" where it is."""
-    said, offered = answer.strip(), draft.strip()
-    keys = (key for key in (BACK, END) if said.removesuffix(key).strip() == offered != said)
+    text, offered = answer.strip(), draft.strip()
+    keys = (key for key in (BACKWARD, END) if text.removesuffix(key).strip() == offered != text)
     return next(keys, "") if offered else ""
 
 

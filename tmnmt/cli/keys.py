@@ -11,8 +11,8 @@ import typer
 
 from tmnmt.cli.options import MODEL, readable
 from tmnmt.config.options import Device, Threads
-from tmnmt.counted import counted
 from tmnmt.errors import UsageError
+from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.index import MemoryIndex
@@ -83,7 +83,7 @@ def keys(
 
     import torch
 
-    from tmnmt.engine.opened import device_named, load_on
+    from tmnmt.engine.loading import device_named, load_on
     from tmnmt.index import MemoryIndex
     from tmnmt.index.base import check_languages
     from tmnmt.keys.compute import read_shard
@@ -95,13 +95,13 @@ def keys(
         torch.set_num_threads(threads)
     device = device_named(device)
     loaded = load_on(model, device)
-    with MemoryIndex.open(Path(index)) as opened:
-        own = opened.src_lang, opened.tgt_lang
-        check_languages(index, own, loaded.config["src_lang"], loaded.config["tgt_lang"])
+    with MemoryIndex.open(Path(index)) as memory:
+        languages = memory.src_lang, memory.tgt_lang
+        check_languages(index, languages, loaded.config["src_lang"], loaded.config["tgt_lang"])
         if src is not None and tgt is not None:
-            _search(opened, loaded, src, tgt, k, device)
+            _search(memory, loaded, src, tgt, k, device)
         else:
-            _compute(opened, loaded, part, faiss, device)
+            _compute(memory, loaded, part, faiss, device)
 
 
 def _compute(
@@ -132,16 +132,18 @@ def _compute(
     except KeyboardInterrupt as stop:
         stop.add_note("what was computed is kept; the same command goes on from there")
         raise
-    print(f"{files.folder}: keys of {counted(files.positions, 'position')}", file=sys.stderr)
+    print(f"{files.folder}: keys of {quantity(files.positions, 'position')}", file=sys.stderr)
 
 
 def _size(work: Plan) -> str:
-    missing = f"{counted(len(work.missing), 'pair')}, {counted(work.positions, 'target position')}"
-    joined = ""
-    if work.joined or work.rewritten:
-        joined = f", {work.joined + work.rewritten:,} to copy"
+    missing = (
+        f"{quantity(len(work.missing), 'pair')}, {quantity(work.positions, 'target position')}"
+    )
+    copies = ""
+    if work.part_positions or work.rewritten:
+        copies = f", {work.part_positions + work.rewritten:,} to copy"
     return (
-        f"{missing} to compute{joined}: {work.bytes / 1e6:,.1f} MB, "
+        f"{missing} to compute{copies}: {work.bytes / 1e6:,.1f} MB, "
         f"{work.header.position_bytes:,} bytes each"
     )
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tmnmt.cli.streams import console as console_of
-from tmnmt.counted import counted
+from tmnmt.quantities import quantity
 from tmnmt.records import match_record
 from tmnmt.segments import Match, Worth
 from tmnmt.text import match_tokens, nfc
@@ -69,16 +69,16 @@ def json_line(
 
 
 def printer(
-    to: TextIO, threshold: float, explain: bool = False
+    stream: TextIO, threshold: float, explain: bool = False
 ) -> Callable[[str, Sequence[Match], Sequence[int]], None]:
-    """Prints a query, its matches and how many times each stands in the index to `to`, on a
+    """Prints a query, its matches and how many times each stands in the index to `stream`, on a
     terminal with the word diff and what its colours (or marks) mean. explain: with the tokens that
     every match covers."""
     from rich.text import Text
 
     from tmnmt.index.select import coverage
 
-    console = console_of(to)
+    console = console_of(stream)
     colour = has_colour(console)
     if console.is_terminal:
         console.print(legend(colour))
@@ -123,8 +123,8 @@ def why(worth: Worth) -> str:
         return f"worth {worth.value}: {'the same text' if worth.value == 100 else 'as the score'}"
     sure = "put in" if worth.tgt else "and the translation is right for it"
     reasons = [
-        f"{REASONS[what]} {points:+}" if points else f"{REASONS[what]}, {sure}"
-        for what, points in worth.reasons
+        f"{REASONS[reason]} {points:+}" if points else f"{REASONS[reason]}, {sure}"
+        for reason, points in worth.reasons
     ]
     return f"worth {worth.value}: {'; '.join(reasons)}"
 
@@ -158,14 +158,14 @@ def coverage_lines(tokens: Sequence[str], part: Coverage, colour: bool) -> Itera
     covers first."""
     from rich.text import Text
 
-    covered, shown = set(part.covered), Text()
+    covered, result = set(part.covered), Text()
     for inside, run in groupby(range(len(tokens)), key=lambda i: i in covered):
         words = " ".join(tokens[i] for i in run)
-        shown.append(" " if shown else "")
-        shown.append(
+        result.append(" " if result else "")
+        result.append(
             words if colour or not inside else f"[{words}]", COVERED if inside and colour else ""
         )
-    yield Text(f"covers {len(covered)} of {counted(len(tokens), 'token')}: ") + shown
+    yield Text(f"covers {len(covered)} of {quantity(len(tokens), 'token')}: ") + result
     new = " ".join(tokens[i] for i in part.new)
     yield (
         Text(f"new {len(part.new)}: ") + Text(new, COVERED if colour else "")
@@ -183,27 +183,29 @@ def diff(query: str, source: str, colour: bool = True) -> Text:
 
     source = nfc(source)
     words, spans = match_tokens(query), token_spans(source)
-    shown = Text()
-    at = 0
+    result = Text()
+    offset = 0
     for tag, start, end, source_start, source_end in word_edits(words, match_tokens(source)):
         if source_end > source_start:
             first, last = spans[source_start][0], spans[source_end - 1][1]
-            shown.append(source[at:first])
-            shown.append(_marked(source[first:last], "" if tag == "equal" else ONLY_MEMORY, colour))
-            at = last
+            result.append(source[offset:first])
+            result.append(
+                _marked(source[first:last], "" if tag == "equal" else ONLY_MEMORY, colour)
+            )
+            offset = last
         if tag != "equal" and end > start:
-            shown.append(" " if at else "")
-            shown.append(_marked(" ".join(words[start:end]), ONLY_QUERY, colour))
-            shown.append(" " if not at else "")
-    return shown.append(source[at:])
+            result.append(" " if offset else "")
+            result.append(_marked(" ".join(words[start:end]), ONLY_QUERY, colour))
+            result.append(" " if not offset else "")
+    return result.append(source[offset:])
 
 
 def token_spans(text: str) -> list[tuple[int, int]]:
     """Where every match token of a text in NFC stands in it: start and end, in characters."""
     spans = []
-    at = 0
+    offset = 0
     for token in match_tokens(text):
-        start = text.index(token, at)
-        at = start + len(token)
-        spans.append((start, at))
+        start = text.index(token, offset)
+        offset = start + len(token)
+        spans.append((start, offset))
     return spans

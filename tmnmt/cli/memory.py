@@ -18,7 +18,7 @@ from tmnmt.cli.memory_options import (
 )
 from tmnmt.cli.options import no_stdout, with_options
 from tmnmt.config.options import SegmentFilter
-from tmnmt.counted import counted
+from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.eval.faults import Fault
@@ -54,9 +54,9 @@ def list_segments(
     from tmnmt.index.back_ends import open_index
     from tmnmt.index.filter import filter_of
 
-    with open_index(index) as opened:
+    with open_index(index) as memory:
         conditions = filter_of(segment_filter)
-        for segment in islice(opened.segments(conditions), limit):
+        for segment in islice(memory.segments(conditions), limit):
             if json:
                 print(dumps(record(segment), ensure_ascii=False))
             else:
@@ -85,20 +85,18 @@ def stats(
     from tmnmt.index.filter import filter_of
     from tmnmt.index.stats import stats
 
-    with open_index(index) as opened:
-        counted = asdict(stats(opened, filter_of(segment_filter)))
+    with open_index(index) as memory:
+        statistics = asdict(stats(memory, filter_of(segment_filter)))
     if json:
-        print(dumps(counted, ensure_ascii=False))
+        print(dumps(statistics, ensure_ascii=False))
         return
-    for name, value in counted.items():
-        shown = (
+    for name, value in statistics.items():
+        text = (
             ", ".join(f"{key or '-'} {count:,}" for key, count in value.items())
             if isinstance(value, dict)
             else value
         )
-        print(
-            f"{name.replace('_', ' ')}: {f'{shown:,}' if isinstance(shown, int) else shown or '-'}"
-        )
+        print(f"{name.replace('_', ' ')}: {f'{text:,}' if isinstance(text, int) else text or '-'}")
 
 
 @app.command()
@@ -127,31 +125,31 @@ def export(
             f"{output}: the name says no format that can be written; allowed: .tmx, .tsv, packed "
             ".gz, .xz"
         )
-    with open_index(index) as opened, Progress("writing", "segments", len(opened)) as progress:
-        lost = 0
+    with open_index(index) as memory, Progress("writing", "segments", len(memory)) as progress:
+        losses = 0
 
-        def given() -> Iterator[Segment]:
-            nonlocal lost
-            for segment in opened.segments(filter_of(segment_filter)):
-                lost += _lost_codes(segment)
+        def convert() -> Iterator[Segment]:
+            nonlocal losses
+            for segment in memory.segments(filter_of(segment_filter)):
+                losses += _lost_codes(segment)
                 yield _to_the_second(segment)
 
-        segments = given()
+        segments = convert()
         if kind == "tmx":
-            written = write_tmx(
-                output, segments, opened.src_lang, opened.tgt_lang, progress=progress.advance
+            result = write_tmx(
+                output, segments, memory.src_lang, memory.tgt_lang, progress=progress.advance
             )
         else:
-            written = write_tsv(output, segments, progress=progress.advance)
-    print(f"{output}: {counted(written.segments, 'segment')}", file=sys.stderr)
-    if written.cleaned:
-        cleaned = counted(written.cleaned, "text")
+            result = write_tsv(output, segments, progress=progress.advance)
+    print(f"{output}: {quantity(result.segments, 'segment')}", file=sys.stderr)
+    if result.cleaned:
+        cleaned = quantity(result.cleaned, "text")
         print(
             f"{cleaned} cleaned: on one line, without characters that TMX cannot hold",
             file=sys.stderr,
         )
-    if lost:
-        had = f"{lost:,} of them had inline codes (tags, placeholders) in the file they came from"
+    if losses:
+        had = f"{losses:,} of them had inline codes (tags, placeholders) in the file they came from"
         remedy = "they were read by a version that did not keep codes; read that file again"
         print(f"{had}; {remedy}", file=sys.stderr)
 
@@ -182,12 +180,12 @@ def reverse(
 
     if same_place(output, index):
         raise UsageError(f"{output}: the new index needs a place of its own")
-    with open_index(index) as opened, Progress("indexing", "segments", len(opened)) as progress:
-        languages = opened.tgt_lang, opened.src_lang
-        segments = _reversed(opened.segments(filter_of(segment_filter)))
+    with open_index(index) as memory, Progress("indexing", "segments", len(memory)) as progress:
+        languages = memory.tgt_lang, memory.src_lang
+        segments = _reversed(memory.segments(filter_of(segment_filter)))
         manifest = build_at(output, segments, *languages, force=force, progress=progress.advance)
     print(
-        f"{output}: {counted(manifest.segments, 'segment')}, {' to '.join(languages)}",
+        f"{output}: {quantity(manifest.segments, 'segment')}, {' to '.join(languages)}",
         file=sys.stderr,
     )
 
@@ -200,14 +198,14 @@ def compact(index: INDEX) -> None:
     from tmnmt.index.back_ends import open_index
     from tmnmt.progress import Progress
 
-    with open_index(index) as opened:
-        added, corrected, deleted = opened.changes()
-        since = opened.changes_since
-        with Progress("compacting", "segments", len(opened)) as progress:
-            opened.compact(progress.advance)
-        segments = counted(len(opened), "segment")
-    what = f"{added:,} added, {corrected:,} corrected, {deleted:,} deleted since {since}"
-    print(f"{index}: {segments} ({what})", file=sys.stderr)
+    with open_index(index) as memory:
+        added, corrected, deleted = memory.changes()
+        event = memory.changes_since
+        with Progress("compacting", "segments", len(memory)) as progress:
+            memory.compact(progress.advance)
+        segments = quantity(len(memory), "segment")
+    summary = f"{added:,} added, {corrected:,} corrected, {deleted:,} deleted since {event}"
+    print(f"{index}: {segments} ({summary})", file=sys.stderr)
 
 
 @app.command()
@@ -242,30 +240,35 @@ def clean(
         from tmnmt.models.folder import load_model
 
         loaded = load_model(model)
-    with open_index(index) as opened:
-        total = (PASSES + (loaded is not None)) * len(opened)
+    with open_index(index) as memory:
+        total = (PASSES + (loaded is not None)) * len(memory)
         with Progress("looking through", "segments", total) as progress:
-            faults = find_faults(opened, loaded, progress.advance)
+            faults = find_faults(memory, loaded, progress.advance)
         if mark:
-            _mark(opened, faults)
-        size = len(opened)
+            _mark(memory, faults)
+        size = len(memory)
     for fault in faults:
         segment = fault.segment
         if json:
             print(
                 dumps(
-                    {"kind": fault.kind, "what": fault.what, **record(segment)}, ensure_ascii=False
+                    {"kind": fault.kind, "what": fault.detail, **record(segment)},
+                    ensure_ascii=False,
                 )
             )
         else:
-            texts = (fault.what, segment.src, segment.tgt, segment.document)
+            texts = (fault.detail, segment.src, segment.tgt, segment.document)
             print(fault.kind, segment.id, *map(_flat, texts), sep="\t")
-    for kind, what in KINDS.items():
+    for kind, description in KINDS.items():
         if count := sum(fault.kind == kind for fault in faults):
-            print(f"{kind}: {counted(count, 'segment')}: {what}", file=sys.stderr)
+            print(f"{kind}: {quantity(count, 'segment')}: {description}", file=sys.stderr)
     marked = len({fault.segment.id for fault in faults})
-    done = f"marked with the property {FAULT}" if mark else "nothing was changed; --mark marks them"
-    print(f"{index}: {counted(marked, 'segment')} of {size:,} to look at; {done}", file=sys.stderr)
+    outcome = (
+        f"marked with the property {FAULT}" if mark else "nothing was changed; --mark marks them"
+    )
+    print(
+        f"{index}: {quantity(marked, 'segment')} of {size:,} to look at; {outcome}", file=sys.stderr
+    )
 
 
 def _mark(index: BuiltIndex, faults: list[Fault]) -> None:
@@ -275,14 +278,16 @@ def _mark(index: BuiltIndex, faults: list[Fault]) -> None:
     kinds: dict[int, list[str]] = {}
     for fault in faults:
         kinds.setdefault(fault.segment.id, []).append(fault.kind)
-    before = {s.id for s in index.segments() if any(name == FAULT for name, _ in s.properties)}
+    previous_ids = {
+        s.id for s in index.segments() if any(name == FAULT for name, _ in s.properties)
+    }
 
     def marked(segment: Segment) -> Segment:
-        others = tuple(pair for pair in segment.properties if pair[0] != FAULT)
-        own = tuple((FAULT, kind) for kind in kinds.get(segment.id, ()))
-        return replace(segment, properties=others + own)
+        rest = tuple(pair for pair in segment.properties if pair[0] != FAULT)
+        marks = tuple((FAULT, kind) for kind in kinds.get(segment.id, ()))
+        return replace(segment, properties=rest + marks)
 
-    if ids := sorted(before | kinds.keys()):
+    if ids := sorted(previous_ids | kinds.keys()):
         index.edit(ids, marked)
 
 
@@ -294,11 +299,11 @@ def verify(index: INDEX) -> None:
     from tmnmt.index.back_ends import open_index
     from tmnmt.keys.verify import verify as verify_with_keys
 
-    with open_index(index) as opened:
+    with open_index(index) as memory:
         count = (
-            verify_with_keys(opened.path) if isinstance(opened, MemoryIndex) else opened.verify()
+            verify_with_keys(memory.path) if isinstance(memory, MemoryIndex) else memory.verify()
         )
-        segments = counted(count, "segment")
+        segments = quantity(count, "segment")
     print(f"{index}: {segments}, everything as it was written", file=sys.stderr)
 
 
@@ -309,8 +314,8 @@ def _flat(text: str) -> str:
 def _lost_codes(segment: Segment) -> bool:
     from tmnmt.formats.tmx_writer import CODES_PROPERTY
 
-    kept = segment.src_codes or segment.tgt_codes
-    return not kept and any(name == CODES_PROPERTY for name, _ in segment.properties)
+    codes = segment.src_codes or segment.tgt_codes
+    return not codes and any(name == CODES_PROPERTY for name, _ in segment.properties)
 
 
 def _reversed(segments: Iterator[Segment]) -> Iterator[Segment]:

@@ -15,7 +15,7 @@ from tmnmt.cli.memory_options import (
 )
 from tmnmt.cli.options import readable
 from tmnmt.config.options import SegmentFilter
-from tmnmt.counted import counted
+from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.index.base import BuiltIndex
@@ -57,13 +57,13 @@ def add(
 
     if bool(memories) == (src is not None or tgt is not None) or (src is None) != (tgt is None):
         raise UsageError("give memory files, or one pair by --src and --tgt")
-    fields = _given(document=document, origin=origin, user=user)
-    with open_index(index) as opened:
+    fields = _present_fields(document=document, origin=origin, user=user)
+    with open_index(index) as memory:
         if memories:
-            _add_files(index, opened, memories, fields, property)
+            _add_files(index, memory, memories, fields, property)
         else:
-            (number,) = opened.add(
-                [_changed(Segment("", ""), _given(src=src, tgt=tgt) | fields, property)]
+            (number,) = memory.add(
+                [_changed(Segment("", ""), _present_fields(src=src, tgt=tgt) | fields, property)]
             )
             print(number)
 
@@ -94,7 +94,7 @@ def edit(
     from tmnmt.index.back_ends import open_index
     from tmnmt.visible import visible
 
-    values = _given(src=src, tgt=tgt, document=document, origin=origin, user=user)
+    values = _present_fields(src=src, tgt=tgt, document=document, origin=origin, user=user)
     if property and no_property:
         raise UsageError(
             "--property replaces all properties, so --no-property has none to remove; give one "
@@ -107,16 +107,16 @@ def edit(
 
     def changed(segment: Segment) -> Segment:
         former[segment.id] = segment
-        return _changed(_without(segment, no_property or []), values, property)
+        return _changed(_remove_properties(segment, no_property or []), values, property)
 
-    with open_index(index) as opened:
-        edited = opened.edit(ids, changed)
+    with open_index(index) as memory:
+        edited = memory.edit(ids, changed)
     for segment in edited:
         old = former[segment.id]
-        for before, now in ((old.src, segment.src), (old.tgt, segment.tgt)):
-            if before != now:
-                print(f"#{segment.id}  - {visible(before)}\n#{segment.id}  + {visible(now)}")
-    print(f"{index}: {counted(len(edited), 'segment')} corrected", file=sys.stderr)
+        for old_text, now in ((old.src, segment.src), (old.tgt, segment.tgt)):
+            if old_text != now:
+                print(f"#{segment.id}  - {visible(old_text)}\n#{segment.id}  + {visible(now)}")
+    print(f"{index}: {quantity(len(edited), 'segment')} corrected", file=sys.stderr)
 
 
 def delete(
@@ -133,14 +133,14 @@ def delete(
     conditions = filter_of(segment_filter)
     if bool(ids) == bool(conditions):
         raise UsageError("give ids, or options that choose segments")
-    with open_index(index) as opened:
+    with open_index(index) as memory:
         if ids:
-            opened.delete(ids)
+            memory.delete(ids)
         else:
-            ids = opened.delete_chosen(
+            ids = memory.delete_chosen(
                 lambda segments: [s.id for s in segments if conditions.keeps(s)]
             )
-    print(f"{index}: {counted(len(set(ids)), 'segment')} deleted", file=sys.stderr)
+    print(f"{index}: {quantity(len(set(ids)), 'segment')} deleted", file=sys.stderr)
 
 
 def dedupe(
@@ -162,23 +162,23 @@ def dedupe(
     from tmnmt.index.filter import filter_of
 
     conditions = filter_of(segment_filter)
-    with open_index(index) as opened:
+    with open_index(index) as memory:
         if dry_run:
-            for number in duplicates(opened.segments(conditions), by, within_documents):
+            for number in duplicates(memory.segments(conditions), by, within_documents):
                 print(number)
             return
-        ids = opened.delete_chosen(
+        ids = memory.delete_chosen(
             lambda segments: duplicates(filter(conditions.keeps, segments), by, within_documents)
         )
         print(
-            f"{index}: {counted(len(ids), 'duplicate')} deleted, "
-            f"{counted(len(opened), 'segment')} left",
+            f"{index}: {quantity(len(ids), 'duplicate')} deleted, "
+            f"{quantity(len(memory), 'segment')} left",
             file=sys.stderr,
         )
 
 
 def _add_files(
-    where: str,
+    place: str,
     index: BuiltIndex,
     memories: list[Path],
     fields: dict[str, Any],
@@ -193,16 +193,16 @@ def _add_files(
     print(reader.report, file=sys.stderr)
     index.add(segments)
     print(
-        f"{where}: {counted(len(segments), 'segment')} added, {len(index):,} in all",
+        f"{place}: {quantity(len(segments), 'segment')} added, {len(index):,} in all",
         file=sys.stderr,
     )
 
 
-def _given(**fields: str | None) -> dict[str, Any]:
+def _present_fields(**fields: str | None) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _without(segment: Segment, names: list[str]) -> Segment:
+def _remove_properties(segment: Segment, names: list[str]) -> Segment:
     from dataclasses import replace
 
     return replace(

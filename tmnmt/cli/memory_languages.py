@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 def languages_of(
     memory: Sequence[str],
-    asked: tuple[str | None, str | None],
+    requested: tuple[str | None, str | None],
     files: Sequence[TranslatableFile] = (),
 ) -> tuple[str, str]:
     """The languages asked for, else those of the first built index, else those that the files to be
     translated say. Raises UsageError where nobody says them, FormatError for a memory that is not
     there."""
-    from tmnmt.engine.named_memories import named
+    from tmnmt.engine.named_memories import parse_memory
     from tmnmt.index.back_ends import is_index, open_index
 
-    src_lang, tgt_lang = asked
+    src_lang, tgt_lang = requested
     if src_lang and tgt_lang:
         return src_lang, tgt_lang
-    places = [str(named(each).place) for each in memory]
+    places = [str(parse_memory(name).place) for name in memory]
     for path in places:
         if is_index(path):
             with open_index(path) as index:
@@ -38,9 +38,9 @@ def languages_of(
     for path in places:
         if not Path(path).exists() and not any(Path(path).parent.glob(f"{Path(path).name}.*")):
             raise FormatError(f"{path}: no such file")
-    what = {0: "the memory file is", 1: "the file to be translated is"}.get(
+    subject = {0: "the memory file is", 1: "the file to be translated is"}.get(
         len(files), "the files to be translated are"
     )
     raise UsageError(
-        f"nothing says of which languages {what}: name them, --src-lang and --tgt-lang"
+        f"nothing says of which languages {subject}: name them, --src-lang and --tgt-lang"
     )

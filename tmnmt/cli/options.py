@@ -38,8 +38,11 @@ def with_options(command: Command) -> Command:
             groups[name] = hint
             checked += options_of(hint)
             for group in groups_of(hint):
-                for each in options_of(group):
-                    parameters += [_parameter(each, group.title), *_off(each, group.title)]
+                for setting in options_of(group):
+                    parameters += [
+                        _parameter(setting, group.title),
+                        *_negation(setting, group.title),
+                    ]
         elif any(isinstance(note, Help) for note in getattr(hint, "__metadata__", ())):
             single = option(name, hint, parameter.default)
             checked.append(single)
@@ -51,51 +54,55 @@ def with_options(command: Command) -> Command:
 
     @wraps(command)
     def run(**values: Any) -> None:
-        for each in checked:
-            each.check(values[each.name], each.flag)
-            if each.help.off and values.pop(f"{OFF}{each.name}"):
-                if values[each.name] != each.default:
-                    raise UsageError(f"{each.flag} and --no-{each.flag[2:]} exclude each other")
-                values[each.name] = 0
+        for setting in checked:
+            setting.check(values[setting.name], setting.flag)
+            if setting.help.is_negatable and values.pop(f"{OFF}{setting.name}"):
+                if values[setting.name] != setting.default:
+                    raise UsageError(
+                        f"{setting.flag} and --no-{setting.flag[2:]} exclude each other"
+                    )
+                values[setting.name] = 0
         for name, group in groups.items():
-            values[name] = group(**{each.name: values.pop(each.name) for each in options_of(group)})
+            values[name] = group(
+                **{setting.name: values.pop(setting.name) for setting in options_of(group)}
+            )
         command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__annotations__ = {entry.name: entry.annotation for entry in parameters}
     return typing.cast(Command, run)
 
 
-def _parameter(each: Option, title: str) -> inspect.Parameter:
-    flag = each.kind is bool and each.default is False
-    long = each.flag
-    if each.kind is bool and not flag:
+def _parameter(setting: Option, title: str) -> inspect.Parameter:
+    flag = setting.kind is bool and setting.default is False
+    long = setting.flag
+    if setting.kind is bool and not flag:
         long += f"/--no-{long[2:]}"
-    names = [long, each.help.short] if each.help.short else [long]
+    names = [long, setting.help.short] if setting.help.short else [long]
     declared = typer.Option(
         *names,
-        help=each.help.text,
-        metavar=each.help.metavar or _range(each.bound),
-        rich_help_panel=None if each.help.everyday else title or None,
+        help=setting.help.text,
+        metavar=setting.help.metavar or _range(setting.bound),
+        rich_help_panel=None if setting.help.everyday else title or None,
     )
-    kind: Any = Literal[each.choices] if each.choices else each.kind
+    kind: Any = Literal[setting.choices] if setting.choices else setting.kind
     return inspect.Parameter(
-        each.name,
+        setting.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=each.default,
-        annotation=Annotated[kind | None if each.optional else kind, declared],
+        default=setting.default,
+        annotation=Annotated[kind | None if setting.optional else kind, declared],
     )
 
 
-def _off(each: Option, title: str) -> list[inspect.Parameter]:
+def _negation(setting: Option, title: str) -> list[inspect.Parameter]:
     """The option that stands for 0 of another, where it has one."""
-    if not each.help.off:
+    if not setting.help.is_negatable:
         return []
     declared = typer.Option(
-        f"--no-{each.flag[2:]}", help=f"{each.flag} 0.", rich_help_panel=title or None
+        f"--no-{setting.flag[2:]}", help=f"{setting.flag} 0.", rich_help_panel=title or None
     )
     kind = Annotated[bool, declared]
-    name, how = f"{OFF}{each.name}", inspect.Parameter.KEYWORD_ONLY
+    name, how = f"{OFF}{setting.name}", inspect.Parameter.KEYWORD_ONLY
     return [inspect.Parameter(name, how, default=False, annotation=kind)]
 
 
@@ -128,9 +135,9 @@ def folder(path: Path) -> Path:
     """A `callback` of typer: the folder as given, which need not exist. Raises UsageError where
     there is a file in its place, or above it."""
     no_stdout(path)
-    there = next((place for place in (path, *path.parents) if os.path.lexists(place)), path)
-    if not there.is_dir():
+    existing = next((place for place in (path, *path.parents) if os.path.lexists(place)), path)
+    if not existing.is_dir():
         raise UsageError(
-            f"{path}: {'it' if there == path else there} is no folder, and a folder is wanted"
+            f"{path}: {'it' if existing == path else existing} is no folder, and a folder is wanted"
         )
     return path

@@ -16,9 +16,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tmnmt.cli.explained import LEGEND, TAKEN, mean_gates
-from tmnmt.counted import counted
-from tmnmt.records import as_written, spelt
+from tmnmt.cli.explanation import LEGEND, ORIGIN_TITLES, mean_gates
+from tmnmt.quantities import quantity
+from tmnmt.records import as_written, decode_subwords
 from tmnmt.segments import Match, Token, Translation
 
 if TYPE_CHECKING:
@@ -72,15 +72,15 @@ FOOT = """</main>
 
 
 class Page:
-    """Writes the page to `to`: its head at once, a segment with every `add`, the totals
+    """Writes the page to `stream`: its head at once, a segment with every `add`, the totals
     with `end`."""
 
-    def __init__(self, to: TextIO, translator: Translator) -> None:
-        self.to, self.translator = to, translator
+    def __init__(self, stream: TextIO, translator: Translator) -> None:
+        self.stream, self.translator = stream, translator
         self._origins: Counter[str] = Counter()
         self._segments = 0
         self._at_start = True  # of a document
-        self.to.write(_head(_settings(translator)))
+        self.stream.write(_head(_settings(translator)))
 
     def add(self, translation: Translation) -> None:
         """The next segment; a blank one parts documents."""
@@ -88,30 +88,32 @@ class Page:
             self._at_start = True
             return
         if self._at_start and self._segments:
-            self.to.write("<hr>\n")
+            self.stream.write("<hr>\n")
         self._at_start = False
         self._segments += 1
         self._origins.update(token.origin for token in translation.tokens)
-        self.to.write(self._article(translation))
+        self.stream.write(self._article(translation))
 
     def end(self) -> None:
         """Totals, and the end of the page."""
         total = sum(self._origins.values())
         shares = (
-            f"{self._origins[origin] / total:.1%} {what}"
-            for origin, what in LEGEND.items()
+            f"{self._origins[origin] / total:.1%} {description}"
+            for origin, description in LEGEND.items()
             if total
         )
-        totals = ", ".join([counted(self._segments, "segment"), counted(total, "subword"), *shares])
-        self.to.write(FOOT.format(totals=escape(totals)))
+        totals = ", ".join(
+            [quantity(self._segments, "segment"), quantity(total, "subword"), *shares]
+        )
+        self.stream.write(FOOT.format(totals=escape(totals)))
 
     def _article(self, translation: Translation) -> str:
         parts = [_matches(translation.matches)]
         parts += [_numbers(translation)] if translation.tokens else []
         agreements = [match.agreement for match in translation.matches if match.agreement]
         parts += [str(agreement) for agreement in agreements if agreement.rivals]
-        about = " · ".join(parts)
-        written = as_written(translation)
+        summary = " · ".join(parts)
+        text = as_written(translation)
         tgt_lang = escape(self.translator.tgt_lang)
         return ARTICLE.format(
             number=self._segments,
@@ -119,8 +121,8 @@ class Page:
             tgt_lang=tgt_lang,
             source=escape(translation.src),
             target=_target(translation.tokens),
-            written=WRITTEN.format(tgt_lang=tgt_lang, written=escape(written)) if written else "",
-            told=escape(about),
+            written=WRITTEN.format(tgt_lang=tgt_lang, written=escape(text)) if text else "",
+            told=escape(summary),
             data=in_script(self._data(translation)),
         )
 
@@ -134,8 +136,8 @@ class Page:
         return {name: values for name, values in lists.items() if any(values)} | {
             "provenance": _provenance(tokens),
             "matches": [
-                self._match(match, _furthest(tokens, at))
-                for at, match in enumerate(translation.matches)
+                self._match(match, _furthest(tokens, index))
+                for index, match in enumerate(translation.matches)
             ],
             "attention": [
                 [(r.match, r.position, round(r.weight, DIGITS)) for r in t.attention]
@@ -163,7 +165,7 @@ class Page:
             "score": round(match.score, DIGITS),
             "document": segment.document,
             "src": segment.src,
-            "pieces": spelt([vocab.piece(word) for word in ids]),
+            "pieces": decode_subwords([vocab.piece(word) for word in ids]),
         }
 
 
@@ -171,16 +173,23 @@ def _provenance(tokens: Sequence[Token]) -> list[dict[str, Any]]:
     """Of everything that memory layers did, in order: its name, what was read for it, whether it
     was mixed in, and its weights and gates over the tokens."""
     kinds = dict.fromkeys(
-        (one.name, one.source, one.is_mixed) for token in tokens for one in token.provenance
+        (entry.name, entry.source, entry.is_mixed) for token in tokens for entry in token.provenance
     )
     parts = []
     for kind in kinds:
         of_kind = [
-            [one for one in token.provenance if (one.name, one.source, one.is_mixed) == kind]
+            [
+                entry
+                for entry in token.provenance
+                if (entry.name, entry.source, entry.is_mixed) == kind
+            ]
             for token in tokens
         ]
         numbers = {
-            name: [round(sum(getattr(one, field) for one in ones), DIGITS) for ones in of_kind]
+            name: [
+                round(sum(getattr(entry, field) for entry in entries), DIGITS)
+                for entries in of_kind
+            ]
             for name, field in (("weights", "weight"), ("gates", "gate"))
         }
         if any(numbers["gates"]):
@@ -211,7 +220,8 @@ def _head(settings: str) -> str:
     )
     policy = POLICY.format(style=_hash(style), script=_hash(script))
     legend = "".join(
-        f'<li><span class="{origin}">{escape(what)}</span></li>' for origin, what in LEGEND.items()
+        f'<li><span class="{origin}">{escape(description)}</span></li>'
+        for origin, description in LEGEND.items()
     )
     return HEAD.format(
         policy=policy,
@@ -245,14 +255,14 @@ def _matches(matches: Sequence[Match]) -> str:
 
 
 def _numbers(translation: Translation) -> str:
-    if translation.origin in TAKEN:
-        return TAKEN[translation.origin]
+    if translation.origin in ORIGIN_TITLES:
+        return ORIGIN_TITLES[translation.origin]
     tokens = translation.tokens
     origins = Counter(token.origin for token in tokens)
     numbers = [f"score {translation.score:.3f}"]
     numbers += [
-        f"{origins[name]} of {counted(len(tokens), 'subword')} {what}"
-        for name, what in LEGEND.items()
+        f"{origins[name]} of {quantity(len(tokens), 'subword')} {description}"
+        for name, description in LEGEND.items()
         if origins[name] and name != "model"
     ]
     gates = ", ".join(f"{name} {mean:.2f}" for name, mean in mean_gates(tokens).items())
@@ -263,11 +273,11 @@ def _target(tokens: tuple[Token, ...]) -> str:
     """Every subword in an element of its own, the blanks before words outside; the first can be
     reached by Tab."""
     parts = []
-    for at, (token, text) in enumerate(
-        zip(tokens, spelt([token.text for token in tokens]), strict=True)
+    for index, (token, text) in enumerate(
+        zip(tokens, decode_subwords([token.text for token in tokens]), strict=True)
     ):
-        blank = " " if at and text.startswith(" ") else ""
-        tab = 0 if at == 0 else -1
+        blank = " " if index and text.startswith(" ") else ""
+        tab = 0 if index == 0 else -1
         parts.append(
             f'{blank}<span class="token {token.origin}" role="button" '
             f'tabindex="{tab}">{escape(text.strip(" "))}</span>'

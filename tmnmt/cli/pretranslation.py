@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from tmnmt.cli.files import Job
 from tmnmt.cli.memory_languages import languages_of
-from tmnmt.cli.written import Writing, Written
+from tmnmt.cli.output_report import OutputReport, Writing
 from tmnmt.config.options import DRAFTS
-from tmnmt.counted import counted
 from tmnmt.progress import Progress
+from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -34,7 +34,7 @@ def pretranslate(
     """Writes what the memories hold, and tells how much that was. `todo`, `lines_out`: files in
     place of inputs, as `Job.do` says."""
     from tmnmt.batch.pretranslate import Pretranslator
-    from tmnmt.engine.named_memories import named, open_memories
+    from tmnmt.engine.named_memories import open_memories, parse_memory
     from tmnmt.engine.retrieve import Retriever
 
     files = [job.file for job in todo]
@@ -49,7 +49,7 @@ def pretranslate(
         arguments.options.threshold,
         short_threshold=0.0,  # shown, and read by nobody
         penalties=arguments.options,
-        trust=[named(each).trust for each in arguments.memory],
+        trust=[parse_memory(name).trust for name in arguments.memory],
     )
     untranslated = arguments.output.untranslated
 
@@ -57,49 +57,49 @@ def pretranslate(
         drafts = arguments.drafts(marks_drafts)
         return Pretranslator(retriever, untranslated, arguments.options.verbatim, drafts)
 
-    written = Written(write)
+    writer = OutputReport(write)
     for job in todo:
-        made = pretranslator(job.file.marks_drafts)
-        _fill(made, job, written, lines_out)
-        _tell(made.counts, arguments, f"{job.path}: ")
+        translator = pretranslator(job.file.marks_drafts)
+        _fill(translator, job, writer, lines_out)
+        _tell(translator.counts, arguments, f"{job.path}: ")
     if todo:
         return
-    made = pretranslator(marks_drafts=False)
+    translator = pretranslator(marks_drafts=False)
     for lines in _together(inputs):
-        for translation in made.stream(lines):
+        for translation in translator.stream(lines):
             write(translation)
-    print(_summary(made.counts, empty=untranslated == "empty"), file=sys.stderr)
-    _tell(made.counts, arguments)
+    print(_summary(translator.counts, empty=untranslated == "empty"), file=sys.stderr)
+    _tell(translator.counts, arguments)
 
 
-def _fill(made: Pretranslator, job: Job, written: Written, lines_out: bool) -> None:
+def _fill(translator: Pretranslator, job: Job, writer: OutputReport, lines_out: bool) -> None:
     def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
-        for translation in made.stream(chain.from_iterable(texts)):
+        for translation in translator.stream(chain.from_iterable(texts)):
             finished()
             yield translation
 
-    job.do(translated, written, lines_out)
+    job.do(translated, writer, lines_out)
 
 
-def _tell(counts: Counter[str], arguments: TranslateArguments, where: str = "") -> None:
+def _tell(counts: Counter[str], arguments: TranslateArguments, prefix: str = "") -> None:
     """Tells how many matches are not in the output, and how they come into it."""
     count = counts["held"]
     if count and arguments.has_default_drafts:
-        have, draft, them = (
+        have, draft, pronoun = (
             ("has a match", "a draft", "it") if count == 1 else ("have matches", "drafts", "them")
         )
         print(
-            f"{where}{counted(count, 'segment')} {have} of {DRAFTS} to 99 % that nothing would "
-            f"mark as {draft} here; --drafts {DRAFTS} puts {them} in",
+            f"{prefix}{quantity(count, 'segment')} {have} of {DRAFTS} to 99 % that nothing would "
+            f"mark as {draft} here; --drafts {DRAFTS} puts {pronoun} in",
             file=sys.stderr,
         )
     if counts["unplaced"]:
-        have, their = (
+        have, possessive = (
             ("has a match", "its") if counts["unplaced"] == 1 else ("have matches", "their")
         )
         print(
-            f"{where}{counted(counts['unplaced'], 'segment')} {have} that only a --model can put "
-            f"in, since {their} tags stand otherwise",
+            f"{prefix}{quantity(counts['unplaced'], 'segment')} {have} that only a --model can put "
+            f"in, since {possessive} tags stand otherwise",
             file=sys.stderr,
         )
 
@@ -120,12 +120,12 @@ def _summary(counts: Counter[str], empty: bool) -> str:
     exact, adapted, fuzzy, untranslated = (
         counts[origin] for origin in ("memory", "adapted", "fuzzy", "")
     )
-    left = "left empty" if empty else f"left as {'it is' if untranslated == 1 else 'they are'}"
+    state = "left empty" if empty else f"left as {'it is' if untranslated == 1 else 'they are'}"
     total = exact + adapted + fuzzy + untranslated
     have = "has" if 1 in (exact, total) else "have"
-    others = f", {adapted:,} one with other numbers, case, end mark or codes" if adapted else ""
-    others += f", {fuzzy:,} one worth less than 100" if fuzzy else ""
+    extras = f", {adapted:,} one with other numbers, case, end mark or codes" if adapted else ""
+    extras += f", {fuzzy:,} one worth less than 100" if fuzzy else ""
     return (
-        f"{exact:,} of {counted(total, 'segment')} {have} an exact match{others}; "
-        f"{untranslated:,} {left}"
+        f"{exact:,} of {quantity(total, 'segment')} {have} an exact match{extras}; "
+        f"{untranslated:,} {state}"
     )

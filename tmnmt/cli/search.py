@@ -94,26 +94,26 @@ def search(
 
         _check_concordance(text, explain, (selection, worth))
         phrase = Phrase(concordance, side, within, match_case)
-        with open_index(index) as opened:
+        with open_index(index) as memory:
             show_concordance(
-                opened.restricted_to(filter_of(segment_filter)), phrase, max_count, json
+                memory.restricted_to(filter_of(segment_filter)), phrase, max_count, json
             )
         return
-    if given := next((option for option, is_given in of_phrase.items() if is_given), None):
-        raise UsageError(f"{given} is of --concordance")
+    if flag := next((option for option, is_given in of_phrase.items() if is_given), None):
+        raise UsageError(f"{flag} is of --concordance")
 
     def as_json(query: str, matches: Sequence[Match], times: Sequence[int]) -> None:
         print(json_line(query, matches, times, explain))
 
     prepare_search([index])
     show = as_json if json else printer(sys.stdout, threshold, explain)
-    with open_index(index) as every:
-        opened = every.restricted_to(filter_of(segment_filter))
+    with open_index(index) as whole_index:
+        memory = whole_index.restricted_to(filter_of(segment_filter))
 
         def answer(queries: Sequence[str]) -> None:
-            matches_of = _matches(opened, queries, k, threshold, selection, worth)
+            matches_of = _matches(memory, queries, k, threshold, selection, worth)
             times = iter(
-                count_copies(opened, [match for matches in matches_of for match in matches])
+                count_copies(memory, [match for matches in matches_of for match in matches])
             )
             for query, matches in zip(queries, matches_of, strict=True):
                 show(query, matches, [next(times) for _ in matches])
@@ -129,9 +129,9 @@ def _check_concordance(text: str | None, explain: bool, groups: Sequence[Options
     """Raises UsageError for an option of a search for what is similar."""
     if text is not None:
         raise UsageError(f"--concordance and {text!r} both say what to look for; leave out one")
-    given = ["--explain"] * explain + [option for group in groups for option in changed(group)]
-    if given:
-        raise UsageError(f"{given[0]} is of a search for similar pairs, not of --concordance")
+    flags = ["--explain"] * explain + [option for group in groups for option in changed(group)]
+    if flags:
+        raise UsageError(f"{flags[0]} is of a search for similar pairs, not of --concordance")
 
 
 def _matches(
@@ -143,20 +143,20 @@ def _matches(
     penalties: Penalties,
 ) -> list[list[Match]]:
     """The pairs worth most; where they are selected in another way, those, in their order."""
+    from tmnmt.index.match_value import Query, valued
     from tmnmt.index.pairs import search_by_worth, search_pairs
     from tmnmt.index.select import candidates, selected
-    from tmnmt.index.worth import Query, valued
 
     texts = list(map(Query, queries))
     if selection == Selection():
         return search_by_worth(index, texts, k, threshold, penalties)
     matches_of = search_pairs(index, queries, candidates(selection, k), threshold)
-    chosen = [
+    selections = [
         selected(selection, query, matches, k)
         for query, matches in zip(queries, matches_of, strict=True)
     ]
-    pairs = zip(texts, chosen, strict=True)
-    return [valued(one, matches, None, penalties) for one, matches in pairs]
+    pairs = zip(texts, selections, strict=True)
+    return [valued(query, matches, None, penalties) for query, matches in pairs]
 
 
 def answer_lines(stream: io.BufferedReader, answer: Callable[[Sequence[str]], None]) -> None:

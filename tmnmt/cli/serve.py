@@ -171,10 +171,10 @@ def serve(
         name = f"[{host.strip('[]')}]" if ":" in host else host
         address = f"{scheme}://{name}:{socket.getsockname()[1]}"
 
-        def said() -> None:
+        def announce() -> None:
             print(f"serving at {address}", file=sys.stderr, flush=True)
 
-        run(service, [socket], said, certificate, private_key, keys)
+        run(service, [socket], announce, certificate, private_key, keys)
     print("stopped: what was taken is finished", file=sys.stderr)
 
 

@@ -34,7 +34,7 @@ def shortlist(
     `tmnmt translate --shortlist` then compares these words alone, which pays for a model with some
     ten thousand subwords or more. Pairs of general text are best, and some ten thousand of them.
     Words of the memory's matches are compared in any case. Prints how many words it has."""
-    from tmnmt.index.cached import open_memory
+    from tmnmt.index.opening import open_memory
     from tmnmt.models.folder import load_model
     from tmnmt.progress import Progress
     from tmnmt.training.shortlist import learn
@@ -42,13 +42,13 @@ def shortlist(
     loaded = load_model(model)
     languages = loaded.config["src_lang"], loaded.config["tgt_lang"]
     with Progress("indexing", "segments", lazy=True) as progress:
-        opened = open_memory(memory, *languages, progress.advance)
-    with opened:
-        sample = islice(opened.segments(), 0, None, max(1, len(opened) // PAIRS))
-        made = learn(sample, loaded.vocab, each, frequent)
-    made.save(model)
-    listed = made.of_source > 0
+        index = open_memory(memory, *languages, progress.advance)
+    with index:
+        sample = islice(index.segments(), 0, None, max(1, len(index) // PAIRS))
+        result = learn(sample, loaded.vocab, each, frequent)
+    result.save(model)
+    listed = result.of_source > 0
     print(
         f"{int(listed.any(1).sum()):,} source words have {int(listed.sum()):,} target words; "
-        f"{len(made.always):,} are of all"
+        f"{len(result.always):,} are of all"
     )

@@ -13,11 +13,11 @@ import typer
 
 from tmnmt.cli.options import folder
 from tmnmt.config.options import Threads
-from tmnmt.counted import counted
 from tmnmt.errors import UsageError
+from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
-    from tmnmt.eval.start import Begun, Place
+    from tmnmt.eval.start import Place, StartRecord
 
 SAMPLE = 200  # segments that are kept out, where nothing is said
 GOES_ON = "the same command goes on where this one stopped"
@@ -132,7 +132,7 @@ def _start(
     from tmnmt.index.back_ends import prepare_search
 
     check_pair(*languages)
-    chosen = parse_columns(columns) if columns is not None else None
+    column_map = parse_columns(columns) if columns is not None else None
     if base is not None:
         _check_base(base)
     prepare_search()
@@ -141,13 +141,13 @@ def _start(
     from tmnmt.eval import start as steps
 
     place = steps.Place(output)
-    begun = steps.begun_with(memories, *languages, columns or "", sample)
-    place.begin(begun)
+    record = steps.begun_with(memories, *languages, columns or "", sample)
+    place.begin(record)
     if get and not place.base.exists():
-        registry, architecture, via = published
-        obtain(registry, *languages, architecture, place.base, via)
+        registry, architecture, pivot = published
+        obtain(registry, *languages, architecture, place.base, pivot)
     model = steps.base_folder(place, base, languages)
-    manifest, report = steps.keep_sample(place, memories, languages, sample, chosen)
+    manifest, report = steps.keep_sample(place, memories, languages, sample, column_map)
     if report is not None:
         print(report, file=sys.stderr)
     if minutes is not None and model is None:
@@ -161,7 +161,7 @@ def _start(
     keep_freed()
     calibration = steps.calibrate_base(place, model) if model is not None else None
     measured = steps.measure(place, model, languages)
-    steps.index_all(place, memories, languages, chosen, calibration)
+    steps.index_all(place, memories, languages, column_map, calibration)
     return {
         "place": str(output),
         "sample": steps.sample_of(manifest),
@@ -172,7 +172,7 @@ def _start(
         "verdict": steps.verdict(measured),
         "model": str(model) if model is not None else None,
         "published": [] if model is not None else _published(languages),
-        "next": _next(place, model, languages, _again(begun, output)),
+        "next": _next(place, model, languages, _command_words(record, output)),
     }
 
 
@@ -191,15 +191,17 @@ def _published(languages: tuple[str, str]) -> list[str]:
     """The models of these languages that are known, in words."""
     from tmnmt.model_import.published import SNAPSHOT_DATE, known_models
 
-    known = {languages: known_models(*languages)}
-    if not known[languages] and (pairs := _by_english(languages)):
-        known = {pair: known_models(*pair) for pair in pairs}
-    if not any(known.values()):
+    published = {languages: known_models(*languages)}
+    if not published[languages] and (pairs := _by_english(languages)):
+        published = {pair: known_models(*pair) for pair in pairs}
+    if not any(published.values()):
         return [
             f"Of {' to '.join(languages)} no published model is known to this version (list of "
             f"{SNAPSHOT_DATE}); tmnmt get-model --list asks what there is now"
         ]
-    return [f"{' to '.join(pair)}: {model}" for pair, models in known.items() for model in models]
+    return [
+        f"{' to '.join(pair)}: {model}" for pair, models in published.items() for model in models
+    ]
 
 
 def _by_english(languages: tuple[str, str]) -> list[tuple[str, str]]:
@@ -212,9 +214,9 @@ def _by_english(languages: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 def _next(
-    place: Place, model: Path | None, languages: tuple[str, str], again: Sequence[str]
+    place: Place, model: Path | None, languages: tuple[str, str], words: Sequence[str]
 ) -> list[str]:
-    """The commands to type now; `again`: the words of this one."""
+    """The commands to type now; `words`: the words of this one."""
     from tmnmt.model_import.published import PIVOT_LANGUAGE, known_models
 
     index = str(place.index)
@@ -222,18 +224,18 @@ def _next(
         files = ["document.txt", "--output", f"document.{languages[1]}.txt"]
         return [_command("translate", "--model", str(model), "--memory", index, *files)]
     if known_models(*languages):
-        return [_command(*again, "--get")]
+        return [_command(*words, "--get")]
     if _by_english(languages):
-        return [_command(*again, "--get", "--via", PIVOT_LANGUAGE)]
-    return [_command(*again, "--base", "FOLDER"), _command("search", "--index", index, "TEXT")]
+        return [_command(*words, "--get", "--via", PIVOT_LANGUAGE)]
+    return [_command(*words, "--base", "FOLDER"), _command("search", "--index", index, "TEXT")]
 
 
-def _again(begun: Begun, output: Path) -> list[str]:
+def _command_words(record: StartRecord, output: Path) -> list[str]:
     """The words of a command that goes on with this start."""
-    languages = ["--src-lang", begun.src_lang, "--tgt-lang", begun.tgt_lang]
-    columns = ["--columns", begun.columns] if begun.columns else []
-    sample = ["--sample", str(begun.sample)] if begun.sample != SAMPLE else []
-    files = [name for name, _ in begun.files]
+    languages = ["--src-lang", record.src_lang, "--tgt-lang", record.tgt_lang]
+    columns = ["--columns", record.columns] if record.columns else []
+    sample = ["--sample", str(record.sample)] if record.sample != SAMPLE else []
+    files = [name for name, _ in record.files]
     return ["start", *files, *languages, *columns, *sample, "-o", str(output)]
 
 
@@ -245,13 +247,13 @@ def _report(findings: Mapping[str, Any]) -> Iterator[str]:
     sample = findings["sample"]
     kind = "stretch of neighbours" if sample["stretch"] else "document"
     yield (
-        f"sample: {counted(sample['segments'], 'segment')} of "
+        f"sample: {quantity(sample['segments'], 'segment')} of "
         f"{_plural(sample['documents'], kind)}, kept out of the memory; "
-        f"{counted(sample['same_source_dropped'], 'segment')} with a source of the sample dropped "
+        f"{quantity(sample['same_source_dropped'], 'segment')} with a source of the sample dropped "
         f"from the rest, which has {sample['rest']:,}"
     )
     yield ""
-    yield f"{'':12} {'BLEU':>6} {'chrF2++':>8}   of {counted(sample['segments'], 'segment')}"
+    yield f"{'':12} {'BLEU':>6} {'chrF2++':>8}   of {quantity(sample['segments'], 'segment')}"
     for name, scores in findings["figures"].items():
         yield f"{name:12} {scores['BLEU']:6.1f} {scores['chrF2++']:8.1f}"
     for example in findings["examples"]:

@@ -39,9 +39,9 @@ class _AsItIs:
         return getattr(self._terminal, name)
 
 
-def console(to: TextIO) -> Console:
-    """A console that prints to `to`: in colours and with control characters visible where that is a
-    terminal."""
+def console(stream: TextIO) -> Console:
+    """A console that prints to `stream`: in colours and with control characters visible where that
+    is a terminal."""
     from rich.console import Console, ConsoleRenderable, RenderHook
     from rich.text import Text
 
@@ -54,10 +54,10 @@ def console(to: TextIO) -> Console:
                     text.plain = visible(text.plain)
             return renderables
 
-    made = Console(file=to, highlight=False, soft_wrap=True, markup=False)
-    if made.is_terminal:
-        made.push_render_hook(Visible())
-    return made
+    result = Console(file=stream, highlight=False, soft_wrap=True, markup=False)
+    if result.is_terminal:
+        result.push_render_hook(Visible())
+    return result
 
 
 def stderr(stream: io.TextIOWrapper) -> Terminal:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from tmnmt.cli.as_it_comes import Computing, translations
 from tmnmt.cli.files import Job
+from tmnmt.cli.interactive_session import Work
+from tmnmt.cli.line_streaming import Computing, translations
+from tmnmt.cli.output_report import OutputReport, Writing
 from tmnmt.cli.translate_arguments import TranslateArguments, is_pipe
-from tmnmt.cli.work import Work
-from tmnmt.cli.written import Writing, Written
 from tmnmt.config.options import (
     LANGUAGES,
     Confirming,
@@ -25,15 +25,15 @@ from tmnmt.config.options import (
     SegmentFilter,
     TranslationOptions,
 )
-from tmnmt.counted import counted
 from tmnmt.progress import Progress
+from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.batch.filling import Documents
     from tmnmt.engine.translator import Translator
     from tmnmt.formats.encoding import LineForm
     from tmnmt.formats.text import DocumentLines
-    from tmnmt.records import Where
+    from tmnmt.records import UnitLocation
     from tmnmt.segments import Translation
 
 
@@ -125,11 +125,11 @@ def _translate(arguments: TranslateArguments) -> None:
 
     # the output first: that it cannot be written is told before the model is loaded
     with ExitStack() as stack:
-        to = sys.stdout
+        stream = sys.stdout
         if output.file is not None and lines_out:
-            to = stack.enter_context(writing(output.file, keep_unfinished=True))
+            stream = stack.enter_context(writing(output.file, keep_unfinished=True))
         form = texts[0].form if len(texts) == 1 and output.file is not None else LineForm()
-        write = _writer(to, output, form) if lines_out else _unwritten
+        write = _writer(stream, output, form) if lines_out else _unwritten
         if arguments.model is None:
             from tmnmt.cli.pretranslation import pretranslate
 
@@ -144,34 +144,34 @@ def _translate(arguments: TranslateArguments) -> None:
         translator = _loaded(arguments, arguments.model)
         if page is not None:
             write = stack.enter_context(_also_on_page(write, page, translator))
-        written = Written(write)
+        writer = OutputReport(write)
         try:
             if todo:
-                _fill(translator, todo, written, work.shown, computing, lines_out)
+                _fill(translator, todo, writer, work.explain, computing, lines_out)
             elif document is not None:
-                work.do(translator, document, written, output.file, arguments.confirming.write_to)
+                work.do(translator, document, writer, output.file, arguments.confirming.write_to)
             else:
-                _run(translator, texts, written, arguments, computing)
+                _run(translator, texts, writer, arguments, computing)
         except KeyboardInterrupt as stop:
-            if not written.lines and page is None and not work.options.interactive:
+            if not writer.lines and page is None and not work.options.interactive:
                 stop.add_note("nothing was finished")
             elif output.file is None:
                 stop.add_note("what was finished is in the output")
             raise
         finally:
             _warn(translator, texts)
-            written.warn(translator.tally, len(texts), len(todo))
+            writer.warn(translator.tally, len(texts), len(todo))
 
 
 def _work(arguments: TranslateArguments) -> Work:
     """How the document is worked on: typed lines are a dialogue where nothing else is asked for."""
-    shown, confirming = arguments.output.shows_origins, arguments.confirming
-    edits = not shown and arguments.model is not None and arguments.options.remember != "own"
+    explain, confirming = arguments.output.shows_origins, arguments.confirming
+    edits = not explain and arguments.model is not None and arguments.options.remember != "own"
     talks = (
         not arguments.inputs and not arguments.tag and sys.stdin.isatty() and sys.stdout.isatty()
     )
     confirming = replace(confirming, interactive=confirming.interactive or (edits and talks))
-    return Work(confirming, arguments.inputs, shown)
+    return Work(confirming, arguments.inputs, explain)
 
 
 def _loaded(arguments: TranslateArguments, model: Path) -> Translator:
@@ -188,7 +188,7 @@ def _loaded(arguments: TranslateArguments, model: Path) -> Translator:
         translator = Translator.load(
             model,
             arguments.memories,
-            replace(arguments.options, verbatim=arguments.least),
+            replace(arguments.options, verbatim=arguments.min_worth),
             write_to=arguments.confirming.write_to,
             progress=progress.advance,
         )
@@ -240,7 +240,7 @@ def _run(
 def _fill(
     translator: Translator,
     todo: list[Job],
-    written: Written,
+    writer: OutputReport,
     explain: bool,
     computing: Computing,
     lines_out: bool,
@@ -255,10 +255,10 @@ def _fill(
     look_up = partial(best_matches, translator.pipeline.lookup.retriever)
     computing.use_for(sum(job.open_units for job in todo))
     for job in todo:
-        job.do(translated, written, lines_out, look_up)
+        job.do(translated, writer, lines_out, look_up)
 
 
-def _unwritten(translation: Translation, where: Where | None = None) -> None:
+def _unwritten(translation: Translation, location: UnitLocation | None = None) -> None:
     """Nothing is printed for it: it goes into a file."""
 
 
@@ -281,58 +281,58 @@ def _talk(
             session = translator.session()
 
 
-def _writer(to: TextIO, output: Output, form: LineForm) -> Writing:
-    """What a translation is given to, to be printed to `to` as the output asks for. form: of lines
-    that have the translations alone."""
-    from tmnmt.cli.explained import explained
+def _writer(stream: TextIO, output: Output, form: LineForm) -> Writing:
+    """What a translation is given to, to be printed to `stream` as the output asks for. form: of
+    lines that have the translations alone."""
+    from tmnmt.cli.explanation import explained
     from tmnmt.records import json_line
     from tmnmt.text import one_line
 
     if output.explain:
-        return explained(to)
+        return explained(stream)
 
     mark = form.mark
 
-    def write(translation: Translation, where: Where | None = None) -> None:
+    def write(translation: Translation, location: UnitLocation | None = None) -> None:
         nonlocal mark
         if output.json:
-            print(json_line(translation, where), file=to, flush=to is sys.stdout)
+            print(json_line(translation, location), file=stream, flush=stream is sys.stdout)
         else:
             line = mark + one_line(translation.tgt)
-            print(line, end=form.end, file=to, flush=to is sys.stdout)
+            print(line, end=form.end, file=stream, flush=stream is sys.stdout)
         mark = ""
 
     return write
 
 
 @contextmanager
-def _also_on_page(write: Writing, to: TextIO, translator: Translator) -> Iterator[Writing]:
-    """`write` that writes to the page `to`, too; the page ends with the block where
+def _also_on_page(write: Writing, stream: TextIO, translator: Translator) -> Iterator[Writing]:
+    """`write` that writes to the page `stream`, too; the page ends with the block where
     that ends well."""
     from tmnmt.cli.page import Page
 
-    page = Page(to, translator)
+    page = Page(stream, translator)
 
-    def both(translation: Translation, where: Where | None = None) -> None:
-        write(translation, where)
+    def tee(translation: Translation, location: UnitLocation | None = None) -> None:
+        write(translation, location)
         page.add(translation)
 
-    yield both
+    yield tee
     page.end()
 
 
 def _warn(translator: Translator, inputs: list[DocumentLines]) -> None:
-    from tmnmt.engine.tally import CONTROL
+    from tmnmt.engine.run_statistics import CONTROL
 
     is_reported = any(text.control for text in inputs)  # at its end every input says so itself
-    for what, count in translator.tally.changed.items():
-        if count and not (is_reported and what == CONTROL):
-            print(f"tmnmt: warning: {counted(count, 'segment')} {what}", file=sys.stderr)
+    for change, count in translator.tally.changed.items():
+        if count and not (is_reported and change == CONTROL):
+            print(f"tmnmt: warning: {quantity(count, 'segment')} {change}", file=sys.stderr)
     tally = translator.tally
     if tally.unknown:
         print(
-            f"tmnmt: warning: {counted(tally.unknown, 'character')} in "
-            f"{counted(tally.with_unknown, 'segment')} are not in this model's vocabulary: the "
+            f"tmnmt: warning: {quantity(tally.unknown, 'character')} in "
+            f"{quantity(tally.with_unknown, 'segment')} are not in this model's vocabulary: the "
             "words with them are copied from the source",
             file=sys.stderr,
         )

@@ -85,7 +85,7 @@ class TranslateArguments:
             raise UsageError("--watch is of memory files, and there is none")
 
     @property
-    def least(self) -> int:
+    def min_worth(self) -> int:
         """What a match must be worth to be taken, whatever is marked as a draft then."""
         return self.output.drafts or self.options.verbatim
 
@@ -116,10 +116,10 @@ class TranslateArguments:
         }
         for option, is_given in is_set.items():
             if is_given:
-                own = ", or the model's own words: --remember own" if option == "--cache" else ""
+                hint = ", or the model's own words: --remember own" if option == "--cache" else ""
                 raise UsageError(
                     f"{option} is of what is confirmed, and nothing is in this run: "
-                    f"--interactive, --confirmed, --session{own}"
+                    f"--interactive, --confirmed, --session{hint}"
                 )
 
     def _check_without_model(self) -> None:
@@ -192,35 +192,35 @@ class TranslateArguments:
         `goes_on`: the input may be what an interrupted run left of this output."""
         from tmnmt.formats.atomic import partial_of
 
-        to, page = self.output.file, self.output.explain_html
-        if page is not None and to is not None and page.resolve() == to.resolve():
+        output_file, page = self.output.file, self.output.explain_html
+        if page is not None and output_file is not None and page.resolve() == output_file.resolve():
             raise UsageError(f"--explain-html and --output both name {page}")
-        read = self._read()
+        sources = self._read()
         for name, path in (
-            ("--output", to),
+            ("--output", output_file),
             ("--explain-html", page),
             ("--session", self.confirming.session),
         ):
-            _spare(name, path, read)
+            _spare(name, path, sources)
             _spare_inputs(name, path, self.inputs)
-        for name, path in (("--output", to), ("--explain-html", page)):
+        for name, path in (("--output", output_file), ("--explain-html", page)):
             if path is not None:  # where it is kept unfinished, which is removed when it is whole
-                _spare(name, partial_of(path), read)
+                _spare(name, partial_of(path), sources)
                 if not goes_on:
                     _spare_inputs(name, partial_of(path), self.inputs)
 
     def _read(self) -> list[Path]:
         """What is read beside the inputs."""
-        from tmnmt.engine.named_memories import named
+        from tmnmt.engine.named_memories import parse_memory
 
-        others = (
+        candidates = (
             self.options.knn_adaptive,
             self.confirming.write_to,
             self.options.terms,
             self.model,
         )
-        places = [Path(str(named(each).place)) for each in self.memory]
-        return [*places, *(Path(place) for place in others if place)]
+        places = [Path(str(parse_memory(name).place)) for name in self.memory]
+        return [*places, *(Path(place) for place in candidates if place)]
 
     def texts(self) -> list[DocumentLines]:
         """The inputs as lines of text; a file that is missing, empty or no text is told now, a pipe
@@ -245,9 +245,9 @@ def is_pipe(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _spare(option: str, path: Path | None, read: list[Path]) -> None:
+def _spare(option: str, path: Path | None, sources: list[Path]) -> None:
     """Raises UsageError where `path` is something that is read, or a file of it."""
-    for place in read:
+    for place in sources:
         if (
             path is not None
             and place.exists()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from tmnmt.codes.placeholders import ALL, Finder, Placeholder, by_pattern, with_placeholders
+from tmnmt.codes.placeholders import ALL_FINDERS, Finder, Placeholder, by_pattern, with_placeholders
 from tmnmt.codes.record import Text
 
 DASHES = "–—―•"  # read as a hyphen by vocabularies that lack them, and put back
@@ -40,7 +40,7 @@ READ_AS = {
     "&gt;": ">",
 }
 
-_BEFORE = r"(?<![\w$@#%&~:/\\.-])"  # where a word begins that has a sign in front of it
+_WORD_START = r"(?<![\w$@#%&~:/\\.-])"  # where a word begins that has a sign in front of it
 _NAME = r"[A-Za-z_]\w{0,99}"
 _SMALL, _CAPITAL = "a-zß-öø-ÿ", "A-ZÀ-ÖØ-Þ"
 _DIGITS = "0123456789"
@@ -128,10 +128,10 @@ FORMS = (
     Form(
         "sign in front of a word",
         (
-            ("$", rf"{_BEFORE}\$(?:{_NAME})(?:(?:\.|->|::){_NAME}){{0,9}}"),
-            ("@", rf"{_BEFORE}@:?{_NAME}(?:[./-]\w{{1,100}}){{0,9}}"),
-            ("!#~", rf"{_BEFORE}[#!~]{_NAME}\b"),
-            (":", rf"{_BEFORE}:[a-z_]\w{{0,99}}\b(?!:)"),
+            ("$", rf"{_WORD_START}\$(?:{_NAME})(?:(?:\.|->|::){_NAME}){{0,9}}"),
+            ("@", rf"{_WORD_START}@:?{_NAME}(?:[./-]\w{{1,100}}){{0,9}}"),
+            ("!#~", rf"{_WORD_START}[#!~]{_NAME}\b"),
+            (":", rf"{_WORD_START}:[a-z_]\w{{0,99}}\b(?!:)"),
             ("-", r"(?<![\w/.-])-(?![aI])[A-Za-z](?![\w-])"),  # "-a" begins an item of a list
             (("--",), r"(?<![\w/.-])--[a-z][\w-]{0,60}(?:=[^\s,;)]{1,100})?"),
             (".", r"(?<![\w.])\.(?:[a-z][a-z0-9]{1,15}|[A-Z]{3,6})(?![\w.])"),
@@ -155,7 +155,7 @@ FORMS = (
     ),
     Form(
         "sign of an access key",  # of a menu, where the text is a label
-        (("&", rf"{_BEFORE}&{_NAME}\b(?!;)"), ("_", r"(?<![\w/.])_[^\W_]{1,100}(?!\w)")),
+        (("&", rf"{_WORD_START}&{_NAME}\b(?!;)"), ("_", r"(?<![\w/.])_[^\W_]{1,100}(?!\w)")),
         in_labels=False,
     ),
     Form(
@@ -231,7 +231,7 @@ class Copied:
         texts is kept: the same pairs stand beside many segments."""
 
         def find(text: str) -> tuple[tuple[int, int], ...]:
-            codes = with_placeholders(Text(text), [*ALL, *self.finders], self.first).codes
+            codes = with_placeholders(Text(text), [*ALL_FINDERS, *self.finders], self.first).codes
             return tuple((code.at, code.at + code.covers) for code in codes)
 
         return lru_cache(maxsize=TEXTS_KEPT)(find)
@@ -263,5 +263,7 @@ def _guarded(forms: Iterable[Form]) -> Finder:
 
 BY_FORM = Copied((_guarded(FORMS),))
 # what only a text has that says it: none of that is made up
-MARKED = Copied((*ALL, _guarded(form for form in FORMS if form.name in ("code", "template"))))
+MARKED = Copied(
+    (*ALL_FINDERS, _guarded(form for form in FORMS if form.name in ("code", "template")))
+)
 EXACT = Copied((_guarded(form for form in FORMS if form.exact),))

@@ -30,9 +30,9 @@ def keep_order(
                 value[k], way[k] = value[k - 1], way[k - 1]
         best = value
         ways.append(way)
-    chosen = list[tuple[int, int]]()
+    path = list[tuple[int, int]]()
     end = len(best) - 1
     for way in reversed(ways):
-        chosen.append(way[end])
+        path.append(way[end])
         end = way[end][0]
-    return chosen[::-1]
+    return path[::-1]

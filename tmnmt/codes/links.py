@@ -26,37 +26,37 @@ class Links:
     def gain(self, start: float, end: float) -> Mass:
         """Of every target word the mass that links it to the source between these places, less the
         mass that links it to the rest, (T,)."""
-        gain: Mass = 2 * self.between(start, end) - self._total
+        gain: Mass = 2 * self.span_mass(start, end) - self._total
         return gain
 
-    def between(self, start: float, end: float) -> Mass:
+    def span_mass(self, start: float, end: float) -> Mass:
         """Of every target word the mass that links it to the source between these places, (T,)."""
-        mass: Mass = self._before(end) - self._before(start)
+        mass: Mass = self._prefix_mass(end) - self._prefix_mass(start)
         return mass
 
     def crossing(self, place: float) -> Mass:
         """For every boundary of the target the mass of the links that cross where it is joined to
         this place, (T + 1,)."""
-        before = self._before(place)
-        after = self._total - before
-        left = np.concatenate([[0.0], np.cumsum(after)])
-        right = np.concatenate([[0.0], np.cumsum(before[::-1])])[::-1]
-        crossing: Mass = left + right
+        preceding = self._prefix_mass(place)
+        following = self._total - preceding
+        leftward = np.concatenate([[0.0], np.cumsum(following)])
+        right = np.concatenate([[0.0], np.cumsum(preceding[::-1])])[::-1]
+        crossing: Mass = leftward + right
         return crossing
 
-    def _before(self, place: float) -> Mass:
+    def _prefix_mass(self, place: float) -> Mass:
         share = np.clip(place - self._words, 0.0, 1.0)
-        before: Mass = self.mass @ share
-        return before
+        prefix: Mass = self.mass @ share
+        return prefix
 
 
-def place_of(at: int, words: Words) -> float:
-    """The place among the words of what stands before the character `at`."""
-    number = bisect_right(words, at, key=lambda word: word[1])
+def place_of(position: int, words: Words) -> float:
+    """The place among the words of what stands before the character `position`."""
+    number = bisect_right(words, position, key=lambda word: word[1])
     if number == len(words):
         return number
     start, end = words[number]
-    return number + max(0, at - start) / (end - start)
+    return number + max(0, position - start) / (end - start)
 
 
 def best_stretch(gain: Mass, lo: int, hi: int) -> tuple[int, int]:
@@ -65,19 +65,19 @@ def best_stretch(gain: Mass, lo: int, hi: int) -> tuple[int, int]:
     best, stretch = -np.inf, (lo, lo)
     sum_ = 0.0
     start = lo
-    for at in range(lo, hi):
+    for position in range(lo, hi):
         if sum_ <= 0:
             sum_ = 0.0
-            start = at
-        sum_ += gain[at]
+            start = position
+        sum_ += gain[position]
         if sum_ > best:
-            best, stretch = sum_, (start, at + 1)
+            best, stretch = sum_, (start, position + 1)
     return stretch
 
 
-def grown(gain: Mass, start: int, end: int, lo: int, hi: int) -> tuple[int, int]:
+def grow_stretch(gain: Mass, start: int, end: int, lo: int, hi: int) -> tuple[int, int]:
     """The stretch of the greatest sum that has all words from `start` to `end`, none before `lo`
     and none from `hi` on."""
-    left = np.concatenate([[0.0], np.cumsum(gain[lo:start][::-1])])
+    leftward = np.concatenate([[0.0], np.cumsum(gain[lo:start][::-1])])
     right = np.concatenate([[0.0], np.cumsum(gain[end:hi])])
-    return start - int(np.argmax(left)), end + int(np.argmax(right))
+    return start - int(np.argmax(leftward)), end + int(np.argmax(right))

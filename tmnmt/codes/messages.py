@@ -17,15 +17,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tmnmt.codes.record import Code, Part, Text, is_text, joined
+from tmnmt.codes.record import Code, Part, Text, is_text, join_parts
 
 NUMBER = "#"
-MOST = 12  # messages into which the words around arguments are put
+MAX_MESSAGES = 12  # messages into which the words around arguments are put
 DEEPEST = 8  # arguments within one another
 _CHOICE = re.compile(r"\{\s*(\w+)\s*,\s*(\w+)\s*,\s*(offset:\s*\d+)?")
 _QUOTABLE = ("{", "}", "#")
 _SYNTAX = re.compile("[{}#]")
-_OTHER = re.compile(r"\{\{|,\s*(?:plural|select)|^'#")
+_UNSUPPORTED = re.compile(r"\{\{|,\s*(?:plural|select)|^'#")
 _KEY = re.compile(r"(=?\w+)\s*\{\s*$")
 Frame = Literal["begins", "goes on", "ends"]
 
@@ -47,25 +47,25 @@ class Messages:
             if self.keys.count(keys) == 1
         }
 
-    def joined(self, texts: Sequence[Text]) -> Text:
+    def join(self, texts: Sequence[Text]) -> Text:
         """The whole, with these messages in its frames; without syntax that a message makes up."""
         parts = list(self.frames[0])
-        for text, own, frame in zip(texts, self.texts, self.frames[1:], strict=True):
-            parts += [*_without_syntax(text, own), *frame]
+        for text, original, frame in zip(texts, self.texts, self.frames[1:], strict=True):
+            parts += [*_without_syntax(text, original), *frame]
         parts = [_unquoting(*two) for two in zip(parts, [*parts[1:], ""], strict=True)]
-        return joined([*parts[:1], *map(_spaced, parts[1:-1]), *parts[1:][-1:]])
+        return join_parts([*parts[:1], *map(_spaced, parts[1:-1]), *parts[1:][-1:]])
 
 
-def _without_syntax(text: Text, own: Text) -> Iterator[Part]:
+def _without_syntax(text: Text, original: Text) -> Iterator[Part]:
     """The parts of what was made of a message, without braces and # that are not in its words."""
-    syntax = set("{}#").difference(*(part for part in own.parts() if isinstance(part, str)))
+    syntax = set("{}#").difference(*(part for part in original.parts() if isinstance(part, str)))
     for part in text.parts():
         yield "".join(c for c in part if c not in syntax) if isinstance(part, str) else part
 
 
-def _unquoting(part: Part, after: Part) -> Part:
+def _unquoting(part: Part, following: Part) -> Part:
     """A part as it stands before another: an apostrophe would quote syntax."""
-    if not isinstance(part, str) or isinstance(after, str) or after[1][:1] not in _QUOTABLE:
+    if not isinstance(part, str) or isinstance(following, str) or following[1][:1] not in _QUOTABLE:
         return part
     return f"{part[:-1]}\u2019" if part.endswith("'") else part
 
@@ -111,15 +111,15 @@ def messages(text: Text) -> Messages | None:
     items, end = _items(text.parts(), 0) if "{" in text.plain else ([], None)
     if end is not None or not any(isinstance(item, _Argument) for item in items):
         return None
-    apart = _Apart()
-    apart.add(items)
-    return apart.messages() if apart.texts else None
+    splitter = _MessageSplitter()
+    splitter.add(items)
+    return splitter.messages() if splitter.texts else None
 
 
 def in_sentences(text: Text) -> Text:
     """The text with each of its messages as a whole sentence, as a translation has them."""
-    apart = messages(text)
-    return text if apart is None else apart.joined(apart.texts)
+    split = messages(text)
+    return text if split is None else split.join(split.texts)
 
 
 def _items(parts: Iterator[Part], depth: int) -> tuple[list[_Item], tuple[Code, str] | None]:
@@ -150,7 +150,7 @@ def _argument(first: tuple[Code, str], parts: Iterator[Part], depth: int) -> _Ar
     return None
 
 
-class _Apart:
+class _MessageSplitter:
     """Takes a text apart."""
 
     def __init__(self) -> None:
@@ -165,9 +165,9 @@ class _Apart:
     def add(self, items: Sequence[_Item]) -> None:
         arguments = [item for item in items if isinstance(item, _Argument)]
         if arguments and _is_sentence(items):
-            outer = min(arguments, key=lambda one: one.has_number)
-            beside = (item for item in items if item is not outer)
-            if _count(items) <= MOST and all(map(_may_move, beside)):
+            outer = min(arguments, key=lambda argument: argument.has_number)
+            neighbours = (item for item in items if item is not outer)
+            if _count(items) <= MAX_MESSAGES and all(map(_may_move, neighbours)):
                 self._add_branches(outer, _in_branches(items, outer))
                 return
         run = list[Part]()
@@ -191,7 +191,7 @@ class _Apart:
     def _add_message(self, message: Sequence[Part]) -> None:
         """One without words is left in its frame."""
         if any(map(_is_word, message)):
-            self.texts.append(joined(message))
+            self.texts.append(join_parts(message))
             self._keys.append(tuple(self._inside))
             self._frames.append([])
         else:
@@ -214,7 +214,7 @@ def _in_branches(items: Sequence[_Item], outer: _Argument) -> Iterator[Sequence[
 def _count(items: Iterable[_Item]) -> int:
     """How many sentences are made of one."""
     arguments = {item.choice: item for item in items if isinstance(item, _Argument)}.values()
-    return math.prod(sum(map(_count, one.branches)) for one in arguments)
+    return math.prod(sum(map(_count, argument.branches)) for argument in arguments)
 
 
 def _is_sentence(items: Sequence[_Item]) -> bool:
@@ -223,12 +223,12 @@ def _is_sentence(items: Sequence[_Item]) -> bool:
     if any(map(_is_word, items)):
         return True
     signs = "".join(item if isinstance(item, str) else _sign(item) for item in items)
-    beside = _BESIDE.search(signs)
+    match = _ADJACENT.search(signs)
     numbers = sum(isinstance(item, _Argument) and item.has_number for item in items)
-    return beside is not None and numbers < 2
+    return match is not None and numbers < 2
 
 
-_BESIDE = re.compile("\ue000[^\\S\n]*[\ue000\ue001]|\ue001[^\\S\n]*\ue000")
+_ADJACENT = re.compile("\ue000[^\\S\n]*[\ue000\ue001]|\ue001[^\\S\n]*\ue000")
 
 
 def _sign(item: _Argument | tuple[Code, str]) -> str:
@@ -243,13 +243,13 @@ def _may_move(item: _Item) -> bool:
     quoted in a plural alone."""
     if isinstance(item, _Argument):
         return all(
-            isinstance(one, str) or _is_number(one) or _may_move(one)
+            isinstance(part, str) or _is_number(part) or _may_move(part)
             for branch in item.branches
-            for one in branch
+            for part in branch
         )
     if isinstance(item, str):
         return _SYNTAX.search(item) is None
-    return not item[0].form and item[1] != NUMBER and not _OTHER.search(item[1])
+    return not item[0].form and item[1] != NUMBER and not _UNSUPPORTED.search(item[1])
 
 
 def _is_number(item: _Item) -> bool:

@@ -20,11 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.codes.keep_order import keep_order
-from tmnmt.codes.links import Links, Mass, Words, best_stretch, grown, place_of
+from tmnmt.codes.links import Links, Mass, Words, best_stretch, grow_stretch, place_of
 from tmnmt.codes.record import Code, Text
 from tmnmt.codes.tree import Node, tree
 
-NEAR = 0.3  # of the mass between a code's word and the word that it would stand at: see `_cost`
+LOCAL_MASS = (
+    0.3  # of the mass between a code's word and the word that it would stand at: see `_cost`
+)
 
 
 def place(
@@ -57,13 +59,13 @@ def linked_codes(source: Text, words: Words) -> list[int]:
     if nodes is None:
         _, numbers, _ = placer.keep_order()
     else:
-        _, among, _ = placer.outside(nodes)
-        numbers = [number for node in among for number in node.codes()]
+        _, inner, _ = placer.outside(nodes)
+        numbers = [number for node in inner for number in node.codes()]
     return [number for number in numbers if source.codes[number].kind != "blank"]
 
 
 def _fixed_in_order(source: Text, text: Text) -> bool:
-    fixed = [[code.markup for code in one.codes if not code.movable] for one in (source, text)]
+    fixed = [[code.markup for code in side.codes if not code.movable] for side in (source, text)]
     return fixed[0] == fixed[1]
 
 
@@ -86,37 +88,37 @@ class _Placer:
         self._source_words, self._words, self._links = source_words, target_words, links
         ends = [(code.at, code.at + code.covers) for code in source.codes]
         self._places = [
-            (place_of(at, source_words), place_of(end, source_words)) for at, end in ends
+            (place_of(start, source_words), place_of(end, source_words)) for start, end in ends
         ]
 
     # --- spans
 
     def by_tree(self, nodes: list[Node]) -> Text:
-        before, nodes, after = self.outside(nodes)
+        leading, nodes, trailing = self.outside(nodes)
         width = len(self._words)
-        out = _Codes(self._source.codes, len(self._target))
-        for number in before:
-            out.add(number, 0)
-        taken = self._spans(nodes, 0, width)
-        self._emit(self._with_points(nodes, taken, 0, width), out, (0, len(self._target)))
-        for number in after:
-            out.add(number, len(self._target))
-        return Text(self._target, tuple(out.codes))
+        output = _Codes(self._source.codes, len(self._target))
+        for number in leading:
+            output.add(number, 0)
+        placed = self._spans(nodes, 0, width)
+        self._emit(self._with_points(nodes, placed, 0, width), output, (0, len(self._target)))
+        for number in trailing:
+            output.add(number, len(self._target))
+        return Text(self._target, tuple(output.codes))
 
     def outside(self, nodes: list[Node]) -> tuple[list[int], list[Node], list[int]]:
         """The codes before all words, the nodes among words, the codes after all words."""
-        before, after = list[int](), list[int]()
+        leading, trailing = list[int](), list[int]()
         last = float(len(self._source_words))
         while True:
             while nodes and self._extent(nodes[0])[1] == 0:
-                before += nodes[0].codes()
+                leading += nodes[0].codes()
                 nodes = nodes[1:]
             while nodes and self._extent(nodes[-1])[0] == last:
-                after = nodes[-1].codes() + after
+                trailing = nodes[-1].codes() + trailing
                 nodes = nodes[:-1]
             if len(nodes) != 1 or nodes[0].alone or self._extent(nodes[0]) != (0, last):
-                return before, nodes, after
-            before, after = [*before, nodes[0].first], [nodes[0].last, *after]
+                return leading, nodes, trailing
+            leading, trailing = [*leading, nodes[0].first], [nodes[0].last, *trailing]
             nodes = nodes[0].children
 
     def _extent(self, node: Node) -> tuple[float, float]:
@@ -126,19 +128,19 @@ class _Placer:
     def _spans(self, nodes: Sequence[Node], lo: int, hi: int) -> list[_Placed]:
         """Those of the nodes that go around words of the target, between two boundaries. They take
         their words one after another, those with the most to gain first."""
-        taken = list[_Placed]()
+        placed = list[_Placed]()
         wide = [node for node in nodes if self._is_wide(node)]
         gains = {node.first: self._links.gain(*self._extent(node)) for node in wide}
-        wide.sort(key=lambda node: (not node.alone, -_most(gains[node.first], lo, hi)))
+        wide.sort(key=lambda node: (not node.alone, -_best_gain(gains[node.first], lo, hi)))
         for node in wide:
             gain = gains[node.first]
-            gaps = list(_gaps(taken, lo, hi))
+            gaps = list(_gaps(placed, lo, hi))
             if node.alone:
-                taken += self._covering(node, gaps)
+                placed += self._covering(node, gaps)
             else:
-                start, end = max(gaps, key=lambda gap: _most(gain, *gap))
-                taken.append(self._span(node, gain, start, end))
-        return taken
+                start, end = max(gaps, key=lambda gap: _best_gain(gain, *gap))
+                placed.append(self._span(node, gain, start, end))
+        return placed
 
     def _is_wide(self, node: Node) -> bool:
         start, end = self._extent(node)
@@ -151,35 +153,39 @@ class _Placer:
             for placed in self._same_words(node)
             if any(lo <= placed.start and placed.end <= hi for lo, hi in gaps)
         ]
-        mass = self._links.between(*self._extent(node))
-        best = max(covering, key=lambda one: float(mass[one.start : one.end].sum()), default=None)
+        mass = self._links.span_mass(*self._extent(node))
+        best = max(
+            covering,
+            key=lambda candidate: float(mass[candidate.start : candidate.end].sum()),
+            default=None,
+        )
         return [] if best is None else [best]
 
     def _same_words(self, node: Node) -> Iterator[_Placed]:
         code = self._source.codes[node.first]
         covered = self._source.plain[code.at : code.at + code.covers]
-        at = self._target.find(covered)
-        while at >= 0 and covered.strip():
-            end = at + len(covered)
-            inside = [i for i, (a, b) in enumerate(self._words) if a < end and at < b]
+        start = self._target.find(covered)
+        while start >= 0 and covered.strip():
+            end = start + len(covered)
+            inside = [i for i, (a, b) in enumerate(self._words) if a < end and start < b]
             if inside:
-                yield _Placed(node, inside[0], inside[-1] + 1, characters=(at, end))
-            at = self._target.find(covered, end)
+                yield _Placed(node, inside[0], inside[-1] + 1, characters=(start, end))
+            start = self._target.find(covered, end)
 
     def _span(self, node: Node, gain: Mass, lo: int, hi: int) -> _Placed:
         inside = self._spans(node.children, lo, hi)
         if inside:
-            start, end = min(one.start for one in inside), max(one.end for one in inside)
-            least = start, end
-            start, end = grown(gain, start, end, lo, hi)
+            start, end = min(child.start for child in inside), max(child.end for child in inside)
+            core = start, end
+            start, end = grow_stretch(gain, start, end, lo, hi)
         else:
             start, end = best_stretch(gain, lo, hi)
-            least = end, start  # none
-        start, end = self._punctuated(node, (start, end), least, (lo, hi))
+            core = end, start  # none
+        start, end = self._punctuated(node, (start, end), core, (lo, hi))
         return _Placed(node, start, end, self._with_points(node.children, inside, start, end))
 
     def _punctuated(
-        self, node: Node, stretch: tuple[int, int], least: tuple[int, int], most: tuple[int, int]
+        self, node: Node, stretch: tuple[int, int], core: tuple[int, int], limits: tuple[int, int]
     ) -> tuple[int, int]:
         """The stretch with punctuation at its edges as the source's span has it."""
         start, end = stretch
@@ -189,14 +195,14 @@ class _Placer:
         if not punctuation or _is_mark(punctuation):
             return stretch
         if not _is_mark(punctuation[-1]):
-            while start < end - 1 and least[1] < end and _is_mark(self._word(end - 1)):
+            while start < end - 1 and core[1] < end and _is_mark(self._word(end - 1)):
                 end -= 1
-        elif end < most[1] and self._word(end) == punctuation[-1] != self._word(end - 1):
+        elif end < limits[1] and self._word(end) == punctuation[-1] != self._word(end - 1):
             end += 1
         if not _is_mark(punctuation[0]):
-            while start < end - 1 and start < least[0] and _is_mark(self._word(start)):
+            while start < end - 1 and start < core[0] and _is_mark(self._word(start)):
                 start += 1
-        elif start > most[0] and self._word(start - 1) == punctuation[0] != self._word(start):
+        elif start > limits[0] and self._word(start - 1) == punctuation[0] != self._word(start):
             start -= 1
         return start, end
 
@@ -207,32 +213,34 @@ class _Placer:
     # --- codes alone
 
     def _with_points(
-        self, nodes: Sequence[Node], taken: list[_Placed], lo: int, hi: int
+        self, nodes: Sequence[Node], occupied: list[_Placed], lo: int, hi: int
     ) -> list[_Placed]:
         """All nodes in the target's order: those that took words, and the others at boundaries from
         `lo` to `hi` that are inside none of these."""
-        done = {one.node.first for one in taken}
+        handled = {entry.node.first for entry in occupied}
         free = np.ones(hi - lo + 1, bool)
-        for one in taken:
-            free[one.start + 1 - lo : one.end - lo] = False
-        placed = list(taken)
+        for entry in occupied:
+            free[entry.start + 1 - lo : entry.end - lo] = False
+        placed = list(occupied)
         for node in nodes:
-            if node.first not in done and self._source.codes[node.first].kind != "blank":
+            if node.first not in handled and self._source.codes[node.first].kind != "blank":
                 cost = self._cost(node)[lo : hi + 1]
-                at = lo + int(np.argmin(np.where(free, cost, np.inf)))
-                placed.append(_Placed(node, at, at, self._at(node.children, at)))
-        return sorted(placed, key=lambda one: (one.start, one.end, one.node.first))
+                boundary = lo + int(np.argmin(np.where(free, cost, np.inf)))
+                placed.append(
+                    _Placed(node, boundary, boundary, self._place_points(node.children, boundary))
+                )
+        return sorted(placed, key=lambda entry: (entry.start, entry.end, entry.node.first))
 
     def _cost(self, node: Node) -> Mass:
         """Of every boundary the mass that crosses it, less a share of the mass that links the word
         there to the word that the code touches in the source, (T + 1,)."""
         place = self._extent(node)[0]
         cost = self._links.crossing(place)
-        in_front, behind = self._touches(node.first)
+        in_front, trailing = self._touches(node.first)
         if in_front:
-            cost[1:] -= NEAR * self._links.between(np.ceil(place) - 1, np.ceil(place))
-        elif behind:
-            cost[:-1] -= NEAR * self._links.between(np.floor(place), np.floor(place) + 1)
+            cost[1:] -= LOCAL_MASS * self._links.span_mass(np.ceil(place) - 1, np.ceil(place))
+        elif trailing:
+            cost[:-1] -= LOCAL_MASS * self._links.span_mass(np.floor(place), np.floor(place) + 1)
         return cost
 
     def _touches(self, number: int) -> tuple[bool, bool]:
@@ -241,40 +249,40 @@ class _Placer:
         end = code.at + code.covers
         return plain[: code.at][-1:].strip() != "", plain[end : end + 1].strip() != ""
 
-    def _at(self, nodes: Sequence[Node], boundary: int) -> list[_Placed]:
+    def _place_points(self, nodes: Sequence[Node], boundary: int) -> list[_Placed]:
         return [
-            _Placed(node, boundary, boundary, self._at(node.children, boundary))
+            _Placed(node, boundary, boundary, self._place_points(node.children, boundary))
             for node in nodes
             if self._source.codes[node.first].kind != "blank"
         ]
 
     # --- characters
 
-    def _emit(self, placed: Sequence[_Placed], out: _Codes, within: tuple[int, int]) -> None:
-        for one in placed:
-            first, last = one.node.first, one.node.last
-            if one.node.alone:
-                self._emit_alone(one, out, within)
+    def _emit(self, placed: Sequence[_Placed], output: _Codes, bounds: tuple[int, int]) -> None:
+        for entry in placed:
+            first, last = entry.node.first, entry.node.last
+            if entry.node.alone:
+                self._emit_alone(entry, output, bounds)
                 continue
-            opening = self._character(first, one.start, one.start < one.end)
-            closing = self._character(last, one.end, False)
-            start = out.add(first, opening, within)
-            self._emit(one.inside, out, (start, max(start, min(closing, within[1]))))
-            out.add(last, closing, within)
+            opening = self._character(first, entry.start, entry.start < entry.end)
+            closing = self._character(last, entry.end, False)
+            start = output.add(first, opening, bounds)
+            self._emit(entry.inside, output, (start, max(start, min(closing, bounds[1]))))
+            output.add(last, closing, bounds)
 
-    def _emit_alone(self, one: _Placed, out: _Codes, within: tuple[int, int]) -> None:
-        number = one.node.first
-        if one.characters is not None:
-            start, end = one.characters
-            out.add(number, start, within, end - start)
+    def _emit_alone(self, entry: _Placed, output: _Codes, bounds: tuple[int, int]) -> None:
+        number = entry.node.first
+        if entry.characters is not None:
+            start, end = entry.characters
+            output.add(number, start, bounds, end - start)
             return
         code = self._source.codes[number]
         stands_for = self._source.plain[code.at : code.at + code.covers]
-        blank = self._blank(one.start) if stands_for.isspace() else None
-        if blank and within[0] <= blank[0] and blank[1] <= within[1]:
-            out.add(number, blank[0], within, blank[1] - blank[0])
+        blank = self._blank(entry.start) if stands_for.isspace() else None
+        if blank and bounds[0] <= blank[0] and blank[1] <= bounds[1]:
+            output.add(number, blank[0], bounds, blank[1] - blank[0])
         else:
-            out.add(number, self._character(number, one.start, False), within)
+            output.add(number, self._character(number, entry.start, False), bounds)
 
     def _blank(self, boundary: int) -> tuple[int, int] | None:
         """The white space between the words at a boundary."""
@@ -286,8 +294,8 @@ class _Placer:
     def _character(self, number: int, boundary: int, forward: bool) -> int:
         """Where a code stands at a boundary: at the word behind or before it, as in the source.
         Where that does not say, behind white space if it goes `forward`."""
-        before = self._words[boundary - 1][1] if boundary else 0
-        after = self._words[boundary][0] if boundary < len(self._words) else len(self._target)
+        previous_end = self._words[boundary - 1][1] if boundary else 0
+        next_start = self._words[boundary][0] if boundary < len(self._words) else len(self._target)
         code, plain = self._source.codes[number], self._source.plain
         end = code.at + code.covers
         touches = [
@@ -295,10 +303,10 @@ class _Placer:
             for side in (plain[: code.at][-1:], plain[end : end + 1])
         ]
         if touches[0] != touches[1]:
-            return before if touches[0] else after
+            return previous_end if touches[0] else next_start
         if not touches[0]:
-            return after
-        return after if forward else before
+            return next_start
+        return next_start if forward else previous_end
 
     # --- in order
 
@@ -306,30 +314,33 @@ class _Placer:
         """The codes before all words, those among words and those after all words, where all of
         them keep their order."""
         last, numbers = len(self._source_words), range(len(self._places))
-        before = [n for n in numbers if self._places[n][1] == 0]
-        after = [n for n in numbers if self._places[n][0] == last and n not in before]
-        return before, list(numbers[len(before) : len(numbers) - len(after)]), after
+        leading = [n for n in numbers if self._places[n][1] == 0]
+        trailing = [n for n in numbers if self._places[n][0] == last and n not in leading]
+        return leading, list(numbers[len(leading) : len(numbers) - len(trailing)]), trailing
 
     def by_order(self) -> Text:
         """With every code where the least mass crosses among the places behind the one before."""
-        before, among, after = self.keep_order()
-        nodes = [Node(n, n) for n in among if self._source.codes[n].kind != "blank"]
+        leading, inner, trailing = self.keep_order()
+        nodes = [Node(n, n) for n in inner if self._source.codes[n].kind != "blank"]
         costs = [self._cost(node) for node in nodes]
         covering = [
-            [(one.start, one.end, one.characters or (0, 0)) for one in self._same_words(node)]
+            [
+                (entry.start, entry.end, entry.characters or (0, 0))
+                for entry in self._same_words(node)
+            ]
             for node in nodes
         ]
-        out = _Codes(self._source.codes, len(self._target))
-        for number in before:
-            out.add(number, 0)
+        output = _Codes(self._source.codes, len(self._target))
+        for number in leading:
+            output.add(number, 0)
         everywhere = (0, len(self._target))
-        chosen = keep_order(costs, [[(a, b) for a, b, _ in stretches] for stretches in covering])
-        for node, stretches, (start, end) in zip(nodes, covering, chosen, strict=True):
+        selection = keep_order(costs, [[(a, b) for a, b, _ in stretches] for stretches in covering])
+        for node, stretches, (start, end) in zip(nodes, covering, selection, strict=True):
             characters = next((c for a, b, c in stretches if (a, b) == (start, end)), None)
-            self._emit_alone(_Placed(node, start, end, characters=characters), out, everywhere)
-        for number in after:
-            out.add(number, len(self._target))
-        return Text(self._target, tuple(out.codes))
+            self._emit_alone(_Placed(node, start, end, characters=characters), output, everywhere)
+        for number in trailing:
+            output.add(number, len(self._target))
+        return Text(self._target, tuple(output.codes))
 
 
 class _Codes:
@@ -342,28 +353,28 @@ class _Codes:
         self.codes: list[Code] = []
 
     def add(
-        self, number: int, at: int, within: tuple[int, int] | None = None, covers: int = 0
+        self, number: int, position: int, bounds: tuple[int, int] | None = None, covers: int = 0
     ) -> int:
-        """Adds a code of the source; where it stands: `at`, or the nearest place behind."""
-        lo, hi = within or (0, self._length)
-        place = max(self._end, min(max(at, lo), hi))
-        covers = covers if place == at else 0
+        """Adds a code of the source; where it stands: `position`, or the nearest place behind."""
+        lo, hi = bounds or (0, self._length)
+        place = max(self._end, min(max(position, lo), hi))
+        covers = covers if place == position else 0
         self.codes.append(replace(self._source[number], at=place, covers=covers))
         self._end = place + covers
         return place
 
 
-def _most(gain: Mass, lo: int, hi: int) -> float:
+def _best_gain(gain: Mass, lo: int, hi: int) -> float:
     """The greatest gain of a stretch between two boundaries; none where there is no word."""
     start, end = best_stretch(gain, lo, hi)
     return float(gain[start:end].sum()) if start < end else -np.inf
 
 
-def _gaps(taken: Sequence[_Placed], lo: int, hi: int) -> Iterator[tuple[int, int]]:
+def _gaps(placed: Sequence[_Placed], lo: int, hi: int) -> Iterator[tuple[int, int]]:
     """What is between those that have taken words, from left to right; empty gaps too."""
-    for one in sorted(taken, key=lambda one: (one.start, one.end)):
-        yield lo, one.start
-        lo = one.end
+    for entry in sorted(placed, key=lambda entry: (entry.start, entry.end)):
+        yield lo, entry.start
+        lo = entry.end
     yield lo, hi
 
 

@@ -75,10 +75,10 @@ def _icu(text: str) -> Iterator[Placeholder]:
     """The frames of arguments that choose among messages, as {n, plural, one {a file} other {#
     files}} does: all but the messages, which are text, and in these the #. With them what is
     quoted, as '{name}' is."""
-    every = [frame for _, _, frames in _arguments(text) for frame in frames]
-    yield from every
-    if every:
-        quoted = (one.span() for one in _OUTSIDE.finditer(text) if one[0] != "''")
+    result = [frame for _, _, frames in _arguments(text) for frame in frames]
+    yield from result
+    if result:
+        quoted = (match.span() for match in _OUTSIDE.finditer(text) if match[0] != "''")
         yield from (Placeholder(*span, True) for span in quoted)
 
 
@@ -90,37 +90,37 @@ def arguments(text: str) -> list[tuple[int, int]]:
 
 def _arguments(text: str) -> Iterator[tuple[int, int, list[Placeholder]]]:
     """Their places, and their frames."""
-    at = 0
-    while start := _ICU.search(text, at):
+    position = 0
+    while start := _ICU.search(text, position):
         frames = list[Placeholder]()
         end = _argument(text, start, frames, 0)
         if end:
             yield start.start(), end, frames
-        at = end or start.end()
+        position = end or start.end()
 
 
 def _argument(text: str, start: re.Match[str], frames: list[Placeholder], depth: int) -> int:
     """Where the argument that starts there ends; 0 where it does not. Its frames are noted."""
     begin = start.start()
-    at = start.end()
+    position = start.end()
     counts = start[1].lower() != "select"
-    while branch := _BRANCH.match(text, at):
+    while branch := _BRANCH.match(text, position):
         frames.append(Placeholder(begin, branch.end(), False))
-        begin = at = _message(text, branch.end(), frames, depth, counts)
-        if not at:
+        begin = position = _message(text, branch.end(), frames, depth, counts)
+        if not position:
             return 0
-        at += 1
-    end = _END.match(text, at)
+        position += 1
+    end = _END.match(text, position)
     if end is None or begin == start.start():
         return 0
     frames.append(Placeholder(begin, end.end(), False))
     return end.end()
 
 
-def _message(text: str, at: int, frames: list[Placeholder], depth: int, counts: bool) -> int:
+def _message(text: str, position: int, frames: list[Placeholder], depth: int, counts: bool) -> int:
     """Where the } of a message stands; 0 where there is none."""
-    while match := _INSIDE.search(text, at):
-        at = match.end()
+    while match := _INSIDE.search(text, position):
+        position = match.end()
         if match[0] == "}":
             return match.start()
         if match[0] == "#":
@@ -130,10 +130,10 @@ def _message(text: str, at: int, frames: list[Placeholder], depth: int, counts: 
             if match[0] != "''":
                 frames.append(Placeholder(*match.span(), True))
         elif inner := _ICU.match(text, match.start()):
-            at = _argument(text, inner, frames, depth + 1) if depth < _DEEPEST else 0
+            position = _argument(text, inner, frames, depth + 1) if depth < _DEEPEST else 0
         else:
-            at = text.find("}", at) + 1
-        if not at:
+            position = text.find("}", position) + 1
+        if not position:
             return 0
     return 0
 
@@ -153,66 +153,72 @@ FINDERS: dict[str, Sequence[Finder]] = {
     "email": (by_pattern(_EMAIL, signs="@"),),
     "weblate": (by_pattern(_WEBLATE, signs=("[X",)),),
 }
-ALL = tuple(finder for finders in FINDERS.values() for finder in finders)
+ALL_FINDERS = tuple(finder for finders in FINDERS.values() for finder in finders)
 
 
 def with_placeholders(
-    text: Text, finders: Iterable[Finder] = ALL, first: Iterable[Finder] = ()
+    text: Text, finders: Iterable[Finder] = ALL_FINDERS, first: Iterable[Finder] = ()
 ) -> Text:
     """`text` with a code for every placeholder that they find: the first, and of those the longest.
     What has a code inside already, or is part of one, stays as it is; but a blank inside becomes
     part of it, and so does a placeholder that is shorter. What `first` finds goes before all that
     overlaps it, but for what holds the whole of it."""
-    places = _chosen([one for finder in first for one in finder(text.plain)])
-    others = (one for finder in finders for one in finder(text.plain))
-    places += [one for one in others if all(_agree(one, other) for other in places)]
-    places.sort(key=lambda one: (one.start, -one.end))
+    places = _drop_overlaps([placeholder for finder in first for placeholder in finder(text.plain)])
+    candidates = (placeholder for finder in finders for placeholder in finder(text.plain))
+    places += [
+        placeholder
+        for placeholder in candidates
+        if all(_agree(placeholder, place) for place in places)
+    ]
+    places.sort(key=lambda placeholder: (placeholder.start, -placeholder.end))
     codes = list[Code]()
     end = 0
-    within = set[int]()
-    taken = _Taken(text.codes)
+    absorbed = set[int]()
+    occupied = _CodePlaces(text.codes)
     for start, stop, movable in places:
-        if start >= end and (inside := taken.inside(start, stop)) is not None:
-            markup = _written(text.plain, start, stop, inside)
-            within.update(map(id, inside))
+        if start >= end and (inside := occupied.inside(start, stop)) is not None:
+            markup = _markup(text.plain, start, stop, inside)
+            absorbed.update(map(id, inside))
             movable = movable and all(code.movable for code in inside)
             codes.append(Code(start, "placeholder", markup, covers=stop - start, movable=movable))
             end = stop
     # of codes at one place those that cover nothing come first: what is in front of a placeholder
-    left = [code for code in text.codes if id(code) not in within]
-    together = sorted([*left, *codes], key=lambda code: (code.at, code.covers > 0))
+    remaining = [code for code in text.codes if id(code) not in absorbed]
+    together = sorted([*remaining, *codes], key=lambda code: (code.at, code.covers > 0))
     return Text(text.plain, tuple(together))
 
 
-def _chosen(places: Iterable[Placeholder]) -> list[Placeholder]:
+def _drop_overlaps(places: Iterable[Placeholder]) -> list[Placeholder]:
     """The first, and of those the longest, that do not overlap."""
-    chosen = list[Placeholder]()
-    for one in sorted(places, key=lambda one: (one.start, -one.end)):
-        if not chosen or one.start >= chosen[-1].end:
-            chosen.append(one)
-    return chosen
+    selection = list[Placeholder]()
+    for placeholder in sorted(
+        places, key=lambda placeholder: (placeholder.start, -placeholder.end)
+    ):
+        if not selection or placeholder.start >= selection[-1].end:
+            selection.append(placeholder)
+    return selection
 
 
-def _agree(one: Placeholder, first: Placeholder) -> bool:
+def _agree(placeholder: Placeholder, first: Placeholder) -> bool:
     """Whether a place is apart from one that goes first, or holds the whole of it."""
-    apart = one.end <= first.start or first.end <= one.start
-    return apart or (one.start <= first.start and first.end <= one.end)
+    is_disjoint = placeholder.end <= first.start or first.end <= placeholder.start
+    return is_disjoint or (placeholder.start <= first.start and first.end <= placeholder.end)
 
 
-class _Taken:
+class _CodePlaces:
     """Where codes stand, asked from left to right."""
 
     def __init__(self, codes: Sequence[Code]) -> None:
         self._codes = codes
-        self._at = 0
+        self._index = 0
 
     def inside(self, start: int, end: int) -> list[Code] | None:
         """The blanks, and the shorter placeholders, inside the text from `start` to `end`; None
         where another code is there."""
-        while self._at < len(self._codes) and _end(self._codes[self._at]) <= start:
-            self._at += 1
+        while self._index < len(self._codes) and _end(self._codes[self._index]) <= start:
+            self._index += 1
         inside = list[Code]()
-        for number in range(self._at, len(self._codes)):
+        for number in range(self._index, len(self._codes)):
             code = self._codes[number]
             if code.at >= end:
                 break
@@ -223,13 +229,13 @@ class _Taken:
         return inside
 
 
-def _written(plain: str, start: int, end: int, inside: Sequence[Code]) -> str:
+def _markup(plain: str, start: int, end: int, inside: Sequence[Code]) -> str:
     """A placeholder as it is written in the file."""
-    parts, at = list[str](), start
+    parts, offset = list[str](), start
     for code in inside:
-        parts += plain[at : code.at], code.markup
-        at = _end(code)
-    return "".join([*parts, plain[at:end]])
+        parts += plain[offset : code.at], code.markup
+        offset = _end(code)
+    return "".join([*parts, plain[offset:end]])
 
 
 def _end(code: Code) -> int:

@@ -72,7 +72,7 @@ class Text:
         if end < len(self.plain):
             yield self.plain[end:]
 
-    def written(self) -> str:
+    def full_text(self) -> str:
         """The text with the markup of its codes in their places."""
         return "".join(part if isinstance(part, str) else part[0].markup for part in self.parts())
 
@@ -96,16 +96,16 @@ def plain_of(text: Source) -> str:
     return text.plain if isinstance(text, Text) else text
 
 
-def beside(texts: Sequence[Source]) -> list[Beside]:
+def surroundings(texts: Sequence[Source]) -> list[Beside]:
     """What stands beside every text of a document: what its file says, else the texts there."""
     plain = ["", *map(plain_of, texts), ""]
     return [
-        (text.previous, text.next, text.id) if isinstance(text, Placed) else (before, after)
-        for text, before, after in zip(texts, plain, plain[2:], strict=False)
+        (text.previous, text.next, text.id) if isinstance(text, Placed) else (preceding, following)
+        for text, preceding, following in zip(texts, plain, plain[2:], strict=False)
     ]
 
 
-def joined(parts: Iterable[Part]) -> Text:
+def join_parts(parts: Iterable[Part]) -> Text:
     """The text of these parts; where the codes said that they are does not count."""
     plain = ""
     codes = list[Code]()
@@ -119,9 +119,9 @@ def joined(parts: Iterable[Part]) -> Text:
     return Text(plain, tuple(codes))
 
 
-def same(codes: Sequence[Code], others: Sequence[Code]) -> bool:
+def equal_codes(codes: Sequence[Code], reference: Sequence[Code]) -> bool:
     """Whether two texts have the same codes, wherever they stand; blanks do not count."""
-    return _counted(codes) == _counted(others)
+    return _count_codes(codes) == _count_codes(reference)
 
 
 _TAGS = "", "html"  # forms whose markup is what its format has
@@ -136,14 +136,18 @@ def native(code: Code) -> str:
     return unescape(element[1]) if element else ""
 
 
-def alike(codes: Sequence[Code], others: Sequence[Code]) -> bool:
+def alike(codes: Sequence[Code], reference: Sequence[Code]) -> bool:
     """Whether two texts have the same codes, as their own format has them: <b> as text is the same
     as in a bpt of TMX or XLIFF. Blanks do not count."""
-    return _counted(map(_bare, codes)) == _counted(map(_bare, others))
+    return _count_codes(map(_bare, codes)) == _count_codes(map(_bare, reference))
 
 
 def _bare(code: Code) -> Code:
-    return replace(code, form="", markup=own) if code.form and (own := native(code)) else code
+    return (
+        replace(code, form="", markup=native_markup)
+        if code.form and (native_markup := native(code))
+        else code
+    )
 
 
 def is_text(code: Code) -> bool:
@@ -156,7 +160,7 @@ def inline(codes: Sequence[Code]) -> list[Code]:
     return [code for code in codes if code.kind != "blank" and not is_text(code)]
 
 
-def _counted(codes: Iterable[Code]) -> Counter[tuple[str, str, str]]:
+def _count_codes(codes: Iterable[Code]) -> Counter[tuple[str, str, str]]:
     return Counter((code.kind, code.form, code.markup) for code in codes if code.kind != "blank")
 
 
@@ -165,9 +169,9 @@ def pairs(codes: Sequence[Code]) -> dict[int, int]:
     missing has none."""
     waiting: dict[str, list[int]] = {}
     partners = {}
-    for at, code in enumerate(codes):
+    for index, code in enumerate(codes):
         if code.kind == "open" and code.pair:
-            waiting.setdefault(code.pair, []).append(at)
+            waiting.setdefault(code.pair, []).append(index)
         elif code.kind == "close" and waiting.get(code.pair):
-            partners[waiting[code.pair].pop()] = at
+            partners[waiting[code.pair].pop()] = index
     return partners

@@ -9,52 +9,52 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tmnmt.codes.record import Code, Part, Text, joined
+from tmnmt.codes.record import Code, Part, Text, join_parts
 
 
 def with_spacing(source: Text, target: Text) -> Text:
     """`target`, which has the codes of `source`, with a blank beside every standalone code that
     stands apart in the source and in the target has white space on one side alone."""
-    apart = Counter(source.codes[number].markup for number in _apart(source))
-    if not apart:
+    isolated = Counter(source.codes[number].markup for number in _isolated(source))
+    if not isolated:
         return target
     parts = list(target.parts())
-    shown = list[Part]()
-    for at, part in enumerate(parts):
-        if isinstance(part, str) or not _is_point(part) or not apart[part[0].markup]:
-            shown.append(part)
+    result = list[Part]()
+    for index, part in enumerate(parts):
+        if isinstance(part, str) or not _is_point(part) or not isolated[part[0].markup]:
+            result.append(part)
             continue
-        apart[part[0].markup] -= 1
-        before, behind = _beside(parts, at)
+        isolated[part[0].markup] -= 1
+        preceding, following = _neighbours(parts, index)
         blank = (Code(0, "blank", " "), "")
-        between = [part]
-        if before.isspace() and behind.isalnum():
-            between = [part, blank]
-        elif behind.isspace() and before.isalnum():
-            between = [blank, part]
-        shown += between
-    return joined(shown)
+        pieces = [part]
+        if preceding.isspace() and following.isalnum():
+            pieces = [part, blank]
+        elif following.isspace() and preceding.isalnum():
+            pieces = [blank, part]
+        result += pieces
+    return join_parts(result)
 
 
-def _apart(text: Text) -> Iterator[int]:
+def _isolated(text: Text) -> Iterator[int]:
     """Which standalone codes have white space on both sides."""
     parts = list(text.parts())
     number = 0
-    for at, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if isinstance(part, str):
             continue
         if _is_point(part):
-            before, behind = _beside(parts, at)
-            if before.isspace() and behind.isspace():
+            preceding, following = _neighbours(parts, index)
+            if preceding.isspace() and following.isspace():
                 yield number
         number += 1
 
 
-def _beside(parts: Sequence[Part], at: int) -> tuple[str, str]:
+def _neighbours(parts: Sequence[Part], index: int) -> tuple[str, str]:
     """The signs before and behind a part."""
-    before = (parts[number] for number in range(at - 1, -1, -1))
-    behind = (parts[number] for number in range(at + 1, len(parts)))
-    return _sign(before, -1), _sign(behind, 0)
+    preceding = (parts[number] for number in range(index - 1, -1, -1))
+    following = (parts[number] for number in range(index + 1, len(parts)))
+    return _sign(preceding, -1), _sign(following, 0)
 
 
 def _is_point(part: tuple[Code, str]) -> bool:
@@ -68,8 +68,8 @@ def _sign(parts: Iterator[Part], end: int) -> str:
         if isinstance(part, str):
             return part[end]
         code, covered = part
-        if shown := covered or (code.markup if code.kind == "blank" else ""):
-            return shown[end]
+        if text := covered or (code.markup if code.kind == "blank" else ""):
+            return text[end]
         if code.kind != "blank" and _is_point(part):
             return ""
     return ""

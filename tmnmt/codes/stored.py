@@ -32,7 +32,7 @@ def _listed(code: Code) -> Listed:
     flags = _FIXED * (not code.movable) + _DROPPABLE * code.droppable
     values: Listed = [code.at, _LETTER[code.kind], code.markup]
     rest = (code.pair, code.form, code.covers, flags)
-    last = max((at for at in range(len(rest)) if rest[at] != _USUAL[at]), default=-1)
+    last = max((index for index in range(len(rest)) if rest[index] != _USUAL[index]), default=-1)
     values.extend(rest[: last + 1])
     return values
 
@@ -48,15 +48,19 @@ def codes_of(value: object, plain: str) -> tuple[Code, ...]:
 def _code(value: object) -> Code:
     if type(value) is not list or not 3 <= len(value) <= 3 + len(_USUAL):
         raise ValueError("no code")
-    at, letter, markup, pair, form, covers, flags = (*value, *_USUAL[len(value) - 3 :])
+    position, letter, markup, pair, form, covers, flags = (*value, *_USUAL[len(value) - 3 :])
     # one by one: every match of a search is read so
     if not (type(markup) is str and type(pair) is str and type(form) is str):
         raise ValueError("a text of a code is not what it should be")
-    if not (type(at) is int and type(covers) is int and type(flags) is int and 0 <= flags <= 3):
+    if not (
+        type(position) is int and type(covers) is int and type(flags) is int and 0 <= flags <= 3
+    ):
         raise ValueError("a number of a code is not what it should be")
     if not (markup.isascii() and pair.isascii() and form.isascii()):
         (markup + pair + form).encode()  # half of a character: UnicodeEncodeError, a ValueError
     kind = _KIND.get(letter) if type(letter) is str else None
     if kind is None:
         raise ValueError("a code of no kind")
-    return Code(at, kind, markup, pair, form, covers, not flags & _FIXED, flags & _DROPPABLE > 0)
+    return Code(
+        position, kind, markup, pair, form, covers, not flags & _FIXED, flags & _DROPPABLE > 0
+    )

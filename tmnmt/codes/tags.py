@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tmnmt.codes.record import Code, Kind, Part, Text, joined
+from tmnmt.codes.record import Code, Kind, Part, Text, join_parts
 
 # those that are tags also without the other half; names of arguments, as <input>, are not here
 _ALONE_NAMES = """a abbr b big blockquote br center div em font h1 h2 h3 h4 h5 h6 hr i img li ol p
@@ -65,26 +65,26 @@ def with_tags(text: Text, find: Tags) -> Text:
     space, so that they do not run together."""
     tags = _of_text(text.plain, list(find(text.plain)))
     parts = list[Part]()
-    at = 0
+    offset = 0
     for part in text.parts():
         if not isinstance(part, str):
             parts.append(part)
-            at += len(part[1])
+            offset += len(part[1])
             continue
-        end = at + len(part)
+        end = offset + len(part)
         for tag, pair in tags:
-            if at <= tag.start and tag.end <= end:
-                parts += [text.plain[at : tag.start], _code(text.plain, tag, pair)]
-                at = tag.end
-        parts.append(text.plain[at:end])
-        at = end
-    return joined(parts) if tags else text
+            if offset <= tag.start and tag.end <= end:
+                parts += [text.plain[offset : tag.start], _code(text.plain, tag, pair)]
+                offset = tag.end
+        parts.append(text.plain[offset:end])
+        offset = end
+    return join_parts(parts) if tags else text
 
 
 def _code(text: str, tag: Tag, pair: str) -> Part:
-    before, behind = text[tag.start - 1 : tag.start], text[tag.end : tag.end + 1]
-    apart = tag.kind == "standalone" and before.isalnum() and behind.isalnum()
-    return Code(0, tag.kind, text[tag.start : tag.end], pair), " " * apart
+    preceding, following = text[tag.start - 1 : tag.start], text[tag.end : tag.end + 1]
+    is_isolated = tag.kind == "standalone" and preceding.isalnum() and following.isalnum()
+    return Code(0, tag.kind, text[tag.start : tag.end], pair), " " * is_isolated
 
 
 def _of_text(text: str, tags: Sequence[Tag]) -> list[tuple[Tag, str]]:

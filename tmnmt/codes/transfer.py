@@ -10,51 +10,59 @@ from dataclasses import replace
 from tmnmt.codes.links import place_of
 from tmnmt.codes.place import linked_codes
 from tmnmt.codes.placeholders import Finder, Placeholder, with_placeholders
-from tmnmt.codes.record import Code, Part, Text, inline, is_text, joined, pairs, same
+from tmnmt.codes.record import Code, Part, Text, equal_codes, inline, is_text, join_parts, pairs
 from tmnmt.codes.tree import tree
 from tmnmt.text import token_spans
 
 
-def lent(query: Text, source: Text, target: Text) -> Text | None:
+def transfer_codes(query: Text, source: Text, target: Text) -> Text | None:
     """The pair's `target` with the codes of `query` where it has its own; None where the codes of
     query, source and target do not go one to one, or not at the same words of query and source.
 
     A pair whose codes are those of the query keeps them as they are. White space at the ends is the
     query's. Placeholders that are written in the text are compared as text."""
-    own, theirs, given = (
-        Text(one.plain, tuple(inline(one.codes))) for one in (query, source, target)
+    query_inline, theirs, target_inline = (
+        Text(text.plain, tuple(inline(text.codes))) for text in (query, source, target)
     )
-    if not same(theirs.codes, given.codes):
+    if not equal_codes(theirs.codes, target_inline.codes):
         return None
-    if same(own.codes, theirs.codes):
-        moved = Text(target.plain, tuple(code for code in target.codes if not is_text(code)))
-    elif _places(own) != _places(theirs):
+    if equal_codes(query_inline.codes, theirs.codes):
+        result = Text(target.plain, tuple(code for code in target.codes if not is_text(code)))
+    elif _places(query_inline) != _places(theirs):
         return None
     else:
-        codes = [own.codes[number] for number in _order(theirs.codes, given.codes)]
-        moved = _with_codes(given, codes)
-        if pairs(codes) != pairs(given.codes) or _fixed(moved) != _fixed(own):
+        codes = [query_inline.codes[number] for number in _order(theirs.codes, target_inline.codes)]
+        result = _with_codes(target_inline, codes)
+        if pairs(codes) != pairs(target_inline.codes) or _fixed(result) != _fixed(query_inline):
             return None
-    return _with_texts(query, with_ends(query, moved))
+    return _with_texts(query, with_ends(query, result))
 
 
 def borrowed(query: Text, source: Text, target: Text) -> Text | None:
     """The pair's `target` with the codes of `query` where it has its own, as in `lent`, but of a
     source with other words; None where the codes do not go one to one, are not in the same spans,
     or others stand outside all words."""
-    own, theirs, given = (
-        Text(one.plain, tuple(inline(one.codes))) for one in (query, source, target)
+    query_inline, theirs, target_inline = (
+        Text(text.plain, tuple(inline(text.codes))) for text in (query, source, target)
     )
-    kinds = [([code.kind for code in one.codes], pairs(one.codes)) for one in (own, theirs)]
-    if not own.codes or kinds[0] != kinds[1] or not same(theirs.codes, given.codes):
+    kinds = [
+        ([code.kind for code in text.codes], pairs(text.codes)) for text in (query_inline, theirs)
+    ]
+    if (
+        not query_inline.codes
+        or kinds[0] != kinds[1]
+        or not equal_codes(theirs.codes, target_inline.codes)
+    ):
         return None
-    order = _order(theirs.codes, given.codes)
-    moved = _with_codes(given, [own.codes[number] for number in order])
-    if _spans(own, range(len(order))) != _spans(moved, order) or _fixed(moved) != _fixed(own):
+    order = _order(theirs.codes, target_inline.codes)
+    result = _with_codes(target_inline, [query_inline.codes[number] for number in order])
+    if _spans(query_inline, range(len(order))) != _spans(result, order) or _fixed(result) != _fixed(
+        query_inline
+    ):
         return None
-    if tree(own.codes) is None or tree(moved.codes) is None:
+    if tree(query_inline.codes) is None or tree(result.codes) is None:
         return None
-    return moved if _outside(own, range(len(order))) == _outside(moved, order) else None
+    return result if _outside(query_inline, range(len(order))) == _outside(result, order) else None
 
 
 def _spans(text: Text, names: Sequence[int]) -> dict[int, list[int]]:
@@ -65,7 +73,7 @@ def _spans(text: Text, names: Sequence[int]) -> dict[int, list[int]]:
     for number, name in enumerate(names):
         if inside and closes[inside[-1]] == number:
             inside.pop()
-        spans[name] = [names[one] for one in inside]
+        spans[name] = [names[index] for index in inside]
         if number in closes:
             inside.append(number)
     return spans
@@ -73,17 +81,17 @@ def _spans(text: Text, names: Sequence[int]) -> dict[int, list[int]]:
 
 def _outside(text: Text, names: Sequence[int]) -> list[int]:
     """The codes, by their names, that stand outside all words."""
-    among = set(linked_codes(text, token_spans(text.plain)))
-    return [name for number, name in enumerate(names) if number not in among]
+    linked = set(linked_codes(text, token_spans(text.plain)))
+    return [name for number, name in enumerate(names) if number not in linked]
 
 
 def _with_texts(query: Text, target: Text) -> Text | None:
     """With the codes of the query that are written in its text; None where the target has not the
     same ones, or not in an order that they can have."""
-    written = [_covered(query, code) for code in query.codes if is_text(code)]
+    query_texts = [_covered(query, code) for code in query.codes if is_text(code)]
     waiting = {
         (text, code.movable): code
-        for text, code in zip(written, filter(is_text, query.codes), strict=True)
+        for text, code in zip(query_texts, filter(is_text, query.codes), strict=True)
     }
     placed = with_placeholders(target, [_finder(text, movable) for text, movable in waiting])
     codes = [
@@ -94,7 +102,9 @@ def _with_texts(query: Text, target: Text) -> Text | None:
     ]
     texts = [_covered(placed, code) for code in codes if is_text(code)]
     whole = Text(target.plain, tuple(codes))
-    return whole if sorted(texts) == sorted(written) and _fixed(whole) == _fixed(query) else None
+    return (
+        whole if sorted(texts) == sorted(query_texts) and _fixed(whole) == _fixed(query) else None
+    )
 
 
 def _covered(text: Text, code: Code) -> str:
@@ -103,29 +113,31 @@ def _covered(text: Text, code: Code) -> str:
 
 def _finder(text: str, movable: bool) -> Finder:
     """Finds a text, also where it overlaps itself, as }} in }}} does."""
-    written = re.compile(f"(?={re.escape(text)})")
+    pattern = re.compile(f"(?={re.escape(text)})")
     return lambda plain: (
-        Placeholder(one.start(), one.start() + len(text), movable)
-        for one in written.finditer(plain)
+        Placeholder(match.start(), match.start() + len(text), movable)
+        for match in pattern.finditer(plain)
     )
 
 
 def with_ends(query: Text, target: Text) -> Text:
     """With the white space at its ends that the query has, and not its own."""
-    before, after = _ends(query)
-    own = {id(code) for side in _ends(target) for code in side}
-    inner = [code for code in target.codes if id(code) not in own]
+    leading, trailing = _ends(query)
+    blank_ids = {id(code) for side in _ends(target) for code in side}
+    inner = [code for code in target.codes if id(code) not in blank_ids]
     end = len(target.plain)
-    first = [replace(code, at=0, covers=0) for code in before]
-    return Text(target.plain, (*first, *inner, *(replace(c, at=end, covers=0) for c in after)))
+    first = [replace(code, at=0, covers=0) for code in leading]
+    return Text(target.plain, (*first, *inner, *(replace(c, at=end, covers=0) for c in trailing)))
 
 
 def _ends(text: Text) -> tuple[list[Code], list[Code]]:
     """The blanks before all words, and those after them."""
     blanks = [code for code in text.codes if code.kind == "blank"]
-    before = [code for code in blanks if not text.plain[: code.at + code.covers].strip()]
-    after = [code for code in blanks if code not in before and not text.plain[code.at :].strip()]
-    return before, after
+    leading = [code for code in blanks if not text.plain[: code.at + code.covers].strip()]
+    trailing = [
+        code for code in blanks if code not in leading and not text.plain[code.at :].strip()
+    ]
+    return leading, trailing
 
 
 def _places(text: Text) -> list[tuple[str, float, str, int]]:
@@ -143,21 +155,21 @@ def _places(text: Text) -> list[tuple[str, float, str, int]]:
     ]
 
 
-def _order(codes: Sequence[Code], others: Sequence[Code]) -> list[int]:
-    """Of every one of `others` which of `codes` is the same; of equals the first one first."""
+def _order(codes: Sequence[Code], reference: Sequence[Code]) -> list[int]:
+    """Of every one of `reference` which of `codes` is the same; of equals the first one first."""
     waiting: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
     for number, code in reversed(list(enumerate(codes))):
         waiting[code.kind, code.form, code.markup].append(number)
-    return [waiting[code.kind, code.form, code.markup].pop() for code in others]
+    return [waiting[code.kind, code.form, code.markup].pop() for code in reference]
 
 
 def _with_codes(text: Text, codes: Sequence[Code]) -> Text:
     """With these codes in the places of its own."""
     parts = list[Part]()
-    left = iter(codes)
+    remaining = iter(codes)
     for part in text.parts():
-        parts.append(part if isinstance(part, str) else (next(left), part[1]))
-    return joined(parts)
+        parts.append(part if isinstance(part, str) else (next(remaining), part[1]))
+    return join_parts(parts)
 
 
 def _fixed(text: Text) -> list[str]:

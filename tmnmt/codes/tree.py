@@ -37,17 +37,17 @@ def tree(codes: Sequence[Code]) -> list[Node] | None:
     inside = [nodes]
     waiting: list[Node] = []
     closing = set(closes.values())
-    for at in range(len(codes)):
-        if at in closes:
-            waiting.append(Node(at, closes[at]))
+    for index in range(len(codes)):
+        if index in closes:
+            waiting.append(Node(index, closes[index]))
             inside[-1].append(waiting[-1])
             inside.append(waiting[-1].children)
             if len(waiting) > DEEPEST:
                 return None
-        elif at in closing:
-            if waiting.pop().last != at:
+        elif index in closing:
+            if waiting.pop().last != index:
                 return None
             inside.pop()
         else:
-            inside[-1].append(Node(at, at))
+            inside[-1].append(Node(index, index))
     return nodes

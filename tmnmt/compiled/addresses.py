@@ -14,15 +14,15 @@ def _array(_: Any, address: Any, size: Any, kind: Any) -> Any:
     """The array of `size` items of the type `kind` that begins at `address`, in one dimension."""
     array_type = types.Array(kind.dtype, 1, "C")
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(array_type)(context, builder)
         bytes_an_item = context.get_constant(
             types.intp, context.get_abi_sizeof(context.get_data_type(array_type.dtype))
         )
         cast(Any, populate_array)(
             array,
-            data=builder.inttoptr(given[0], array.data.type),
-            shape=(given[1],),
+            data=builder.inttoptr(arguments[0], array.data.type),
+            shape=(arguments[1],),
             strides=(bytes_an_item,),
             itemsize=bytes_an_item,
             meminfo=None,

@@ -11,8 +11,8 @@ from typing import Any, TypeVar, cast
 Function = TypeVar("Function", bound=Callable[..., object])
 
 FAST = ("nnan", "nsz", "arcp", "contract", "reassoc")
-_NOTHING = nullcontext()
-_used: set[str] = set()
+_NO_CONTEXT = nullcontext()
+_ready_labels: set[str] = set()
 _first_use = threading.Lock()
 log = logging.getLogger(__name__)
 
@@ -67,14 +67,14 @@ def fast(function: Function) -> Function:
     return part(function, called_often=True, liberties=FAST)
 
 
-def announced(what: str) -> AbstractContextManager[None]:
+def announced(label: str) -> AbstractContextManager[None]:
     """Around the use of compiled code: the first one of a process says so on the log where numba
     has to compile it, and others wait for it."""
-    return _NOTHING if what in _used else _announced(what)
+    return _NO_CONTEXT if label in _ready_labels else _announced(label)
 
 
 @contextmanager
-def _announced(what: str) -> Iterator[None]:
+def _announced(label: str) -> Iterator[None]:
     from numba.core import event
 
     class Notice(event.Listener):
@@ -82,7 +82,7 @@ def _announced(what: str) -> Iterator[None]:
 
         def on_start(self, _: object) -> None:
             if not self.is_announced:  # every function is an event
-                log.info("compiling the %s, once on this machine; some 20 s ...", what)
+                log.info("compiling the %s, once on this machine; some 20 s ...", label)
             self.is_announced = True
 
         def on_end(self, _: object) -> None:
@@ -90,4 +90,4 @@ def _announced(what: str) -> Iterator[None]:
 
     with _first_use, event.install_listener("numba:compile", Notice()):
         yield
-        _used.add(what)
+        _ready_labels.add(label)

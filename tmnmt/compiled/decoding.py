@@ -18,6 +18,7 @@ from tmnmt.compiled.compiling import fast
 from tmnmt.compiled.vectors import (
     LANES,
     add,
+    broadcast,
     dot,
     exp,
     greatest,
@@ -25,7 +26,6 @@ from tmnmt.compiled.vectors import (
     largest,
     load,
     log,
-    same,
     softmax,
     squares_around,
     store,
@@ -47,17 +47,19 @@ def embed(
     """out (R, d): scaled embeddings of ids (R,), plus the position's (d,)."""
     ids = array_of(ids_at, rows, np.int64)
     position = array_of(position_at, d, np.float32)
-    out = array_of(out_at, rows * d, np.float32)
+    output = array_of(out_at, rows * d, np.float32)
     for row in range(rows):
-        _embed(array_of(table_at + 4 * d * ids[row], d, np.float32), position, scale, out, row * d)
+        _embed(
+            array_of(table_at + 4 * d * ids[row], d, np.float32), position, scale, output, row * d
+        )
     return 0
 
 
 @fast
-def _embed(word: Float32, position: Float32, scale: float, out: Float32, at: int) -> None:
+def _embed(word: Float32, position: Float32, scale: float, output: Float32, start: int) -> None:
     factor = np.float32(scale)
     for i in range(word.size):
-        out[at + i] = word[i] * factor + position[i]
+        output[start + i] = word[i] * factor + position[i]
 
 
 def norm_of_sum(
@@ -65,20 +67,20 @@ def norm_of_sum(
     added_at: int,
     weight_at: int,
     bias_at: int,
-    least: float,
+    epsilon: float,
     rows: int,
     d: int,
     out_at: int,
 ) -> int:
     """x (R, d) += added (R, d), nothing where that is at 0; then out (R, d), which may be x itself:
-    its layer norm by weight (d,) and bias (d,), `least` under the root."""
+    its layer norm by weight (d,) and bias (d,), `epsilon` under the root."""
     x = array_of(x_at, rows * d, np.float32)
     weight, bias = array_of(weight_at, d, np.float32), array_of(bias_at, d, np.float32)
-    out = array_of(out_at, rows * d, np.float32)
+    output = array_of(out_at, rows * d, np.float32)
     if added_at:
         _add(x, array_of(added_at, rows * d, np.float32))
     for row in range(rows):
-        _norm(x, row * d, weight, bias, least, out)
+        _norm(x, row * d, weight, bias, epsilon, output)
     return 0
 
 
@@ -89,48 +91,50 @@ def _add(x: Float32, added: Float32) -> None:
 
 
 @fast
-def _norm(x: Float32, at: int, weight: Float32, bias: Float32, least: float, out: Float32) -> None:
+def _norm(
+    x: Float32, start: int, weight: Float32, bias: Float32, epsilon: float, output: Float32
+) -> None:
     d = weight.size
-    mean = total_of(x, at, d) / np.float32(d)
-    share = np.float32(1.0 / math.sqrt(squares_around(x, at, d, mean) / d + least))
+    mean = total_of(x, start, d) / np.float32(d)
+    share = np.float32(1.0 / math.sqrt(squares_around(x, start, d, mean) / d + epsilon))
     whole_lanes = d & -LANES
-    below, shares = same(-mean), same(share)
+    negative_mean, shares = broadcast(-mean), broadcast(share)
     for i in range(0, whole_lanes, LANES):
-        even = times(add(load(x, at + i), below), shares)
-        store(out, at + i, times_plus(even, load(weight, i), load(bias, i)))
+        even = times(add(load(x, start + i), negative_mean), shares)
+        store(output, start + i, times_plus(even, load(weight, i), load(bias, i)))
     for i in range(whole_lanes, d):
-        out[at + i] = (x[at + i] - mean) * share * weight[i] + bias[i]
+        output[start + i] = (x[start + i] - mean) * share * weight[i] + bias[i]
 
 
-def level_of_sum(x_at: int, added_at: int, least: float, rows: int, d: int, out_at: int) -> int:
+def level_of_sum(x_at: int, added_at: int, epsilon: float, rows: int, d: int, out_at: int) -> int:
     """out (R, d): x (R, d) + added (R, d), brought to a mean square of 1."""
     x, added = array_of(x_at, rows * d, np.float32), array_of(added_at, rows * d, np.float32)
-    out = array_of(out_at, rows * d, np.float32)
+    output = array_of(out_at, rows * d, np.float32)
     for row in range(rows):
-        _level(x, added, least, out, row * d, d)
+        _level(x, added, epsilon, output, row * d, d)
     return 0
 
 
 @fast
-def _level(x: Float32, added: Float32, least: float, out: Float32, at: int, d: int) -> None:
-    whole_lanes = at + (d & -LANES)
-    for i in range(at, whole_lanes, LANES):
-        store(out, i, add(load(x, i), load(added, i)))
-    for i in range(whole_lanes, at + d):
-        out[i] = x[i] + added[i]
-    share = np.float32(1.0 / math.sqrt(squares_around(out, at, d, _ZERO) / d + least))
-    shares = same(share)
-    for i in range(at, whole_lanes, LANES):
-        store(out, i, times(load(out, i), shares))
-    for i in range(whole_lanes, at + d):
-        out[i] *= share
+def _level(x: Float32, added: Float32, epsilon: float, output: Float32, start: int, d: int) -> None:
+    whole_lanes = start + (d & -LANES)
+    for i in range(start, whole_lanes, LANES):
+        store(output, i, add(load(x, i), load(added, i)))
+    for i in range(whole_lanes, start + d):
+        output[i] = x[i] + added[i]
+    share = np.float32(1.0 / math.sqrt(squares_around(output, start, d, _ZERO) / d + epsilon))
+    shares = broadcast(share)
+    for i in range(start, whole_lanes, LANES):
+        store(output, i, times(load(output, i), shares))
+    for i in range(whole_lanes, start + d):
+        output[i] *= share
 
 
 def look_back(
     qkv_at: int,
     seen_at: int,
     origin_at: int,
-    at: int,
+    position: int,
     layer: int,
     layers: int,
     room: int,
@@ -141,30 +145,39 @@ def look_back(
     places_at: int,
     out_at: int,
 ) -> int:
-    """Self-attention of position `at`: queries, keys and values (R, 3 d) -> out (R, d).
+    """Self-attention of position `position`: queries, keys and values (R, 3 d) -> out (R, d).
 
     seen (positions, layers, room, 2 d): keys and values, those of this position are put there.
     origin (positions, R): in which of the room's rows a row's keys and values stand. energy and
     places (at + 1,): room."""
     qkv = array_of(qkv_at, rows * 3 * d, np.float32)
-    seen = array_of(seen_at, (at + 1) * layers * room * 2 * d, np.float32)
-    origin = array_of(origin_at, (at + 1) * rows, np.int64)
-    energy, places = array_of(energy_at, at + 1, np.float32), array_of(places_at, at + 1, np.int64)
-    out = array_of(out_at, rows * d, np.float32)
+    kv_cache = array_of(seen_at, (position + 1) * layers * room * 2 * d, np.float32)
+    origin = array_of(origin_at, (position + 1) * rows, np.int64)
+    energy, places = (
+        array_of(energy_at, position + 1, np.float32),
+        array_of(places_at, position + 1, np.int64),
+    )
+    output = array_of(out_at, rows * d, np.float32)
     for row in range(rows):
-        origin[at * rows + row] = row
-        _put(qkv, row * 3 * d + d, seen, ((at * layers + layer) * room + row) * 2 * d, 2 * d)
+        origin[position * rows + row] = row
+        _put(
+            qkv,
+            row * 3 * d + d,
+            kv_cache,
+            ((position * layers + layer) * room + row) * 2 * d,
+            2 * d,
+        )
     k = d // heads
     scale = np.float32(1.0 / math.sqrt(k))
     for row in range(rows):
-        for t in range(at + 1):
+        for t in range(position + 1):
             places[t] = ((t * layers + layer) * room + origin[t * rows + row]) * 2 * d
         for head in range(heads):
-            here = row * 3 * d + head * k
-            for t in range(at + 1):
-                energy[t] = dot(qkv, here, seen, places[t] + head * k, k) * scale
-            softmax(energy, 0, at + 1)
-            _blend(energy, seen, places, d + head * k, out, row * d + head * k, k)
+            query_start = row * 3 * d + head * k
+            for t in range(position + 1):
+                energy[t] = dot(qkv, query_start, kv_cache, places[t] + head * k, k) * scale
+            softmax(energy, 0, position + 1)
+            _blend(energy, kv_cache, places, d + head * k, output, row * d + head * k, k)
     return 0
 
 
@@ -172,21 +185,26 @@ def update_cell(candidate_gate_at: int, cell_at: int, rows: int, d: int, out_at:
     """One more word for a student's recurrent cell (R, d), in place: candidates and gates side by
     side (R, 2 d) -> out (R, d), the positive part of the cell."""
     candidate_gate = array_of(candidate_gate_at, rows * 2 * d, np.float32)
-    cell, out = array_of(cell_at, rows * d, np.float32), array_of(out_at, rows * d, np.float32)
+    cell, output = array_of(cell_at, rows * d, np.float32), array_of(out_at, rows * d, np.float32)
     for row in range(rows):
-        _update_cell(candidate_gate, row * 2 * d, cell, out, row * d, d)
+        _update_cell(candidate_gate, row * 2 * d, cell, output, row * d, d)
     return 0
 
 
 @fast
 def _update_cell(
-    candidate_gate: Float32, there: int, cell: Float32, out: Float32, at: int, d: int
+    candidate_gate: Float32,
+    gate_start: int,
+    cell: Float32,
+    output: Float32,
+    cell_start: int,
+    d: int,
 ) -> None:
     for i in range(d):
-        candidate = candidate_gate[there + i]
-        gate = _ONE / (_ONE + exp(-candidate_gate[there + d + i]))
-        cell[at + i] = candidate + gate * (cell[at + i] - candidate)
-        out[at + i] = max(cell[at + i], _ZERO)
+        candidate = candidate_gate[gate_start + i]
+        gate = _ONE / (_ONE + exp(-candidate_gate[gate_start + d + i]))
+        cell[cell_start + i] = candidate + gate * (cell[cell_start + i] - candidate)
+        output[cell_start + i] = max(cell[cell_start + i], _ZERO)
 
 
 def look_at_source(
@@ -210,8 +228,8 @@ def look_at_source(
     Keys and values are so many numbers apart of two sentences, heads and positions. lengths
     (sentences,): real positions. energy and places: room for the longest."""
     lengths = array_of(lengths_at, sentences, np.int64)
-    q, out = array_of(q_at, rows * d, np.float32), array_of(out_at, rows * d, np.float32)
-    k, each = d // heads, rows // sentences
+    q, output = array_of(q_at, rows * d, np.float32), array_of(out_at, rows * d, np.float32)
+    k, beam = d // heads, rows // sentences
     scale = np.float32(1.0 / math.sqrt(k))
     for sentence in range(sentences):
         length = lengths[sentence]
@@ -223,36 +241,42 @@ def look_at_source(
         for s in range(length):
             places[s] = s * of_position
         for head in range(heads):
-            for row in range(sentence * each, (sentence + 1) * each):
-                at = row * d + head * k
+            for row in range(sentence * beam, (sentence + 1) * beam):
+                start = row * d + head * k
                 for s in range(length):
-                    energy[s] = dot(q, at, keys, head * of_head + places[s], k) * scale
+                    energy[s] = dot(q, start, keys, head * of_head + places[s], k) * scale
                 softmax(energy, 0, length)
-                _blend(energy, values, places, head * of_head, out, at, k)
+                _blend(energy, values, places, head * of_head, output, start, k)
     return 0
 
 
 @fast
-def _put(x: Float32, at: int, y: Float32, there: int, size: int) -> None:
+def _put(x: Float32, x_start: int, y: Float32, y_start: int, size: int) -> None:
     for i in range(size):
-        y[there + i] = x[at + i]
+        y[y_start + i] = x[x_start + i]
 
 
 @fast
 def _blend(
-    shares: Float32, values: Float32, places: Int64, offset: int, out: Float32, at: int, size: int
+    shares: Float32,
+    values: Float32,
+    places: Int64,
+    offset: int,
+    output: Float32,
+    start: int,
+    size: int,
 ) -> None:
     """out[at:at + size] is the sum of `shares` times what stands `offset` behind `places`."""
     whole_lanes = size & -LANES
     for i in range(0, whole_lanes, LANES):
-        sums = same(_ZERO)
+        sums = broadcast(_ZERO)
         for t in range(shares.size):
-            sums = times_plus(same(shares[t]), load(values, places[t] + offset + i), sums)
-        store(out, at + i, sums)
+            sums = times_plus(broadcast(shares[t]), load(values, places[t] + offset + i), sums)
+        store(output, start + i, sums)
     for i in range(whole_lanes, size):
-        out[at + i] = _ZERO
+        output[start + i] = _ZERO
         for t in range(shares.size):
-            out[at + i] += shares[t] * values[places[t] + offset + i]
+            output[start + i] += shares[t] * values[places[t] + offset + i]
 
 
 def log_softmax(x_at: int, rows: int, words: int) -> int:
@@ -264,8 +288,8 @@ def log_softmax(x_at: int, rows: int, words: int) -> int:
 
 @fast
 def _log_softmax(x: Float32) -> None:
-    most = greatest(x, 0, x.size)
-    level = most + np.float32(log(np.float64(sum_of_powers(x, most))))
+    maximum = greatest(x, 0, x.size)
+    level = maximum + np.float32(log(np.float64(sum_of_powers(x, maximum))))
     for i in range(x.size):
         x[i] -= level
 
@@ -305,8 +329,8 @@ def _best_of_row(
     blocks = x.size & -BLOCK
     for begin in range(0, blocks, BLOCK):
         two = larger(load(x, begin), load(x, begin + LANES))
-        other = larger(load(x, begin + 2 * LANES), load(x, begin + 3 * LANES))
-        if largest(larger(two, other)) + score > best[best.size - 1]:
+        upper_two = larger(load(x, begin + 2 * LANES), load(x, begin + 3 * LANES))
+        if largest(larger(two, upper_two)) + score > best[best.size - 1]:
             _look_at(x, begin, begin + BLOCK, score, row, best, rows, ids)
     _look_at(x, blocks, x.size, score, row, best, rows, ids)
 
@@ -329,8 +353,8 @@ def _look_at(
 
 @fast
 def _insert(score: np.float32, row: int, word: int, best: Float32, rows: Int64, ids: Int64) -> None:
-    at = best.size - 1
-    while at and score > best[at - 1]:
-        best[at], rows[at], ids[at] = best[at - 1], rows[at - 1], ids[at - 1]
-        at -= 1
-    best[at], rows[at], ids[at] = score, row, word
+    index = best.size - 1
+    while index and score > best[index - 1]:
+        best[index], rows[index], ids[index] = best[index - 1], rows[index - 1], ids[index - 1]
+        index -= 1
+    best[index], rows[index], ids[index] = score, row, word

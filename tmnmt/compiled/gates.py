@@ -21,7 +21,7 @@ from tmnmt.compiled.reading import (
     LEVEL,
     MASK,
     MATCH,
-    MOST,
+    MAXIMUM,
     OF_POSITIONS,
     POSITIONS,
     READ,
@@ -71,28 +71,31 @@ def copy_logits(
     """The copy gate's logits (R,), -inf where nothing was read: of what does not depend on it,
     before (R, `width`), W z~ that begins at `gate_at` of what was blended, and the facts, by signs
     (`width`, 5) and out (`width`,)."""
-    logits, out = array_of(logits_at, rows, np.float32), array_of(out_at, width, np.float32)
+    logits, output_weights = (
+        array_of(logits_at, rows, np.float32),
+        array_of(out_at, width, np.float32),
+    )
     for row in range(rows):
-        before = array_of(before_at + 4 * row * width, width, np.float32)
+        preactivation = array_of(before_at + 4 * row * width, width, np.float32)
         blended = array_of(blended_at + 4 * row * read_size, read_size, np.float32)
         facts = array_of(facts_at + 4 * row * FACTS, FACTS, np.float32)
         if signs_at:
-            _add_signs(before, array_of(signs_at, width * 5, np.float32), facts, blended)
-        logit = np.float32(bias) + _through(before, blended, gate_at, out)
+            _add_signs(preactivation, array_of(signs_at, width * 5, np.float32), facts, blended)
+        logit = np.float32(bias) + _gate_logit(preactivation, blended, gate_at, output_weights)
         if trusts:
             trust = steep * (np.float64(blended[read_size - 2]) - doubt)
             logit += np.float32(log_sigmoid(trust))
-        logits[row] = logit if facts[MOST] > _ZERO else _NEVER
+        logits[row] = logit if facts[MAXIMUM] > _ZERO else _NEVER
     return 0
 
 
 @fast
-def _add_signs(before: Float32, signs: Float32, facts: Float32, blended: Float32) -> None:
+def _add_signs(preactivation: Float32, signs: Float32, facts: Float32, blended: Float32) -> None:
     """The five signs times their weights: match, agreement, f, e and g."""
     f, e = blended[blended.size - 2], blended[blended.size - 1]
     match, agreement, follows = facts[MATCH], facts[AGREEMENT], facts[FOLLOWS]
-    for i in range(before.size):
-        before[i] += (
+    for i in range(preactivation.size):
+        preactivation[i] += (
             match * signs[5 * i]
             + agreement * signs[5 * i + 1]
             + f * signs[5 * i + 2]
@@ -102,10 +105,12 @@ def _add_signs(before: Float32, signs: Float32, facts: Float32, blended: Float32
 
 
 @fast
-def _through(before: Float32, blended: Float32, at: int, out: Float32) -> np.float32:
+def _gate_logit(
+    preactivation: Float32, blended: Float32, start: int, output_weights: Float32
+) -> np.float32:
     result = _ZERO
-    for i in range(before.size):
-        result += _tanh(before[i] + blended[at + i]) * out[i]
+    for i in range(preactivation.size):
+        result += _tanh(preactivation[i] + blended[start + i]) * output_weights[i]
     return result
 
 
@@ -158,20 +163,24 @@ def recall_slots(
     key_at = own_at + 4 * rows * own_size
     matched_at = key_at + 4 * rows * key_size
     facts = array_of(matched_at + 4 * rows * key_size, FACTS, np.float32)
-    own = array_of(own_at, rows * own_size, np.float32)
+    features = array_of(own_at, rows * own_size, np.float32)
     _side_by_side(
         array_of(context_at, rows * context_size, np.float32),
         array_of(hidden_at, rows * state_size, np.float32),
-        own,
+        features,
         rows,
     )
     if cache[QUERY_BY]:
         query_at = matched_at
-        _multiplied(own, cache[QUERY_BY], array_of(query_at, rows * key_size, np.float32), rows)
+        _multiplied(
+            features, cache[QUERY_BY], array_of(query_at, rows * key_size, np.float32), rows
+        )
     match_keys(rows, positions, key_size, sentence, query_at, slots[KEYS], scores_at)
     if cache[EMPTY]:
         if cache[KEY_BY]:
-            _multiplied(own, cache[KEY_BY], array_of(key_at, rows * key_size, np.float32), rows)
+            _multiplied(
+                features, cache[KEY_BY], array_of(key_at, rows * key_size, np.float32), rows
+            )
         else:
             key_at = context_at
         match_keys(rows, positions, key_size, sentence, key_at, slots[KEYS], alike_at)
@@ -180,92 +189,96 @@ def recall_slots(
     of_context = array_of(cache[CONTEXT_WEIGHT], context_size, np.float32)
     of_state = array_of(cache[STATE_WEIGHT], state_size, np.float32)
     for row in range(rows):
-        of = sentence[row] * positions
+        offset = sentence[row] * positions
         q = array_of(q_at + 4 * row * positions, positions, np.float32)
         scores = array_of(scores_at + 4 * row * positions, positions, np.float32)
-        before = array_of(slots[BEFORE] + 8 * of, positions, np.int64)
+        previous_ids = array_of(slots[BEFORE] + 8 * offset, positions, np.int64)
         for p in range(positions):
             q[p] = scores[p]
-        prefer(q, before, prev[row], follows)
-        level = attend(q, array_of(slots[MASK] + of, positions, np.uint8), _ONE)
+        prefer(q, previous_ids, prev[row], follows)
+        level = attend(q, array_of(slots[MASK] + offset, positions, np.uint8), _ONE)
         context = array_of(context_at + 4 * row * context_size, context_size, np.float32)
-        tell_facts(facts, q, scores, before, prev[row], level, context)
-        read = array_of(slots[READ] + 8 * of, 2 * positions, np.float32)
-        gate = dot(own, row * own_size, of_context, 0, context_size)
-        gate += dot(own, row * own_size + context_size, of_state, 0, state_size)
-        gate += _weighed(q, read)
-        meant, left = 0.0, _ONE
+        tell_facts(facts, q, scores, previous_ids, prev[row], level, context)
+        values = array_of(slots[READ] + 8 * offset, 2 * positions, np.float32)
+        gate = dot(features, row * own_size, of_context, 0, context_size)
+        gate += dot(features, row * own_size + context_size, of_state, 0, state_size)
+        gate += _weighed(q, values)
+        log_odds, slot_share = 0.0, _ONE
         if cache[EMPTY]:
             key = array_of(key_at + 4 * row * key_size, key_size, np.float32)
             alike = array_of(alike_at + 4 * row * positions, positions, np.float32)
             empty = array_of(cache[EMPTY], 2, np.float32)
-            meant = unit * _meant(key, _recalled(q, read, alike), empty)
-            left = sigmoid(np.float32(meant))
-        logit = float(_number(cache[BIAS]) + gate) + unit * float(_trusted(weights, facts, left))
+            log_odds = unit * _slot_log_odds(key, _recalled(q, values, alike), empty)
+            slot_share = sigmoid(np.float32(log_odds))
+        logit = float(_number(cache[BIAS]) + gate) + unit * float(
+            _trusted(weights, facts, slot_share)
+        )
         if cache[EMPTY]:
-            logit = _logit_of_product(logit, meant)
-        logits[row] = np.float32(logit) if facts[MOST] > _ZERO else _NEVER
+            logit = _logit_of_product(logit, log_odds)
+        logits[row] = np.float32(logit) if facts[MAXIMUM] > _ZERO else _NEVER
     return 0
 
 
 @fast
-def _number(at: int) -> np.float32:
-    number: np.float32 = array_of(at, 1, np.float32)[0]
+def _number(address: int) -> np.float32:
+    number: np.float32 = array_of(address, 1, np.float32)[0]
     return number
 
 
 @fast
-def _weighed(q: Float32, read: Float32) -> np.float32:
+def _weighed(q: Float32, values: Float32) -> np.float32:
     """W m of the slots that are read by q."""
     result = _ZERO
     for p in range(q.size):
-        result += q[p] * read[2 * p]
+        result += q[p] * values[2 * p]
     return result
 
 
 @fast
-def _recalled(q: Float32, read: Float32, alike: Float32) -> np.float32:
+def _recalled(q: Float32, values: Float32, alike: Float32) -> np.float32:
     """A key times what q recalls of the slots' keys at length 1; alike (P,): it times each."""
     result = _ZERO
     for p in range(q.size):
-        result += q[p] * read[2 * p + 1] * alike[p]
+        result += q[p] * values[2 * p + 1] * alike[p]
     return result
 
 
 @part
-def _side_by_side(context: Float32, hidden: Float32, own: Float32, rows: int) -> None:
+def _side_by_side(context: Float32, hidden: Float32, features: Float32, rows: int) -> None:
     first, second = context.size // rows, hidden.size // rows
     for row in range(rows):
-        at = row * (first + second)
+        start = row * (first + second)
         for i in range(first):
-            own[at + i] = context[row * first + i]
+            features[start + i] = context[row * first + i]
         for i in range(second):
-            own[at + first + i] = hidden[row * second + i]
+            features[start + first + i] = hidden[row * second + i]
 
 
 @part
-def _multiplied(own: Float32, weights_at: int, out: Float32, rows: int) -> None:
-    size = own.size // rows
-    inner_products(own, array_of(weights_at, out.size // rows * size, np.float32), out, rows, size)
+def _multiplied(features: Float32, weights_at: int, output: Float32, rows: int) -> None:
+    size = features.size // rows
+    inner_products(
+        features, array_of(weights_at, output.size // rows * size, np.float32), output, rows, size
+    )
 
 
 @part
-def _meant(key: Float32, recalled: np.float32, empty: Float32) -> float:
+def _slot_log_odds(key: Float32, recalled: np.float32, empty: Float32) -> float:
     """b (cos - a) of this key, by its product with what is recalled, a and b."""
     length = math.sqrt(squares_around(key, 0, key.size, _ZERO))
     return float(empty[1]) * (float(recalled) / max(length, 1e-12) - float(empty[0]))
 
 
 @part
-def _trusted(weights: Float32, facts: Float32, left: np.float32) -> np.float32:
+def _trusted(weights: Float32, facts: Float32, slot_share: np.float32) -> np.float32:
     """The signs times their weights: match, level, and what is left of the greatest share and of
     what follows."""
     trust = _ZERO
     if weights.size:
         trust = weights[0] * facts[MATCH] + weights[1] * facts[LEVEL]
-        trust += weights[2] * left * facts[MOST]
+        trust += weights[2] * slot_share * facts[MAXIMUM]
     if weights.size > 3:
-        trust += weights[3] * left * facts[FOLLOWS]
+        trust += weights[3] * slot_share * facts[FOLLOWS]
     return trust
 
 

@@ -30,10 +30,10 @@ from tmnmt.compiled.vectors import (
     LANES,
     Float32,
     Floats,
+    broadcast,
     larger,
     largest,
     load,
-    same,
     store,
     times,
     times_plus,
@@ -45,11 +45,11 @@ PANEL = VECTORS * LANES
 HALVES = 2  # rows of bytes of a row
 TOGETHER = 3  # rows that read a panel at once
 ROWS_OF_BYTES = HALVES * TOGETHER  # of 8 bits a number, that read a panel at once
-MOST = 127.0 * 256  # of a whole number
+MAX_VALUE = 127.0 * 256  # of a whole number
 SHIFT = 128 * 256
 _ZERO, _NEGATIVE, _A_HIGH = np.float32(0.0), np.float32(-1.0), np.float32(256.0)
 _A_HALF = np.float32(128.0)  # of 1 in the high byte
-_MOST, _SHIFT = np.float32(MOST), SHIFT
+_MAX_VALUE, _SHIFT = np.float32(MAX_VALUE), SHIFT
 _BYTE, _HALF, _INT = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 _INTS, _BYTES = ir.VectorType(_INT, LANES), ir.VectorType(_BYTE, LANES)
 _HALVES = ir.VectorType(_HALF, 2 * LANES)
@@ -67,9 +67,9 @@ def instructions() -> str:
     return next((name for name in ("avx512vnni", "avx512bw") if features.get(name)), "plain")
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any, vector: Any) -> Any:
+def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any, vector: Any) -> Any:
     data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
+    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
 
 def _call(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
@@ -82,26 +82,26 @@ def _call(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
 def _store_rounded(_: Any, array: Any, high: Any, low: Any, x: Any) -> Any:
     """The bytes of x, rounded to whole numbers: array[high:high + 16], array[low:low + 16]."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        array, high, low, numbers = given
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, high, low, numbers = arguments
         rounded = _call(builder, "llvm.rint.v16f32", _FLOATS, numbers)
         whole = builder.fptosi(rounded, _INTS)
         shifted = builder.add(whole, ir.Constant(_INTS, [_INT(SHIFT)] * LANES))
-        above = builder.lshr(shifted, ir.Constant(_INTS, [_INT(8)] * LANES))
-        for at, bits in ((high, above), (low, shifted)):
-            where = _place(context, builder, signature.args[0], array, at, _BYTES)
-            builder.store(builder.trunc(bits, _BYTES), where, align=1)
+        high_bits = builder.lshr(shifted, ir.Constant(_INTS, [_INT(8)] * LANES))
+        for index, bits in ((high, high_bits), (low, shifted)):
+            pointer = _place(context, builder, signature.args[0], array, index, _BYTES)
+            builder.store(builder.trunc(bits, _BYTES), pointer, align=1)
 
     return types.void(array, types.intp, types.intp, x), code
 
 
-def _load_whole(_: Any, array: Any, at: Any) -> Any:
+def _load_whole(_: Any, array: Any, index: Any) -> Any:
     """array[at:at + 16] of int32 as fp32."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        array, at = given
-        where = _place(context, builder, signature.args[0], array, at, _INTS)
-        return builder.sitofp(builder.load(where, align=4), _FLOATS)
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, index = arguments
+        pointer = _place(context, builder, signature.args[0], array, index, _INTS)
+        return builder.sitofp(builder.load(pointer, align=4), _FLOATS)
 
     return FLOATS(array, types.intp), code
 
@@ -120,16 +120,16 @@ def _four_more(how: str, builder: Any, sums: Any, x: Any, weights: Any) -> Any:
     if how == "avx512vnni":
         return _call(builder, "llvm.x86.avx512.vpdpbusd.512", _INTS, sums, x, weights)
     for high in (False, True):
-        both = [_halves(builder, ints, high, ints is weights) for ints in (x, weights)]
+        factors = [_halves(builder, ints, high, ints is weights) for ints in (x, weights)]
         if how == "avx512bw":
-            more = _call(builder, "llvm.x86.avx512.pmaddw.d.512", _INTS, *both)
-            sums = builder.add(sums, more)
+            products = _call(builder, "llvm.x86.avx512.pmaddw.d.512", _INTS, *factors)
+            sums = builder.add(sums, products)
             continue
         sixteen = ir.Constant(_INTS, [_INT(16)] * LANES)
-        whole = [builder.bitcast(halves, _INTS) for halves in both]
+        whole = [builder.bitcast(halves, _INTS) for halves in factors]
         low = [builder.ashr(builder.shl(ints, sixteen), sixteen) for ints in whole]
-        above = [builder.ashr(ints, sixteen) for ints in whole]
-        for pair in (low, above):
+        upper = [builder.ashr(ints, sixteen) for ints in whole]
+        for pair in (low, upper):
             sums = builder.add(sums, builder.mul(*pair))
     return sums
 
@@ -137,12 +137,14 @@ def _four_more(how: str, builder: Any, sums: Any, x: Any, weights: Any) -> Any:
 def sums_of(rows: int, how: str) -> Any:
     """Compiled code that multiplies so many rows with a panel."""
 
-    def kind(_: Any, x: Any, at: Any, w: Any, there: Any, fours: Any, s: Any, to: Any) -> Any:
+    def kind(
+        _: Any, x: Any, x_start: Any, w: Any, w_start: Any, fours: Any, s: Any, s_start: Any
+    ) -> Any:
         """sums (`rows`, PANEL) int32 at s[to:], which hold what every sum begins with, plus the
         products of the rows of 4 `fours` bytes at x[at:] with the panel at w[there:]."""
 
-        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            x, at, w, there, fours, s, to = given
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            x, x_start, w, w_start, fours, s, s_start = arguments
             of_x, of_w, of_s = (signature.args[i] for i in (0, 2, 5))
             size = fours.type
 
@@ -150,17 +152,17 @@ def sums_of(rows: int, how: str) -> Any:
                 return ir.Constant(size, value)
 
             def place_of_sum(row: int, vector: int) -> Any:
-                offset = builder.add(to, number(row * PANEL + vector * LANES))
+                offset = builder.add(s_start, number(row * PANEL + vector * LANES))
                 return _place(context, builder, of_s, s, offset, _INTS)
 
             room_for = cast(Any, cgutils).alloca_once
-            every = [(row, vector) for row in range(rows) for vector in range(VECTORS)]
-            sums = {each: room_for(builder, _INTS) for each in every}
-            for each, sum_ in sums.items():
-                builder.store(builder.load(place_of_sum(*each), align=4), sum_)
+            cells = [(row, vector) for row in range(rows) for vector in range(VECTORS)]
+            sums = {cell: room_for(builder, _INTS) for cell in cells}
+            for cell, sum_ in sums.items():
+                builder.store(builder.load(place_of_sum(*cell), align=4), sum_)
             a_row = builder.mul(fours, number(FOUR))
             with cgutils.for_range(builder, fours) as loop:
-                panel = builder.add(there, builder.mul(loop.index, number(FOUR * PANEL)))
+                panel = builder.add(w_start, builder.mul(loop.index, number(FOUR * PANEL)))
                 weights = [
                     builder.load(
                         _place(
@@ -175,21 +177,23 @@ def sums_of(rows: int, how: str) -> Any:
                     )
                     for vector in range(VECTORS)
                 ]
-                four = builder.add(at, builder.mul(loop.index, number(FOUR)))
+                four = builder.add(x_start, builder.mul(loop.index, number(FOUR)))
                 for row in range(rows):
                     begin = builder.add(four, builder.mul(a_row, number(row)))
-                    where = _place(context, builder, of_x, x, begin, _INT)
-                    one = builder.insert_element(
-                        ir.Constant(_INTS, ir.Undefined), builder.load(where, align=4), _INT(0)
+                    pointer = _place(context, builder, of_x, x, begin, _INT)
+                    first_lane = builder.insert_element(
+                        ir.Constant(_INTS, ir.Undefined), builder.load(pointer, align=4), _INT(0)
                     )
-                    repeated = builder.shuffle_vector(one, one, ir.Constant(_INTS, [0] * LANES))
+                    repeated = builder.shuffle_vector(
+                        first_lane, first_lane, ir.Constant(_INTS, [0] * LANES)
+                    )
                     for vector in range(VECTORS):
                         sum_ = sums[row, vector]
                         so_far = builder.load(sum_)
-                        more = _four_more(how, builder, so_far, repeated, weights[vector])
-                        builder.store(more, sum_)
-            for each, sum_ in sums.items():
-                builder.store(builder.load(sum_), place_of_sum(*each), align=4)
+                        new_sum = _four_more(how, builder, so_far, repeated, weights[vector])
+                        builder.store(new_sum, sum_)
+            for cell, sum_ in sums.items():
+                builder.store(builder.load(sum_), place_of_sum(*cell), align=4)
             return context.get_dummy_value()
 
         place = types.intp
@@ -208,55 +212,61 @@ _sums_of_together = cast(Sums, intrinsic(sums_of(ROWS_OF_BYTES, _HOW)))
 
 
 @fast
-def _largest_of(x: Float32, at: int, size: int) -> np.float32:
+def _largest_of(x: Float32, start: int, size: int) -> np.float32:
     """The largest number of x[at:at + size], whatever its sign."""
     whole_lanes = size & -LANES
-    most = _ZERO
+    maximum = _ZERO
     if whole_lanes:
-        mosts, negative = same(_ZERO), same(_NEGATIVE)
-        for i in range(at, at + whole_lanes, LANES):
+        mosts, negative = broadcast(_ZERO), broadcast(_NEGATIVE)
+        for i in range(start, start + whole_lanes, LANES):
             numbers = load(x, i)
             mosts = larger(mosts, larger(numbers, times(numbers, negative)))
-        most = largest(mosts)
-    for i in range(at + whole_lanes, at + size):
-        most = max(most, max(x[i], -x[i]))
-    return most
+        maximum = largest(mosts)
+    for i in range(start + whole_lanes, start + size):
+        maximum = max(maximum, max(x[i], -x[i]))
+    return maximum
 
 
 @fast
-def _round_row(x: Float32, at: int, size: int, out: Bytes, to: int, stride: int) -> np.float32:
+def _round_row(
+    x: Float32, start: int, size: int, row_bytes: Bytes, bytes_start: int, stride: int
+) -> np.float32:
     """x[at:at + size] as bytes, the high ones in out[to:to + stride], the low ones behind them;
     what 1 is worth among its whole numbers."""
     whole_lanes = size & -LANES
-    most = _largest_of(x, at, size)
-    factor = _MOST / most if most > _ZERO else _ZERO
-    factors = same(factor)
+    maximum = _largest_of(x, start, size)
+    factor = _MAX_VALUE / maximum if maximum > _ZERO else _ZERO
+    factors = broadcast(factor)
     for i in range(0, whole_lanes, LANES):
-        store_rounded(out, to + i, to + stride + i, times(load(x, at + i), factors))
+        store_rounded(
+            row_bytes, bytes_start + i, bytes_start + stride + i, times(load(x, start + i), factors)
+        )
     for i in range(whole_lanes, stride):
-        number = x[at + i] * factor if i < size else _ZERO
+        number = x[start + i] * factor if i < size else _ZERO
         shifted = np.int32(np.rint(number)) + _SHIFT
-        out[to + i] = np.uint8(shifted >> 8)
-        out[to + stride + i] = np.uint8(shifted & 255)
-    return most / _MOST
+        row_bytes[bytes_start + i] = np.uint8(shifted >> 8)
+        row_bytes[bytes_start + stride + i] = np.uint8(shifted & 255)
+    return maximum / _MAX_VALUE
 
 
 @fast
 def _round_row_to_bytes(
-    x: Float32, at: int, size: int, out: Bytes, to: int, stride: int, spare: int
+    x: Float32, start: int, size: int, row_bytes: Bytes, bytes_start: int, stride: int, spare: int
 ) -> np.float32:
     """x[at:at + size] in out[to:to + stride], a byte each, which is 128 more than the whole number;
     what 1 is worth among these. out[spare:spare + LANES] is written over."""
     whole_lanes = size & -LANES
-    most = _largest_of(x, at, size)
-    factor = _MOST / most if most > _ZERO else _ZERO
-    factors, halves = same(factor), same(_A_HALF)
+    maximum = _largest_of(x, start, size)
+    factor = _MAX_VALUE / maximum if maximum > _ZERO else _ZERO
+    factors, halves = broadcast(factor), broadcast(_A_HALF)
     for i in range(0, whole_lanes, LANES):
-        store_rounded(out, to + i, spare, times_plus(load(x, at + i), factors, halves))
+        store_rounded(
+            row_bytes, bytes_start + i, spare, times_plus(load(x, start + i), factors, halves)
+        )
     for i in range(whole_lanes, stride):
-        number = x[at + i] * factor if i < size else _ZERO
-        out[to + i] = np.uint8((np.int32(np.rint(number + _A_HALF)) + _SHIFT) >> 8)
-    return most / _MOST * _A_HIGH
+        number = x[start + i] * factor if i < size else _ZERO
+        row_bytes[bytes_start + i] = np.uint8((np.int32(np.rint(number + _A_HALF)) + _SHIFT) >> 8)
+    return maximum / _MAX_VALUE * _A_HIGH
 
 
 @part
@@ -272,7 +282,7 @@ def multiply(
     positive: int,
     in_bytes: int,
     room_at: int,
-    out: Float32,
+    product: Float32,
 ) -> None:
     """out (R, m): x (R, n) W^T + b, or its positive part where `positive` is 1. Where `in_bytes` is
     1, each row is rounded to whole numbers of 8 bits, and it takes half of the time.
@@ -294,14 +304,16 @@ def multiply(
         array_of(bias_at, outputs, np.float32),
     )
     for row in range(rows):
-        at = halves * row * stride
+        row_start = halves * row * stride
         if in_bytes:
             spare = rows * stride
-            worths[row] = _round_row_to_bytes(x, row * inputs, inputs, whole, at, stride, spare)
+            worths[row] = _round_row_to_bytes(
+                x, row * inputs, inputs, whole, row_start, stride, spare
+            )
         else:
-            worths[row] = _round_row(x, row * inputs, inputs, whole, at, stride)
+            worths[row] = _round_row(x, row * inputs, inputs, whole, row_start, stride)
     for panel in range(panels):
-        first, there = panel * PANEL, panel * PANEL * stride
+        first, panel_start = panel * PANEL, panel * PANEL * stride
         width = min(PANEL, outputs - first)
         row = 0
         while row < rows:
@@ -311,24 +323,36 @@ def multiply(
                     sums[r + i] = begins[first + i]
                 for i in range(PANEL, halves * PANEL):
                     sums[r + i] = 0
-            at, fours = halves * row * stride, stride // FOUR
+            row_start, fours = halves * row * stride, stride // FOUR
             if together == most:
-                _sums_of_together(whole, at, weights, there, fours, sums, 0)
+                _sums_of_together(whole, row_start, weights, panel_start, fours, sums, 0)
             elif in_bytes:
-                _sums_of_byte_row(whole, at, weights, there, fours, sums, 0)
+                _sums_of_byte_row(whole, row_start, weights, panel_start, fours, sums, 0)
             else:
-                _sums_of_row(whole, at, weights, there, fours, sums, 0)
+                _sums_of_row(whole, row_start, weights, panel_start, fours, sums, 0)
             for r in range(together):
-                to, of_row = (row + r) * outputs + first, halves * r * PANEL
+                product_start, of_row = (row + r) * outputs + first, halves * r * PANEL
                 worth = worths[row + r]
-                _write(sums, of_row, halves, worth, scales, bias, first, width, positive, out, to)
+                _write(
+                    sums,
+                    of_row,
+                    halves,
+                    worth,
+                    scales,
+                    bias,
+                    first,
+                    width,
+                    positive,
+                    product,
+                    product_start,
+                )
             row += together
 
 
 @fast
 def _write(
     sums: Int32,
-    at: int,
+    sums_start: int,
     halves: int,
     worth: np.float32,
     scales: Float32,
@@ -336,28 +360,28 @@ def _write(
     first: int,
     width: int,
     positive: int,
-    out: Float32,
-    to: int,
+    product: Float32,
+    product_start: int,
 ) -> None:
     """out[to:to + width]: sums of a panel whose first output is `first`, as fp32: of one row of
     bytes, or of the high ones and then the low ones."""
     whole_lanes = width & -LANES
-    worths, zeros, a_high = same(worth), same(_ZERO), same(_A_HIGH)
+    worths, zeros, a_high = broadcast(worth), broadcast(_ZERO), broadcast(_A_HIGH)
     for i in range(0, whole_lanes, LANES):
         of_weights = times(load(scales, first + i), worths)
-        whole = load_whole(sums, at + i)
+        whole = load_whole(sums, sums_start + i)
         if halves == HALVES:
-            whole = times_plus(whole, a_high, load_whole(sums, at + PANEL + i))
-        made = times_plus(whole, of_weights, load(bias, first + i))
-        store(out, to + i, larger(made, zeros) if positive else made)
+            whole = times_plus(whole, a_high, load_whole(sums, sums_start + PANEL + i))
+        values = times_plus(whole, of_weights, load(bias, first + i))
+        store(product, product_start + i, larger(values, zeros) if positive else values)
     for i in range(whole_lanes, width):
-        number = np.float32(sums[at + i])
+        number = np.float32(sums[sums_start + i])
         if halves == HALVES:
-            number = number * _A_HIGH + np.float32(sums[at + PANEL + i])
+            number = number * _A_HIGH + np.float32(sums[sums_start + PANEL + i])
         # by the operations of a vector, so that an output is the same wherever it stands
-        of_weight = times(same(scales[first + i]), worths)
-        one = largest(times_plus(same(number), of_weight, same(bias[first + i])))
-        out[to + i] = max(one, _ZERO) if positive else one
+        of_weight = times(broadcast(scales[first + i]), worths)
+        value = largest(times_plus(broadcast(number), of_weight, broadcast(bias[first + i])))
+        product[product_start + i] = max(value, _ZERO) if positive else value
 
 
 def product_int8(
@@ -376,7 +400,7 @@ def product_int8(
 ) -> int:
     """`multiply` of an address for every array."""
     x = array_of(x_at, rows * inputs, np.float32)
-    out = array_of(out_at, rows * outputs, np.float32)
+    product = array_of(out_at, rows * outputs, np.float32)
     multiply(
         x,
         rows,
@@ -389,7 +413,7 @@ def product_int8(
         positive,
         in_bytes,
         room_at,
-        out,
+        product,
     )
     return 0
 

@@ -20,18 +20,18 @@ def first_positions(
 ) -> int:
     """first (N, P): the first position of the row that holds the same of the ids (N, P). room: a
     power of two, more than P, so many int64 for a table of what was met."""
-    met = array_of(room_at, room, np.int64)
+    table = array_of(room_at, room, np.int64)
     for row in range(rows):
         ids = array_of(ids_at + 8 * row * positions, positions, np.int64)
         first = array_of(first_at + 8 * row * positions, positions, np.int64)
-        for at in range(room):
-            met[at] = -1
+        for bucket in range(room):
+            table[bucket] = -1
         for p in range(positions):
-            at = ids[p] & (room - 1)
-            while met[at] >= 0 and ids[met[at]] != ids[p]:
-                at = (at + 1) & (room - 1)
-            met[at] = p if met[at] < 0 else met[at]
-            first[p] = met[at]
+            bucket = ids[p] & (room - 1)
+            while table[bucket] >= 0 and ids[table[bucket]] != ids[p]:
+                bucket = (bucket + 1) & (room - 1)
+            table[bucket] = p if table[bucket] < 0 else table[bucket]
+            first[p] = table[bucket]
     return 0
 
 
@@ -71,7 +71,7 @@ def mix_words(
     room = (positions + LANES - 1) & -LANES
     copied = array_of(room_at, room, np.float32)
     mixed = array_of(room_at + 4 * room, room, np.float32)
-    where = array_of(room_at + 8 * room, positions, np.int64)
+    present_ids = array_of(room_at + 8 * room, positions, np.int64)
     for row in range(rows):
         if logits[row] > _NEVER:
             log_probs = array_of(log_probs_at + 4 * row * words, words, np.float32)
@@ -87,15 +87,15 @@ def mix_words(
                 copied[first[p]] += q[p]
             count = 0
             for p in range(positions):  # nobody can guess which are there: no branches
-                where[count], copied[count] = ids[p], copied[p]
+                present_ids[count], copied[count] = ids[p], copied[p]
                 count += 1 if copied[p] > _ZERO else 0
             for n in range(count):
-                mixed[n] = log_probs[where[n]]
+                mixed[n] = log_probs[present_ids[n]]
             for p in range(count, min(count + LANES, mixed.size)):
                 mixed[p], copied[p] = _ZERO, _ONE
             log_of_sums(mixed, zeta, copied, count)
             for p in range(count):
-                log_probs[where[p]] = mixed[p]
+                log_probs[present_ids[p]] = mixed[p]
     return 0
 
 

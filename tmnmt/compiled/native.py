@@ -61,29 +61,29 @@ class Native:
     Arguments: int64, float64 or bytes; it returns nothing (numba: an int64 that means nothing).
     Runs without Python's lock."""
 
-    def __init__(self, module: str, name: str, what: str, *arguments: str) -> None:
-        self._module, self._name, self._what, self._arguments = module, name, what, arguments
+    def __init__(self, module: str, name: str, label: str, *arguments: str) -> None:
+        self._module, self._name, self._label, self._arguments = module, name, label, arguments
         self._function: Callable[..., int] | None = None
-        self._begun: subprocess.Popen[bytes] | None = None
+        self._compiler: subprocess.Popen[bytes] | None = None
 
     @property
-    def named(self) -> str:
+    def signature(self) -> str:
         """Its module, name and arguments."""
         return " ".join([self._module, self._name, *self._arguments])
 
     def __call__(self, *arguments: float | bytes) -> None:
         """Raises IndexError where code that looks at bounds (NUMBA_BOUNDSCHECK) reads outside."""
         if (self._function or self._prepared())(_RESULT, _ERROR, *arguments):
-            raise IndexError(f"{self._what}: compiled code reads outside of an array")
+            raise IndexError(f"{self._label}: compiled code reads outside of an array")
 
     def _prepared(self) -> Callable[..., int]:
         with _compiling:
             if self._function is None:
-                symbol, code = self._kept() or self._compiled()
+                symbol, code = self._cached_code() or self._compiled()
                 self._function = self._loaded(symbol, code)
         return self._function
 
-    def _kept(self) -> tuple[str, bytes] | None:
+    def _cached_code(self) -> tuple[str, bytes] | None:
         name = self._file_name()
         for folder in folders():
             with suppress(OSError, DamagedError):
@@ -93,17 +93,17 @@ class Native:
     def _compiled(self) -> tuple[str, bytes]:
         """The symbol and the machine code, which is kept where there is a folder for it; another
         process that compiles it is waited for."""
-        if self._what not in _announced:
-            log.info("compiling the %s, once on this machine; some 10 s ...", self._what)
-        _announced.add(self._what)
-        if self._begun is not None:
-            self._begun.wait()
+        if self._label not in _announced:
+            log.info("compiling the %s, once on this machine; some 10 s ...", self._label)
+        _announced.add(self._label)
+        if self._compiler is not None:
+            self._compiler.wait()
         folder = _folder()
         if folder is None:
             return machine_code(self._module, self._name, self._arguments)
         with _alone(folder / f".{self._module}.{self._name}.lock"):
-            if (kept := self._kept()) is not None:
-                return kept
+            if (cached := self._cached_code()) is not None:
+                return cached
             symbol, code = machine_code(self._module, self._name, self._arguments)
             with suppress(OSError):  # a full disk
                 write(folder / self._file_name(), packed(symbol, code))
@@ -126,18 +126,22 @@ class Native:
 
 def begin(functions: Iterable[Native]) -> None:
     """Has another process compile those that are not kept; their first call waits for that."""
-    missing = [each for each in functions if each._begun is None and each._kept() is None]
+    missing = [
+        function
+        for function in functions
+        if function._compiler is None and function._cached_code() is None
+    ]
     if missing and _folder() is not None:
         compiles = [sys.executable, "-P", "-m", __name__]
         with suppress(OSError):  # no process to be had: the first call compiles it
             process = subprocess.Popen(
-                compiles + [each.named for each in missing],
+                compiles + [function.signature for function in missing],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            for each in missing:
-                each._begun = process
+            for function in missing:
+                function._compiler = process
             threading.Thread(target=process.wait, daemon=True).start()  # leaves no zombie
 
 
@@ -179,8 +183,8 @@ def _without_collection() -> Iterator[None]:
 def folders() -> Iterator[Path]:
     """Where machine code is kept: in numba's folder if one is named, else beside the sources, else
     with the user's other caches."""
-    if named := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(named)
+    if folder_name := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(folder_name)
         return
     yield _PACKAGE / "__pycache__"
     with suppress(RuntimeError):  # no home
@@ -256,6 +260,6 @@ def _target_machine() -> Any:
 
 
 if __name__ == "__main__":
-    for named in sys.argv[1:]:
-        module, name, *arguments = named.split()
+    for signature in sys.argv[1:]:
+        module, name, *arguments = signature.split()
         Native(module, name, name, *arguments)._compiled()

@@ -51,14 +51,14 @@ _BELOW_HIGHEST, _SEVEN, _EIGHT = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(7), np
 
 
 @part
-def _turn(x: Float32, signs: Float32, out: Float32) -> None:
+def _turn(x: Float32, signs: Float32, rotated: Float32) -> None:
     """out becomes x at length 1, turned: signs, then Hadamard's matrix in blocks whose sizes are
     powers of two."""
     size = x.size
     square = squares_around(x, 0, size, _ZERO)
     unit = _ONE / np.float32(math.sqrt(square)) if square > _ZERO else _ZERO
     for i in range(size):
-        out[i] = x[i] * signs[i] * unit
+        rotated[i] = x[i] * signs[i] * unit
     begin = 0
     while begin < size:
         block = 1
@@ -66,11 +66,11 @@ def _turn(x: Float32, signs: Float32, out: Float32) -> None:
             block *= 2
         half = 1
         while half < block:
-            _butterflies(out, begin, begin + block, half)
+            _butterflies(rotated, begin, begin + block, half)
             half *= 2
         factor = _ONE / np.float32(math.sqrt(block))
         for i in range(begin, begin + block):
-            out[i] *= factor
+            rotated[i] *= factor
         begin += block
 
 
@@ -88,16 +88,16 @@ def encode_directions(
 ) -> int:
     """codes (R, d / 2) uint8 of x (R, d). bounds (15,): between levels, for numbers with a
     mean square of 1. room: d numbers."""
-    turned, width = array_of(room_at, size, np.float32), size // 2
+    rotated, width = array_of(room_at, size, np.float32), size // 2
     signs, bounds = array_of(signs_at, size, np.float32), array_of(bounds_at, BOUNDS, np.float32)
     root = np.float32(math.sqrt(size))
     for row in range(rows):
         codes = array_of(codes_at + row * width, width, np.uint8)
-        _turn(array_of(x_at + 4 * row * size, size, np.float32), signs, turned)
+        _turn(array_of(x_at + 4 * row * size, size, np.float32), signs, rotated)
         for i in range(width):
             codes[i] = 0
         for i in range(size):
-            number, code = turned[i] * root, np.uint8(0)
+            number, code = rotated[i] * root, np.uint8(0)
             for b in range(BOUNDS):
                 code += np.uint8(1) if number > bounds[b] else np.uint8(0)
             codes[i // 2] |= code << np.uint8(4 * (i & 1))
@@ -136,27 +136,33 @@ def pack_nearest(
     ids_at: int,
     levels_at: int,
     unit: float,
-    at: int,
+    index: int,
     panels_at: int,
     begins_at: int,
     scales_at: int,
     words_at: int,
     places_at: int,
 ) -> int:
-    """Adds positions to panels behind the first `at`: codes (P, d / 2) uint8, ids (P,) int64, of
+    """Adds positions to panels behind the first `index`: codes (P, d / 2) uint8, ids (P,) int64, of
     which mask (P,) has one byte that says whether it is one; levels (16,) int8, each `unit`."""
     width, stride = size // 2, (size + FOUR - 1) // FOUR * FOUR
-    every = at + positions
+    total_positions = index + positions
     levels = array_of(levels_at, 16, np.int8)
     mask, ids = array_of(mask_at, positions, np.uint8), array_of(ids_at, positions, np.int64)
-    panels = array_of(panels_at, (every + PANEL - 1) // PANEL * PANEL * stride, np.int8)
-    begins, scales = array_of(begins_at, every, np.int32), array_of(scales_at, every, np.float32)
-    words, places = array_of(words_at, every, np.int64), array_of(places_at, every, np.int64)
+    panels = array_of(panels_at, (total_positions + PANEL - 1) // PANEL * PANEL * stride, np.int8)
+    begins, scales = (
+        array_of(begins_at, total_positions, np.int32),
+        array_of(scales_at, total_positions, np.float32),
+    )
+    words, places = (
+        array_of(words_at, total_positions, np.int64),
+        array_of(places_at, total_positions, np.int64),
+    )
     root = math.sqrt(size) / unit
     for p in range(positions):
         if mask[p]:
             codes = array_of(codes_at + p * width, width, np.uint8)
-            first, lane = at // PANEL * PANEL * stride, at % PANEL * FOUR
+            first, lane = index // PANEL * PANEL * stride, index % PANEL * FOUR
             total, square = np.int32(0), np.int32(0)
             for four in range(stride // FOUR):
                 to = first + four * FOUR * PANEL + lane
@@ -169,10 +175,10 @@ def pack_nearest(
                     panels[to + i], panels[to + i + 1] = low, high
                     total += np.int32(low) + np.int32(high)
                     square += np.int32(low) * np.int32(low) + np.int32(high) * np.int32(high)
-            begins[at] = np.int32(-128) * total
-            scales[at] = np.float32(root / square) if square > 0 else _ZERO
-            words[at], places[at] = ids[p], p
-            at += 1
+            begins[index] = np.int32(-128) * total
+            scales[index] = np.float32(root / square) if square > 0 else _ZERO
+            words[index], places[index] = ids[p], p
+            index += 1
     return 0
 
 
@@ -315,11 +321,11 @@ def _read_row(
     q: Float32,
     words: Int64,
     first: Int64,
-    chosen: Int64,
+    nearest: Int64,
 ) -> np.float32:
     """The logit of the share; row: among those that read the same blocks."""
     for k in range(NEAREST):
-        q[k], words[k], chosen[k] = _FAR, 0, 0
+        q[k], words[k], nearest[k] = _FAR, 0, 0
     taken, at = 0, inner_at
     for number in range(BLOCKS):
         block = array_of(blocks_at + 8 * OF_BLOCK * number, OF_BLOCK, np.int64)
@@ -327,26 +333,26 @@ def _read_row(
         if count:
             distances = array_of(at + 4 * row * count, count, np.float32)
             taken = _look_through(
-                block, distances, covered_at, positions, taken, q, energies, words, chosen
+                block, distances, covered_at, positions, taken, q, energies, words, nearest
             )
         at += 4 * together * count
     share = _ONE - q[0] if taken else _ZERO
     share = min(share, _FULL)
     if not share > _ZERO:
         for k in range(NEAREST):
-            q[k], words[k], first[k], chosen[k] = _ZERO, 0, k, 0
+            q[k], words[k], first[k], nearest[k] = _ZERO, 0, k, 0
         return _NEVER
-    most = _NEVER
+    maximum = _NEVER
     for k in range(taken):
-        most = energies[k] if energies[k] > most else most
+        maximum = energies[k] if energies[k] > maximum else maximum
     total = _ZERO
     for k in range(NEAREST):
-        q[k] = exp(energies[k] - most) if k < taken else _ZERO
+        q[k] = exp(energies[k] - maximum) if k < taken else _ZERO
         total += q[k]
     for k in range(NEAREST):
         q[k] /= total
         words[k] = words[k] if k < taken else words[0]
-        chosen[k] = chosen[k] if k < taken else chosen[0]
+        nearest[k] = nearest[k] if k < taken else nearest[0]
         first[k] = k
         for j in range(k):
             if words[j] == words[k]:
@@ -355,5 +361,5 @@ def _read_row(
     if covered_at:
         covered = array_of(covered_at, positions, np.float32)
         for k in range(taken):
-            covered[chosen[k]] += share * q[k]
+            covered[nearest[k]] += share * q[k]
     return np.float32(log(np.float64(share)) - log(np.float64(_ONE - share)))

@@ -17,11 +17,11 @@ from tmnmt.compiled.addresses import array_of
 from tmnmt.compiled.compiling import fast
 from tmnmt.compiled.vectors import (
     LANES,
+    broadcast,
     dot,
     greatest,
     inner_products,
     load,
-    same,
     softmax,
     squares_around,
     store,
@@ -34,7 +34,7 @@ UInt8 = NDArray[np.uint8]
 # numbers that say how far what a row has read is to be trusted: the match and the agreement, both
 # over the square of the context or state; the share that follows the word before; the greatest
 # share; the level of all energies over the square of the context
-MATCH, AGREEMENT, FOLLOWS, MOST, LEVEL, FACTS = 0, 1, 2, 3, 4, 5
+MATCH, AGREEMENT, FOLLOWS, MAXIMUM, LEVEL, FACTS = 0, 1, 2, 3, 4, 5
 # the table of positions: sizes, then which sentence each row reads and what there is to read
 (
     POSITIONS,
@@ -50,7 +50,7 @@ MATCH, AGREEMENT, FOLLOWS, MOST, LEVEL, FACTS = 0, 1, 2, 3, 4, 5
 ) = range(10)
 _ZERO, _ONE, _NEVER = np.float32(0.0), np.float32(1.0), np.float32(-np.inf)
 _SMALL = np.float32(1e-6)  # keeps a division by the square of a vanishing state finite
-_LEAST = np.float32(1e-37)
+_SMALLEST = np.float32(1e-37)
 UNREAD = np.float32(1e-9)  # a share so small is none: most positions have less
 
 
@@ -83,34 +83,34 @@ def read_positions(
     table = array_of(positions_at, OF_POSITIONS, np.int64)
     positions, key_size, read_size = table[POSITIONS], table[KEY_SIZE], table[READ_SIZE]
     sentence, prev = array_of(table[SENTENCE], rows, np.int64), array_of(prev_at, rows, np.int64)
-    where = array_of(room_at, positions, np.int64)
+    nonzero = array_of(room_at, positions, np.int64)
     came = array_of(room_at + 8 * positions, positions, np.float32)
     scores_at = room_at + 12 * positions
     match_keys(rows, positions, key_size, sentence, query_at, table[KEYS], scores_at)
     for row in range(rows):
-        of = sentence[row] * positions
+        offset = sentence[row] * positions
         q = array_of(q_at + 4 * row * positions, positions, np.float32)
         facts = array_of(facts_at + 4 * row * FACTS, FACTS, np.float32)
         blended = array_of(blended_at + 4 * row * read_size, read_size, np.float32)
-        mask = array_of(table[MASK] + of, positions, np.uint8)
-        before = array_of(table[BEFORE] + 8 * of, positions, np.int64)
+        mask = array_of(table[MASK] + offset, positions, np.uint8)
+        previous_ids = array_of(table[BEFORE] + 8 * offset, positions, np.int64)
         scores = array_of(scores_at + 4 * row * positions, positions, np.float32)
         for p in range(positions):
             q[p] = scores[p]
         if table[WORTH]:
-            _add_scaled(q, array_of(table[WORTH] + 4 * of, positions, np.float32), _ONE)
-        prefer(q, before, prev[row], np.float32(follows_worth))
+            _add_scaled(q, array_of(table[WORTH] + 4 * offset, positions, np.float32), _ONE)
+        prefer(q, previous_ids, prev[row], np.float32(follows_worth))
         if last_at and last_size:
             last = array_of(last_at + 4 * row * last_size, last_size, np.float32)
-            _point(q, last, before, prev[row], np.float32(pointer), came)
+            _point(q, last, previous_ids, prev[row], np.float32(pointer), came)
         if coverage_at:
             coverage = array_of(coverage_at + 4 * row * positions, positions, np.float32)
             _add_scaled(q, coverage, np.float32(-covered))
         level = attend(q, mask, np.float32(sharpness))
-        read = array_of(table[READ] + 4 * of * read_size, positions * read_size, np.float32)
-        _blend(q, read, blended, where)
+        values = array_of(table[READ] + 4 * offset * read_size, positions * read_size, np.float32)
+        _blend(q, values, blended, nonzero)
         context = array_of(context_at + 4 * row * context_size, context_size, np.float32)
-        tell_facts(facts, q, scores, before, prev[row], level, context)
+        tell_facts(facts, q, scores, previous_ids, prev[row], level, context)
         if state_size and level > _NEVER:
             hidden = array_of(hidden_at + 4 * row * state_size, state_size, np.float32)
             square = max(squares_around(hidden, 0, state_size, _ZERO), _SMALL)
@@ -123,7 +123,7 @@ def tell_facts(
     facts: Float32,
     q: Float32,
     scores: Float32,
-    before: Int64,
+    previous_ids: Int64,
     prev: int,
     level: np.float32,
     context: Float32,
@@ -133,8 +133,8 @@ def tell_facts(
     if level > _NEVER:
         square = max(squares_around(context, 0, context.size, _ZERO), _SMALL)
         facts[MATCH] = dot(q, 0, scores, 0, q.size) / square
-        facts[FOLLOWS] = _following(q, before, prev)
-        facts[MOST] = greatest(q, 0, q.size)
+        facts[FOLLOWS] = _following(q, previous_ids, prev)
+        facts[MAXIMUM] = greatest(q, 0, q.size)
         facts[LEVEL] = level / square
 
 
@@ -180,22 +180,22 @@ def _add_scaled(x: Float32, y: Float32, factor: np.float32) -> None:
 
 
 @fast
-def prefer(q: Float32, before: Int64, prev: int, worth: np.float32) -> None:
+def prefer(q: Float32, previous_ids: Int64, prev: int, worth: np.float32) -> None:
     for p in range(q.size):
-        q[p] += worth if before[p] == prev else _ZERO
+        q[p] += worth if previous_ids[p] == prev else _ZERO
 
 
 @fast
 def _point(
-    q: Float32, last: Float32, before: Int64, prev: int, worth: np.float32, came: Float32
+    q: Float32, last: Float32, previous_ids: Int64, prev: int, worth: np.float32, came: Float32
 ) -> None:
     """Adds `worth` times what the step before read of the position before, where the word before
     was just written, the greatest made 1."""
-    most = _LEAST
+    maximum = _SMALLEST
     for p in range(last.size):
-        came[p] = last[p - 1 if p else last.size - 1] if before[p] == prev else _ZERO
-        most = came[p] if came[p] > most else most
-    factor = worth / most
+        came[p] = last[p - 1 if p else last.size - 1] if previous_ids[p] == prev else _ZERO
+        maximum = came[p] if came[p] > maximum else maximum
+    factor = worth / maximum
     for p in range(last.size):
         q[p] += factor * came[p]
 
@@ -204,10 +204,10 @@ def _point(
 def attend(q: Float32, mask: UInt8, sharpness: np.float32) -> np.float32:
     """The softmax of the energies q where the mask is set, 0 elsewhere, in place; the logarithm of
     the sum of their powers, -inf where there are none. Shares below `UNREAD` become 0."""
-    there = False
+    has_position = False
     for p in range(q.size):
-        there |= mask[p] != 0
-    if not there:
+        has_position |= mask[p] != 0
+    if not has_position:
         _clear(q)
         return _NEVER
     for p in range(q.size):
@@ -219,21 +219,21 @@ def attend(q: Float32, mask: UInt8, sharpness: np.float32) -> np.float32:
 
 
 @fast
-def _blend(q: Float32, read: Float32, blended: Float32, where: Int64) -> None:
-    """blended becomes the sum of `read` (P, its size) by q. where (P,): room."""
+def _blend(q: Float32, values: Float32, blended: Float32, nonzero: Int64) -> None:
+    """blended becomes the sum of `values` (P, its size) by q. where (P,): room."""
     count, size = 0, blended.size
     for p in range(q.size):
-        where[count] = p
+        nonzero[count] = p
         count += 1 if q[p] > _ZERO else 0
     begin = 0
     while begin + 4 * LANES <= size:
-        a, b, c, d = same(_ZERO), same(_ZERO), same(_ZERO), same(_ZERO)
+        a, b, c, d = broadcast(_ZERO), broadcast(_ZERO), broadcast(_ZERO), broadcast(_ZERO)
         for n in range(count):
-            share, at = same(q[where[n]]), where[n] * size + begin
-            a = times_plus(share, load(read, at), a)
-            b = times_plus(share, load(read, at + LANES), b)
-            c = times_plus(share, load(read, at + 2 * LANES), c)
-            d = times_plus(share, load(read, at + 3 * LANES), d)
+            share, start = broadcast(q[nonzero[n]]), nonzero[n] * size + begin
+            a = times_plus(share, load(values, start), a)
+            b = times_plus(share, load(values, start + LANES), b)
+            c = times_plus(share, load(values, start + 2 * LANES), c)
+            d = times_plus(share, load(values, start + 3 * LANES), d)
         store(blended, begin, a)
         store(blended, begin + LANES, b)
         store(blended, begin + 2 * LANES, c)
@@ -242,15 +242,15 @@ def _blend(q: Float32, read: Float32, blended: Float32, where: Int64) -> None:
     for i in range(begin, size):
         result = _ZERO
         for n in range(count):
-            result += q[where[n]] * read[where[n] * size + i]
+            result += q[nonzero[n]] * values[nonzero[n] * size + i]
         blended[i] = result
 
 
 @fast
-def _following(q: Float32, before: Int64, prev: int) -> np.float32:
+def _following(q: Float32, previous_ids: Int64, prev: int) -> np.float32:
     result = _ZERO
     for p in range(q.size):
-        result += q[p] if before[p] == prev else _ZERO
+        result += q[p] if previous_ids[p] == prev else _ZERO
     return result
 
 
@@ -265,15 +265,15 @@ def blend_positions(
     blended_at: int,
 ) -> int:
     """The sums (R, `size`) of the sentence's values (N, P, `size`) by q (R, P). room (P,) int64."""
-    where = array_of(room_at, positions, np.int64)
+    nonzero = array_of(room_at, positions, np.int64)
     sentence = array_of(sentence_at, rows, np.int64)
     for row in range(rows):
-        of = 4 * sentence[row] * positions * size
+        byte_offset = 4 * sentence[row] * positions * size
         blended = array_of(blended_at + 4 * row * size, size, np.float32)
         _blend(
             array_of(q_at + 4 * row * positions, positions, np.float32),
-            array_of(values_at + of, positions * size, np.float32),
+            array_of(values_at + byte_offset, positions * size, np.float32),
             blended,
-            where,
+            nonzero,
         )
     return 0

@@ -21,7 +21,7 @@ from tmnmt.compiled.compiling import fast, part
 
 Float32 = NDArray[np.float32]
 _LOG2_E = np.float32(1.4426950408889634)
-_LEAST = np.float32(-126.0)  # of two's exponents
+_MIN_EXPONENT = np.float32(-126.0)  # of two's exponents
 _HALF = np.float32(0.5)
 # 2^f for f in [-1/2, 1/2], by the least greatest relative error (2e-9)
 _POWERS = tuple(
@@ -62,49 +62,57 @@ class _FloatsModel(models.PrimitiveModel):
 register_model(_FloatsType)(_FloatsModel)
 
 
-def _at(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+def _vector_pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
     data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), _VECTOR.as_pointer())
+    return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
 
 
-def _load(_: Any, array: Any, at: Any) -> Any:
+def _load(_: Any, array: Any, index: Any) -> Any:
     """array[at:at + 16]"""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.load(_at(context, builder, signature.args[0], *given), align=4)
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(
+            _vector_pointer(context, builder, signature.args[0], *arguments), align=4
+        )
 
     return FLOATS(array, types.intp), code
 
 
-def _store(_: Any, array: Any, at: Any, x: Any) -> Any:
+def _store(_: Any, array: Any, index: Any, x: Any) -> Any:
     """array[at:at + 16] = x"""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        builder.store(given[2], _at(context, builder, signature.args[0], *given[:2]), align=4)
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(
+            arguments[2],
+            _vector_pointer(context, builder, signature.args[0], *arguments[:2]),
+            align=4,
+        )
 
     return types.void(array, types.intp, x), code
 
 
-def _same(_: Any, number: Any) -> Any:
+def _broadcast(_: Any, number: Any) -> Any:
     """The same number sixteen times."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), given[0], _INT(0))
-        return builder.shuffle_vector(one, one, ir.Constant(_INTS, [0] * LANES))
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first_lane = builder.insert_element(
+            ir.Constant(_VECTOR, ir.Undefined), arguments[0], _INT(0)
+        )
+        return builder.shuffle_vector(first_lane, first_lane, ir.Constant(_INTS, [0] * LANES))
 
     return FLOATS(types.float32), code
 
 
 def _add(_: Any, x: Any, y: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.fadd(*given)
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fadd(*arguments)
 
     return FLOATS(x, y), code
 
 
 def _times(_: Any, x: Any, y: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.fmul(*given)
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fmul(*arguments)
 
     return FLOATS(x, y), code
 
@@ -112,9 +120,9 @@ def _times(_: Any, x: Any, y: Any) -> Any:
 def _times_plus(_: Any, x: Any, y: Any, z: Any) -> Any:
     """x y + z"""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        product = builder.fmul(given[0], given[1], flags=("contract",))
-        return builder.fadd(product, given[2], flags=("contract",))
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        product = builder.fmul(arguments[0], arguments[1], flags=("contract",))
+        return builder.fadd(product, arguments[2], flags=("contract",))
 
     return FLOATS(x, y, z), code
 
@@ -122,9 +130,9 @@ def _times_plus(_: Any, x: Any, y: Any, z: Any) -> Any:
 def _larger(_: Any, x: Any, y: Any) -> Any:
     """Of every two numbers the larger."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        above = builder.fcmp_ordered(">", *given, flags=("nnan", "nsz"))
-        return builder.select(above, *given)
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        is_larger = builder.fcmp_ordered(">", *arguments, flags=("nnan", "nsz"))
+        return builder.select(is_larger, *arguments)
 
     return FLOATS(x, y), code
 
@@ -132,15 +140,15 @@ def _larger(_: Any, x: Any, y: Any) -> Any:
 def _halved(combine: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any, Any], Any]:
     """All sixteen numbers made one, by halves."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        value, lanes = given[0], LANES
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value, lanes = arguments[0], LANES
         while lanes > 1:
             lanes //= 2
-            nothing = ir.Constant(value.type, ir.Undefined)
+            undefined = ir.Constant(value.type, ir.Undefined)
             low, high = (
                 builder.shuffle_vector(
                     value,
-                    nothing,
+                    undefined,
                     ir.Constant(ir.VectorType(_INT, lanes), list(range(begin, begin + lanes))),
                 )
                 for begin in (0, lanes)
@@ -160,8 +168,8 @@ def _largest(_: Any, x: Any) -> Any:
     """Of the sixteen."""
 
     def larger(builder: Any, low: Any, high: Any) -> Any:
-        above = builder.fcmp_ordered(">", low, high, flags=("nnan", "nsz"))
-        return builder.select(above, low, high)
+        is_larger = builder.fcmp_ordered(">", low, high, flags=("nnan", "nsz"))
+        return builder.select(is_larger, low, high)
 
     return types.float32(x), _halved(larger)
 
@@ -169,7 +177,7 @@ def _largest(_: Any, x: Any) -> Any:
 def _exp16(_: Any, x: Any) -> Any:
     """e^x of numbers x <= 0, to 2e-7 and |x| times 6e-8 of itself; below 2^-126 it is that."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def numbers(number: float | np.float32) -> Any:
             return ir.Constant(_VECTOR, [ir.Constant(_FLOAT, float(np.float32(number)))] * LANES)
 
@@ -177,9 +185,9 @@ def _exp16(_: Any, x: Any) -> Any:
             product = builder.fmul(x, y, flags=("contract",))
             return builder.fadd(product, z, flags=("contract",))
 
-        t = builder.fmul(given[0], numbers(_LOG2_E))
-        above = builder.fcmp_ordered(">", t, numbers(_LEAST), flags=("nnan", "nsz"))
-        t = builder.select(above, t, numbers(_LEAST))
+        t = builder.fmul(arguments[0], numbers(_LOG2_E))
+        is_larger = builder.fcmp_ordered(">", t, numbers(_MIN_EXPONENT), flags=("nnan", "nsz"))
+        t = builder.select(is_larger, t, numbers(_MIN_EXPONENT))
         # the next whole number, since t <= 0
         n = builder.fptosi(builder.fsub(t, numbers(0.5)), _INTS)
         f = builder.fsub(t, builder.sitofp(n, _VECTOR))
@@ -196,14 +204,14 @@ def _exp16(_: Any, x: Any) -> Any:
 def _log16(_: Any, x: Any) -> Any:
     """log x of numbers x >= 2^-126, to 2e-7."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def numbers(number: float | np.float32) -> Any:
             return ir.Constant(_VECTOR, [ir.Constant(_FLOAT, float(np.float32(number)))] * LANES)
 
         def ints(number: int) -> Any:
             return ir.Constant(_INTS, [_INT(number)] * LANES)
 
-        bits = builder.bitcast(given[0], _INTS)
+        bits = builder.bitcast(arguments[0], _INTS)
         # x = 2^n m with m in [1/sqrt 2, sqrt 2)
         shifted = builder.add(bits, ints(0x3F800000 - 0x3F3504F3))
         n = builder.sub(builder.ashr(shifted, ints(23)), ints(127))
@@ -228,13 +236,21 @@ def _products_of(rows: int) -> Any:
     """Compiled code for so many rows; x and y are read once for FOUR products each."""
 
     def kind(
-        _: Any, x: Any, at: Any, y: Any, there: Any, size: Any, out: Any, to: Any, step: Any
+        _: Any,
+        x: Any,
+        x_start: Any,
+        y: Any,
+        y_start: Any,
+        size: Any,
+        output: Any,
+        output_start: Any,
+        step: Any,
     ) -> Any:
         """out[to + r step + k] = x[at + r size:][:size] y[there + k size:][:size] of every row r
         and k < FOUR; size: a multiple of 16."""
 
-        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            x, at, y, there, size, out, to, step = given
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            x, x_start, y, y_start, size, output, output_start, step = arguments
             of_x, of_y, of_out = (signature.args[i] for i in (0, 2, 5))
             room_for = cast(Any, cgutils).alloca_once
             sums = [room_for(builder, _VECTOR) for _ in range(rows * FOUR)]
@@ -243,29 +259,29 @@ def _products_of(rows: int) -> Any:
 
             def part(kind: Any, array: Any, begin: Any, row: int, offset: Any) -> Any:
                 place = builder.add(begin, builder.mul(size, ir.Constant(size.type, row)))
-                where = _at(context, builder, kind, array, builder.add(place, offset))
-                return builder.load(where, align=4)
+                pointer = _vector_pointer(context, builder, kind, array, builder.add(place, offset))
+                return builder.load(pointer, align=4)
 
             lanes = ir.Constant(size.type, LANES)
             with cgutils.for_range(builder, builder.sdiv(size, lanes)) as loop:
                 offset = builder.mul(loop.index, lanes)
-                ys = [part(of_y, y, there, k, offset) for k in range(FOUR)]
+                ys = [part(of_y, y, y_start, k, offset) for k in range(FOUR)]
                 for row in range(rows):
-                    numbers = part(of_x, x, at, row, offset)
+                    numbers = part(of_x, x, x_start, row, offset)
                     for k, sum_ in enumerate(sums[row * FOUR : (row + 1) * FOUR]):
                         product = builder.fmul(numbers, ys[k], flags=("contract",))
-                        more = builder.fadd(product, builder.load(sum_), flags=("contract",))
-                        builder.store(more, sum_)
+                        new_sum = builder.fadd(product, builder.load(sum_), flags=("contract",))
+                        builder.store(new_sum, sum_)
             for row in range(rows):
                 four = [builder.load(sum_) for sum_ in sums[row * FOUR : (row + 1) * FOUR]]
-                place = builder.add(to, builder.mul(step, ir.Constant(step.type, row)))
-                data = context.make_array(of_out)(context, builder, out).data
-                where = builder.bitcast(builder.gep(data, [place]), _FOURS.as_pointer())
-                builder.store(_four_totals(builder, four), where, align=4)
+                place = builder.add(output_start, builder.mul(step, ir.Constant(step.type, row)))
+                data = context.make_array(of_out)(context, builder, output).data
+                pointer = builder.bitcast(builder.gep(data, [place]), _FOURS.as_pointer())
+                builder.store(_four_totals(builder, four), pointer, align=4)
             return context.get_dummy_value()
 
         place = types.intp
-        return types.void(x, place, y, place, place, out, place, place), code
+        return types.void(x, place, y, place, place, output, place, place), code
 
     return kind
 
@@ -278,9 +294,9 @@ def _four_totals(builder: Any, four: list[Any]) -> Any:
         """The sums of neighbouring pieces of x and then y."""
         pieces = range(0, 2 * LANES if y is not None else x.type.count, 2 * piece)
         low = [begin + i for begin in pieces for i in range(piece)]
-        other = y if y is not None else ir.Constant(x.type, ir.Undefined)
+        right = y if y is not None else ir.Constant(x.type, ir.Undefined)
         shuffled = (
-            builder.shuffle_vector(x, other, ir.Constant(ir.VectorType(_INT, len(low)), places))
+            builder.shuffle_vector(x, right, ir.Constant(ir.VectorType(_INT, len(low)), places))
             for places in (low, [i + piece for i in low])
         )
         return builder.fadd(*shuffled)
@@ -291,7 +307,7 @@ def _four_totals(builder: Any, four: list[Any]) -> Any:
 
 load = cast(Callable[[Float32, int], Floats], intrinsic(_load))
 store = cast(Callable[[Float32, int, Floats], None], intrinsic(_store))
-same = cast(Callable[[np.float32], Floats], intrinsic(_same))
+broadcast = cast(Callable[[np.float32], Floats], intrinsic(_broadcast))
 add = cast(Callable[[Floats, Floats], Floats], intrinsic(_add))
 times = cast(Callable[[Floats, Floats], Floats], intrinsic(_times))
 times_plus = cast(Callable[[Floats, Floats, Floats], Floats], intrinsic(_times_plus))
@@ -309,8 +325,8 @@ exp16 = cast(Callable[[Floats], Floats], intrinsic(_exp16))
 def _whole(_: Any, x: Any) -> Any:
     """The whole number next to x towards 0, as fp32."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.sitofp(builder.fptosi(given[0], ir.IntType(32)), ir.FloatType())
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.sitofp(builder.fptosi(arguments[0], ir.IntType(32)), ir.FloatType())
 
     return types.float32(types.float32), code
 
@@ -318,9 +334,9 @@ def _whole(_: Any, x: Any) -> Any:
 def _two_to(_: Any, whole: Any) -> Any:
     """2^n of a whole number n in [-126, 127], as fp32."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.IntType(32)
-        exponent = builder.add(builder.fptosi(given[0], kind), ir.Constant(kind, 127))
+        exponent = builder.add(builder.fptosi(arguments[0], kind), ir.Constant(kind, 127))
         return builder.bitcast(builder.shl(exponent, ir.Constant(kind, 23)), ir.FloatType())
 
     return types.float32(types.float32), code
@@ -334,7 +350,7 @@ two_to = cast(Callable[[np.float32], np.float32], intrinsic(_two_to))
 def exp(x: np.float32) -> np.float32:
     """e^x of x <= 0, to 2e-7 and |x| times 6e-8 of itself; below 2^-126 it is that."""
     t = x * _LOG2_E
-    t = t if t > _LEAST else _LEAST
+    t = t if t > _MIN_EXPONENT else _MIN_EXPONENT
     n = whole(t - _HALF)  # the next whole number, since t <= 0
     f = t - n
     power = _C6
@@ -366,121 +382,121 @@ def log(x: float) -> float:
 
 
 @fast
-def dot(x: Float32, at: int, y: Float32, there: int, size: int) -> np.float32:
+def dot(x: Float32, x_start: int, y: Float32, y_start: int, size: int) -> np.float32:
     """x[at:at + size] y[there:there + size]"""
     whole_lanes = size & -LANES
     result = _ZERO
     if whole_lanes:
-        sums = same(_ZERO)
+        sums = broadcast(_ZERO)
         for i in range(0, whole_lanes, LANES):
-            sums = times_plus(load(x, at + i), load(y, there + i), sums)
+            sums = times_plus(load(x, x_start + i), load(y, y_start + i), sums)
         result = total(sums)
     for i in range(whole_lanes, size):
-        result += x[at + i] * y[there + i]
+        result += x[x_start + i] * y[y_start + i]
     return result
 
 
 @fast
-def total_of(x: Float32, at: int, size: int) -> np.float32:
+def total_of(x: Float32, start: int, size: int) -> np.float32:
     """The sum of x[at:at + size]."""
     whole_lanes = size & -LANES
-    sums = same(_ZERO)
+    sums = broadcast(_ZERO)
     for i in range(0, whole_lanes, LANES):
-        sums = add(sums, load(x, at + i))
+        sums = add(sums, load(x, start + i))
     result = total(sums)
     for i in range(whole_lanes, size):
-        result += x[at + i]
+        result += x[start + i]
     return result
 
 
 @fast
-def squares_around(x: Float32, at: int, size: int, middle: np.float32) -> np.float32:
+def squares_around(x: Float32, start: int, size: int, middle: np.float32) -> np.float32:
     """The sum of squares of x[at:at + size] - middle."""
     whole_lanes = size & -LANES
-    sums, below = same(_ZERO), same(-middle)
+    sums, negative_middle = broadcast(_ZERO), broadcast(-middle)
     for i in range(0, whole_lanes, LANES):
-        off = add(load(x, at + i), below)
-        sums = times_plus(off, off, sums)
+        deviation = add(load(x, start + i), negative_middle)
+        sums = times_plus(deviation, deviation, sums)
     result = total(sums)
     for i in range(whole_lanes, size):
-        result += (x[at + i] - middle) * (x[at + i] - middle)
+        result += (x[start + i] - middle) * (x[start + i] - middle)
     return result
 
 
 @fast
-def greatest(x: Float32, at: int, size: int) -> np.float32:
+def greatest(x: Float32, start: int, size: int) -> np.float32:
     """Of x[at:at + size], which is not empty."""
     whole_lanes = size & -LANES
-    most: np.float32 = x[at]
+    maximum: np.float32 = x[start]
     if whole_lanes:
-        mosts = load(x, at)
+        mosts = load(x, start)
         for i in range(LANES, whole_lanes, LANES):
-            mosts = larger(mosts, load(x, at + i))
-        most = largest(mosts)
+            mosts = larger(mosts, load(x, start + i))
+        maximum = largest(mosts)
     for i in range(whole_lanes, size):
-        most = x[at + i] if x[at + i] > most else most
-    return most
+        maximum = x[start + i] if x[start + i] > maximum else maximum
+    return maximum
 
 
 @fast
-def softmax(x: Float32, at: int, size: int) -> np.float32:
+def softmax(x: Float32, start: int, size: int) -> np.float32:
     """Of x[at:at + size], which is not empty, in place; log sum exp of what it was."""
-    most, whole_lanes = greatest(x, at, size), size & -LANES
-    below, sums = same(-most), same(_ZERO)
+    maximum, whole_lanes = greatest(x, start, size), size & -LANES
+    negative_maximum, sums = broadcast(-maximum), broadcast(_ZERO)
     for i in range(0, whole_lanes, LANES):
-        powers = exp16(add(load(x, at + i), below))
-        store(x, at + i, powers)
+        powers = exp16(add(load(x, start + i), negative_maximum))
+        store(x, start + i, powers)
         sums = add(sums, powers)
     all_of_it = total(sums)
     for i in range(whole_lanes, size):
-        x[at + i] = exp(x[at + i] - most)
-        all_of_it += x[at + i]
+        x[start + i] = exp(x[start + i] - maximum)
+        all_of_it += x[start + i]
     share = np.float32(1.0) / all_of_it
     for i in range(size):
-        x[at + i] *= share
-    return most + np.float32(log(np.float64(all_of_it)))
+        x[start + i] *= share
+    return maximum + np.float32(log(np.float64(all_of_it)))
 
 
 @fast
 def log_of_sums(x: Float32, factor: np.float32, y: Float32, size: int) -> None:
     """x becomes log(e^x + factor y), of x <= 0 and positive y; `size` of them, rounded up to
     sixteen, for which there is room."""
-    factors = same(factor)
+    factors = broadcast(factor)
     for i in range(0, size, LANES):
         store(x, i, log16(times_plus(factors, load(y, i), exp16(load(x, i)))))
 
 
 @fast
-def sum_of_powers(x: Float32, most: np.float32) -> np.float32:
-    """The sum of e^(x - most) over x, of which none is larger than `most`."""
+def sum_of_powers(x: Float32, maximum: np.float32) -> np.float32:
+    """The sum of e^(x - most) over x, of which none is larger than `maximum`."""
     whole_lanes = x.size & -LANES
-    below, sums = same(-most), same(_ZERO)
+    negative_maximum, sums = broadcast(-maximum), broadcast(_ZERO)
     for i in range(0, whole_lanes, LANES):
-        sums = add(sums, exp16(add(load(x, i), below)))
+        sums = add(sums, exp16(add(load(x, i), negative_maximum)))
     all_of_it = total(sums)
     for i in range(whole_lanes, x.size):
-        all_of_it += exp(x[i] - most)
+        all_of_it += exp(x[i] - maximum)
     return all_of_it
 
 
 @part
-def inner_products(x: Float32, y: Float32, out: Float32, rows: int, size: int) -> None:
+def inner_products(x: Float32, y: Float32, output: Float32, rows: int, size: int) -> None:
     """out (`rows`, P): of all rows of x (`rows`, `size`) with all of y (P, `size`), which are read
     once for five rows."""
-    others = y.size // size
-    fours = others & -FOUR if size % LANES == 0 else 0
+    columns = y.size // size
+    fours = columns & -FOUR if size % LANES == 0 else 0
     row = 0
     while row < rows:
         together = 5 if row + 5 <= rows else 2 if row + 2 <= rows else 1
-        for other in range(0, fours, FOUR):
-            at, there, to = row * size, other * size, row * others + other
+        for column in range(0, fours, FOUR):
+            x_start, y_start, output_start = row * size, column * size, row * columns + column
             if together == 5:
-                products_of_5(x, at, y, there, size, out, to, others)
+                products_of_5(x, x_start, y, y_start, size, output, output_start, columns)
             elif together == 2:
-                products_of_2(x, at, y, there, size, out, to, others)
+                products_of_2(x, x_start, y, y_start, size, output, output_start, columns)
             else:
-                products_of_1(x, at, y, there, size, out, to, others)
+                products_of_1(x, x_start, y, y_start, size, output, output_start, columns)
         row += together
     for row in range(rows):
-        for other in range(fours, others):
-            out[row * others + other] = dot(x, row * size, y, other * size, size)
+        for column in range(fours, columns):
+            output[row * columns + column] = dot(x, row * size, y, column * size, size)

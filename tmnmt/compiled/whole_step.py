@@ -30,19 +30,19 @@ Int64 = NDArray[np.int64]
 
 
 @fast
-def _multiplied(plan: Int64, at: int, x_at: int, rows: int, room_at: int, out_at: int) -> None:
-    """The product that stands in the plan at `at`: (R, n) -> (R, m)."""
-    inputs, outputs = plan[at + 4], plan[at + 5]
+def _multiplied(plan: Int64, offset: int, x_at: int, rows: int, room_at: int, out_at: int) -> None:
+    """The product that stands in the plan at `offset`: (R, n) -> (R, m)."""
+    inputs, outputs = plan[offset + 4], plan[offset + 5]
     multiply(
         array_of(x_at, rows * inputs, np.float32),
         rows,
         inputs,
-        plan[at],
-        plan[at + 1],
-        plan[at + 2],
-        plan[at + 3],
+        plan[offset],
+        plan[offset + 1],
+        plan[offset + 2],
+        plan[offset + 3],
         outputs,
-        plan[at + 6],
+        plan[offset + 6],
         0,
         room_at,
         array_of(out_at, rows * outputs, np.float32),
@@ -56,12 +56,12 @@ def decoder_step(
     table_at: int,
     position_at: int,
     scale: float,
-    least: float,
+    epsilon: float,
     least_level: float,
     norms_first: int,
     state_at: int,
     origin_at: int,
-    at: int,
+    position: int,
     layers: int,
     seats: int,
     sources_at: int,
@@ -104,10 +104,12 @@ def decoder_step(
         row = number * PLAN
         layer = number // 3
         if norms_first:
-            _norm_of_sum(x_at, sum_at, plan[row + 1], plan[row + 2], least, rows, d, read_at)
+            _norm_of_sum(x_at, sum_at, plan[row + 1], plan[row + 2], epsilon, rows, d, read_at)
         elif sum_at:
-            before = row - PLAN
-            _norm_of_sum(x_at, sum_at, plan[before + 1], plan[before + 2], least, rows, d, x_at)
+            previous_row = row - PLAN
+            _norm_of_sum(
+                x_at, sum_at, plan[previous_row + 1], plan[previous_row + 2], epsilon, rows, d, x_at
+            )
         _multiplied(plan, row + FIRST, read_at, rows, for_product_at, inner_at)
         kind, result_at = plan[row], between_at
         if kind == SELF:
@@ -115,7 +117,7 @@ def decoder_step(
                 inner_at,
                 state_at,
                 origin_at,
-                at,
+                position,
                 layer,
                 layers,
                 seats,
@@ -152,11 +154,11 @@ def decoder_step(
             sum_at = added_at
         else:
             sum_at = result_at
-    context, read = (
+    context, last_inputs = (
         array_of(context_at, rows * d, np.float32),
         array_of(read_at, rows * d, np.float32),
     )
     for i in range(rows * d):
-        context[i] = read[i]
+        context[i] = last_inputs[i]
     _level_of_sum(x_at, sum_at, least_level, rows, d, level_at)
     return 0

@@ -36,7 +36,7 @@ class Help(NamedTuple):
     metavar: str = ""
     everyday: bool = False
     title: str = ""
-    off: bool = False
+    is_negatable: bool = False
 
 
 class Flat(NamedTuple):

@@ -20,12 +20,12 @@ class Options:
     title: ClassVar[str]  # of the group, where it is shown
 
     def __post_init__(self) -> None:
-        for each in (option for group in groups_of(type(self)) for option in options_of(group)):
-            value = getattr(self, each.name)
-            if each.kind is Path and isinstance(value, str):
+        for setting in (option for group in groups_of(type(self)) for option in options_of(group)):
+            value = getattr(self, setting.name)
+            if setting.kind is Path and isinstance(value, str):
                 value = Path(value)
-                object.__setattr__(self, each.name, value)
-            each.check(value)
+                object.__setattr__(self, setting.name, value)
+            setting.check(value)
 
 
 class Option(NamedTuple):
@@ -44,23 +44,23 @@ class Option(NamedTuple):
         """Its name on a command line."""
         return f"{'-' if len(self.name) == 1 else '--'}{self.name.replace('_', '-')}"
 
-    def check(self, value: object, shown: str = "") -> None:
-        """Raises UsageError, with the name that is `shown`, for a value that it may not have."""
-        shown = shown or self.name.replace("_", "-")
+    def check(self, value: object, label: str = "") -> None:
+        """Raises UsageError, with the name that is `label`, for a value that it may not have."""
+        label = label or self.name.replace("_", "-")
         if value is None and self.optional:
             return
         if self.choices and value not in self.choices:
-            raise UsageError(f"{shown} {value} is unknown; allowed: {', '.join(self.choices)}")
+            raise UsageError(f"{label} {value} is unknown; allowed: {', '.join(self.choices)}")
         if not self._is_of_kind(value) or (self.bound is not None and not self.bound.holds(value)):
             text = str(value) if isinstance(value, Path) else repr(value)
-            raise UsageError(f"{shown} is {text}; it must be {self.allowed}")
+            raise UsageError(f"{label} is {text}; it must be {self.allowed}")
 
     @property
     def allowed(self) -> str:
         """What it may be, in words."""
         kinds = {bool: "True or False", int: "a whole number", float: "a number"}
-        own = ", ".join(self.choices) or kinds.get(self.kind, "a name")
-        return own if self.bound is None else self.bound.allowed
+        description = ", ".join(self.choices) or kinds.get(self.kind, "a name")
+        return description if self.bound is None else self.bound.allowed
 
     def _is_of_kind(self, value: object) -> bool:
         if self.kind in (bool, int):
@@ -72,33 +72,35 @@ class Option(NamedTuple):
 
 def groups_of(kind: type[Options]) -> list[type[Options]]:
     """The groups that a class of options consists of, in their order; a group is its only one."""
-    return [each for each in reversed(kind.__mro__) if Options in each.__bases__]
+    return [group for group in reversed(kind.__mro__) if Options in group.__bases__]
 
 
 def changed(options: Options, *groups: type[Options]) -> list[str]:
     """The options that are not as they are by default, as a command line has them.
     groups: those that are looked at; none given: all that the options consist of."""
     looked_at = groups or (type(options),)
-    every = (each for group in looked_at for each in options_of(group))
-    values = ((each, getattr(options, each.name)) for each in every)
+    entries = (option for group in looked_at for option in options_of(group))
+    values = ((option, getattr(options, option.name)) for option in entries)
     return [
-        f"--no-{each.flag[2:]}" if value is False or (each.help.off and not value) else each.flag
-        for each, value in values
-        if value != each.default
+        f"--no-{option.flag[2:]}"
+        if value is False or (option.help.is_negatable and not value)
+        else option.flag
+        for option, value in values
+        if value != option.default
     ]
 
 
 def options_of(group: type[Options]) -> tuple[Option, ...]:
     """The options of a group, in their order."""
-    if group not in _READ:
+    if group not in _OPTIONS_CACHE:
         hints = typing.get_type_hints(group, include_extras=True)
-        _READ[group] = tuple(
+        _OPTIONS_CACHE[group] = tuple(
             option(field.name, hints[field.name], field.default) for field in fields(group)
         )
-    return _READ[group]
+    return _OPTIONS_CACHE[group]
 
 
-_READ: dict[type, tuple[Option, ...]] = {}  # groups whose types were read before
+_OPTIONS_CACHE: dict[type, tuple[Option, ...]] = {}  # groups whose types were read before
 
 
 def option(name: str, hint: Any, default: Any = None) -> Option:

@@ -179,7 +179,7 @@ class Selection(Options):
 
 @dataclass(frozen=True)
 class Penalties(Options):
-    """What a match is worth: points that are taken of it (`tmnmt.index.worth`)."""
+    """What a match is worth: points that are taken of it (`tmnmt.index.match_value`)."""
 
     title = "What a match is worth"
     penalty_codes: Annotated[
@@ -307,7 +307,7 @@ class Decoding(Options):
         Help(
             "Take matches worth so much, as they stand or with the right numbers / 0: translate "
             "everything.",
-            off=True,
+            is_negatable=True,
         ),
     ] = 100
     headings: Annotated[
@@ -489,7 +489,7 @@ class Output(Options):
         Help(
             "Where there is no full match, put in matches worth so much, marked as drafts; not "
             "given, 75 without --model in files that can mark a draft, else none.",
-            off=True,
+            is_negatable=True,
         ),
     ] = None
     overwrite: Annotated[

@@ -43,24 +43,26 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: no valid TOML: {error}") from error
 
 
-def build(kind: type[T], table: dict[str, Any], where: str) -> T:
+def build(kind: type[T], table: dict[str, Any], location: str) -> T:
     """A dataclass from a TOML table, nested tables included; the keys of one marked `Flat` stand in
     the same table, and what is not given is as in its default."""
     hints = typing.get_type_hints(kind, include_extras=True)
     flat = {name: part for name, hint in hints.items() if (part := _flat(hint)) is not None}
-    known = [name for name in hints if name not in flat]
-    known += [name for part in flat.values() for name in _hints(part)]
+    keys = [name for name in hints if name not in flat]
+    keys += [name for part in flat.values() for name in _hints(part)]
     for key in table:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
+        if key not in keys:
+            suggestions = difflib.get_close_matches(key, keys, n=1)
             hint = (
-                f"; did you mean `{near[0]}`?" if near else f"; allowed: {', '.join(sorted(known))}"
+                f"; did you mean `{suggestions[0]}`?"
+                if suggestions
+                else f"; allowed: {', '.join(sorted(keys))}"
             )
-            raise UsageError(f"{where}: unknown key `{key}`{hint}")
+            raise UsageError(f"{location}: unknown key `{key}`{hint}")
     values: dict[str, Any] = {}
     for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
         if entry.name in flat:
-            changes = _given(_hints(flat[entry.name]), table, where)
+            changes = _field_values(_hints(flat[entry.name]), table, location)
             default: Any = entry.default
             values[entry.name] = dataclasses.replace(default, **changes)
             continue
@@ -68,8 +70,8 @@ def build(kind: type[T], table: dict[str, Any], where: str) -> T:
             entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
         )
         if no_default and entry.name not in table:
-            raise UsageError(f"{where}: key `{entry.name}` is missing")
-        values |= _given({entry.name: hints[entry.name]}, table, where)
+            raise UsageError(f"{location}: key `{entry.name}` is missing")
+        values |= _field_values({entry.name: hints[entry.name]}, table, location)
     return kind(**values)
 
 
@@ -96,74 +98,78 @@ def _flat(hint: Any) -> type | None:
     return hint.__origin__ if marked else None
 
 
-def _given(hints: dict[str, Any], table: dict[str, Any], where: str) -> dict[str, Any]:
+def _field_values(hints: dict[str, Any], table: dict[str, Any], location: str) -> dict[str, Any]:
     return {
-        key: _value(hint, table[key], f"{where}: {key}")
+        key: _value(hint, table[key], f"{location}: {key}")
         for key, hint in hints.items()
         if key in table
     }
 
 
-def _value(hint: Any, value: Any, where: str) -> Any:
+def _value(hint: Any, value: Any, location: str) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         kinds = next((note for note in arguments if isinstance(note, Kinds)), None)
-        hint = arguments[0] if kinds is None else _of_kind(kinds.dataclasses(), value, where)
-        value = _value(hint, value, where)
+        hint = arguments[0] if kinds is None else _of_kind(kinds.dataclasses(), value, location)
+        value = _value(hint, value, location)
         for bound in arguments[1:]:
             if isinstance(bound, Bound):
-                _hold(value, bound, where)
+                _hold(value, bound, location)
         return value
     if origin in (typing.Union, types.UnionType):
-        return _value(arguments[0], value, where)
+        return _value(arguments[0], value, location)
     if origin is tuple and isinstance(value, list):
         return tuple(
-            _value(arguments[0], item, f"{where} {number}") for number, item in enumerate(value, 1)
+            _value(arguments[0], item, f"{location} {number}")
+            for number, item in enumerate(value, 1)
         )
     if origin is dict and isinstance(value, dict):
-        return {key: _value(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
+        return {key: _value(arguments[1], item, f"{location}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(hint) and isinstance(value, dict):
-        return build(hint, value, where)  # type: ignore[arg-type]
+        return build(hint, value, location)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if hint is str and isinstance(value, str):
-        return _expand(value, where)
+        return _expand(value, location)
     if origin is typing.Literal:
         if value in arguments:
             return value
-        raise UsageError(f"{where}: {value!r} is none of {', '.join(arguments)}")
+        raise UsageError(f"{location}: {value!r} is none of {', '.join(arguments)}")
     if type(value) is hint:
         return value
     raise UsageError(
-        f"{where}: {value!r} is not of the kind that is wanted ({getattr(hint, '__name__', hint)})"
+        f"{location}: {value!r} is not of the kind that is wanted "
+        f"({getattr(hint, '__name__', hint)})"
     )
 
 
-def _of_kind(kinds: Mapping[str, type], table: Any, where: str) -> Any:
+def _of_kind(kinds: Mapping[str, type], table: Any, location: str) -> Any:
     """The dataclass whose `kind` the table names; the first one's where it names none."""
     kind = table.get("kind", next(iter(kinds))) if isinstance(table, dict) else next(iter(kinds))
     if kind not in kinds:
-        raise UsageError(f"{where}: kind: {kind!r} is none of {', '.join(kinds)}")
+        raise UsageError(f"{location}: kind: {kind!r} is none of {', '.join(kinds)}")
     return kinds[kind]
 
 
-def _hold(value: Any, bound: Bound, where: str) -> None:
+def _hold(value: Any, bound: Bound, location: str) -> None:
     if bound.holds(value):
         return
-    shown = repr(value) if value else "empty" if value in ("", ()) else "0"
-    raise UsageError(f"{where}: {shown}; it must be {bound.allowed}")
+    text = repr(value) if value else "empty" if value in ("", ()) else "0"
+    raise UsageError(f"{location}: {text}; it must be {bound.allowed}")
 
 
-def _expand(text: str, where: str) -> str:
+def _expand(text: str, location: str) -> str:
     def variable(match: re.Match[str]) -> str:
         if match[1] in SECRETS:
             raise UsageError(
-                f"{where}: {match[1]} is secret; it is read from the environment and stands in "
+                f"{location}: {match[1]} is secret; it is read from the environment and stands in "
                 "no file"
             )
         try:
             return os.environ[match[1]]
         except KeyError:
-            raise UsageError(f"{where}: the environment variable {match[1]} is not set") from None
+            raise UsageError(
+                f"{location}: the environment variable {match[1]} is not set"
+            ) from None
 
     return re.sub(r"\$\{(\w+)\}", variable, text)

@@ -78,7 +78,7 @@ class _Segment:
         return join(self.text, [self.parts[number] for number in range(self.pieces)])
 
 
-def joined(text: str, parts: Sequence[Translated]) -> Translated:
+def join_parts(text: str, parts: Sequence[Translated]) -> Translated:
     """The translation of `text`, and its length, from those of its consecutive parts."""
     if len(parts) == 1:
         return parts[0]
@@ -96,8 +96,8 @@ def join(text: str, parts: Sequence[Translated]) -> Translation:
         numbers = [matches.setdefault(match, len(matches)) for match in part.matches]
         for token in part.tokens:
             sources, attention = (
-                tuple(replace(source, match=numbers[source.match]) for source in read)
-                for read in (token.sources, token.attention)
+                tuple(replace(source, match=numbers[source.match]) for source in positions)
+                for positions in (token.sources, token.attention)
             )
             tokens.append(replace(token, sources=sources, attention=attention))
     origins = [part.origin for part, _ in parts if part.origin]
@@ -106,7 +106,7 @@ def join(text: str, parts: Sequence[Translated]) -> Translation:
         origin = "adapted"
     tgt = " ".join(part.tgt for part, _ in parts if part.tgt)
     low, unknown = any(part.low for part, _ in parts), sum(part.unknown for part, _ in parts)
-    rest = _others([(part, length) for part, length in parts if length])
+    rest = _alternatives([(part, length) for part, length in parts if length])
     return Translation(
         text,
         tgt,
@@ -122,16 +122,16 @@ def join(text: str, parts: Sequence[Translated]) -> Translation:
     )
 
 
-def _others(parts: Sequence[Translated]) -> tuple[Other, ...]:
+def _alternatives(parts: Sequence[Translated]) -> tuple[Other, ...]:
     """The next best of a segment in pieces: each has one other piece than the best."""
     total, size = sum(part.score * length for part, length in parts), sum(n for _, n in parts)
     wholes = []
-    for at, (part, length) in enumerate(parts):
-        for other in part.others:
-            texts = [one.tgt for one, _ in parts]
-            texts[at] = other.tgt
-            changed = total - part.score * length + other.score * other.length
-            new = size - length + other.length
+    for index, (part, length) in enumerate(parts):
+        for alternative in part.others:
+            texts = [translation.tgt for translation, _ in parts]
+            texts[index] = alternative.tgt
+            changed = total - part.score * length + alternative.score * alternative.length
+            new = size - length + alternative.length
             wholes.append(Other(" ".join(filter(None, texts)), changed / new, new))
-    most = max((len(part.others) for part, _ in parts), default=0)
-    return tuple(sorted(wholes, key=lambda other: -other.score)[:most])
+    count = max((len(part.others) for part, _ in parts), default=0)
+    return tuple(sorted(wholes, key=lambda alternative: -alternative.score)[:count])

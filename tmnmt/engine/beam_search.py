@@ -22,9 +22,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tmnmt.compiled import kernels
-from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
+from tmnmt.layers.combine import LayerInputs, MemoryLayers, Stepped
 from tmnmt.layers.trace import Trace
-from tmnmt.models.base import Backbone, Encoded, Noted
+from tmnmt.models.base import Backbone, Encoded, StepRecord
 from tmnmt.vocab import BOS, EOS, PAD, UNK
 
 NEVER = torch.tensor([PAD, BOS, UNK])  # what no translation holds
@@ -60,42 +60,42 @@ class Hypothesis:
     probabilities: tuple[float, ...] = ()
     traces: tuple[Trace, ...] = ()
     # what was found before terms were put into it
-    before: Hypothesis | None = None
+    original: Hypothesis | None = None
     # the next best, where more than one was asked for, best first
-    others: tuple[Hypothesis, ...] = ()
+    alternatives: tuple[Hypothesis, ...] = ()
     rows: tuple[int, ...] = ()  # of each id, where its step was read among those of all sentences
-    looked: Looked | None = None  # where it lacks terms
+    evidence: DecoderTrace | None = None  # where it lacks terms
 
     @property
     def per_subword(self) -> float:
         """log_prob by the number of subwords that it is of; without the terms put into it, which
         the model would not have chosen."""
-        if self.before is not None:
-            return self.before.per_subword
+        if self.original is not None:
+            return self.original.per_subword
         return self.log_prob / max(len(self.ids) + self.finished, 1)
 
 
-class Looked(NamedTuple):
+class DecoderTrace(NamedTuple):
     """What a translation was found by."""
 
     encoded: Encoded  # its source alone, before anything of its document is read
-    along: Noted | None  # of its T steps; None where the backbone notes nothing
+    notes: StepRecord | None  # of its T steps; None where the backbone notes nothing
 
 
 @dataclass(frozen=True)
-class Begun:
+class SearchStart:
     """Where a search begins: behind subwords that are decided, as many for every sentence. N rows
     of everything."""
 
     prev: Tensor  # (N,) the last of them, or <s>
     state: Any
     encoded: Encoded  # as `Backbone.for_beam` gives it
-    memory: Ready
+    memory: LayerInputs
     log_prob: float = 0.0  # of what is decided
     length: int = 0  # subwords of it
 
     @classmethod
-    def at_start(cls, backbone: Backbone, encoded: Encoded, memory: Ready) -> Begun:
+    def at_start(cls, backbone: Backbone, encoded: Encoded, memory: LayerInputs) -> SearchStart:
         """Nothing is decided."""
         prev = torch.full(encoded.mask.shape[:1], BOS, device=encoded.mask.device)
         return cls(prev, backbone.start(encoded), backbone.for_beam(encoded), memory)
@@ -104,10 +104,10 @@ class Begun:
 class Leader(Protocol):
     """What the translations hold, to which a search is led."""
 
-    def bar(self, live: Live, step: Stepped, at: int) -> None:
-        """Leaves of log p (R, V) what may come at step `at`, from 0."""
+    def bar(self, live: Live, step: Stepped, position: int) -> None:
+        """Leaves of log p (R, V) what may come at step `position`, from 0."""
 
-    def moved(self, rows: Tensor, tokens: Tensor) -> None:
+    def advance(self, rows: Tensor, tokens: Tensor) -> None:
         """The rows that go on (R',): which each was, and the subword that it has got."""
 
 
@@ -122,7 +122,7 @@ class Live:
     prev: Tensor  # (R,)
     state: Any  # of R rows, as the backbone has it
     encoded: Encoded  # n rows, or R when the backbone wants one for each
-    memory: Ready
+    memory: LayerInputs
 
 
 @dataclass
@@ -167,36 +167,36 @@ class Finished:
         live: Live,
         continued: Candidates,
         ends: Tensor,
-        at: int,
+        position: int,
         length_penalty: float,
         eos: bool,
     ) -> None:
-        """Note the candidates marked in `ends` (n, W) as hypotheses that end at step `at`; of
+        """Note the candidates marked in `ends` (n, W) as hypotheses that end at step `position`; of
         equals the earlier."""
         self.empty = False
         log_prob = continued.scores.masked_fill(~ends, -torch.inf)
-        who, k = live.sentence, self.score.shape[1]
+        sentences, k = live.sentence, self.score.shape[1]
         # (n, k + W)
-        scores = torch.cat([self.score[who], log_prob / (at + 1) ** length_penalty], 1)
-        self.score[who], best = (
+        scores = torch.cat([self.score[sentences], log_prob / (position + 1) ** length_penalty], 1)
+        self.score[sentences], best = (
             part[:, :k] for part in scores.sort(dim=1, descending=True, stable=True)
         )
         candidates = torch.arange(ends.numel(), device=ends.device).view_as(ends)
         for stored, new in (
             (self.log_prob, log_prob),
-            (self.step, torch.full_like(candidates, at)),
+            (self.step, torch.full_like(candidates, position)),
             (self.candidate, candidates),
             (self.ended, torch.full_like(ends, eos)),
         ):
-            stored[who] = torch.cat([stored[who], new], 1).gather(1, best)
-        self.count[who] += (ends & continued.scores.isfinite()).sum(1)
+            stored[sentences] = torch.cat([stored[sentences], new], 1).gather(1, best)
+        self.count[sentences] += (ends & continued.scores.isfinite()).sum(1)
 
 
 def beam_search(
     backbone: Backbone,
     layers: MemoryLayers | None,
     encoded: Encoded,
-    memory: Ready,
+    memory: LayerInputs,
     max_len: Sequence[int],
     settings: SearchSettings,
     lead: Leader | None = None,
@@ -208,14 +208,14 @@ def beam_search(
     never produced, nor is a translation without a subword: where all others run into the longest
     length, as one that repeats itself does, that one would be the only one that has ended."""
     with torch.inference_mode():
-        begun = Begun.at_start(backbone, encoded, memory)
-        return search_on(backbone, layers, begun, max_len, settings, lead)
+        beginning = SearchStart.at_start(backbone, encoded, memory)
+        return search_on(backbone, layers, beginning, max_len, settings, lead)
 
 
 def search_on(
     backbone: Backbone,
     layers: MemoryLayers | None,
-    begun: Begun,
+    beginning: SearchStart,
     max_len: Sequence[int],
     settings: SearchSettings,
     lead: Leader | None = None,
@@ -224,13 +224,13 @@ def search_on(
     `max_len`, are of the whole."""
     with torch.inference_mode():
         layers = MemoryLayers() if layers is None else layers
-        live = _begin(backbone, begun, max_len, settings.beam)
-        done = Finished(len(max_len), settings.n_best, begun.prev.device)
+        live = _begin(backbone, beginning, max_len, settings.beam)
+        finished = Finished(len(max_len), settings.n_best, beginning.prev.device)
         history: list[Step] = []
         while live.sentence.numel():
             stepped = predict(backbone, layers, live, settings.explain)
             log_probs, trace = stepped.log_probs, stepped.trace
-            if not begun.length and not history:
+            if not beginning.length and not history:
                 log_probs[:, EOS] = -torch.inf
             if lead is not None:
                 lead.bar(live, stepped, len(history))
@@ -240,10 +240,10 @@ def search_on(
                 parents=parents,
                 tokens=tokens,
                 live=tokens.new_empty(0),
-                contexts=stepped.at.context if settings.keep_states else None,
-                hiddens=stepped.at.hidden if settings.keep_states else None,
+                contexts=stepped.step.context if settings.keep_states else None,
+                hiddens=stepped.step.hidden if settings.keep_states else None,
                 probabilities=log_probs[parents, tokens].exp() if settings.explain else None,
-                trace=trace.at(parents, tokens) if trace is not None else None,
+                trace=trace.select(parents, tokens) if trace is not None else None,
             )
             live = _survivors(
                 backbone,
@@ -251,15 +251,15 @@ def search_on(
                 stepped.state,
                 stepped.ready,
                 candidates,
-                done,
+                finished,
                 step,
-                begun.length + len(history),
+                beginning.length + len(history),
                 settings,
             )
             if lead is not None:
-                lead.moved(parents[step.live], tokens[step.live])
+                lead.advance(parents[step.live], tokens[step.live])
             history.append(step)
-        return _results(history, done, begun.length)
+        return _results(history, finished, beginning.length)
 
 
 def predict(backbone: Backbone, layers: MemoryLayers, live: Live, explain: bool) -> Stepped:
@@ -282,58 +282,60 @@ def _sorted_out(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
     """The same by torch, on any device. Exact: the best `width` words lie in the `width` blocks
     with the greatest maxima, so only those are searched."""
     (n, beam), last = scores.shape, log_probs.shape[1] - 1
-    over = -log_probs.shape[1] % BLOCK
-    if over:
-        log_probs = F.pad(log_probs, (0, over), value=-torch.inf)
+    padding = -log_probs.shape[1] % BLOCK
+    if padding:
+        log_probs = F.pad(log_probs, (0, padding), value=-torch.inf)
     blocks = log_probs.view(n, -1, BLOCK)  # (n, b V / BLOCK, BLOCK)
     per_row = blocks.shape[1] // beam
     heads = blocks.amax(-1).view(n, beam, per_row) + scores[..., None]
-    chosen = heads.flatten(1).topk(min(width, beam * per_row)).indices  # (n, <= width)
+    best_blocks = heads.flatten(1).topk(min(width, beam * per_row)).indices  # (n, <= width)
     words = (
-        blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK))
-        + scores.gather(1, chosen // per_row)[..., None]
+        blocks.gather(1, best_blocks[..., None].expand(-1, -1, BLOCK))
+        + scores.gather(1, best_blocks // per_row)[..., None]
     )
-    best, at = words.flatten(1).topk(width)
-    word = chosen.gather(1, at // BLOCK) * BLOCK + at % BLOCK  # counted through the rows
+    best, positions = words.flatten(1).topk(width)
+    word = (
+        best_blocks.gather(1, positions // BLOCK) * BLOCK + positions % BLOCK
+    )  # counted through the rows
     size = per_row * BLOCK
     row = word // size + _starts(n, beam, scores.device)
     word %= size
-    if over:
+    if padding:
         word.clamp_max_(last)  # beyond it where nothing is left
     return Candidates(best, row, word)
 
 
 @lru_cache(maxsize=256)
-def _starts(n: int, each: int, device: torch.device) -> Tensor:
-    """Where each of n groups of `each` begins: (n, 1)."""
-    return torch.arange(n, device=device)[:, None] * each
+def _starts(n: int, size: int, device: torch.device) -> Tensor:
+    """Where each of n groups of `size` begins: (n, 1)."""
+    return torch.arange(n, device=device)[:, None] * size
 
 
 @lru_cache(maxsize=256)
-def _first(n: int, each: int, device: torch.device) -> Tensor:
-    """The first `each` numbers for each of n sentences: (n, each)."""
-    return torch.arange(each, device=device).repeat(n, 1)
+def _first(n: int, count: int, device: torch.device) -> Tensor:
+    """The first `count` numbers for each of n sentences: (n, each)."""
+    return torch.arange(count, device=device).repeat(n, 1)
 
 
 @lru_cache(maxsize=256)
-def _firsts(n: int, each: int, width: int, device: torch.device) -> Tensor:
-    """Which of n times `width` are the first `each` of their sentence: (n each,)."""
-    return (_first(n, each, device) + _starts(n, width, device)).flatten()
+def _firsts(n: int, count: int, width: int, device: torch.device) -> Tensor:
+    """Which of n times `width` are the first `count` of their sentence: (n each,)."""
+    return (_first(n, count, device) + _starts(n, width, device)).flatten()
 
 
-def _begin(backbone: Backbone, begun: Begun, max_len: Sequence[int], beam: int) -> Live:
-    n, device = len(max_len), begun.prev.device
+def _begin(backbone: Backbone, beginning: SearchStart, max_len: Sequence[int], beam: int) -> Live:
+    n, device = len(max_len), beginning.prev.device
     sentence = torch.arange(n, device=device)
     rows = sentence.repeat_interleave(beam)
     scores = torch.full((n, beam), -torch.inf, device=device)
     # all rows of a sentence are the same at first: one of them may be extended
-    scores[:, 0] = begun.log_prob
-    state, encoded = backbone.reordered(begun.state, rows), begun.encoded
+    scores[:, 0] = beginning.log_prob
+    state, encoded = backbone.reordered(beginning.state, rows), beginning.encoded
     if not backbone.shares_encoded:
         encoded = encoded.rows(rows)
     limits = torch.tensor(max_len, device=device)
-    prev = begun.prev.index_select(0, rows)
-    memory = begun.memory.rows(rows)
+    prev = beginning.prev.index_select(0, rows)
+    memory = beginning.memory.rows(rows)
     return Live(sentence, limits, min(max_len, default=0), scores, prev, state, encoded, memory)
 
 
@@ -341,11 +343,11 @@ def _survivors(
     backbone: Backbone,
     live: Live,
     state: Any,
-    memory: Ready,
+    memory: LayerInputs,
     continued: Candidates,
-    done: Finished,
+    finished: Finished,
     step: Step,
-    at: int,
+    position: int,
     settings: SearchSettings,
 ) -> Live:
     """Note what is finished and move on to the rows that live; writes their back-pointers to
@@ -355,54 +357,56 @@ def _survivors(
     if ends.any():
         order = ends.long().argsort(dim=1, stable=True)[:, :beam]  # (n, b) the best that go on
         ends[:, beam:] = False  # an end that is not among the b best is no hypothesis
-        done.take(live, continued, ends, at, settings.length_penalty, eos=True)
+        finished.take(live, continued, ends, position, settings.length_penalty, eos=True)
         scores = continued.scores.gather(1, order)
         step.live = (order + _starts(n, width, order.device)).flatten()
     else:
         order = _first(n, beam, ends.device)
         scores = continued.scores[:, :beam].contiguous()
         step.live = _firsts(n, beam, width, ends.device)
-    over = _over(live, continued, order, scores[:, 0], done, at, settings)
-    encoded, left = live.encoded, (live.sentence, live.max_len, live.shortest, scores)
-    if over is None or not over.any():
+    leaving = _leaving(live, continued, order, scores[:, 0], finished, position, settings)
+    encoded, remaining = live.encoded, (live.sentence, live.max_len, live.shortest, scores)
+    if leaving is None or not leaving.any():
         rows = step.parents.index_select(0, step.live)
         memory = memory.reordered(rows)
     else:
-        keep = (~over).nonzero()[:, 0]
+        keep = (~leaving).nonzero()[:, 0]
         step.live = step.live.view(n, beam)[keep].flatten()
         rows = step.parents.index_select(0, step.live)
         encoded, memory = _keep_encoded(encoded, keep, beam, n), memory.rows(rows)
         limits = live.max_len[keep]
         shortest = int(limits.min()) if len(limits) else 0
-        left = live.sentence[keep], limits, shortest, scores[keep]
+        remaining = live.sentence[keep], limits, shortest, scores[keep]
     prev = step.tokens.index_select(0, step.live)
-    return Live(*left, prev, backbone.reordered(state, rows), encoded, memory)
+    return Live(*remaining, prev, backbone.reordered(state, rows), encoded, memory)
 
 
-def _over(
+def _leaving(
     live: Live,
     continued: Candidates,
     order: Tensor,
     best: Tensor,
-    done: Finished,
-    at: int,
+    finished: Finished,
+    position: int,
     settings: SearchSettings,
 ) -> Tensor | None:
     """Which sentences (n,) leave, at their maximal length or decided; None: none of them. Where
     nothing has ended until its maximal length, the best is cut there."""
-    last = live.max_len <= at + 1 if live.shortest <= at + 1 else None
+    last = live.max_len <= position + 1 if live.shortest <= position + 1 else None
     if last is not None:
-        cut = last & (done.count[live.sentence] == 0)
+        cut = last & (finished.count[live.sentence] == 0)
         first = torch.zeros_like(continued.tokens, dtype=torch.bool)
         first.scatter_(1, order[:, :1], cut[:, None])
-        done.take(live, continued, first, at, settings.length_penalty, eos=False)
-    if done.empty:
+        finished.take(live, continued, first, position, settings.length_penalty, eos=False)
+    if finished.empty:
         return None
-    decided = _decided(live, best, done, at, settings)
+    decided = _decided(live, best, finished, position, settings)
     return decided if last is None else last | decided
 
 
-def _decided(live: Live, best: Tensor, done: Finished, at: int, settings: SearchSettings) -> Tensor:
+def _decided(
+    live: Live, best: Tensor, finished: Finished, position: int, settings: SearchSettings
+) -> Tensor:
     """Which sentences (n,) no live hypothesis can win any more; the log probability of the best of
     them is `best` (n,).
 
@@ -412,9 +416,11 @@ def _decided(live: Live, best: Tensor, done: Finished, at: int, settings: Search
     next step. To end at b, whatever lives, is wrong: where one hypothesis is nearly certain, as in
     copying, the other rows hold junk, and that ends early."""
     power, ends = settings.length_penalty, live.sentence
-    soon = (live.max_len / 2).clamp_min(at + 2)
-    likely = (done.count[ends] >= settings.beam) & (done.score[ends, 0] >= best / soon**power)
-    return likely | (done.score[ends, -1] >= best / live.max_len**power)
+    soon = (live.max_len / 2).clamp_min(position + 2)
+    likely = (finished.count[ends] >= settings.beam) & (
+        finished.score[ends, 0] >= best / soon**power
+    )
+    return likely | (finished.score[ends, -1] >= best / live.max_len**power)
 
 
 def _keep_encoded(encoded: Encoded, keep: Tensor, beam: int, n: int) -> Encoded:
@@ -426,28 +432,34 @@ def _keep_encoded(encoded: Encoded, keep: Tensor, beam: int, n: int) -> Encoded:
     return shorter.cut(length)
 
 
-def _results(history: list[Step], done: Finished, first: int) -> list[Hypothesis]:
+def _results(history: list[Step], finished: Finished, first: int) -> list[Hypothesis]:
     """`first`: the position of the first step."""
     walk = _WalkBack(history)
-    columns = (done.step - first, done.candidate, done.score, done.log_prob, done.ended)
+    columns = (
+        finished.step - first,
+        finished.candidate,
+        finished.score,
+        finished.log_prob,
+        finished.ended,
+    )
     results = []
     for sentence in zip(*(x.tolist() for x in columns), strict=True):
-        best, *others = zip(*sentence, strict=True)
-        alternatives = [_hypothesis(history, walk, *end) for end in others if end[2] > -math.inf]
-        results.append(replace(_hypothesis(history, walk, *best), others=tuple(alternatives)))
+        best, *rest = zip(*sentence, strict=True)
+        alternatives = [_hypothesis(history, walk, *end) for end in rest if end[2] > -math.inf]
+        results.append(replace(_hypothesis(history, walk, *best), alternatives=tuple(alternatives)))
     return results
 
 
 def _hypothesis(
     history: list[Step],
     walk: _WalkBack,
-    at: int,
+    position: int,
     candidate: int,
     score: float,
     log_prob: float,
     ended: bool,
 ) -> Hypothesis:
-    way = walk.to(at, candidate)
+    way = walk.path(position, candidate)
     if ended:
         way.pop()
     rows = [row for row, _ in way]
@@ -459,7 +471,7 @@ def _hypothesis(
     for step, (row, c) in zip(history, way, strict=False):
         if step.probabilities is not None and step.trace is not None:
             probabilities.append(float(step.probabilities[c]))
-            traces.append(step.trace.chosen(row, c))
+            traces.append(step.trace.pick(row, c))
     return Hypothesis(
         ids,
         score,
@@ -481,13 +493,13 @@ class _WalkBack:
         self.tokens: list[list[int]] = [step.tokens.tolist() for step in history]
         self.live: list[list[int]] = [step.live.tolist() for step in history]
 
-    def to(self, at: int, candidate: int) -> list[tuple[int, int]]:
+    def path(self, position: int, candidate: int) -> list[tuple[int, int]]:
         """The row that was extended and the candidate chosen at every step 0..at on the way to
         `candidate`."""
-        way = [(self.parents[at][candidate], candidate)]
-        for t in range(at - 1, -1, -1):
-            chosen = self.live[t][way[-1][0]]
-            way.append((self.parents[t][chosen], chosen))
+        way = [(self.parents[position][candidate], candidate)]
+        for t in range(position - 1, -1, -1):
+            previous = self.live[t][way[-1][0]]
+            way.append((self.parents[t][previous], previous))
         return way[::-1]
 
 

@@ -34,7 +34,7 @@ from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.pairs import distinct
 from tmnmt.keys.compute import header_of, longest, precomputed
-from tmnmt.keys.nibbles import directions, encode, turned
+from tmnmt.keys.nibbles import directions, encode, rotate
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
 from tmnmt.layers.mixing import mix_gold
 from tmnmt.layers.nearest import FULL, MOST_POSITIONS, narrowed
@@ -46,7 +46,7 @@ from tmnmt.text import normalise
 from tmnmt.vocab import BOS, Vocabulary
 
 CANDIDATES = 3  # numbers that translations are made with, beside the standard ones
-LEAST = 10  # segments that can be scored: fewer say nothing
+MIN_SEGMENTS = 10  # segments that can be scored: fewer say nothing
 TAUS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2, 1.6)
 TEMPERATURES = (0.05, 0.1, 0.2, 0.3)
 PENALTIES = (0.1, 0.2, 0.4)
@@ -100,7 +100,7 @@ class Likelihoods:
 def likelihoods(
     model: Model,
     index: MemoryIndex,
-    drawn: Sequence[Stretch],
+    stretches: Sequence[Stretch],
     device: str = "cpu",
     progress: Callable[[int], None] = lambda count: None,
 ) -> Likelihoods:
@@ -109,20 +109,20 @@ def likelihoods(
 
     Raises DataError where too few of them can be scored."""
     sample = _Sample(model, index, device)
-    conditions = sample.forced(drawn, progress)
+    conditions = sample.forced(stretches, progress)
     confirmed = conditions[-1]
     scored = int(confirmed.real.any(1).sum())
-    if scored < LEAST:
+    if scored < MIN_SEGMENTS:
         raise DataError(
-            f"{index.path}: {scored} segments can be held out and scored; at least {LEAST} are "
-            "needed. Without a calibration standard numbers hold"
+            f"{index.path}: {scored} segments can be held out and scored; at least {MIN_SEGMENTS} "
+            "are needed. Without a calibration standard numbers hold"
         )
     return Likelihoods(
         segments=scored,
         subwords=int(confirmed.real.sum()),
         model=loss(replace(confirmed, sources={}), STANDARD),
         standard=loss(confirmed, STANDARD),
-        candidates=[(each, loss(confirmed, each)) for each in candidates(conditions)],
+        candidates=[(reaches, loss(confirmed, reaches)) for reaches in candidates(conditions)],
     )
 
 
@@ -131,18 +131,18 @@ def candidates(conditions: Sequence[Forced], count: int = CANDIDATES) -> list[Re
     likeliest of other temperatures, each the same for all sources. Losses of references prefer a
     low temperature even where translations do not."""
     best = choose(conditions)
-    others = [
+    alternatives = [
         _of_temperature(conditions, best, temperature)
         for temperature in TEMPERATURES
         if temperature != best.pairs.temperature
     ]
-    others.sort(key=lambda reaches: _total(conditions, reaches))
-    return [best, *others][:count]
+    alternatives.sort(key=lambda reaches: _total(conditions, reaches))
+    return [best, *alternatives][:count]
 
 
 def _of_temperature(conditions: Sequence[Forced], best: Reaches, temperature: float) -> Reaches:
     """The likeliest numbers of one temperature for all sources, found from `best` on."""
-    chosen = Reaches(
+    reaches = Reaches(
         **{
             source.name: Reach(getattr(best, source.name).tau, temperature)
             for source in fields(Reaches)
@@ -150,24 +150,30 @@ def _of_temperature(conditions: Sequence[Forced], best: Reaches, temperature: fl
     )
     for source in fields(Reaches):
         grid = [Reach(tau, temperature) for tau in TAUS]
-        chosen = _best(conditions, [replace(chosen, **{source.name: each}) for each in grid])
-    return chosen
+        reaches = _best(
+            conditions, [replace(reaches, **{source.name: candidate}) for candidate in grid]
+        )
+    return reaches
 
 
 def choose(conditions: Sequence[Forced]) -> Reaches:
     """The numbers of every source by which the references are likeliest, over all conditions."""
-    chosen = STANDARD
+    reaches = STANDARD
     for _ in range(ROUNDS):
         for source in fields(Reaches):
             grid = [Reach(*numbers) for numbers in product(TAUS, TEMPERATURES)]
-            chosen = _best(conditions, [replace(chosen, **{source.name: each}) for each in grid])
+            reaches = _best(
+                conditions, [replace(reaches, **{source.name: candidate}) for candidate in grid]
+            )
     for source in fields(Reaches):
-        reach: Reach = getattr(chosen, source.name)
+        reach: Reach = getattr(reaches, source.name)
         penalised = [replace(reach, penalty=penalty) for penalty in PENALTIES]
-        other = _best(conditions, [replace(chosen, **{source.name: each}) for each in penalised])
-        if _total(conditions, other) < PAYS * _total(conditions, chosen):
-            chosen = other
-    return chosen
+        alternative = _best(
+            conditions, [replace(reaches, **{source.name: candidate}) for candidate in penalised]
+        )
+        if _total(conditions, alternative) < PAYS * _total(conditions, reaches):
+            reaches = alternative
+    return reaches
 
 
 def loss(forced: Forced, reaches: Reaches) -> float:
@@ -183,21 +189,21 @@ def mixed(forced: Forced, reaches: Reaches) -> Tensor:
     if not nearby:
         return forced.log_gen
     if not any(reach.penalty for reach in numbers):
-        distances = [each.distance for each in nearby]
+        distances = [source.distance for source in nearby]
         return _read(forced.log_gen, forced.log_best, nearby, distances, numbers)[0]
     rows, steps = forced.log_gen.shape
-    coverage = [torch.zeros(rows, each.positions) for each in nearby]
+    coverage = [torch.zeros(rows, source.positions) for source in nearby]
     columns = []
     for t in range(steps):
-        now = [each.step(t) for each in nearby]
+        now = [source.step(t) for source in nearby]
         distances = [
-            each.distance + reach.penalty * covered.gather(1, each.place)
-            for each, reach, covered in zip(now, numbers, coverage, strict=True)
+            source.distance + reach.penalty * covered.gather(1, source.place)
+            for source, reach, covered in zip(now, numbers, coverage, strict=True)
         ]
         model = forced.log_gen[:, t], forced.log_best[:, t]
         log_p, copied = _read(*model, now, distances, numbers)
-        for covered, each, mass in zip(coverage, now, copied, strict=True):
-            covered.scatter_add_(1, each.place, mass)
+        for covered, source, mass in zip(coverage, now, copied, strict=True):
+            covered.scatter_add_(1, source.place, mass)
         columns.append(log_p)
     return torch.stack(columns, 1)
 
@@ -213,12 +219,12 @@ def _read(
     pairs = [*zip(distances, reaches, strict=True)]
     scaled = torch.cat([distance / reach.tau for distance, reach in pairs], -1)
     energy = torch.cat([-distance / reach.temperature for distance, reach in pairs], -1)
-    right = torch.cat([each.right for each in nearby], -1)
-    closest, at = scaled.topk(min(NEAREST, scaled.shape[-1]), largest=False)
-    q = torch.softmax(energy.gather(-1, at), -1).nan_to_num(0.0)  # NaN: there is no position
+    right = torch.cat([source.right for source in nearby], -1)
+    closest, positions = scaled.topk(min(NEAREST, scaled.shape[-1]), largest=False)
+    q = torch.softmax(energy.gather(-1, positions), -1).nan_to_num(0.0)  # NaN: there is no position
     share = (1.0 - closest[..., 0]).clamp(0.0, FULL)
-    p_copy = (q * right.gather(-1, at)).sum(-1)
-    copied = torch.zeros_like(scaled).scatter(-1, at, share[..., None] * q)
+    p_copy = (q * right.gather(-1, positions)).sum(-1)
+    copied = torch.zeros_like(scaled).scatter(-1, positions, share[..., None] * q)
     logit = torch.where(share > 0, torch.logit(share), -torch.inf)
     sizes = [distance.shape[-1] for distance in distances]
     log_p = mix_gold(log_gen, p_copy, narrowed(logit, log_best))
@@ -239,53 +245,55 @@ class _Sample:
     def __init__(self, model: Model, index: MemoryIndex, device: str) -> None:
         header = header_of(model)
         self.index, self.device, self.vocab = index, device, model.vocab
-        self.longest, self.most = longest(model), header.max_subwords
+        self.longest, self.position_limit = longest(model), header.max_subwords
         self.backbone: Backbone = model.decoding
         files = precomputed(index.path, header)
         self.keys = PairKeyStore(
             self.backbone,
             self.vocab,
-            self.most,
+            self.position_limit,
             device=device,
             precomputed=[files] if files is not None else [],
         )
 
-    def forced(self, drawn: Sequence[Stretch], progress: Callable[[int], None]) -> list[Forced]:
+    def forced(self, stretches: Sequence[Stretch], progress: Callable[[int], None]) -> list[Forced]:
         """The references of all stretches in two conditions: beside the memory alone, and beside
         what was confirmed before them in their stretch, too."""
         log_p = list[tuple[Tensor, Tensor]]()
         nearby: list[list[Nearby]] = [[] for _ in range(KINDS + 1)]
-        for stretch in drawn:
-            own = self._own(stretch)
-            read = [matches for each in self._read(stretch) for matches in each]
+        for stretch in stretches:
+            reference_keys = self._reference_keys(stretch)
+            lookups = [matches for lookup in self._read(stretch) for matches in lookup]
             scores = [
                 [1.0 if are_fragments else match.score for match in matches]
-                for are_fragments, matches in zip(cycle(ARE_FRAGMENTS), read, strict=False)
+                for are_fragments, matches in zip(cycle(ARE_FRAGMENTS), lookups, strict=False)
             ]
-            keys = self._copyable(read)
-            for at, row in enumerate(own):
+            keys = self._copyable(lookups)
+            for at, row in enumerate(reference_keys):
                 if row is None:
                     continue
                 log_p.append(self._log_p(row))
-                before = [without_end(each) for each in own[:at] if each is not None]
+                previous = [without_end(each) for each in reference_keys[:at] if each is not None]
                 for kind in range(KINDS):
                     number = at * KINDS + kind
                     nearby[kind].append(_nearby(row, keys[number], scores[number]))
-                nearby[-1].append(_nearby(row, before, [1.0] * len(before)))
+                nearby[-1].append(_nearby(row, previous, [1.0] * len(previous)))
             progress(len(stretch.segments))
         if not log_p:
             nothing = torch.zeros(0, 1)
             return [Forced(nothing, nothing, nothing.bool(), {})]
         real = _padded([torch.ones(len(row), dtype=torch.bool) for row, _ in log_p], False)
         log_gen, log_best = (_padded(rows, 0.0) for rows in zip(*log_p, strict=True))
-        cold, cold_fragments, warm, warm_fragments, session = map(_beside, nearby)
+        cold, cold_fragments, warm, warm_fragments, session = map(_stacked, nearby)
         alone = {"pairs": cold, "fragments": cold_fragments}
         confirmed = {"pairs": warm, "fragments": warm_fragments, "session": session}
         return [Forced(log_gen, log_best, real, each) for each in (alone, confirmed)]
 
-    def _own(self, stretch: Stretch) -> list[PairKeys | None]:
+    def _reference_keys(self, stretch: Stretch) -> list[PairKeys | None]:
         """The keys of a stretch's references; None of those that are not scored."""
-        coded = [encode_pair((s.src, s.tgt), self.vocab, self.most) for s in stretch.segments]
+        coded = [
+            encode_pair((s.src, s.tgt), self.vocab, self.position_limit) for s in stretch.segments
+        ]
         scored = are_scored(stretch, self.vocab, self.longest)
         rows = [pair for pair, fits in zip(coded, scored, strict=True) if fits]
         keys = iter(force_all(self.backbone, rows, self.device))
@@ -297,26 +305,26 @@ class _Sample:
         search = Search()
         retriever = Retriever([Rest(self.index, stretch)], search.top_k, search.threshold)
         texts = [segment.src for segment in stretch.segments]
-        read = list[tuple[Sequence[Match], ...]]()
+        lookups = list[tuple[Sequence[Match], ...]]()
         confirmed = Delta()
         for segment, matches in zip(stretch.segments, retriever.search(texts), strict=True):
             query = PreparedQuery(IndexQuery(segment.src))
-            own = confirmed.search(query, retriever.least(segment.src))
-            every = best_of([*matches, *own], len(matches) + len(own))
-            both = distinct(every)[: search.top_k]
+            session_matches = confirmed.search(query, retriever.min_score(segment.src))
+            ranked = best_of([*matches, *session_matches], len(matches) + len(session_matches))
+            merged = distinct(ranked)[: search.top_k]
             fragments = () if matches else retriever.fragments(segment.src, search.fragments)
-            read.append((matches, fragments, both, () if both else fragments))
+            lookups.append((matches, fragments, merged, () if merged else fragments))
             confirmed.add(segment)
-        return read
+        return lookups
 
-    def _copyable(self, read: Sequence[Sequence[Match]]) -> list[list[PairKeys]]:
+    def _copyable(self, match_lists: Sequence[Sequence[Match]]) -> list[list[PairKeys]]:
         """The keys of what `_read` gives, as translating reads them."""
-        texts = [[(m.segment.src, m.segment.tgt) for m in matches] for matches in read]
+        texts = [[(m.segment.src, m.segment.tgt) for m in matches] for matches in match_lists]
         kinds = cycle(ARE_FRAGMENTS)
         return [
             copyable(() if are_fragments else matches, keys)
             for are_fragments, matches, keys in zip(
-                kinds, read, self.keys.keys_of(texts), strict=False
+                kinds, match_lists, self.keys.keys_of(texts), strict=False
             )
         ]
 
@@ -336,17 +344,17 @@ class _Sample:
         return log_gen, log_best
 
 
-def are_scored(stretch: Stretch, vocab: Vocabulary, most: int) -> list[bool]:
-    """Of every segment of a stretch whether it is scored: no side has more than `most` subwords,
-    and it was not confirmed before, when it would be taken as it stands."""
-    known = set[str]()
+def are_scored(stretch: Stretch, vocab: Vocabulary, max_subwords: int) -> list[bool]:
+    """Of every segment of a stretch whether it is scored: no side has more than `max_subwords`
+    subwords, and it was not confirmed before, when it would be taken as it stands."""
+    seen_sources = set[str]()
     scored = []
     for segment in stretch.segments:
         source = normalise(segment.src)
-        sides = encode_pair((segment.src, segment.tgt), vocab, most + 1)
-        fits = max(map(len, sides)) <= most + 1
-        scored.append(fits and bool(source) and source not in known)
-        known.add(source)
+        sides = encode_pair((segment.src, segment.tgt), vocab, max_subwords + 1)
+        fits = max(map(len, sides)) <= max_subwords + 1
+        scored.append(fits and bool(source) and source not in seen_sources)
+        seen_sources.add(source)
     return scored
 
 
@@ -355,35 +363,35 @@ def _nearby(row: PairKeys, pairs: Sequence[PairKeys], scores: Sequence[float]) -
     (T, K) each."""
     steps = len(row.ids)
     if not pairs:
-        nothing = torch.full((steps, 1), torch.inf)
+        infinities = torch.full((steps, 1), torch.inf)
         zeros = torch.zeros(steps, 1, dtype=torch.int64)
-        return Nearby(nothing, zeros.bool(), zeros, 1)
-    hiddens = torch.cat([each.hiddens for each in pairs])[-MOST_POSITIONS:].float()
-    ids = torch.cat([each.ids for each in pairs])[-MOST_POSITIONS:]
+        return Nearby(infinities, zeros.bool(), zeros, 1)
+    hiddens = torch.cat([pair.hiddens for pair in pairs])[-MOST_POSITIONS:].float()
+    ids = torch.cat([pair.ids for pair in pairs])[-MOST_POSITIONS:]
     lengths = torch.tensor([len(each.ids) for each in pairs])
     score = torch.tensor(scores).repeat_interleave(lengths)[-MOST_POSITIONS:].to(ids.device)
-    similar = turned(row.hiddens.float()) @ directions(encode(hiddens)).T
+    similar = rotate(row.hiddens.float()) @ directions(encode(hiddens)).T
     distance = (2.0 - 2.0 * similar).clamp_min(0.0) / score.clamp_min(LEAST_SCORE)
     nearest, place = distance.topk(min(CONSIDERED, len(ids)), largest=False)
     right = ids[place] == row.ids[:, None]
     return Nearby(nearest.cpu(), right.cpu(), place.cpu(), len(ids))
 
 
-def _beside(rows: Sequence[Nearby]) -> Nearby:
+def _stacked(rows: Sequence[Nearby]) -> Nearby:
     """The segments side by side, padded."""
-    most = max(row.distance.shape[1] for row in rows)
+    width = max(row.distance.shape[1] for row in rows)
 
-    def laid(parts: Sequence[Tensor], filling: float) -> Tensor:
+    def pad(parts: Sequence[Tensor], filling: float) -> Tensor:
         widened = [
-            torch.cat([part, part.new_full((len(part), most - part.shape[1]), filling)], 1)
+            torch.cat([part, part.new_full((len(part), width - part.shape[1]), filling)], 1)
             for part in parts
         ]
         return _padded(widened, filling)
 
     return Nearby(
-        laid([row.distance for row in rows], torch.inf),
-        laid([row.right for row in rows], False),
-        laid([row.place for row in rows], 0),
+        pad([row.distance for row in rows], torch.inf),
+        pad([row.right for row in rows], False),
+        pad([row.place for row in rows], 0),
         max(row.positions for row in rows),
     )
 

@@ -21,8 +21,8 @@ from torch import Tensor
 
 from tmnmt.codes.record import Beside, Code, Source, Text, plain_of
 from tmnmt.codes.tags import html_tags, with_tags
-from tmnmt.engine.assembly import joined
-from tmnmt.engine.beam_search import NEVER, Begun, Hypothesis, SearchSettings, search_on
+from tmnmt.engine.assembly import join_parts
+from tmnmt.engine.beam_search import NEVER, Hypothesis, SearchSettings, SearchStart, search_on
 from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.piece import Piece, Preceding
 from tmnmt.engine.pipeline import Document, Passage, Pipeline
@@ -30,18 +30,18 @@ from tmnmt.engine.prefix import Opening, Spellings, Typed, one_blank, spelt_size
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.subword_forms import APOSTROPHES
 from tmnmt.files.texts import string_of
-from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
+from tmnmt.layers.combine import LayerInputs, MemoryLayers, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
 from tmnmt.segments import Alternative, Token, Translation
 from tmnmt.vocab import BOS, EOS, Vocabulary
 
 BEAM = 3  # behind something typed: each keystroke waits for it
-KEPT = 32  # sentences at work
+CACHE_SIZE = 32  # sentences at work
 SUGGESTIONS = 16  # of each
 FRESH = 20.0  # seconds, after which they are read anew: others may write to the memories, too
 LONGEST_WORD = 12  # subwords of an alternative
-FEW = 10  # subwords behind what is typed that are found at once
+LOOK_AHEAD = 10  # subwords behind what is typed that are found at once
 ENDS = math.log(0.5)  # where a piece ends rather than goes on, what is typed is of the next one
 
 
@@ -78,7 +78,7 @@ class CompletionCache:
         with self._lock:
             self._states[key] = state
             self._states.move_to_end(key)
-            while len(self._states) > KEPT:
+            while len(self._states) > CACHE_SIZE:
                 self._states.popitem(last=False)
         return state
 
@@ -106,11 +106,11 @@ class Node(NamedTuple):
 
     prev: int
     state: Any
-    ready: Ready
+    ready: LayerInputs
 
 
 @dataclass(frozen=True)
-class Written:
+class ForcedSubword:
     """A subword that it was forced to write."""
 
     id: int
@@ -124,21 +124,21 @@ class Path:
     row."""
 
     def __init__(
-        self, backbone: Backbone, layers: MemoryLayers, encoded: Encoded, ready: Ready
+        self, backbone: Backbone, layers: MemoryLayers, encoded: Encoded, ready: LayerInputs
     ) -> None:
         self._backbone, self._layers, self._encoded = backbone, layers, encoded
         self._nodes = [Node(BOS, backbone.start(encoded), ready)]
-        self.written: list[Written] = []
+        self.subwords: list[ForcedSubword] = []
 
     def go(self, ids: Sequence[int]) -> None:
         """To where these subwords are written."""
-        same = 0
-        for old, new in zip(self.written, ids, strict=False):
+        prefix_length = 0
+        for old, new in zip(self.subwords, ids, strict=False):
             if old.id != new:
                 break
-            same += 1
-        del self.written[same:], self._nodes[same + 1 :]
-        for number in ids[same:]:
+            prefix_length += 1
+        del self.subwords[prefix_length:], self._nodes[prefix_length + 1 :]
+        for number in ids[prefix_length:]:
             self._write(number)
 
     def _write(self, number: int) -> None:
@@ -147,13 +147,13 @@ class Path:
         step = self._layers.step(
             self._backbone, prev, node.state, self._encoded, node.ready, explain=True
         )
-        trace = step.trace and step.trace.at(prev.new_zeros(1), prev.new_tensor([number]))
+        trace = step.trace and step.trace.select(prev.new_zeros(1), prev.new_tensor([number]))
         log_probs = step.log_probs[0]
-        self.written.append(
-            Written(
+        self.subwords.append(
+            ForcedSubword(
                 number,
                 float(log_probs[number]),
-                trace and trace.chosen(0, 0),
+                trace and trace.pick(0, 0),
                 float(log_probs[EOS]),
             )
         )
@@ -161,32 +161,37 @@ class Path:
 
     def end(self) -> float:
         """The log probability that the translation ends here."""
-        begun = self.begun()
+        beginning = self.beginning()
         step = self._layers.step(
-            self._backbone, begun.prev, begun.state, begun.encoded, begun.memory, explain=False
+            self._backbone,
+            beginning.prev,
+            beginning.state,
+            beginning.encoded,
+            beginning.memory,
+            explain=False,
         )
         return float(step.log_probs[0, EOS])
 
-    def begun(self) -> Begun:
+    def beginning(self) -> SearchStart:
         """A search from here. What is decided is certain to it, as `Opening` says."""
         node, device = self._nodes[-1], self._encoded.mask.device
-        return Begun(
+        return SearchStart(
             prev=torch.tensor([node.prev], device=device),
             state=node.state,
             encoded=self._encoded,
             memory=node.ready,
-            length=len(self.written),
+            length=len(self.subwords),
         )
 
     def whole(
-        self, following: Hypothesis, settings: SearchSettings, opened: float = 0.0
+        self, following: Hypothesis, settings: SearchSettings, open_log_prob: float = 0.0
     ) -> Hypothesis:
         """A hypothesis of what follows with what stands before it, and with the log probability
-        that the model gives to all of it; `opened` is that of what was open."""
-        certain = opened + sum(one.log_prob for one in self.written)
+        that the model gives to all of it; `open_log_prob` is that of what was open."""
+        certain = open_log_prob + sum(subword.log_prob for subword in self.subwords)
         if not certain:
             return following
-        ids = (*(one.id for one in self.written), *following.ids)
+        ids = (*(subword.id for subword in self.subwords), *following.ids)
         log_prob = certain + following.log_prob
         length = max(len(ids) + following.finished, 1)
         return replace(
@@ -195,10 +200,13 @@ class Path:
             log_prob=log_prob,
             score=log_prob / length**settings.length_penalty,
             probabilities=(
-                *(math.exp(one.log_prob) for one in self.written),
+                *(math.exp(subword.log_prob) for subword in self.subwords),
                 *following.probabilities,
             ),
-            traces=(*(one.trace for one in self.written if one.trace), *following.traces),
+            traces=(
+                *(subword.trace for subword in self.subwords if subword.trace),
+                *following.traces,
+            ),
         )
 
 
@@ -214,21 +222,23 @@ class Words:
         self._goes_on = torch.tensor([piece[:1].isalnum() for piece in pieces])
         self._elides = {number for number, piece in enumerate(pieces) if piece in APOSTROPHES}
 
-    def likeliest(self, begun: Begun, count: int) -> Iterator[tuple[Ids, Chances, Traces]]:
+    def likeliest(
+        self, beginning: SearchStart, count: int
+    ) -> Iterator[tuple[Ids, Chances, Traces]]:
         """The subwords of each, their probabilities, and their traces; `count` beginnings."""
-        step = self._step(begun.prev, begun.state, begun.encoded, begun.memory)
+        step = self._step(beginning.prev, beginning.state, beginning.encoded, beginning.memory)
         first = self._barred(step, [()])
         best = first[0].topk(min(count, int(first.isfinite().sum())))
-        tried: list[tuple[Way, int]] = [(((int(one),), (), ()), 0) for one in best.indices]
-        while tried:
-            tried = [(self._with(step, row, *way), row) for way, row in tried]
-            ways = [way for way, _ in tried]
-            rows = begun.prev.new_tensor([row for _, row in tried])
-            prev = begun.prev.new_tensor([way[0][-1] for way in ways])
+        candidates: list[tuple[Way, int]] = [(((int(token),), (), ()), 0) for token in best.indices]
+        while candidates:
+            candidates = [(self._extended(step, row, *way), row) for way, row in candidates]
+            ways = [way for way, _ in candidates]
+            rows = beginning.prev.new_tensor([row for _, row in candidates])
+            prev = beginning.prev.new_tensor([way[0][-1] for way in ways])
             state = self._backbone.reordered(step.state, rows)
-            step = self._step(prev, state, begun.encoded, step.ready.rows(rows))
+            step = self._step(prev, state, beginning.encoded, step.ready.rows(rows))
             chances = self._barred(step, [ids for ids, *_ in ways])
-            tried = []
+            candidates = []
             for row, (ids, probabilities, traces) in enumerate(ways):
                 number = int(chances[row].argmax())
                 spelled = sum(map(self._spellings.size, ids)) >= self._open
@@ -236,9 +246,9 @@ class Words:
                 if spelled and (ends or ids[-1] in self._elides or len(ids) == LONGEST_WORD):
                     yield ids, probabilities, traces
                 else:
-                    tried.append((((*ids, number), probabilities, traces), row))
+                    candidates.append((((*ids, number), probabilities, traces), row))
 
-    def _step(self, prev: Tensor, state: Any, encoded: Encoded, ready: Ready) -> Stepped:
+    def _step(self, prev: Tensor, state: Any, encoded: Encoded, ready: LayerInputs) -> Stepped:
         if not self._backbone.shares_encoded:
             encoded = encoded.rows(torch.zeros_like(prev))
         return self._layers.step(self._backbone, prev, state, encoded, ready, explain=True)
@@ -249,25 +259,25 @@ class Words:
         log_probs = step.log_probs.clone()
         log_probs.index_fill_(1, NEVER.to(log_probs.device), -torch.inf)
         for row, ids in enumerate(ways):
-            done = sum(map(self._spellings.size, ids))
-            if done < self._open:
-                allowed = self._opening.allowed(done).to(log_probs.device)
-                left = log_probs[row, allowed]
+            offset = sum(map(self._spellings.size, ids))
+            if offset < self._open:
+                allowed = self._opening.allowed(offset).to(log_probs.device)
+                allowed_log_probs = log_probs[row, allowed]
                 log_probs[row] = -torch.inf
-                log_probs[row, allowed] = left
+                log_probs[row, allowed] = allowed_log_probs
             elif not ids:
                 log_probs[row, EOS] = -torch.inf
         return log_probs
 
     @staticmethod
-    def _with(step: Stepped, row: int, ids: Ids, chances: Chances, traces: Traces) -> Way:
+    def _extended(step: Stepped, row: int, ids: Ids, chances: Chances, traces: Traces) -> Way:
         """A way with what the step says of its last subword."""
         chance = float(step.log_probs[row, ids[-1]].exp())
         if step.trace is None:
             return ids, (*chances, chance), traces
         device = step.log_probs.device
         rows, words = torch.tensor([row], device=device), torch.tensor([ids[-1]], device=device)
-        return ids, (*chances, chance), (*traces, step.trace.at(rows, words).chosen(row, 0))
+        return ids, (*chances, chance), (*traces, step.trace.select(rows, words).pick(row, 0))
 
 
 class PieceCompletion:
@@ -304,9 +314,9 @@ class PieceCompletion:
             min(BEAM, pipeline.settings.beam), pipeline.settings.length_penalty
         )
         with pipeline.tally.timed("decode"):
-            following = self._searched(typed, settings, FEW)
-        behind = typed.tail(following.ids)
-        return behind if following.finished else behind.rpartition(" ")[0]
+            following = self._searched(typed, settings, LOOK_AHEAD)
+        continuation = typed.tail(following.ids)
+        return continuation if following.finished else continuation.rpartition(" ")[0]
 
     def _best(self, typed: Typed, beam: int) -> Hypothesis:
         pipeline = self._pipeline
@@ -316,20 +326,20 @@ class PieceCompletion:
             (with_terms,) = self._decoder.with_terms(
                 [self.piece], [self._choices], [whole], self._encoded, self._ready, explain=True
             )
-        begins = typed.spellings.bytes_of(with_terms.ids).startswith(typed.spelt)
+        begins = typed.spellings.bytes_of(with_terms.ids).startswith(typed.prefix_bytes)
         return with_terms if begins else whole  # a term takes no place of what was typed
 
-    def _searched(self, typed: Typed, settings: SearchSettings, most: int) -> Hypothesis:
+    def _searched(self, typed: Typed, settings: SearchSettings, limit: int) -> Hypothesis:
         """The best that begins with what was typed, of at most so many subwords behind it."""
         self._path.go(typed.decided)
-        begun = self._path.begun()
-        if begun.length + len(typed.open) >= self._longest:  # no room for anything behind it
-            said = self.closed(typed.spelt.decode(errors="ignore").strip())
-            return replace(said, finished=False)
-        longest = min(self._longest, begun.length + most)
+        beginning = self._path.beginning()
+        if beginning.length + len(typed.open) >= self._longest:  # no room for anything behind it
+            hypothesis = self.force(typed.prefix_bytes.decode(errors="ignore").strip())
+            return replace(hypothesis, finished=False)
+        longest = min(self._longest, beginning.length + limit)
         lead = Opening(typed.open, typed.spellings) if typed.open else None
         layers, backbone = self._pipeline.layers, self._pipeline.backbone
-        (following,) = search_on(backbone, layers, begun, [longest], settings, lead)
+        (following,) = search_on(backbone, layers, beginning, [longest], settings, lead)
         return self._path.whole(following, settings, lead.log_prob if lead is not None else 0.0)
 
     @torch.inference_mode()
@@ -340,26 +350,28 @@ class PieceCompletion:
         pipeline = self._pipeline
         self._path.go(typed.decided)
         words = Words(pipeline.backbone, pipeline.layers or MemoryLayers(), typed)
-        before = typed.decided
+        prefix = typed.decided
         merged = dict[str, Alternative]()
-        for ids, probabilities, traces in words.likeliest(self._path.begun(), 2 * count):
-            text = pipeline.vocab.decode([*before, *ids])
-            text = text[len(pipeline.vocab.decode(before)) :].strip()
+        for ids, probabilities, traces in words.likeliest(self._path.beginning(), 2 * count):
+            text = pipeline.vocab.decode([*prefix, *ids])
+            text = text[len(pipeline.vocab.decode(prefix)) :].strip()
             hypothesis = Hypothesis(
                 ids, 0.0, 0.0, False, probabilities=probabilities, traces=traces
             )
-            near = Neighbouring(self._collated.asked, len(self.piece.pairs))
-            tokens = tokens_of(hypothesis, pipeline.vocab, self._collated, 0, near, self.piece)
+            neighbouring = Neighbouring(self._collated.search, len(self.piece.pairs))
+            tokens = tokens_of(
+                hypothesis, pipeline.vocab, self._collated, 0, neighbouring, self.piece
+            )
             chance = math.prod(probabilities)
             if text in merged:
-                same = merged[text]
-                merged[text] = replace(same, probability=same.probability + chance)
+                alternative = merged[text]
+                merged[text] = replace(alternative, probability=alternative.probability + chance)
             elif text:
                 merged[text] = Alternative(text, chance, tokens)
-        return sorted(merged.values(), key=lambda one: -one.probability)[:count]
+        return sorted(merged.values(), key=lambda alternative: -alternative.probability)[:count]
 
     @torch.inference_mode()
-    def closed(self, text: str) -> Hypothesis:
+    def force(self, text: str) -> Hypothesis:
         """What was typed, as a whole translation."""
         self._path.go(self._pipeline.vocab.encode(text))
         settings = SearchSettings(length_penalty=self._pipeline.settings.length_penalty)
@@ -372,9 +384,9 @@ class PieceCompletion:
         self._path.go(typed.decided)
         vocab = self._pipeline.vocab
         words = 0
-        for at, one in enumerate(self._path.written):
-            is_first = vocab.piece(one.id).startswith("▁")
-            if at and is_first and one.ends >= ENDS:
+        for index, subword in enumerate(self._path.subwords):
+            is_first = vocab.piece(subword.id).startswith("▁")
+            if index and is_first and subword.ends >= ENDS:
                 return words
             words += is_first
         opens_word = bool(words) and typed.open.startswith(b" ")
@@ -421,11 +433,11 @@ class CompletionState:
         if not self._pieces:
             return Translation(plain_of(self._source), prefix, 0.0)
         self._read_first()
-        suggestion = self._known(prefix)
+        suggestion = self._find_suggestion(prefix)
         if suggestion is None:
-            suggestion = self._suggested[prefix] = self._ended(prefix, self.complete) or self._made(
-                prefix
-            )
+            suggestion = self._suggested[prefix] = self._ended(
+                prefix, self.complete
+            ) or self._new_suggestion(prefix)
             while len(self._suggested) > SUGGESTIONS:
                 # what was suggested first is asked for again where all that was typed is deleted
                 self._suggested.pop(next(key for key in self._suggested if key))
@@ -435,14 +447,14 @@ class CompletionState:
         """What comes behind `prefix`: the rest of a suggestion that begins so, where there is one,
         else the next words."""
         self._read_first()
-        suggestion = self._known(prefix) or self._ended(prefix, self._known)
+        suggestion = self._find_suggestion(prefix) or self._ended(prefix, self._find_suggestion)
         if suggestion is not None and suggestion.tgt.startswith(prefix):
             return suggestion.tgt[len(prefix) :]
         text = prefix.rstrip()
         if text and text != prefix and not self.next_words(text):
             return ""  # nothing is behind the text, so nothing is behind its blanks
         at_work = self._at_work(prefix)
-        return self._shown(at_work[0].next_words(at_work[1])) if at_work is not None else ""
+        return self._display(at_work[0].next_words(at_work[1])) if at_work is not None else ""
 
     def _ended(
         self, prefix: str, suggested: Callable[[str], Translation | None]
@@ -478,34 +490,34 @@ class CompletionState:
         if at_work is None:
             return []
         ways = at_work[0].alternatives(at_work[1], count)
-        return [replace(one, text=self._shown(one.text)) for one in ways]
+        return [replace(alternative, text=self._display(alternative.text)) for alternative in ways]
 
     def _at_work(self, prefix: str) -> tuple[PieceCompletion, Typed] | None:
         """The piece in which `prefix` ends, and what was typed of it; None: there is none."""
-        left = self._as_read(prefix) if self._pieces else ""
+        remaining = self._as_read(prefix) if self._pieces else ""
         for _, part, is_last in self._decoders() if self._pieces else ():
             if part is None:
                 continue
-            typed = self._typed(left)
+            typed = self._typed(remaining)
             words = None if is_last or self._capitals else part.ends_within(typed)
             if words is None:
                 return part, typed
-            _, left = _cut(left, words)
+            _, remaining = _cut(remaining, words)
         return None
 
-    def _shown(self, text: str) -> str:
+    def _display(self, text: str) -> str:
         """What the model has written, as a person reads it."""
         return self._pieces[0].segment.source.display(text)
 
-    def _known(self, prefix: str) -> Translation | None:
+    def _find_suggestion(self, prefix: str) -> Translation | None:
         """What was suggested for a beginning of `prefix` and still begins with it; of several what
         was suggested for the longest."""
-        known = [
+        candidates = [
             (len(typed), suggestion)
             for typed, suggestion in self._suggested.items()
             if prefix.startswith(typed) and suggestion.tgt.startswith(prefix)
         ]
-        return max(known, key=lambda one: one[0])[1] if known else None
+        return max(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
     def _free(self) -> Translation:
         """The translation, where nothing is typed."""
@@ -521,34 +533,34 @@ class CompletionState:
             passage.put(piece, *result)
         return self._finished(passage)
 
-    def _made(self, prefix: str) -> Translation:
+    def _new_suggestion(self, prefix: str) -> Translation:
         if not prefix:
             return self._free()
         passage = self._pipeline.passage()
         (first,) = passage.open_again(self._source, [self._as_one()])
         results = list[tuple[Translation, int]]()
-        behind = ""
-        left = self._as_read(prefix)
+        continuation = ""
+        remaining = self._as_read(prefix)
         is_typed = True  # the piece, in part at least
         for piece, part, is_last in self._decoders():
             if part is None:
                 results.append((Translation(piece.text, "", 0.0), 0))
                 continue
-            typed = self._typed(left)
+            typed = self._typed(remaining)
             words = None if is_last or self._capitals else part.ends_within(typed)
             if words is not None:
-                here, left = _cut(left, words)
-                translation, length = part.translation_of(part.closed(here))
-                translation = replace(translation, tgt=here)
+                piece_text, remaining = _cut(remaining, words)
+                translation, length = part.translation_of(part.force(piece_text))
+                translation = replace(translation, tgt=piece_text)
             else:
                 best = part.suggested(typed)
                 translation, length = part.translation_of(best)
-                behind += typed.tail(best.ids) if is_typed else f" {translation.tgt}"
-                left, is_typed = "", False
-            first.segment.source.add(piece.number, piece.read, translation, piece.is_whole)
+                continuation += typed.tail(best.ids) if is_typed else f" {translation.tgt}"
+                remaining, is_typed = "", False
+            first.segment.source.add(piece.number, piece.model_text, translation, piece.is_whole)
             results.append((translation, length))
-        passage.put(first, *joined(first.text, results))
-        return self._beginning(self._finished(passage), prefix, behind)
+        passage.put(first, *join_parts(first.text, results))
+        return self._beginning(self._finished(passage), prefix, continuation)
 
     def _as_one(self) -> Piece:
         """The segment as one piece, whose translation is put together here."""
@@ -561,16 +573,16 @@ class CompletionState:
         self._is_counted = True
         return translation
 
-    def _beginning(self, whole: Translation, prefix: str, behind: str) -> Translation:
-        """A translation that begins with `prefix` to the letter; `behind`: what the model wrote
-        behind it."""
+    def _beginning(self, whole: Translation, prefix: str, continuation: str) -> Translation:
+        """A translation that begins with `prefix` to the letter; `continuation`: what the model
+        wrote behind it."""
         if whole.tgt.startswith(prefix):
             return whole
-        tgt = prefix + self._shown(behind)
+        tgt = prefix + self._display(continuation)
         if self._pieces[0].segment.source.has_tags_as_text:
             return replace(whole, tgt=_with_other_tags(tgt, whole.tgt, prefix))
         text = Text(whole.tgt, whole.tgt_codes)
-        return replace(whole, tgt=tgt, tgt_codes=_moved(text, prefix, len(tgt)))
+        return replace(whole, tgt=tgt, tgt_codes=_shift_codes(text, prefix, len(tgt)))
 
     def _decoders(self) -> list[tuple[Piece, PieceCompletion | None, bool]]:
         """The pieces as the decoder has them, made when it is first asked; None for one that
@@ -578,14 +590,14 @@ class CompletionState:
         if self._completions is None:
             spellings = self._spellings(self._pipeline.vocab, self._capitals)
             pieces = self._pipeline.lookup.to_be_decoded(self._decoded_pieces or self._pieces)
-            last = max(at for at, piece in enumerate(pieces) if piece.role != "merged")
+            last = max(index for index, piece in enumerate(pieces) if piece.role != "merged")
             parts = [
                 None
                 if piece.role == "merged"
                 else PieceCompletion(piece, self._document, spellings)
                 for piece in pieces
             ]
-            ends = [at == last for at in range(len(pieces))]
+            ends = [index == last for index in range(len(pieces))]
             self._completions = [*zip(pieces, parts, ends, strict=True)]
         return self._completions
 
@@ -595,20 +607,20 @@ class CompletionState:
 
     def _typed(self, text: str) -> Typed:
         spellings = self._spellings(self._pipeline.vocab, self._capitals)
-        return (Typed.in_capitals if self._capitals else Typed.of)(text, spellings)
+        return (Typed.in_capitals if self._capitals else Typed.parse)(text, spellings)
 
     def _marked(self, tokens: Sequence[Token], prefix: str) -> tuple[Token, ...]:
         """The tokens; those that were typed whole say so."""
         plain = one_blank(self._as_read(prefix)).lstrip(" ")
-        left = len(f" {plain}".encode()) if plain else 0
+        remaining = len(f" {plain}".encode()) if plain else 0
         marked = list[Token]()
         for token in tokens:
-            left -= spelt_size(token.text)
-            marked.append(replace(token, origin="typed") if left >= 0 else token)
+            remaining -= spelt_size(token.text)
+            marked.append(replace(token, origin="typed") if remaining >= 0 else token)
         return tuple(marked)
 
 
-def _moved(whole: Text, prefix: str, size: int) -> tuple[Code, ...]:
+def _shift_codes(whole: Text, prefix: str, size: int) -> tuple[Code, ...]:
     """The codes of a translation where it got another beginning, and is `size` characters long:
     they keep their distance from its end, as far as that is behind `prefix`. What covers words is
     written in them."""
@@ -622,11 +634,11 @@ def _with_other_tags(tgt: str, whole: str, prefix: str) -> str:
     typed."""
     text = with_tags(Text(whole), html_tags)
     typed = Counter(code.markup for code in with_tags(Text(prefix), html_tags).codes)
-    left = list[Code]()
+    remaining = list[Code]()
     for code in text.codes:
-        left += [code] if not typed[code.markup] else []
+        remaining += [code] if not typed[code.markup] else []
         typed[code.markup] -= 1 if typed[code.markup] else 0
-    return string_of(Text(tgt, _moved(Text(text.plain, tuple(left)), prefix, len(tgt))))
+    return string_of(Text(tgt, _shift_codes(Text(text.plain, tuple(remaining)), prefix, len(tgt))))
 
 
 def _cut(text: str, words: int) -> tuple[str, str]:

@@ -15,17 +15,17 @@ class ComputeLock:
     def __init__(self, threads: int | None = None) -> None:
         self._lock = threading.RLock()
         self._threads = threads
-        self._depth = self._before = 0
+        self._depth = self._previous_threads = 0
 
     def __enter__(self) -> None:
         self._lock.acquire()
         self._depth += 1
         if self._depth == 1 and self._threads is not None:
-            self._before = torch.get_num_threads()
+            self._previous_threads = torch.get_num_threads()
             torch.set_num_threads(self._threads)
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if self._depth == 0 and self._threads is not None:
-            torch.set_num_threads(self._before)
+            torch.set_num_threads(self._previous_threads)
         self._lock.release()

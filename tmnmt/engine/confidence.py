@@ -18,15 +18,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tmnmt.errors import ModelError, shown
+from tmnmt.errors import ModelError, short_repr
 from tmnmt.models.folder import CHECKSUMS, CONFIDENCE_FILE, Model, read_checked, reason_of
-from tmnmt.records import spelt
+from tmnmt.records import decode_subwords
 from tmnmt.segments import Agreement, Token, Translation, Word
 
 FORMAT = 1
 MOST_BYTES = 1 << 14
-LEAST = 1e-6  # of probabilities, before their logarithm is taken
-AROUND = 2  # words before and behind that are looked at
+MIN_PROBABILITY = 1e-6  # of probabilities, before their logarithm is taken
+WINDOW = 2  # words before and behind that are looked at
 Signs = dict[str, float]
 # of the logistic regression of whether what is taken from a memory is right on `agreement_signs`,
 # fitted on law by eval/agreement.py
@@ -62,10 +62,10 @@ class Confidence:
 
     words: Mapping[str, float]
     segment: Mapping[str, float]
-    least: float
+    min_confidence: float
 
     @classmethod
-    def of(cls, model: Model) -> Confidence | None:
+    def load(cls, model: Model) -> Confidence | None:
         """That of a model; None where it has none. Raises ModelError where its file is damaged, or
         was made for another base."""
         if CONFIDENCE_FILE not in model.config[CHECKSUMS]:
@@ -76,8 +76,8 @@ class Confidence:
             record = json.loads(content)
             if record["format"] != FORMAT or record["model"] != model.hash:
                 raise ValueError(
-                    f"format {shown(record['format'])} of model {shown(record['model'])}, wanted: "
-                    f"{FORMAT} of {model.hash}"
+                    f"format {short_repr(record['format'])} of model "
+                    f"{short_repr(record['model'])}, wanted: {FORMAT} of {model.hash}"
                 )
             return cls(
                 _weights(record["words"], WORD),
@@ -94,13 +94,13 @@ class Confidence:
             return translation
         logits = [logit(self.words, signs) for signs in word_signs(translation, groups)]
         whole = logit(self.segment, segment_signs(translation, groups, logits))
-        texts = spelt([token.text for token in translation.tokens])
+        texts = decode_subwords([token.text for token in translation.tokens])
         words = list[Word]()
-        at = 0
-        for group, one in zip(groups, logits, strict=True):
-            text = "".join(texts[at : at + len(group)]).strip(" ")
-            words.append(Word(text, probability(one)))
-            at += len(group)
+        start = 0
+        for group, word_logit in zip(groups, logits, strict=True):
+            text = "".join(texts[start : start + len(group)]).strip(" ")
+            words.append(Word(text, probability(word_logit)))
+            start += len(group)
         rated = replace(translation, words=tuple(words), confidence=probability(whole))
         return _no_surer_than_the_memory(rated)
 
@@ -125,15 +125,15 @@ def _no_surer_than_the_memory(rated: Translation) -> Translation:
     agreement = next(filter(None, agreements), None)
     if agreement is None or rated.confidence is None:
         return rated
-    most = of_agreement(agreement)
-    others = [rival.tgt.split() for rival in agreement.rivals]
+    limit = of_agreement(agreement)
+    rivals = [rival.tgt.split() for rival in agreement.rivals]
     words = tuple(
         word
-        if others and all(word.text in other for other in others)
-        else replace(word, confidence=min(word.confidence, most))
+        if rivals and all(word.text in rival_words for rival_words in rivals)
+        else replace(word, confidence=min(word.confidence, limit))
         for word in rated.words
     )
-    return replace(rated, words=words, confidence=min(rated.confidence, most))
+    return replace(rated, words=words, confidence=min(rated.confidence, limit))
 
 
 def _weights(weights: Any, names: Sequence[str]) -> dict[str, float]:
@@ -145,7 +145,7 @@ def _weights(weights: Any, names: Sequence[str]) -> dict[str, float]:
 
 def _number(value: Any) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError(f"{shown(value)} is no number")
+        raise ValueError(f"{short_repr(value)} is no number")
     return float(value)
 
 
@@ -163,34 +163,34 @@ def word_signs(translation: Translation, words: Sequence[Sequence[Token]]) -> li
     """The signs of every word."""
     logs = [[_log(token.probability) for token in word] for word in words]
     means = [_mean(of_word) for of_word in logs]
-    whole = _mean([one for of_word in logs for one in of_word])
+    whole = _mean([log_prob for of_word in logs for log_prob in of_word])
     matches = [match.segment.tgt.split() for match in translation.matches]
-    best, taken = _best(translation), float(translation.origin != "model")
+    best, is_taken = _best(translation), float(translation.origin != "model")
     signs = list[Signs]()
-    for at, word in enumerate(words):
-        text = "".join(spelt([token.text for token in word])).strip()
+    for index, word in enumerate(words):
+        text = "".join(decode_subwords([token.text for token in word])).strip()
         copied, gate = _copied(word), _mean([token.copy_gate for token in word])
         fuzzy = _mean([_fuzzy(token, translation) for token in word])
         signs.append(
             {
-                "log_prob": means[at],
-                "log_prob_min": min(logs[at]),
-                "prob_min": math.exp(min(logs[at])),
+                "log_prob": means[index],
+                "log_prob_min": min(logs[index]),
+                "prob_min": math.exp(min(logs[index])),
                 "plain": _mean([_log(token.plain) for token in word]),
                 "copied": copied,
-                "recalled": _mean([t.recalled / max(t.probability, LEAST) for t in word]),
+                "recalled": _mean([t.recalled / max(t.probability, MIN_PROBABILITY) for t in word]),
                 "copy_gate": gate,
                 "q": _mean([max((s.weight for s in t.attention), default=0.0) for t in word]),
                 "fuzzy": fuzzy,
                 "copied_fuzzy": copied * fuzzy,
-                "before": _mean(means[max(0, at - AROUND) : at]),
-                "behind": _mean(means[at + 1 : at + 1 + AROUND]),
+                "before": _mean(means[max(0, index - WINDOW) : index]),
+                "behind": _mean(means[index + 1 : index + 1 + WINDOW]),
                 "segment": whole,
                 "best": best,
                 "copied_best": copied * best,
                 "gate_best": gate * best,
                 "in_matches": sum(text in match for match in matches[:4]) / 4,
-                "taken": taken,
+                "taken": is_taken,
             }
         )
     return signs
@@ -224,7 +224,7 @@ def probability(logit: float) -> float:
 
 
 def _log(p: float) -> float:
-    return math.log(max(p, LEAST))
+    return math.log(max(p, MIN_PROBABILITY))
 
 
 def _mean(numbers: Sequence[float]) -> float:
@@ -232,14 +232,14 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def _copied(word: Sequence[Token]) -> float:
-    return _mean([token.copied / max(token.probability, LEAST) for token in word])
+    return _mean([token.copied / max(token.probability, MIN_PROBABILITY) for token in word])
 
 
 def _fuzzy(token: Token, translation: Translation) -> float:
     """Of what a token has read."""
-    known = translation.matches
-    read = [s for s in token.attention if s.match < len(known)]
-    return sum(s.weight * known[s.match].score for s in read)
+    matches = translation.matches
+    sources = [s for s in token.attention if s.match < len(matches)]
+    return sum(s.weight * matches[s.match].score for s in sources)
 
 
 def _best(translation: Translation) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tmnmt.checks import Check, ChecksError, OnChecks, checks, kept
+from tmnmt.checks import Check, ChecksError, OnChecks, check_preserved, checks
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.record import Text
 from tmnmt.codes.tags import html_tags, with_tags
@@ -44,7 +44,9 @@ def confirmation(
     Raises UsageError for a side without anything visible or of more than 1,000 tokens."""
     source, target = confirmable(src, tgt)
     results = _checks(source, target, src_lang, tgt_lang, terms)
-    return Confirmation(source, target, (*results, *kept(source.plain, target.plain, copied)))
+    return Confirmation(
+        source, target, (*results, *check_preserved(source.plain, target.plain, copied))
+    )
 
 
 def _checks(

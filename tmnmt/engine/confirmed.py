@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from tmnmt.codes.record import Code, Source, Text, same
+from tmnmt.codes.record import Code, Source, Text, equal_codes
 from tmnmt.codes.stored import codes_of, listed
-from tmnmt.engine.verbatim import agreeing
+from tmnmt.engine.full_match import agreeing
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import check_length, clean
 from tmnmt.formats.clean_codes import clean_codes
@@ -23,7 +23,7 @@ _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no character
 
 
 @dataclass(frozen=True)
-class Done:
+class ConfirmedPair:
     """A segment that a session has finished."""
 
     src: str  # "": here a new document began
@@ -41,13 +41,13 @@ class Done:
         codes = listed(self.src, self.src_codes), listed(self.tgt, self.tgt_codes)
         return (self.src, self.tgt, self.id, self.changed, self.memory, *codes)
 
-    def has_texts_of(self, other: Done) -> bool:
+    def has_texts_of(self, entry: ConfirmedPair) -> bool:
         """Whether both are the same pair, with the same codes, wherever they are."""
         names = ("src", "tgt", "src_codes", "tgt_codes")
-        return all(getattr(self, name) == getattr(other, name) for name in names)
+        return all(getattr(self, name) == getattr(entry, name) for name in names)
 
     @classmethod
-    def of(cls, record: DoneRecord) -> Done:
+    def load(cls, record: DoneRecord) -> ConfirmedPair:
         """What `record` gave. Raises ValueError for codes that a text cannot have."""
         src, tgt, number, changed, memory, of_source, of_target = record
         return cls(
@@ -74,7 +74,9 @@ class Done:
             (self.src_codes, self.tgt_codes), (segment.src_codes, segment.tgt_codes), strict=True
         )
         coded = bool(self.src_codes or self.tgt_codes)
-        return segment.tgt == self.tgt and (not coded or all(same(*both) for both in codes))
+        return segment.tgt == self.tgt and (
+            not coded or all(equal_codes(*code_pair) for code_pair in codes)
+        )
 
     def is_in(self, segment: Segment) -> bool:
         """Whether a memory's segment is this very pair, whatever its id: confirmed at the same
@@ -83,11 +85,13 @@ class Done:
         return is_same and normalise(segment.src) == normalise(self.src)
 
 
-def confirmed_now(src: Text, tgt: Text) -> Done:
+def confirmed_now(src: Text, tgt: Text) -> ConfirmedPair:
     """A pair that no memory holds yet."""
     # to the microsecond: the last word is the newest
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return Done(src.plain, tgt.plain, changed=now, src_codes=src.codes, tgt_codes=tgt.codes)
+    return ConfirmedPair(
+        src.plain, tgt.plain, changed=now, src_codes=src.codes, tgt_codes=tgt.codes
+    )
 
 
 class Confirmed:
@@ -103,7 +107,7 @@ class Confirmed:
         """For a pair that no memory keeps."""
         return self._lowest - 1
 
-    def add(self, entry: Done, in_index: bool) -> None:
+    def add(self, entry: ConfirmedPair, in_index: bool) -> None:
         """A pair that is found from now on; `in_index`: in a memory that is searched, too. One that
         is not gets an id of its own here: ids of several memories may be the same."""
         segment = entry.segment
@@ -113,17 +117,17 @@ class Confirmed:
             self.similar.add(segment)
         self._by_source[normalise(entry.src)].append(segment)
 
-    def remove(self, entry: Done) -> None:
+    def remove(self, entry: ConfirmedPair) -> None:
         """A pair that is found no more."""
-        same = self._by_source[normalise(entry.src)]
-        at = max(at for at, segment in enumerate(same) if entry.is_in(segment))
-        self.similar.remove(same.pop(at).id)
+        segments = self._by_source[normalise(entry.src)]
+        position = max(index for index, segment in enumerate(segments) if entry.is_in(segment))
+        self.similar.remove(segments.pop(position).id)
 
     def exact(self, text: str, codes: Sequence[Code] | None = None) -> Match | None:
         """The latest pair whose source has the match tokens of `text`, and its codes where there is
         one such; None: there is none."""
-        same = [Match(segment, 1.0, 0) for segment in self._by_source.get(normalise(text), ())]
-        return agreeing(same, codes)[-1] if same else None
+        matches = [Match(segment, 1.0, 0) for segment in self._by_source.get(normalise(text), ())]
+        return agreeing(matches, codes)[-1] if matches else None
 
 
 def confirmable(src: object, tgt: object) -> tuple[Text, Text]:
@@ -132,8 +136,8 @@ def confirmable(src: object, tgt: object) -> tuple[Text, Text]:
     return pair
 
 
-def _confirmable(side: str, given: object) -> Text:
-    text = source_of(given)
+def _confirmable(side: str, value: object) -> Text:
+    text = source_of(value)
     cleaned = clean_codes(text)[0] if isinstance(text, Text) else Text(clean(text)[0])
     if not match_tokens(cleaned.plain):
         raise UsageError(

@@ -11,12 +11,12 @@ from typing import NamedTuple, Protocol
 
 import torch
 
-from tmnmt.engine.beam_search import Hypothesis, Looked, SearchSettings, beam_search
+from tmnmt.engine.beam_search import DecoderTrace, Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.links import Array, Linker
-from tmnmt.engine.piece import NOTHING, Piece
+from tmnmt.engine.piece import NO_MATCHES, Piece
 from tmnmt.engine.rewriting import Part, Writer
+from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.tally import Tally
 from tmnmt.engine.target_prior import TargetPrior
 from tmnmt.engine.terms import TermChoices, TermList
 from tmnmt.filters.contract import Reading
@@ -25,12 +25,12 @@ from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import padded
 from tmnmt.layers.cache import CacheContents, collate_caches
 from tmnmt.layers.collated import collate
-from tmnmt.layers.combine import MemoryLayers, Ready
+from tmnmt.layers.combine import LayerInputs, MemoryLayers
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.nearest import collate_recent
-from tmnmt.layers.neighbours import Asked, Voting
+from tmnmt.layers.neighbours import NeighbourQuery, Voting
 from tmnmt.layers.reach import SentenceReach
-from tmnmt.models.base import Around, Backbone, Encoded, Noted, noted_along
+from tmnmt.models.base import Backbone, Encoded, StepRecord, SurroundingText, noted_along
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.text import match_tokens, nfc
 from tmnmt.vocab import EOS
@@ -84,16 +84,16 @@ class Decoder:
         scores = [*map(self._scores, pieces)]
         pairs = None
         if self.settings.mode != "off":
-            keys = [[*(piece.retrieved or NOTHING).keys] for piece in pieces]
+            keys = [[*(piece.retrieved or NO_MATCHES).keys] for piece in pieces]
             pairs = collate(keys, scores, self.device)
-        asked = self._asked(pieces)
+        queries = self._queries(pieces)
         voting = self.voting
-        voters = voting.voters(asked) if asked is not None and voting is not None else None
+        voters = voting.voters(queries) if queries is not None and voting is not None else None
         return Collated(
             pairs=pairs,
             slots=collate_caches(caches, self.device),
             recent=collate_recent([cache.positions for cache in caches], self.device),
-            neighbours=asked if voters is None else None,
+            neighbours=queries if voters is None else None,
             voters=voters,
             reaches=[*map(_reach, pieces, scores)],
         )
@@ -111,15 +111,15 @@ class Decoder:
     def _decoded_once(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool
     ) -> list[Decoded]:
-        done = list[Decoded]()
+        results = list[Decoded]()
         size = self.settings.batch
-        for at in range(0, len(pieces), size):
-            rows = slice(at, at + size)
+        for start in range(0, len(pieces), size):
+            rows = slice(start, start + size)
             collated = self.collated(pieces[rows], documents[rows])
             choices = [document.term_choices for document in documents[rows]]
             hypotheses = self.decode(pieces[rows], collated, choices, explain)
-            done += [Decoded(best, collated, row) for row, best in enumerate(hypotheses)]
-        return done
+            results += [Decoded(best, collated, row) for row, best in enumerate(hypotheses)]
+        return results
 
     def _read_otherwise(
         self,
@@ -133,16 +133,16 @@ class Decoder:
         if not self.settings.headings or self.terms is not None:
             return
         rows = []
-        for row, one in enumerate(decoded):
+        for row, result in enumerate(decoded):
             if pieces[row].has_reading:
-                decoded[row] = one._replace(has_reading=True)
-                rows += [row] if one.best.per_subword < self.doubtful else []
-        read = [replace(pieces[row], ids=pieces[row].segment.reading_ids) for row in rows]
-        again = self._decoded_once(read, [documents[row] for row in rows], explain)
-        for row, other in zip(rows, again, strict=True):
-            if other.best.per_subword > decoded[row].best.per_subword:
+                decoded[row] = result._replace(has_reading=True)
+                rows += [row] if result.best.per_subword < self.doubtful else []
+        variants = [replace(pieces[row], ids=pieces[row].segment.reading_ids) for row in rows]
+        retries = self._decoded_once(variants, [documents[row] for row in rows], explain)
+        for row, retry in zip(rows, retries, strict=True):
+            if retry.best.per_subword > decoded[row].best.per_subword:
                 reading = pieces[row].segment.source.reading
-                decoded[row] = other._replace(has_reading=True, reading=reading)
+                decoded[row] = retry._replace(has_reading=True, reading=reading)
 
     def decode(
         self,
@@ -159,31 +159,31 @@ class Decoder:
         with self.tally.timed("decode"), torch.inference_mode():
             encoded, longest = self._encoded(pieces)
             placed, ready = self._in_place(pieces, encoded), self._ready(collated)
-            backbone, notes = self._limited(pieces, collated), list[Noted]()
+            backbone, notes = self._limited(pieces, collated), list[StepRecord]()
             if self.terms is not None:
                 backbone, notes = backbone.noting()
             search = self._search(explain)
-            said = beam_search(backbone, self.layers, placed, ready, longest, search)
-            return self._looked(pieces, choices, said, encoded, notes)
+            hypotheses = beam_search(backbone, self.layers, placed, ready, longest, search)
+            return self._annotated(pieces, choices, hypotheses, encoded, notes)
 
-    def _looked(
+    def _annotated(
         self,
         pieces: Sequence[Piece],
         choices: Sequence[TermChoices],
-        said: list[Hypothesis],
+        originals: list[Hypothesis],
         encoded: Encoded,
-        notes: Sequence[Noted],
+        notes: Sequence[StepRecord],
     ) -> list[Hypothesis]:
         """Those that lack terms with what they were found by."""
         if self.terms is None:
-            return said
-        lacking = self.terms.lacking([piece.read for piece in pieces], choices, said)
-        hypotheses = [*said]
+            return originals
+        lacking = self.terms.lacking([piece.model_text for piece in pieces], choices, originals)
+        hypotheses = [*originals]
         for row in lacking:
             length = len(pieces[row].ids) + 1  # with </s>
-            own = encoded.rows(torch.tensor([row], device=self.device)).cut(length)
-            along = noted_along(notes, said[row].rows, length)
-            hypotheses[row] = replace(said[row], looked=Looked(own, along))
+            encoded_row = encoded.rows(torch.tensor([row], device=self.device)).cut(length)
+            row_notes = noted_along(notes, originals[row].rows, length)
+            hypotheses[row] = replace(originals[row], evidence=DecoderTrace(encoded_row, row_notes))
         return hypotheses
 
     def _put_in_terms(
@@ -195,25 +195,29 @@ class Decoder:
     ) -> None:
         """Writes those translations anew that lack terms: all of these pieces at once, as a product
         with weights takes as long for ten rows as for many."""
-        rows = [row for row, one in enumerate(decoded) if one.best.looked is not None]
+        rows = [row for row, result in enumerate(decoded) if result.best.evidence is not None]
         if not rows:
             return
         rewritten = [pieces[row] for row in rows]
-        said = [decoded[row].best for row in rows]
+        originals = [decoded[row].best for row in rows]
         remembered = [documents[row] for row in rows]
         collated = self.collated(rewritten, remembered)
         choices = [document.term_choices for document in remembered]
         with self.tally.timed("decode"), torch.inference_mode():
-            first, *rest = (one.looked.encoded for one in said if one.looked is not None)
-            placed, ready = self._in_place(rewritten, first.beside(rest)), self._ready(collated)
-            with_terms = self.with_terms(rewritten, choices, said, placed, ready, explain)
-        for at, (row, best, before) in enumerate(zip(rows, with_terms, said, strict=True)):
-            if best is not before:
-                decoded[row] = Decoded(best, collated, at)
+            first, *rest = (
+                original.evidence.encoded for original in originals if original.evidence is not None
+            )
+            placed, ready = self._in_place(rewritten, first.concat(rest)), self._ready(collated)
+            with_terms = self.with_terms(rewritten, choices, originals, placed, ready, explain)
+        for index, (row, best, original) in enumerate(
+            zip(rows, with_terms, originals, strict=True)
+        ):
+            if best is not original:
+                decoded[row] = Decoded(best, collated, index)
 
     def read_in(
         self, pieces: Sequence[Piece], collated: Collated
-    ) -> tuple[Encoded, Ready, list[int]]:
+    ) -> tuple[Encoded, LayerInputs, list[int]]:
         """The pieces encoded, what the layers read for them, and the longest translation of each,
         </s> included."""
         with torch.inference_mode():
@@ -227,9 +231,9 @@ class Decoder:
         placed: Encoded = self.backbone.in_document(encoded, places)
         return placed
 
-    def _ready(self, collated: Collated) -> Ready:
+    def _ready(self, collated: Collated) -> LayerInputs:
         if self.layers is None:
-            return Ready()
+            return LayerInputs()
         return self.layers.ready(collated, self.backbone, self.settings.mode)
 
     def _encoded(self, pieces: Sequence[Piece]) -> tuple[Encoded, list[int]]:
@@ -247,17 +251,20 @@ class Decoder:
             return [*pieces]
         search = SearchSettings(self.settings.beam, self.settings.length_penalty)
         order = sorted(range(len(pieces)), key=lambda i: len(pieces[i].ids))
-        said = [list[int]()] * len(pieces)
+        outputs = [list[int]()] * len(pieces)
         with self.tally.timed("decode"), torch.inference_mode():
-            for at in range(0, len(order), self.settings.batch):
-                batch = order[at : at + self.settings.batch]
+            for start in range(0, len(order), self.settings.batch):
+                batch = order[start : start + self.settings.batch]
                 encoded, longest = self._encoded([pieces[i] for i in batch])
-                hypotheses = beam_search(backbone, None, encoded, Ready(), longest, search)
+                hypotheses = beam_search(backbone, None, encoded, LayerInputs(), longest, search)
                 for i, best in zip(batch, hypotheses, strict=True):
-                    said[i] = [word for word in best.ids if word != EOS]
-            pairs = [(piece.ids, ids) for piece, ids in zip(pieces, said, strict=True)]
+                    outputs[i] = [word for word in best.ids if word != EOS]
+            pairs = [(piece.ids, ids) for piece, ids in zip(pieces, outputs, strict=True)]
             document = backbone.survey(pairs)
-        return [replace(piece, context=Around(document, at)) for at, piece in enumerate(pieces)]
+        return [
+            replace(piece, context=SurroundingText(document, index))
+            for index, piece in enumerate(pieces)
+        ]
 
     def with_terms(
         self,
@@ -265,26 +272,30 @@ class Decoder:
         choices: Sequence[TermChoices],
         hypotheses: list[Hypothesis],
         encoded: Encoded,
-        ready: Ready,
+        ready: LayerInputs,
         explain: bool = False,
     ) -> list[Hypothesis]:
         """The translations with the terms that they lack, where a list was given."""
         if (terms := self.terms) is None:
             return hypotheses
 
-        def again(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
+        def rewrite(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
             index = torch.tensor(rows, device=self.device)
             writer = Writer(parts, terms.spelling, self.backbone, self.layers, self._prior)
-            said, keeps = [hypotheses[row] for row in rows], self.settings.remembers
-            own = encoded.rows(index), ready.rows(index)
-            return writer.written(*own, said, keeps, explain)
+            originals, keeps = [hypotheses[row] for row in rows], self.settings.remembers
+            inputs = encoded.rows(index), ready.rows(index)
+            return writer.rewrite(*inputs, originals, keeps, explain)
 
         def linked(rows: Sequence[int]) -> list[Array]:
-            own = encoded.rows(torch.tensor(rows, device=self.device))
-            read = [nfc(pieces[row].read) for row in rows]
-            return self.linker.along(own, read, [hypotheses[row] for row in rows])
+            encoded_rows = encoded.rows(torch.tensor(rows, device=self.device))
+            texts = [nfc(pieces[row].model_text) for row in rows]
+            return self.linker.hypothesis_links(
+                encoded_rows, texts, [hypotheses[row] for row in rows]
+            )
 
-        return terms.put_in([piece.read for piece in pieces], choices, hypotheses, again, linked)
+        return terms.put_in(
+            [piece.model_text for piece in pieces], choices, hypotheses, rewrite, linked
+        )
 
     def _search(self, explain: bool) -> SearchSettings:
         settings = self.settings
@@ -302,18 +313,18 @@ class Decoder:
         if self.shortlist is None:
             return self.backbone
         memories = collated.pairs, collated.slots, collated.recent
-        read = [part.ids.cpu() for part in memories if part is not None]
+        memory_ids = [part.ids.cpu() for part in memories if part is not None]
         sources = chain([EOS], *(piece.ids for piece in pieces))
-        words = self.shortlist.words(sources, read)
+        words = self.shortlist.words(sources, memory_ids)
         return self.backbone.limited_to(words.to(self.device))
 
-    def _asked(self, pieces: Sequence[Piece]) -> Asked | None:
+    def _queries(self, pieces: Sequence[Piece]) -> NeighbourQuery | None:
         """What is asked of the whole memory at every word; None where nothing is."""
         if self.datastore is None or not pieces:
             return None
         pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches] for piece in pieces]
         sources = [piece.text for piece in pieces]
-        return Asked(self.datastore, self.settings.neighbours, sources, pairs)
+        return NeighbourQuery(self.datastore, self.settings.neighbours, sources, pairs)
 
     def _scores(self, piece: Piece) -> list[float]:
         """The fuzzy score of every match: what the gates have learned to read, whatever the matches
@@ -327,6 +338,6 @@ class Decoder:
 
 def _reach(piece: Piece, scores: Sequence[float]) -> SentenceReach:
     """How a piece reads its pairs, of these fuzzy scores, and its session."""
-    retrieved = piece.retrieved or NOTHING
+    retrieved = piece.retrieved or NO_MATCHES
     matches = scores[: len(retrieved.matches)]
     return retrieved.reaches.of_sentence(matches, len(retrieved.fragments))

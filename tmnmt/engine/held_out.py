@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tmnmt.index.base import Index
-from tmnmt.index.covering import everything
+from tmnmt.index.covering import accept_always
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.segments import Match, Segment
 from tmnmt.text import normalise
@@ -40,7 +40,7 @@ class Rest(Index):
         self.src_lang, self.tgt_lang = index.src_lang, index.tgt_lang
         numbers = [segment.id for segment in stretch.segments]
         margin = 0 if stretch.document else MARGIN
-        self._near = range(numbers[0] - margin, numbers[-1] + margin + 1)
+        self._excluded_ids = range(numbers[0] - margin, numbers[-1] + margin + 1)
 
     def search(
         self,
@@ -57,20 +57,21 @@ class Rest(Index):
             return self.index.search(
                 queries, k, threshold, exclude_sources=True, exclude_documents=documents
             )
-        near = self._near
-        answers = self.index.search(queries, k + len(near), threshold, exclude_sources=True)
+        excluded_ids = self._excluded_ids
+        answers = self.index.search(queries, k + len(excluded_ids), threshold, exclude_sources=True)
         return [
-            [match for match in answer if match.segment.id not in near][:k] for answer in answers
+            [match for match in answer if match.segment.id not in excluded_ids][:k]
+            for answer in answers
         ]
 
     def covering(
-        self, text: str, k: int, accepts: Callable[[int], bool] = everything
+        self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
         """As `CoversPhrases.covering` says, of the rest; without the text itself."""
         source = normalise(text)
 
         def is_left(number: int) -> bool:
-            if not accepts(number) or number in self._near:
+            if not accepts(number) or number in self._excluded_ids:
                 return False
             (segment,) = self.index.get([number])
             document = self.stretch.document
@@ -86,33 +87,35 @@ def stretches(index: MemoryIndex, segments: int, seed: int) -> list[Stretch]:
     memory at most. Of a document none is drawn twice, but of large ones."""
     large = _large_documents(index, random.Random(f"{seed} sizes"))
     count = min(segments, len(index) // MOST_OF_MEMORY)
-    drawn = list[Stretch]()
-    taken: set[int] = set()
+    sample = list[Stretch]()
+    taken_ids: set[int] = set()
     documents: set[str] = set()
-    for stretch in _drawn(index, large, random.Random(f"{seed} stretches")):
+    for stretch in _random_stretches(index, large, random.Random(f"{seed} stretches")):
         numbers = {segment.id for segment in stretch.segments}
-        if not taken.isdisjoint(numbers) or stretch.document in documents:
+        if not taken_ids.isdisjoint(numbers) or stretch.document in documents:
             continue
-        left = count - len(taken)
-        if left <= 0:
+        remaining = count - len(taken_ids)
+        if remaining <= 0:
             break
-        drawn.append(Stretch(stretch.segments[:left], stretch.document))
-        taken |= numbers
+        sample.append(Stretch(stretch.segments[:remaining], stretch.document))
+        taken_ids |= numbers
         documents |= {stretch.document} - {""}
-    return drawn
+    return sample
 
 
-def _drawn(index: MemoryIndex, large: set[str], chance: random.Random) -> Iterator[Stretch]:
+def _random_stretches(
+    index: MemoryIndex, large: set[str], chance: random.Random
+) -> Iterator[Stretch]:
     """Stretches that begin anywhere."""
     last = index.last_id
     for _ in range(50 + last // STRETCH):
         start = chance.randint(1, max(1, last))
-        there = index.find(range(start, start + STRETCH))
-        run = [there[number] for number in sorted(there)]
-        own = [segment for segment in run if segment.document == run[0].document]
-        if own:
-            document = own[0].document
-            yield Stretch(tuple(own), "" if document in large else document)
+        segments = index.find(range(start, start + STRETCH))
+        run = [segments[number] for number in sorted(segments)]
+        neighbours = [segment for segment in run if segment.document == run[0].document]
+        if neighbours:
+            document = neighbours[0].document
+            yield Stretch(tuple(neighbours), "" if document in large else document)
 
 
 def _large_documents(index: MemoryIndex, chance: random.Random) -> set[str]:

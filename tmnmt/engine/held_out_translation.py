@@ -42,7 +42,7 @@ def translate_held_out(
     model: Model,
     layers: MemoryLayers | None,
     index: MemoryIndex,
-    drawn: Sequence[Stretch],
+    stretches: Sequence[Stretch],
     reaches: Sequence[Reaches],
     device: str = "cpu",
     progress: Callable[[int], None] = lambda count: None,
@@ -51,17 +51,19 @@ def translate_held_out(
     Matches, fragments and what is confirmed are read as the model reads them by default.
     progress: called with translations made."""
     shared = Translator(model, layers, [index], _settings(layers), device, reaches=STANDARD)
-    by_stretch = [_scored(model, stretch) for stretch in drawn]
+    by_stretch = [_scored(model, stretch) for stretch in stretches]
     documents = [
         [_document(shared, Rest(index, stretch), segments, numbers) for numbers in reaches]
-        for stretch, segments in zip(drawn, by_stretch, strict=True)
+        for stretch, segments in zip(stretches, by_stretch, strict=True)
     ]
     working = [document for group in documents for document in group]
     while working := _translate_next(shared, working):
         progress(len(working))
     columns = zip(*documents, strict=True)
     references = [segment.tgt for segments in by_stretch for segment in segments]
-    return references, [[text for one in column for text in one.translations] for column in columns]
+    return references, [
+        [text for document in column for text in document.translations] for column in columns
+    ]
 
 
 def _settings(layers: MemoryLayers | None) -> Settings:
@@ -84,13 +86,19 @@ def _document(
 def _translate_next(shared: Translator, documents: Sequence[_Document]) -> list[_Document]:
     """Translates and confirms the next segment of every document, all of them together. Gives the
     documents that had one."""
-    coming = [(each, segment) for each in documents if (segment := next(each.segments, None))]
-    pieces = [(each, piece) for each, segment in coming for piece in each.prepare(segment)]
-    batch, sessions = [piece for _, piece in pieces], [each.session for each, _ in pieces]
+    coming = [
+        (document, segment) for document in documents if (segment := next(document.segments, None))
+    ]
+    pieces = [
+        (document, piece) for document, segment in coming for piece in document.prepare(segment)
+    ]
+    batch, sessions = [piece for _, piece in pieces], [document.session for document, _ in pieces]
     translated = shared.pipeline.translate(batch, sessions)
-    for (each, piece), result in zip(pieces, translated, strict=True):
-        each.passage.put(piece, *result)
-    for each, _ in coming:
-        each.translations += [translation.tgt for translation in each.passage.finish()]
-    shared.confirm([(each.session, shared.confirmation(seg.src, seg.tgt)) for each, seg in coming])
-    return [each for each, _ in coming]
+    for (document, piece), result in zip(pieces, translated, strict=True):
+        document.passage.put(piece, *result)
+    for document, _ in coming:
+        document.translations += [translation.tgt for translation in document.passage.finish()]
+    shared.confirm(
+        [(document.session, shared.confirmation(seg.src, seg.tgt)) for document, seg in coming]
+    )
+    return [document for document, _ in coming]

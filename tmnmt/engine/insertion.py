@@ -24,9 +24,12 @@ from tmnmt.models.base import Backbone
 
 WIDTH = 8  # hypotheses of one kind that are followed
 WASTE = 1.5  # rows at most, to one that is asked for, where all sentences have as many
-NEAR = 10.0  # nats: those so far behind the best are not ranked
-OTHER, NONE = 1.0, 4.0  # nats: what other small words than were there stand behind, and none
-HERE = 0.3  # of the log probability of a form that it has here, where small words go with it
+BEAM_WIDTH_NATS = 10.0  # nats: those so far behind the best are not ranked
+OTHER_WORDS_PENALTY, NO_WORDS_PENALTY = (
+    1.0,
+    4.0,
+)  # nats: what other small words than were there stand behind, and none
+FORM_WEIGHT = 0.3  # of the log probability of a form that it has here, where small words go with it
 Chances = NDArray[np.float32]
 
 
@@ -49,7 +52,7 @@ class Place(NamedTuple):
     prev: int
 
 
-class _Tried(NamedTuple):
+class _Trial(NamedTuple):
     """Small words and a form, as far as they are written. `row`: of the step that says what may
     follow."""
 
@@ -59,7 +62,7 @@ class _Tried(NamedTuple):
     small: int = 0
     word: tuple[int, ...] = ()  # what is left of a small word
     form: Form | None = None
-    at: int = 0  # subwords of the form
+    form_offset: int = 0  # subwords of the form
     small_score: float = 0.0  # of the small words alone
     is_whole: bool = False  # the form, and the end of its last word
 
@@ -75,95 +78,115 @@ class Inserter:
 
     def choose(self, places: Sequence[Place], step: Stepped, encoded: Any) -> list[Ids]:
         """The subwords of what fits best in every place."""
-        sure = [self._only(place) for place in places]
+        sure = [self._certain_form(place) for place in places]
         rest = [place for place, ids in zip(places, sure, strict=True) if not ids]
-        near = [*map(_near, self._tries(rest, step, encoded))]
-        ranked = [many if place.part.small else [] for place, many in zip(rest, near, strict=True)]
-        self._prior.chances([pair for many in ranked for pair in self._pairs(many)])  # at once
-        best = (self._best(*one) for one in zip(rest, near, strict=True))
+        contenders = [*map(_contenders, self._tries(rest, step, encoded))]
+        ranked = [
+            hypotheses if place.part.small else []
+            for place, hypotheses in zip(rest, contenders, strict=True)
+        ]
+        self._prior.chances(
+            [pair for hypotheses in ranked for pair in self._pairs(hypotheses)]
+        )  # at once
+        best = (self._best(*pair) for pair in zip(rest, contenders, strict=True))
         return [ids or next(best) for ids in sure]
 
-    def _only(self, place: Place) -> Ids:
+    def _certain_form(self, place: Place) -> Ids:
         """The form that comes where nothing is to be chosen; else nothing."""
         fitting = [form for form in place.part.forms if self._fits(form, place.prev)]
         return fitting[0].ids if not place.part.small and len(fitting) == 1 else ()
 
-    def _best(self, place: Place, near: Sequence[_Tried]) -> Ids:
-        if not near:  # what stands before it fits none of its forms
+    def _best(self, place: Place, contenders: Sequence[_Trial]) -> Ids:
+        if not contenders:  # what stands before it fits none of its forms
             return min(place.part.forms, key=lambda form: form.cost).ids
-        if place.part.small and len(near) > 1:
-            fits = self._fit(near)
-            near = [
-                one._replace(score=HERE * one.score + (1 - HERE) * one.small_score + fit)
-                for one, fit in zip(near, fits, strict=True)
+        if place.part.small and len(contenders) > 1:
+            fits = self._fit(contenders)
+            contenders = [
+                hypothesis._replace(
+                    score=FORM_WEIGHT * hypothesis.score
+                    + (1 - FORM_WEIGHT) * hypothesis.small_score
+                    + fit
+                )
+                for hypothesis, fit in zip(contenders, fits, strict=True)
             ]
-        return max(near, key=lambda one: one.score).ids
+        return max(contenders, key=lambda hypothesis: hypothesis.score).ids
 
-    def _tries(self, places: Sequence[Place], step: Stepped, encoded: Any) -> list[list[_Tried]]:
+    def _tries(self, places: Sequence[Place], step: Stepped, encoded: Any) -> list[list[_Trial]]:
         """Small words and a form behind them, each with its score, of every place."""
-        going = [[_Tried(0.0, (), place.row)] for place in places]
-        finished = [list[_Tried]() for _ in places]
+        going = [[_Trial(0.0, (), place.row)] for place in places]
+        finished = [list[_Trial]() for _ in places]
         says = {place.row: place.log_probs for place in places}  # of the step's rows
         while any(going):
             # one number of numpy's takes less time
-            chances = {row: own.cpu().numpy() for row, own in says.items()}
+            chances = {row: log_probs.cpu().numpy() for row, log_probs in says.items()}
             for number, place in enumerate(places):
-                more = [
+                extensions = [
                     new
-                    for one in going[number]
-                    for new in self._after(
-                        one, says[one.row], chances[one.row], place.part, place.prev
+                    for hypothesis in going[number]
+                    for new in self._extensions(
+                        hypothesis,
+                        says[hypothesis.row],
+                        chances[hypothesis.row],
+                        place.part,
+                        place.prev,
                     )
                 ]
-                finished[number] += [one for one in more if one.is_whole]
-                going[number] = _kept(more, finished[number])
+                finished[number] += [hypothesis for hypothesis in extensions if hypothesis.is_whole]
+                going[number] = _pruned(extensions, finished[number])
             if any(going):
-                step, going = self._on(step, going, encoded, [place.row for place in places])
+                step, going = self._advance(step, going, encoded, [place.row for place in places])
                 says = dict(enumerate(step.log_probs))
         return finished
 
-    def _after(
-        self, one: _Tried, log_probs: Tensor, chances: Chances, part: Insert, prev: int
-    ) -> Iterator[_Tried]:
+    def _extensions(
+        self, hypothesis: _Trial, log_probs: Tensor, chances: Chances, part: Insert, prev: int
+    ) -> Iterator[_Trial]:
         """What may follow; `chances`: log_probs as numbers."""
-        if one.form is not None:
-            rest = one.form.ids[one.at : one.at + 1]
+        if hypothesis.form is not None:
+            rest = hypothesis.form.ids[hypothesis.form_offset : hypothesis.form_offset + 1]
             chance = float(chances[rest[0]]) if rest else self._spelling.ends(log_probs)
-            yield one._replace(
-                score=one.score + chance, ids=(*one.ids, *rest), at=one.at + 1, is_whole=not rest
+            yield hypothesis._replace(
+                score=hypothesis.score + chance,
+                ids=(*hypothesis.ids, *rest),
+                form_offset=hypothesis.form_offset + 1,
+                is_whole=not rest,
             )
             return
-        if one.word:
-            token = one.word[0]
-            score = one.score + float(chances[token])
-            yield one._replace(score=score, ids=(*one.ids, token), word=one.word[1:])
+        if hypothesis.word:
+            token = hypothesis.word[0]
+            score = hypothesis.score + float(chances[token])
+            yield hypothesis._replace(
+                score=score, ids=(*hypothesis.ids, token), word=hypothesis.word[1:]
+            )
             return
-        last = one.ids[-1] if one.ids else prev
+        last = hypothesis.ids[-1] if hypothesis.ids else prev
         cost = 0.0
-        if self._spelling.stem(one.ids) != self._spelling.stem(part.was):
-            cost = OTHER if one.ids else NONE
-        elided = bool(one.ids) and last in self._spelling.elided
+        if self._spelling.stem(hypothesis.ids) != self._spelling.stem(part.was):
+            cost = OTHER_WORDS_PENALTY if hypothesis.ids else NO_WORDS_PENALTY
+        elided = bool(hypothesis.ids) and last in self._spelling.elided
         for form in part.forms if not elided else ():
             if self._fits(form, last):
                 token = form.ids[0]
-                score = one.score - form.cost - cost + float(chances[token])
-                yield one._replace(
+                score = hypothesis.score - form.cost - cost + float(chances[token])
+                yield hypothesis._replace(
                     score=score,
-                    ids=(*one.ids, token),
+                    ids=(*hypothesis.ids, token),
                     form=form,
-                    at=1,
-                    small_score=one.score - form.cost - cost,
+                    form_offset=1,
+                    small_score=hypothesis.score - form.cost - cost,
                 )
         if elided:
             for token in self._spelling.apostrophes:
-                yield one._replace(score=one.score + float(chances[token]), ids=(*one.ids, token))
-        elif one.small < part.small and not self._spelling.is_cut[last]:
-            allowed = self._spelling.small_behind(one.ids, part.was)
+                yield hypothesis._replace(
+                    score=hypothesis.score + float(chances[token]), ids=(*hypothesis.ids, token)
+                )
+        elif hypothesis.small < part.small and not self._spelling.is_cut[last]:
+            allowed = self._spelling.small_behind(hypothesis.ids, part.was)
             for ids in allowed:
-                yield one._replace(
-                    score=one.score + float(chances[ids[0]]),
-                    ids=(*one.ids, ids[0]),
-                    small=one.small + 1,
+                yield hypothesis._replace(
+                    score=hypothesis.score + float(chances[ids[0]]),
+                    ids=(*hypothesis.ids, ids[0]),
+                    small=hypothesis.small + 1,
                     word=ids[1:],
                 )
 
@@ -171,29 +194,37 @@ class Inserter:
         """Whether a form may stand behind this subword."""
         return self._spelling.is_open[last] if form.inside else not self._spelling.is_cut[last]
 
-    def _on(
+    def _advance(
         self,
         step: Stepped,
-        going: Sequence[Sequence[_Tried]],
+        going: Sequence[Sequence[_Trial]],
         encoded: Any,
         sentences: Sequence[int],
-    ) -> tuple[Stepped, list[list[_Tried]]]:
+    ) -> tuple[Stepped, list[list[_Trial]]]:
         """The next step of these, and where each stands in it. `sentences`: of every place, the row
         of `encoded`."""
-        rows = [{one.ids: one.row for one in own} for own in going]
-        asked, of = self._laid_out(rows, sentences)
-        if len(asked) == len(step.at.prev):  # a state of as many rows would be written over
-            asked, of = [*asked, asked[0]], [sentences[number] for number, _ in [*asked, asked[0]]]
-        device = step.at.prev.device
-        index = torch.tensor([rows[number][ids] for number, ids in asked], device=device)
-        prev = torch.tensor([ids[-1] for _, ids in asked], device=device)
-        own = encoded.rows(torch.tensor(of, device=device))
+        rows = [
+            {hypothesis.ids: hypothesis.row for hypothesis in hypotheses} for hypotheses in going
+        ]
+        prefixes, source_rows = self._laid_out(rows, sentences)
+        if len(prefixes) == len(step.step.prev):  # a state of as many rows would be written over
+            prefixes, source_rows = (
+                [*prefixes, prefixes[0]],
+                [sentences[number] for number, _ in [*prefixes, prefixes[0]]],
+            )
+        device = step.step.prev.device
+        index = torch.tensor([rows[number][ids] for number, ids in prefixes], device=device)
+        prev = torch.tensor([ids[-1] for _, ids in prefixes], device=device)
+        encoded_rows = encoded.rows(torch.tensor(source_rows, device=device))
         state = self._backbone.reordered(step.state, index)
-        step = self._layers.step(self._backbone, prev, state, own, step.ready.rows(index))
-        at = {one: row for row, one in enumerate(asked)}
+        step = self._layers.step(self._backbone, prev, state, encoded_rows, step.ready.rows(index))
+        prefix_indices = {prefix: row for row, prefix in enumerate(prefixes)}
         return step, [
-            [one._replace(row=at[number, one.ids]) for one in tried]
-            for number, tried in enumerate(going)
+            [
+                hypothesis._replace(row=prefix_indices[number, hypothesis.ids])
+                for hypothesis in hypotheses
+            ]
+            for number, hypotheses in enumerate(going)
         ]
 
     def _laid_out(
@@ -201,49 +232,66 @@ class Inserter:
     ) -> tuple[list[tuple[int, Ids]], list[int]]:
         """What is asked of every place, by its number, and the rows of sources that are read. Where
         rows can share a source each place has as many; unless most of them would be for nothing."""
-        width, numbers = max(map(len, rows)), [at for at, own in enumerate(rows) if own]
+        width, numbers = (
+            max(map(len, rows)),
+            [number for number, prefix_rows in enumerate(rows) if prefix_rows],
+        )
         if self._backbone.shares_encoded and width * len(numbers) <= WASTE * sum(map(len, rows)):
-            asked = [
+            prefixes = [
                 (number, ids) for number in numbers for ids in islice(cycle(rows[number]), width)
             ]
-            return asked, [sentences[number] for number in numbers]
-        asked = [(number, ids) for number in numbers for ids in rows[number]]
-        return asked, [sentences[number] for number, _ in asked]
+            return prefixes, [sentences[number] for number in numbers]
+        prefixes = [(number, ids) for number in numbers for ids in rows[number]]
+        return prefixes, [sentences[number] for number, _ in prefixes]
 
-    def _pairs(self, tried: Sequence[_Tried]) -> list[tuple[Ids, Ids]]:
+    def _pairs(self, hypotheses: Sequence[_Trial]) -> list[tuple[Ids, Ids]]:
         """The last of the small words, and the form, of each."""
-        forms = [one.form.ids for one in tried if one.form is not None]
+        forms = [hypothesis.form.ids for hypothesis in hypotheses if hypothesis.form is not None]
         return [
-            (self._spelling.last_word(one.ids[: len(one.ids) - len(form)]), form)
-            for one, form in zip(tried, forms, strict=True)
+            (self._spelling.last_word(hypothesis.ids[: len(hypothesis.ids) - len(form)]), form)
+            for hypothesis, form in zip(hypotheses, forms, strict=True)
         ]
 
-    def _fit(self, tried: Sequence[_Tried]) -> list[float]:
+    def _fit(self, hypotheses: Sequence[_Trial]) -> list[float]:
         """log p of every form behind the last of its small words, for a decoder that has read no
         source, beside half of the most that it is behind any."""
-        pairs = self._pairs(tried)
+        pairs = self._pairs(hypotheses)
         chances = self._prior.chances(pairs)
-        most = dict[Ids, float]()
+        best_chances = dict[Ids, float]()
         for (_, form), chance in zip(pairs, chances, strict=True):
-            most[form] = max(chance, most.get(form, -torch.inf))
-        return [chance - most[form] / 2 for (_, form), chance in zip(pairs, chances, strict=True)]
+            best_chances[form] = max(chance, best_chances.get(form, -torch.inf))
+        return [
+            chance - best_chances[form] / 2
+            for (_, form), chance in zip(pairs, chances, strict=True)
+        ]
 
 
-def _near(tried: Sequence[_Tried]) -> list[_Tried]:
+def _contenders(hypotheses: Sequence[_Trial]) -> list[_Trial]:
     """Those that are ranked."""
-    most = max((one.score for one in tried), default=0.0)
-    return [one for one in tried if one.score > most - NEAR]
-
-
-def _kept(tried: Sequence[_Tried], finished: Sequence[_Tried]) -> list[_Tried]:
-    """Those that are gone on from: the best of each kind."""
-    least = max((one.score for one in finished), default=-torch.inf) - NEAR
-    before = [one for one in tried if one.form is None]
-    within = [one for one in tried if one.form is not None and not one.is_whole]
-    levels = [[one for one in within if one.at == at] for at in {one.at for one in within}]
+    best_score = max((hypothesis.score for hypothesis in hypotheses), default=0.0)
     return [
-        one
-        for level in (before, *levels)
-        for one in sorted(level, key=lambda one: -one.score)[:WIDTH]
-        if one.score > least
+        hypothesis for hypothesis in hypotheses if hypothesis.score > best_score - BEAM_WIDTH_NATS
+    ]
+
+
+def _pruned(hypotheses: Sequence[_Trial], finished: Sequence[_Trial]) -> list[_Trial]:
+    """Those that are gone on from: the best of each kind."""
+    min_score = (
+        max((hypothesis.score for hypothesis in finished), default=-torch.inf) - BEAM_WIDTH_NATS
+    )
+    formless = [hypothesis for hypothesis in hypotheses if hypothesis.form is None]
+    partial_forms = [
+        hypothesis
+        for hypothesis in hypotheses
+        if hypothesis.form is not None and not hypothesis.is_whole
+    ]
+    levels = [
+        [hypothesis for hypothesis in partial_forms if hypothesis.form_offset == offset]
+        for offset in {hypothesis.form_offset for hypothesis in partial_forms}
+    ]
+    return [
+        hypothesis
+        for level in (formless, *levels)
+        for hypothesis in sorted(level, key=lambda hypothesis: -hypothesis.score)[:WIDTH]
+        if hypothesis.score > min_score
     ]

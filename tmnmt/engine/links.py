@@ -58,20 +58,20 @@ class Linker:
 
         `tokens`: of the explained translation, with the `matches` they were read from; without
         them, the attention alone."""
-        read = sorted({one.match for token in tokens for one in token.attention})
-        pairs = [(matches[number].segment.src, matches[number].segment.tgt) for number in read]
-        own, *of_pairs = self.attention([(source, target), *pairs])
-        if not read:
-            return own
+        numbers = sorted({entry.match for token in tokens for entry in token.attention})
+        pairs = [(matches[number].segment.src, matches[number].segment.tgt) for number in numbers]
+        attention, *of_pairs = self.attention([(source, target), *pairs])
+        if not numbers:
+            return attention
         origin = {
             number: self._of_positions(pair, links @ same_words(pair[0], source))
-            for number, pair, links in zip(read, pairs, of_pairs, strict=True)
+            for number, pair, links in zip(numbers, pairs, of_pairs, strict=True)
         }
-        copied = np.stack([_copied(token, origin, own.shape[1]) for token in tokens])
+        copied = np.stack([_copied(token, origin, attention.shape[1]) for token in tokens])
         gates = np.array([[token.copy_gate] for token in tokens])
         spans = piece_spans([token.text for token in tokens], target)
         words = mean(shares(spans, token_spans(target)))
-        linked: Array = (1 - words @ gates) * own + words @ (gates * copied)
+        linked: Array = (1 - words @ gates) * attention + words @ (gates * copied)
         return linked
 
     def attention(self, pairs: Sequence[tuple[str, str]]) -> list[Array]:
@@ -81,7 +81,7 @@ class Linker:
             length = torch.tensor([len(ids) for ids in src], device=self._device)
             encoded = self._backbone.encode(padded(src, self._device), length)
             ids = [self._vocab.encode(target) for _, target in pairs]
-            tgt = padded([[*own, EOS] for own in ids], self._device)
+            tgt = padded([[*row, EOS] for row in ids], self._device)
             weights = self._backbone.alphas(encoded, tgt)
         sources, targets = zip(*pairs, strict=True)
         return self._in_words(sources, ids, targets, weights)
@@ -92,27 +92,33 @@ class Linker:
 
         The way through the pairs that the decoder read is left out: it places no more codes right,
         and wants a trace of the decoder and a pass along every pair."""
-        parts = [(one, *part) for one in segments for part in one.unlinked()]
-        parts.sort(key=lambda one: len(one[-1]))
-        for at in range(0, len(parts), LINKED_AT_ONCE):
-            together = parts[at : at + LINKED_AT_ONCE]
-            attention = self.attention([(read, written) for *_, read, written in together])
-            for (segment, part, read, written), links in zip(together, attention, strict=True):
-                segment.link(part, with_same_words(links, read, written))
+        parts = [(segment, *part) for segment in segments for part in segment.unlinked()]
+        parts.sort(key=lambda part: len(part[-1]))
+        for start in range(0, len(parts), LINKED_AT_ONCE):
+            together = parts[start : start + LINKED_AT_ONCE]
+            attention = self.attention([(source, target) for *_, source, target in together])
+            for (segment, part, source, target), links in zip(together, attention, strict=True):
+                segment.link(part, with_same_words(links, source, target))
 
-    def along(
-        self, encoded: Encoded, sources: Sequence[str], said: Sequence[Hypothesis]
+    def hypothesis_links(
+        self, encoded: Encoded, sources: Sequence[str], hypotheses: Sequence[Hypothesis]
     ) -> list[Array]:
         """The same of sources that are encoded, along what was found for them; what was looked at
         is known where it was noted."""
-        along = (one.looked.along for one in said if one.looked is not None)
-        weights: Sequence[Tensor] | Tensor = [one.attention for one in along if one is not None]
-        if len(weights) < len(said):
+        notes = (
+            hypothesis.evidence.notes
+            for hypothesis in hypotheses
+            if hypothesis.evidence is not None
+        )
+        weights: Sequence[Tensor] | Tensor = [note.attention for note in notes if note is not None]
+        if len(weights) < len(hypotheses):
             with torch.inference_mode():
-                tgt = padded([[*one.ids, EOS] for one in said], self._device)
+                tgt = padded([[*hypothesis.ids, EOS] for hypothesis in hypotheses], self._device)
                 weights = self._backbone.alphas(encoded, tgt)
-        targets = [self._vocab.decode(one.ids) for one in said]
-        return self._in_words(sources, [one.ids for one in said], targets, weights)
+        targets = [self._vocab.decode(hypothesis.ids) for hypothesis in hypotheses]
+        return self._in_words(
+            sources, [hypothesis.ids for hypothesis in hypotheses], targets, weights
+        )
 
     def _in_words(
         self,
@@ -121,17 +127,19 @@ class Linker:
         targets: Sequence[str],
         weights: Iterable[Tensor],
     ) -> list[Array]:
-        attention = (one.double().cpu().numpy() for one in weights)
-        every = zip(sources, ids, targets, attention, strict=True)
-        return [self._by_words(*one) for one in every]
+        attention = (matrix.double().cpu().numpy() for matrix in weights)
+        rows = zip(sources, ids, targets, attention, strict=True)
+        return [self._by_words(*row) for row in rows]
 
     def _by_words(self, source: str, ids: Sequence[int], target: str, weights: Array) -> Array:
-        read = self._vocab.source_pieces(source)
-        of_source = piece_spans(read, source)
-        of_target = piece_spans([self._vocab.piece(one) for one in ids], target)
+        source_pieces = self._vocab.source_pieces(source)
+        of_source = piece_spans(source_pieces, source)
+        of_target = piece_spans([self._vocab.piece(token) for token in ids], target)
         rows = mean(shares(of_target, token_spans(target)))
         by_words: Array = (
-            rows @ weights[: len(ids), : len(read)] @ shares(of_source, token_spans(source)).T
+            rows
+            @ weights[: len(ids), : len(source_pieces)]
+            @ shares(of_source, token_spans(source)).T
         )
         return by_words
 
@@ -146,28 +154,28 @@ def same_words(source: str, query: str) -> Array:
     """Of every word of a pair's source its share in every word of the query, by the fewest edits
     between them: a word that stays is one, those that are replaced go evenly to their places."""
     shape = len(token_spans(source)), len(token_spans(query))
-    same = np.zeros(shape)
+    matrix = np.zeros(shape)
     x, y = match_tokens(source), match_tokens(query)
     if (len(x), len(y)) != shape:  # not in NFC: the tokens are others than the words
         x, y = ([nfc(text[a:b]) for a, b in token_spans(text)] for text in (source, query))
     for stays, run in groupby(word_edits(x, y), lambda edit: edit.tag == "equal"):
         edits = list(run)
-        (start, at), (end, until) = (edits[0][1::2], edits[-1][2::2])
+        (start, query_start), (end, query_end) = (edits[0][1::2], edits[-1][2::2])
         if stays:
-            same[range(start, end), range(at, until)] = 1
-        elif until > at:
-            same[start:end, at:until] = 1 / (until - at)
-    return same
+            matrix[range(start, end), range(query_start, query_end)] = 1
+        elif query_end > query_start:
+            matrix[start:end, query_start:query_end] = 1 / (query_end - query_start)
+    return matrix
 
 
 def with_same_words(links: Array, source: str, target: str) -> Array:
     """The same links, but a target word that stands once on each side, as a number or a name does,
     comes from that source word alone."""
-    words, into = ([text[a:b] for a, b in token_spans(text)] for text in (source, target))
-    here, there = Counter(words), Counter(into)
+    words, target_words = ([text[a:b] for a, b in token_spans(text)] for text in (source, target))
+    source_counts, target_counts = Counter(words), Counter(target_words)
     corrected = links.copy()
-    for row, word in enumerate(into):
-        if word[0].isalnum() and here[word] == there[word] == 1:
+    for row, word in enumerate(target_words):
+        if word[0].isalnum() and source_counts[word] == target_counts[word] == 1:
             corrected[row] = 0
             corrected[row, words.index(word)] = 1
     return corrected

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tmnmt.engine.piece import NOTHING, Piece, Retrieved
+from tmnmt.engine.full_match import has_codes
+from tmnmt.engine.piece import NO_MATCHES, Piece, Retrieved
 from tmnmt.engine.pieces import fits
 from tmnmt.engine.retrieve import Answer, Request, Retriever, queries_of
+from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.source_segment import SourceSegment
-from tmnmt.engine.tally import Tally
-from tmnmt.engine.verbatim import has_codes
 from tmnmt.index.base import best_of
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.pairs import distinct
@@ -22,7 +22,7 @@ from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.segments import Match, Segment
 from tmnmt.vocab import Vocabulary
 
-SAME = 1.0  # score of a match that has the text's tokens
+SAME_TOKENS = 1.0  # score of a match that has the text's tokens
 HALF = 0.5  # score of a match from which on a text ends where it does
 AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated whole (chosen on dev)
 
@@ -56,28 +56,28 @@ class Lookup:
         results = list(pieces)
         if not rows:
             return results
-        new, own = [pieces[row] for row in rows], [confirmed[row] for row in rows if confirmed]
+        new, deltas = [pieces[row] for row in rows], [confirmed[row] for row in rows if confirmed]
         with self.tally.timed("search"):
-            new = [*map(self._with_fragments, self._retrieved(new, own))]
+            new = [*map(self._with_fragments, self._retrieved(new, deltas))]
             for piece in new:
                 is_cut = piece.role != "part" and not piece.is_whole
                 self.tally.changed[self.in_pieces] += is_cut and not piece.number
         for row, piece, keys in zip(rows, new, self._keys(new), strict=True):
-            results[row] = _with(piece, keys=tuple(keys), reaches=self.reaches)
+            results[row] = _updated(piece, keys=tuple(keys), reaches=self.reaches)
         return results
 
     def to_be_decoded(self, pieces: Sequence[Piece]) -> list[Piece]:
         """Pieces that were looked up, to be decoded even where a match is taken as it stands."""
-        free = [_with(piece, full_match=None) for piece in pieces]
+        free = [_updated(piece, full_match=None) for piece in pieces]
         return [
-            _with(piece, keys=tuple(keys))
+            _updated(piece, keys=tuple(keys))
             for piece, keys in zip(free, self._keys(free), strict=True)
         ]
 
     def holds(self, text: str) -> bool:
         """Whether a memory has a match of a whole segment that is taken as it stands."""
-        least = self.settings.verbatim
-        return bool(least) and self.retriever.exact([text], least=least)[0] is not None
+        min_worth = self.settings.verbatim
+        return bool(min_worth) and self.retriever.exact([text], min_worth=min_worth)[0] is not None
 
     def knows_case(self, segment: SourceSegment) -> bool:
         """Whether the memories have more that is like a text in its own letters than in those in
@@ -86,8 +86,10 @@ class Lookup:
             return False
         text = segment.source.plain
         answers = self.retriever.search([text, segment.query_text(text)])
-        best, other = (max((match.score for match in matches), default=0.0) for matches in answers)
-        return best > 0 and best >= other
+        best, recased = (
+            max((match.score for match in matches), default=0.0) for matches in answers
+        )
+        return best > 0 and best >= recased
 
     def _retrieved(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
         """The pieces with what the memories have for them: what they are like, else what their
@@ -95,55 +97,59 @@ class Lookup:
         segment is like is good the first piece becomes the whole segment, as a piece would read of
         a pair what is not its own; the others are merged into it."""
         self._look_up_wholes(pieces, confirmed)
-        results = [self._joined(piece) for piece in pieces]
+        results = [self._merged(piece) for piece in pieces]
         rows = [row for row, piece in enumerate(results) if piece.retrieved is None]
-        answers = self._answers([results[row] for row in rows], _of(confirmed, rows))
+        answers = self._answers([results[row] for row in rows], _select_rows(confirmed, rows))
         for row, (matches, exact) in zip(rows, answers, strict=True):
             piece = results[row]
-            read = self._with_message_matches(piece, matches) or _similar(piece).matches
+            piece_matches = self._with_message_matches(piece, matches) or _similar(piece).matches
             if piece.is_whole and self.settings.verbatim:
                 exact = exact or _same_message(piece)
-            results[row] = replace(piece, retrieved=Retrieved(read, full_match=exact))
+            results[row] = replace(piece, retrieved=Retrieved(piece_matches, full_match=exact))
         return results
 
     def _answers(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Answer]:
         """For every piece what the memories have for its text; all are asked together."""
         requests = [self._requests(piece) for piece in pieces]
         rows = [row for row, of_piece in enumerate(requests) for _ in of_piece]
-        every = [request for of_piece in requests for request in of_piece]
-        answers = iter(self.retriever.look_up(every, _of(confirmed, rows)))
+        batch = [request for of_piece in requests for request in of_piece]
+        answers = iter(self.retriever.look_up(batch, _select_rows(confirmed, rows)))
         results = []
         for of_piece in requests:
-            own = [next(answers) for _ in of_piece]
-            matches = next((answer.matches for answer in own if answer.matches), ())
-            results.append(Answer(matches, next((one.exact for one in own if one.exact), None)))
+            piece_answers = [next(answers) for _ in of_piece]
+            matches = next((answer.matches for answer in piece_answers if answer.matches), ())
+            results.append(
+                Answer(
+                    matches, next((answer.exact for answer in piece_answers if answer.exact), None)
+                )
+            )
         return results
 
     def _requests(self, piece: Piece) -> list[Request]:
         """What the memories are asked for a piece. A text in capitals is looked up as a sentence
         for what it is like, and as it stands for the match that is taken."""
-        least = self.settings.verbatim if piece.is_whole and self.settings.verbatim else None
-        like = piece.segment.source.query_text(piece.text)
-        texts = dict.fromkeys([like] if self.settings.retrieves else [])
-        texts |= dict.fromkeys([piece.text] if least is not None else [])
+        min_worth = self.settings.verbatim if piece.is_whole and self.settings.verbatim else None
+        query_text = piece.segment.source.query_text(piece.text)
+        texts = dict.fromkeys([query_text] if self.settings.retrieves else [])
+        texts |= dict.fromkeys([piece.text] if min_worth is not None else [])
         codes = piece.segment.source.codes if piece.is_whole else None
         neighbours = piece.segment.neighbours if piece.is_whole else ("", "")
         return [
             Request(
                 query,
-                similar=query.text == like and self.settings.retrieves,
-                least=least if query.text == piece.text else None,
+                similar=query.text == query_text and self.settings.retrieves,
+                min_worth=min_worth if query.text == piece.text else None,
             )
             for query in queries_of([*texts], [codes] * len(texts), [neighbours] * len(texts))
         ]
 
     def _with_message_matches(self, piece: Piece, matches: tuple[Match, ...]) -> tuple[Match, ...]:
         """The matches of a piece with those of its whole segment's pairs that are as good."""
-        others = piece.segment.message_matches
-        least = self.retriever.least(piece.text) if others else 0.0
-        good = [match for match in others if match.score >= least]
-        every = distinct(best_of([*good, *matches], len(good) + len(matches)))
-        return tuple(every[: self.retriever.top_k]) if good else matches
+        message_matches = piece.segment.message_matches
+        min_score = self.retriever.min_score(piece.text) if message_matches else 0.0
+        good = [match for match in message_matches if match.score >= min_score]
+        ranked = distinct(best_of([*good, *matches], len(good) + len(matches)))
+        return tuple(ranked[: self.retriever.top_k]) if good else matches
 
     def _look_up_wholes(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> None:
         """Looks up every segment in pieces, once."""
@@ -154,37 +160,37 @@ class Lookup:
         ]
         rows = [*{id(pieces[row].segment.similar): row for row in reversed(parts)}.values()]
         wholes = [replace(pieces[row], text=pieces[row].segment.text) for row in rows]
-        answers = self._answers(wholes, _of(confirmed, rows))
+        answers = self._answers(wholes, _select_rows(confirmed, rows))
         for whole, answer in zip(wholes, answers, strict=True):
             whole.segment.similar.append(answer)
 
-    def _joined(self, piece: Piece) -> Piece:
+    def _merged(self, piece: Piece) -> Piece:
         """The piece, or what becomes of it where its segment is translated whole."""
         similar = _similar(piece)
         is_good = max((match.score for match in similar.matches), default=0.0) >= AT_ONCE
-        read = piece.segment.source.read
-        if not is_good or not fits(read, self.vocab, self.longest_whole):
+        model_text = piece.segment.source.read
+        if not is_good or not fits(model_text, self.vocab, self.longest_whole):
             return piece
         if piece.number:
-            return replace(piece, retrieved=NOTHING, role="merged")
+            return replace(piece, retrieved=NO_MATCHES, role="merged")
         return replace(
             piece,
             text=piece.segment.text,
-            read=read,
-            ids=tuple(self.vocab.encode_source(read)),
+            model_text=model_text,
+            ids=tuple(self.vocab.encode_source(model_text)),
             retrieved=Retrieved(similar.matches, full_match=similar.exact),
         )
 
     def _with_fragments(self, piece: Piece) -> Piece:
         """A piece that is decoded and has no matches with pairs that share phrases with it."""
         count = self.settings.fragments if self.settings.mode == "nearest" else 0
-        retrieved = piece.retrieved or NOTHING
+        retrieved = piece.retrieved or NO_MATCHES
         is_read = not (retrieved.matches or retrieved.full_match or piece.role == "merged")
         if not count or not is_read:
             return piece
         text = piece.segment.source.query_text(piece.text)
         fragments = self.retriever.fragments(text, count)
-        return _with(piece, fragments=fragments)
+        return _updated(piece, fragments=fragments)
 
     def _keys(self, pieces: Sequence[Piece]) -> list[list[PairKeys]]:
         with self.tally.timed("keys"):
@@ -209,15 +215,17 @@ def copyable(matches: Sequence[Match], keys: Sequence[PairKeys]) -> list[PairKey
     Where one is the very text, nothing is read of other matches: where they go on otherwise, three
     of them would outvote it. Where a fragment ends, or a match that has less than half in common
     with the text, says nothing about where the text ends, so its </s> is not read."""
-    has_same = any(match.score >= SAME for match in matches)
+    has_same = any(match.score >= SAME_TOKENS for match in matches)
 
-    def readable(match: Match, own: PairKeys) -> PairKeys:
-        if has_same and match.score < SAME:
-            return own.cut(0)
-        return own if match.score >= HALF else without_end(own)
+    def readable(match: Match, pair_keys: PairKeys) -> PairKeys:
+        if has_same and match.score < SAME_TOKENS:
+            return pair_keys.cut(0)
+        return pair_keys if match.score >= HALF else without_end(pair_keys)
 
-    of_matches = [readable(match, own) for match, own in zip(matches, keys, strict=False)]
-    return of_matches + [without_end(own) for own in keys[len(matches) :]]
+    of_matches = [
+        readable(match, pair_keys) for match, pair_keys in zip(matches, keys, strict=False)
+    ]
+    return of_matches + [without_end(pair_keys) for pair_keys in keys[len(matches) :]]
 
 
 def without_end(keys: PairKeys) -> PairKeys:
@@ -225,13 +233,13 @@ def without_end(keys: PairKeys) -> PairKeys:
     return keys.cut(len(keys.ids) - 1)
 
 
-def _with(piece: Piece, **changes: Any) -> Piece:
+def _updated(piece: Piece, **changes: Any) -> Piece:
     """The piece with something else of what the memories have for it."""
-    return replace(piece, retrieved=replace(piece.retrieved or NOTHING, **changes))
+    return replace(piece, retrieved=replace(piece.retrieved or NO_MATCHES, **changes))
 
 
 def _is_decoded(piece: Piece) -> bool:
-    return (piece.retrieved or NOTHING).full_match is None
+    return (piece.retrieved or NO_MATCHES).full_match is None
 
 
 def _similar(piece: Piece) -> Answer:
@@ -239,7 +247,7 @@ def _similar(piece: Piece) -> Answer:
     return next(iter(piece.segment.similar), Answer((), None))
 
 
-def _of(confirmed: Sequence[Delta], rows: Sequence[int]) -> list[Delta]:
+def _select_rows(confirmed: Sequence[Delta], rows: Sequence[int]) -> list[Delta]:
     """Those of some rows, where there are any."""
     return [confirmed[row] for row in rows] if confirmed else []
 
@@ -247,12 +255,12 @@ def _of(confirmed: Sequence[Delta], rows: Sequence[int]) -> list[Delta]:
 def _same_message(piece: Piece) -> Match | None:
     """The first of the pairs of a message whose source is the message."""
     matches = piece.segment.message_matches
-    same = (match for match in matches if match.segment.src == piece.segment.text)
+    candidates = (match for match in matches if match.segment.src == piece.segment.text)
     codes = piece.segment.source.codes or ()
-    return next((match for match in same if has_codes(match, codes)), None)
+    return next((match for match in candidates if has_codes(match, codes)), None)
 
 
 def _as_read(piece: Piece, match: Match) -> tuple[str, str]:
     """A pair as the model reads it beside the piece."""
-    read = piece.segment.source.masked_pair(match.segment)
-    return read.src, read.tgt
+    masked = piece.segment.source.masked_pair(match.segment)
+    return masked.src, masked.tgt

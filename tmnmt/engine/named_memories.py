@@ -15,11 +15,11 @@ from tmnmt.config.options import SegmentFilter
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import is_absent, is_index, local_path, open_index, same_place
 from tmnmt.index.base import BuiltIndex, Index, WritableIndex, check_languages
-from tmnmt.index.cached import open_memory
 from tmnmt.index.embedded.build import IndexExistsError, build
-from tmnmt.index.filter import EVERYTHING, Filter, filter_of
+from tmnmt.index.filter import NO_FILTER, Filter, filter_of
+from tmnmt.index.match_value import IN_FULL, Trust
+from tmnmt.index.opening import open_memory
 from tmnmt.index.watched import WatchedMemory, watch
-from tmnmt.index.worth import IN_FULL, Trust
 from tmnmt.progress import ReadProgress
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ SETTINGS = (
 )
 SECONDS_TO_WAIT = 60.0  # for another process that makes the same memory
 _FLAGS = ("readonly", "watch")
-_CONDITIONS = [each.name for each in options_of(SegmentFilter)]
+_CONDITIONS = [option.name for option in options_of(SegmentFilter)]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class NamedMemory:
     segment_filter: SegmentFilter = SegmentFilter()
 
 
-def named(memory: Named) -> NamedMemory:
+def parse_memory(memory: Named) -> NamedMemory:
     """What the name says. What is behind the last colon counts as settings if it looks like them,
     and nothing has the whole as its name. Raises UsageError for a setting that there is not, or a
     wrong value."""
@@ -68,30 +68,30 @@ def named(memory: Named) -> NamedMemory:
     flags = set[str]()
     segment_filter = SegmentFilter()
     for name, sign, value in settings:
-        where = f"{memory}: {name}{sign}{value}"
+        label = f"{memory}: {name}{sign}{value}"
         if name == "penalty":
-            penalty = int(_number(value, where, 100, int))
+            penalty = int(_number(value, label, 100, int))
         elif name == "weight":
-            weight = _number(value, where, 1, float)
+            weight = _number(value, label, 1, float)
         elif name in _FLAGS and not sign:
             flags.add(name)
         elif name in _CONDITIONS and sign:
             segment_filter = replace(segment_filter, **{name: value})
             filter_of(segment_filter)
         else:
-            raise UsageError(f"{where} is no setting of a memory; allowed: {SETTINGS}")
+            raise UsageError(f"{label} is no setting of a memory; allowed: {SETTINGS}")
     trust = Trust(penalty, weight)
     return NamedMemory(place, trust, "readonly" in flags, "watch" in flags, segment_filter)
 
 
-def _number(value: str, where: str, most: int, kind: type[int] | type[float]) -> float:
-    allowed = f"{'a whole number' if kind is int else 'a number'}, 0 to {most}"
+def _number(value: str, label: str, maximum: int, kind: type[int] | type[float]) -> float:
+    allowed = f"{'a whole number' if kind is int else 'a number'}, 0 to {maximum}"
     try:
         number = kind(value)
     except ValueError:
         number = -1
-    if not 0 <= number <= most:
-        raise UsageError(f"{where} is wrong; it must be {allowed}")
+    if not 0 <= number <= maximum:
+        raise UsageError(f"{label} is wrong; it must be {allowed}")
     return number
 
 
@@ -105,9 +105,9 @@ def check_memory(memory: object) -> None:
         raise UsageError(
             f"a list of memories (paths, addresses, open indexes) is wanted, not {memory!r}"
         )
-    for each in memory:
-        if not isinstance(each, str | Path) and not hasattr(each, "search"):
-            raise UsageError(f"a memory is a path, an address or an open index, not {each!r}")
+    for entry in memory:
+        if not isinstance(entry, str | Path) and not hasattr(entry, "search"):
+            raise UsageError(f"a memory is a path, an address or an open index, not {entry!r}")
 
 
 def open_memories(
@@ -120,16 +120,18 @@ def open_memories(
     """The indexes. segment_filter: which of their segments are found; what is set behind a name
     goes before it. Raises MemoryIndexError where an index is of other languages."""
     indexes: list[Index] = []
-    for one in map(named, memories):
-        if isinstance(one.place, str | Path):
-            open_it = watch if one.watch else open_memory
-            memory: Index = open_it(one.place, src_lang, tgt_lang, progress)
+    for named_memory in map(parse_memory, memories):
+        if isinstance(named_memory.place, str | Path):
+            open_it = watch if named_memory.watch else open_memory
+            memory: Index = open_it(named_memory.place, src_lang, tgt_lang, progress)
         else:
-            memory = one.place
+            memory = named_memory.place
             if memory.src_lang and memory.tgt_lang:
                 check_languages("a memory", (memory.src_lang, memory.tgt_lang), src_lang, tgt_lang)
         conditions = {
-            name: value for name, value in asdict(one.segment_filter).items() if value is not None
+            name: value
+            for name, value in asdict(named_memory.segment_filter).items()
+            if value is not None
         }
         indexes.append(_restricted(memory, filter_of(replace(segment_filter, **conditions))))
     return indexes
@@ -137,9 +139,9 @@ def open_memories(
 
 def to_be_watched(memory: str) -> str:
     """The name with the setting `watch`; that of a built index as it is."""
-    one = named(memory)
-    place = str(one.place)
-    if one.watch or is_index(place):
+    named_memory = parse_memory(memory)
+    place = str(named_memory.place)
+    if named_memory.watch or is_index(place):
         return memory
     return f"{memory}{':' if place == memory else ','}watch"
 
@@ -155,15 +157,19 @@ def _restricted(index: Index, conditions: Filter) -> Index:
 
 
 def open_to_write(
-    to: Named, memories: Sequence[Named], indexes: Sequence[Index], src_lang: str, tgt_lang: str
+    destination: Named,
+    memories: Sequence[Named],
+    indexes: Sequence[Index],
+    src_lang: str,
+    tgt_lang: str,
 ) -> WritableIndex:
     """The index that is written to: one of `indexes`, which `memories` are opened, where it is the
     same. A folder that is not there yet, or is empty, is made an empty index; of several processes
     that do so at once, one makes it and the others open it. Raises UsageError for what cannot be
     written to."""
-    for memory, index in zip(map(named, memories), indexes, strict=True):
-        if _same(to, memory.place):
-            if getattr(index, "meant", EVERYTHING):
+    for memory, index in zip(map(parse_memory, memories), indexes, strict=True):
+        if _is_identical(destination, memory.place):
+            if getattr(index, "conditions", NO_FILTER):
                 raise UsageError(
                     f"{memory.place}: what is confirmed goes to it, so all of its segments are to "
                     "be found; leave out the filter, or write to another"
@@ -172,16 +178,17 @@ def open_to_write(
                 raise UsageError(f"{memory.place} is watched, so it cannot be written to")
             if memory.readonly:
                 raise UsageError(f"{memory.place} is readonly, and what is confirmed goes to it")
-            return _writable(index, to)
-    if not isinstance(to, str | Path):
-        return _writable(to, to)
-    if (folder := local_path(to)) is not None and folder.exists() and not folder.is_dir():
+            return _writable(index, destination)
+    if not isinstance(destination, str | Path):
+        return _writable(destination, destination)
+    if (folder := local_path(destination)) is not None and folder.exists() and not folder.is_dir():
         raise UsageError(
-            f"{to}: is a file, and what is confirmed is written to a built index; name a folder"
+            f"{destination}: is a file, and what is confirmed is written to a built index; name a "
+            "folder"
         )
-    if is_absent(to):
-        _make(Path(to), src_lang, tgt_lang)
-    return _writable(open_index(to, src_lang, tgt_lang), to)
+    if is_absent(destination):
+        _make(Path(destination), src_lang, tgt_lang)
+    return _writable(open_index(destination, src_lang, tgt_lang), destination)
 
 
 def _make(folder: Path, src_lang: str, tgt_lang: str) -> None:
@@ -193,16 +200,16 @@ def _make(folder: Path, src_lang: str, tgt_lang: str) -> None:
         log.info("%s: another process has made it just now", folder)
 
 
-def _same(named: Named, other: Named) -> bool:
-    if isinstance(named, str | Path) and isinstance(other, str | Path):
-        return same_place(str(named), str(other))
-    return named is other
+def _is_identical(first: Named, second: Named) -> bool:
+    if isinstance(first, str | Path) and isinstance(second, str | Path):
+        return same_place(str(first), str(second))
+    return first is second
 
 
-def _writable(index: Index, named: Named) -> WritableIndex:
+def _writable(index: Index, name: Named) -> WritableIndex:
     """The index itself where it takes additions."""
     if not hasattr(index, "check_writable"):
-        raise UsageError(f"{named}: takes no additions; name a built index")
+        raise UsageError(f"{name}: takes no additions; name a built index")
     writable = cast(BuiltIndex, index)
     writable.check_writable()
     return writable

@@ -11,7 +11,7 @@ from tmnmt.engine.retrieve import Answer
 from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.reach import STANDARD, Reaches
-from tmnmt.models.base import Around
+from tmnmt.models.base import SurroundingText
 from tmnmt.segments import Match
 
 Preceding = tuple[tuple[int, ...], ...]  # subwords of the segments before one, the oldest first
@@ -62,7 +62,7 @@ class Retrieved:
     reaches: Reaches = field(default=STANDARD, compare=False)
 
 
-NOTHING = Retrieved()
+NO_MATCHES = Retrieved()
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class Piece:
 
     segment: OpenSegment
     text: str
-    read: str
+    model_text: str
     ids: tuple[int, ...]
     number: int = 0
     role: Role = "cut"
-    context: Preceding | Around = field(default=(), compare=False)
+    context: Preceding | SurroundingText = field(default=(), compare=False)
     retrieved: Retrieved | None = None
 
     @property
@@ -94,12 +94,12 @@ class Piece:
     @property
     def matches(self) -> tuple[Match, ...]:
         """Those that the memories have for it; none where they were not asked yet."""
-        return (self.retrieved or NOTHING).matches
+        return (self.retrieved or NO_MATCHES).matches
 
     @property
     def pairs(self) -> tuple[Match, ...]:
         """All that is read of the memories."""
-        retrieved = self.retrieved or NOTHING
+        retrieved = self.retrieved or NO_MATCHES
         return (*retrieved.matches, *retrieved.fragments)
 
     @property

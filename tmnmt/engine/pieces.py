@@ -43,7 +43,7 @@ def _cut(text: str, vocab: Vocabulary, longest: int, boundary: int) -> list[str]
         # A character is at most four bytes and a byte at most one subword; one more may mark the
         # start of a word.
         size = max(1, (longest - 1) // 4)
-        return [text[at : at + size] for at in range(0, len(text), size)]
+        return [text[start : start + size] for start in range(0, len(text), size)]
     ends = [match.end() for match in _BOUNDARIES[boundary].finditer(text)]
     spans = zip([0, *ends], [*ends, len(text)], strict=True)
     parts = [text[start:end] for start, end in spans if end > start]
@@ -56,10 +56,10 @@ def _cut(text: str, vocab: Vocabulary, longest: int, boundary: int) -> list[str]
 
 def _join(parts: list[str], vocab: Vocabulary, longest: int) -> list[str]:
     """Neighbours together as long as they fit."""
-    joined = parts[:1]
+    merged = parts[:1]
     for part in parts[1:]:
-        if fits(joined[-1] + part, vocab, longest):
-            joined[-1] += part
+        if fits(merged[-1] + part, vocab, longest):
+            merged[-1] += part
         else:
-            joined.append(part)
-    return joined
+            merged.append(part)
+    return merged

@@ -17,25 +17,25 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from tmnmt.checks import kept
+from tmnmt.checks import check_preserved
 from tmnmt.codes.form import Copied
 from tmnmt.codes.record import Beside, Source, plain_of
-from tmnmt.engine.assembly import Assembly, Translated, joined
+from tmnmt.engine.assembly import Assembly, Translated, join_parts
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmed import Confirmed
 from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
+from tmnmt.engine.full_match import copy_match
 from tmnmt.engine.links import LINKED_AT_ONCE
 from tmnmt.engine.lookup import Lookup
-from tmnmt.engine.piece import NOTHING, Piece, Preceding
+from tmnmt.engine.piece import NO_MATCHES, Piece, Preceding
 from tmnmt.engine.placement import Placement
 from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.preparation import Preparation
+from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.engine.splitting import retried_parts, split_texts
-from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
-from tmnmt.engine.verbatim import copy_match
 from tmnmt.keys.pair_keys import Pair, PairKeys, PairKeyStore
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
@@ -121,7 +121,8 @@ class Pipeline:
         as several texts, and of one whose translation has lost a sentence, one for every text or
         sentence. `is_split`: the pieces are such texts."""
         results = [
-            self._taken(piece, document) for piece, document in zip(pieces, documents, strict=True)
+            self._match_outcome(piece, document)
+            for piece, document in zip(pieces, documents, strict=True)
         ]
         rows = [row for row, outcome in enumerate(results) if outcome is None]
         parts = {row: self._texts(pieces[row]) if not is_split else [] for row in rows}
@@ -133,7 +134,7 @@ class Pipeline:
             results[row] = Outcome(piece, translation)
         of_parts = iter(self._outcomes_of_parts(parts, documents, explain))
         return [
-            [each for _ in parts.get(row, []) for each in next(of_parts)]
+            [part_outcome for _ in parts.get(row, []) for part_outcome in next(of_parts)]
             or ([outcome] if outcome is not None else [])
             for row, outcome in enumerate(results)
         ]
@@ -145,9 +146,9 @@ class Pipeline:
         ordered = [(piece, documents[row]) for row in sorted(parts) for piece in parts[row]]
         if not ordered:
             return []
-        own = [document for _, document in ordered]
-        pieces = self.retrieve([piece for piece, _ in ordered], own)
-        return self.outcomes(pieces, own, explain, is_split=True)
+        part_documents = [document for _, document in ordered]
+        pieces = self.retrieve([piece for piece, _ in ordered], part_documents)
+        return self.outcomes(pieces, part_documents, explain, is_split=True)
 
     def full_match(self, piece: Piece, document: Document) -> Match | None:
         """The match of the whole segment that is taken as it stands; None where the model is
@@ -155,9 +156,9 @@ class Pipeline:
         if not self.settings.verbatim:
             return None
         confirmed = document.confirmed.exact(piece.segment.text, piece.segment.source.codes)
-        return confirmed or (piece.retrieved or NOTHING).full_match
+        return confirmed or (piece.retrieved or NO_MATCHES).full_match
 
-    def _taken(self, piece: Piece, document: Document) -> Outcome | None:
+    def _match_outcome(self, piece: Piece, document: Document) -> Outcome | None:
         """None where the model is asked."""
         match = self.full_match(piece, document)
         is_in_first = match is not None and piece.number > 0
@@ -182,7 +183,7 @@ class Pipeline:
     ) -> list[Translated]:
         """The translation of each piece, of what became of it or of its parts."""
         return [
-            joined(piece.text, [self._translated(outcome, explain) for outcome in of_piece])
+            join_parts(piece.text, [self._translated(outcome, explain) for outcome in of_piece])
             for piece, of_piece in zip(pieces, outcomes, strict=True)
         ]
 
@@ -200,7 +201,7 @@ class Pipeline:
             length = len(self.vocab.encode(translation.tgt)) + 1
         else:
             return Translation(piece.text, "", 0.0), 0
-        source.add(piece.number, piece.read, translation, piece.is_whole)
+        source.add(piece.number, piece.model_text, translation, piece.is_whole)
         return translation, length
 
     def link(self, segments: Sequence[Placement]) -> None:
@@ -213,7 +214,7 @@ class Pipeline:
         what is to be kept."""
         if self.terms is not None:
             translation = self.terms.checked(translation)
-        lacking = kept(translation.src, translation.tgt, self.copied)
+        lacking = check_preserved(translation.src, translation.tgt, self.copied)
         if lacking:
             translation = replace(translation, user_checks=(*translation.user_checks, *lacking))
         return translation
@@ -230,8 +231,8 @@ class Pipeline:
     def keys_to_remember(self, pairs: Sequence[Pair]) -> list[PairKeys]:
         """The keys of pairs as `write_keys` wants them: in full where a learned session cache has
         slots."""
-        learned = self.layers.cache if self.layers is not None else None
-        if learned is not None and self.settings.cache:
+        cache_layer = self.layers.cache if self.layers is not None else None
+        if cache_layer is not None and self.settings.cache:
             return self.keys.in_full(pairs)
         return self.keys.keys_of([pairs])[0]
 
@@ -258,8 +259,8 @@ class Pipeline:
                     self._remember_match(document.cache, outcome.piece, outcome.match)
 
     def _remember_decoded(self, cache: CacheContents, decoded: Decoded) -> None:
-        others = decoded.best.others[: self.settings.cache_best - 1]
-        for hypothesis in (*reversed(others), decoded.best):
+        alternatives = decoded.best.alternatives[: self.settings.cache_best - 1]
+        for hypothesis in (*reversed(alternatives), decoded.best):
             if hypothesis.contexts is not None and hypothesis.hiddens is not None:
                 ids = torch.tensor(hypothesis.ids)
                 self.write(cache, hypothesis.contexts, hypothesis.hiddens, ids)
@@ -291,13 +292,13 @@ class Passage:
     def open_again(self, source: Source, pieces: Sequence[Piece]) -> list[Piece]:
         """Pieces of a segment that was opened before, of which nothing is translated yet."""
         if not pieces:
-            own = SourceSegment(source, self.pipeline.preparation.filters)
-            self.assembly.announce(plain_of(source), 0, own)
+            source_segment = SourceSegment(source, self.pipeline.preparation.filters)
+            self.assembly.announce(plain_of(source), 0, source_segment)
             return []
         segment = pieces[0].segment
-        own = segment.source.copy()
-        number = self.assembly.announce(plain_of(source), len(pieces), own)
-        segment = replace(segment, number=number, source=own)
+        source_segment = segment.source.copy()
+        number = self.assembly.announce(plain_of(source), len(pieces), source_segment)
+        segment = replace(segment, number=number, source=source_segment)
         return [replace(piece, segment=segment) for piece in pieces]
 
     def translate(
@@ -312,9 +313,9 @@ class Passage:
         """The translation of a piece, of so many subwords; a segment's pieces may come in any
         order."""
         self.assembly.put(piece, translation, length)
-        for each in piece.segment.source.linked_segments:
-            if each.placement.unlinked():
-                self._unlinked[id(each.placement)] = each.placement
+        for segment in piece.segment.source.linked_segments:
+            if segment.placement.unlinked():
+                self._unlinked[id(segment.placement)] = segment.placement
 
     def ready(self) -> list[Translation]:
         """The translations that are finished, and follow those before. Where codes stand among
@@ -329,4 +330,4 @@ class Passage:
         self.pipeline.link([*self._unlinked.values()])
         self._unlinked, self._waiting = {}, 0
         finished = map(self.pipeline.checked, self.assembly.ready())
-        return [*(map(self.pipeline.tally.counted, finished) if counts else finished)]
+        return [*(map(self.pipeline.tally.count, finished) if counts else finished)]

@@ -36,34 +36,40 @@ class Postprocessor:
     def translation(self, piece: Piece, decoded: Decoded) -> Translation:
         """The translation of a piece, with the next best ones."""
         best, matches = self._trimmed(decoded.best, piece, decoded), piece.matches
-        near = Neighbouring(decoded.collated.asked, len(piece.pairs))
-        tokens = self._tokens(best, piece, decoded, near) if best.traces else ()
+        neighbouring = Neighbouring(decoded.collated.search, len(piece.pairs))
+        tokens = self._tokens(best, piece, decoded, neighbouring) if best.traces else ()
         text = self._text(piece, best.ids, decoded)
-        if not piece.matches and piece.segment.source.refuses(text, piece.read):
-            text, tokens = piece.read, ()
+        if not piece.matches and piece.segment.source.refuses(text, piece.model_text):
+            text, tokens = piece.model_text, ()
         of_pair = isinstance(self.vocab, PairVocabulary)
         unknown = lacking(piece.text, self.vocab) if of_pair else 0
         low = decoded.best.per_subword < self.low_score
         if tokens:
             matches = piece.pairs
-        matches += near.matches(decoded.row)
-        others = {text: Other(text, best.score, 0)}  # one may be spelled by other subwords, too
-        for one in best.others[: self.nbest - 1]:
-            said = self._text(piece, self._trimmed(one, piece, decoded).ids, decoded)
-            others.setdefault(said, Other(said, one.score, len(one.ids) + one.finished))
-        made = Translation(piece.text, text, best.score, matches, tokens, "model", low, unknown)
-        return self.rated(replace(made, others=tuple(others.values())[1:]))
+        matches += neighbouring.matches(decoded.row)
+        alternatives = {
+            text: Other(text, best.score, 0)
+        }  # one may be spelled by other subwords, too
+        for hypothesis in best.alternatives[: self.nbest - 1]:
+            wording = self._text(piece, self._trimmed(hypothesis, piece, decoded).ids, decoded)
+            alternatives.setdefault(
+                wording, Other(wording, hypothesis.score, len(hypothesis.ids) + hypothesis.finished)
+            )
+        translation = Translation(
+            piece.text, text, best.score, matches, tokens, "model", low, unknown
+        )
+        return self.rated(replace(translation, others=tuple(alternatives.values())[1:]))
 
     def _tokens(
-        self, best: Hypothesis, piece: Piece, decoded: Decoded, near: Neighbouring
+        self, best: Hypothesis, piece: Piece, decoded: Decoded, neighbouring: Neighbouring
     ) -> tuple[Token, ...]:
-        tokens = tokens_of(best, self.vocab, decoded.collated, decoded.row, near, piece)
+        tokens = tokens_of(best, self.vocab, decoded.collated, decoded.row, neighbouring, piece)
         if self.terms is not None:
-            tokens = self.terms.marked(tokens, best.ids, piece.read)
+            tokens = self.terms.marked(tokens, best.ids, piece.model_text)
         if decoded.reading is None:
             return tokens
         texts = decoded.reading.undo.restore_tokens([token.text for token in tokens])
-        return tuple(replace(one, text=text) for one, text in zip(tokens, texts, strict=True))
+        return tuple(replace(token, text=text) for token, text in zip(tokens, texts, strict=True))
 
     def rated(self, translation: Translation) -> Translation:
         """An explained translation with its confidence, where the model can say."""
@@ -93,7 +99,9 @@ class Postprocessor:
 
         subwords = [self.vocab.piece(number) for number in ids]
         restore = piece.segment.source.restore_piece
-        return restore(self.vocab.decode(ids), piece.read, subwords, attention, decoded.reading)
+        return restore(
+            self.vocab.decode(ids), piece.model_text, subwords, attention, decoded.reading
+        )
 
     def _attention(self, source: Sequence[int], target: Sequence[int]) -> Tensor:
         """How much every subword of a target, and its end, looked at those of the source,

@@ -34,12 +34,12 @@ class Spellings:
     def __init__(self, vocab: Vocabulary, capitals: bool = False) -> None:
         self.vocab = vocab
         pieces = [vocab.piece(number) for number in range(len(vocab))]
-        self._bytes = [b"" if n < FIRST else _spelt(p, capitals) for n, p in enumerate(pieces)]
-        self._of = defaultdict[bytes, list[int]](list)
-        for number, spelt in enumerate(self._bytes):
-            if spelt:
-                self._of[spelt].append(number)
-        spelling = [number for number, spelt in enumerate(self._bytes) if spelt]
+        self._bytes = [b"" if n < FIRST else _spell(p, capitals) for n, p in enumerate(pieces)]
+        self._token_ids = defaultdict[bytes, list[int]](list)
+        for number, piece_bytes in enumerate(self._bytes):
+            if piece_bytes:
+                self._token_ids[piece_bytes].append(number)
+        spelling = [number for number, piece_bytes in enumerate(self._bytes) if piece_bytes]
         self._numbers = sorted(spelling, key=lambda number: self._bytes[number])
         self._sorted = [self._bytes[number] for number in self._numbers]
         self._longest = max(map(len, self._sorted), default=0)
@@ -52,29 +52,33 @@ class Spellings:
         """The bytes that a subword spells."""
         return len(self._bytes[number])
 
-    def within(self, text: bytes) -> list[tuple[int, list[int]]]:
+    def prefixes(self, text: bytes) -> list[tuple[int, list[int]]]:
         """The subwords that are a beginning of a text, shorter than it, by their size."""
         sizes = range(1, min(self._longest, len(text) - 1) + 1)
-        return [(size, self._of[text[:size]]) for size in sizes if text[:size] in self._of]
+        return [
+            (size, self._token_ids[text[:size]]) for size in sizes if text[:size] in self._token_ids
+        ]
 
     def begin(self, text: bytes) -> bool:
         """Whether any subword begins with a text, or is it."""
-        at = bisect_left(self._sorted, text)
-        return at < len(self._sorted) and self._sorted[at].startswith(text)
+        index = bisect_left(self._sorted, text)
+        return index < len(self._sorted) and self._sorted[index].startswith(text)
 
-    def beyond(self, text: bytes) -> list[int]:
+    def extensions(self, text: bytes) -> list[int]:
         """The subwords that begin with a text, or are it."""
         start = bisect_left(self._sorted, text)
-        end = bisect_right(self._sorted, text, start, key=lambda spelt: spelt[: len(text)])
+        end = bisect_right(
+            self._sorted, text, start, key=lambda piece_bytes: piece_bytes[: len(text)]
+        )
         return self._numbers[start:end]
 
 
 def spelt_size(piece: str) -> int:
     """The bytes that a subword spells, given as it is written in the vocabulary."""
-    return len(_spelt(piece, False))
+    return len(_spell(piece, False))
 
 
-def _spelt(piece: str, capitals: bool) -> bytes:
+def _spell(piece: str, capitals: bool) -> bytes:
     if byte := _BYTE.fullmatch(piece):
         return bytes([int(byte[1], 16)])
     text = piece.replace("▁", " ")
@@ -90,35 +94,35 @@ class Typed:
     spellings: Spellings
 
     @classmethod
-    def of(cls, text: str, spellings: Spellings) -> Typed:
+    def parse(cls, text: str, spellings: Spellings) -> Typed:
         """A text with all that stands in front of its last word decided; `text` may be that word
         alone, or nothing. What a vocabulary cannot spell is decided, too, as it encodes it."""
         vocab, plain = spellings.vocab, one_blank(text)
-        before, blank, word = plain.rpartition(" ")
+        decided_text, blank, word = plain.rpartition(" ")
         if not plain.strip():
-            before = ""
-        opened = f" {word}".encode() if blank or word else b""
-        if Opening(opened, spellings).is_possible:
-            return cls(tuple(vocab.encode(before)), opened, spellings)
+            decided_text = ""
+        open_bytes = f" {word}".encode() if blank or word else b""
+        if Opening(open_bytes, spellings).is_possible:
+            return cls(tuple(vocab.encode(decided_text)), open_bytes, spellings)
         return cls(tuple(vocab.encode(plain)), b"", spellings)
 
     @classmethod
     def in_capitals(cls, text: str, spellings: Spellings) -> Typed:
         """A text that is compared in capitals: all of it is open."""
         plain = one_blank(text).upper()
-        opened = (b"" if not plain or plain[0] == " " else b" ") + plain.encode()
-        possible = Opening(opened, spellings).is_possible
-        return cls((), opened if possible else b"", spellings)
+        open_bytes = (b"" if not plain or plain[0] == " " else b" ") + plain.encode()
+        possible = Opening(open_bytes, spellings).is_possible
+        return cls((), open_bytes if possible else b"", spellings)
 
     @property
-    def spelt(self) -> bytes:
+    def prefix_bytes(self) -> bytes:
         """What a translation begins with."""
         return self.spellings.bytes_of(self.decided) + self.open
 
     def tail(self, ids: Sequence[int]) -> str:
         """What the subwords of a translation spell behind what was typed."""
-        behind = self.spellings.bytes_of(ids[len(self.decided) :])[len(self.open) :]
-        text = behind.decode("utf-8", "replace")
+        rest = self.spellings.bytes_of(ids[len(self.decided) :])[len(self.open) :]
+        text = rest.decode("utf-8", "replace")
         # nothing was typed: the blank before the first word is none
         return text if self.decided or self.open else text.removeprefix(" ")
 
@@ -134,12 +138,12 @@ class Opening:
     def __init__(self, text: bytes, spellings: Spellings) -> None:
         self._text, self._spellings = text, spellings
         self._can_end = [True] * (len(text) + 1)  # whether subwords can spell the rest from here
-        for at in range(len(text) - 1, -1, -1):
-            left = text[at:]
-            ends = (self._can_end[at + size] for size, _ in spellings.within(left))
-            self._can_end[at] = spellings.begin(left) or any(ends)
+        for offset in range(len(text) - 1, -1, -1):
+            remaining = text[offset:]
+            ends = (self._can_end[offset + size] for size, _ in spellings.prefixes(remaining))
+            self._can_end[offset] = spellings.begin(remaining) or any(ends)
         self._allowed = dict[int, Tensor]()
-        self._at: list[int] = []  # bytes that every row has spelled; [] before the first step
+        self._offsets: list[int] = []  # bytes that every row has spelled; [] before the first step
         self._spelled: float | None = None  # log probability of what is open, once it is spelled
 
     @property
@@ -152,46 +156,46 @@ class Opening:
         """What was taken out of the scores."""
         return self._spelled or 0.0
 
-    def bar(self, live: Live, step: Stepped, at: int) -> None:
-        self._at = self._at or [0] * len(live.prev)
+    def bar(self, live: Live, step: Stepped, position: int) -> None:
+        self._offsets = self._offsets or [0] * len(live.prev)
         self._make_certain(live)
-        for row, done in enumerate(self._at):
-            if done < len(self._text):
-                allowed = self.allowed(done).to(step.log_probs.device)
-                left = step.log_probs[row, allowed]
+        for row, offset in enumerate(self._offsets):
+            if offset < len(self._text):
+                allowed = self.allowed(offset).to(step.log_probs.device)
+                allowed_log_probs = step.log_probs[row, allowed]
                 step.log_probs[row] = -torch.inf
-                step.log_probs[row, allowed] = left
+                step.log_probs[row, allowed] = allowed_log_probs
 
     def _make_certain(self, live: Live) -> None:
         """Takes the log probability of what is open out of the scores, as soon as a row has spelled
         it."""
-        spelled = [row for row, size in enumerate(self._at) if size == len(self._text)]
+        spelled = [row for row, size in enumerate(self._offsets) if size == len(self._text)]
         if spelled and self._spelled is None:
             self._spelled = float(live.scores.flatten()[spelled].max())
             live.scores -= self._spelled
 
-    def moved(self, rows: Tensor, tokens: Tensor) -> None:
+    def advance(self, rows: Tensor, tokens: Tensor) -> None:
         pairs = zip(rows.tolist(), tokens.tolist(), strict=True)
-        self._at = [
-            min(len(self._text), self._at[row] + self._spellings.size(token))
+        self._offsets = [
+            min(len(self._text), self._offsets[row] + self._spellings.size(token))
             for row, token in pairs
         ]
 
-    def allowed(self, at: int) -> Tensor:
+    def allowed(self, offset: int) -> Tensor:
         """The subwords that may follow so many bytes."""
-        if at not in self._allowed:
-            self._allowed[at] = torch.tensor(self._from(at))
-        return self._allowed[at]
+        if offset not in self._allowed:
+            self._allowed[offset] = torch.tensor(self._continuations(offset))
+        return self._allowed[offset]
 
-    def _from(self, at: int) -> list[int]:
-        left = self._text[at:]
-        within = [
+    def _continuations(self, offset: int) -> list[int]:
+        remaining = self._text[offset:]
+        prefixes = [
             number
-            for size, numbers in self._spellings.within(left)
+            for size, numbers in self._spellings.prefixes(remaining)
             for number in numbers
-            if self._can_end[at + size]
+            if self._can_end[offset + size]
         ]
-        return within + self._spellings.beyond(left)
+        return prefixes + self._spellings.extensions(remaining)
 
 
 def one_blank(text: str) -> str:

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from tmnmt.codes.record import Beside, Source, Text, beside, plain_of
+from tmnmt.codes.record import Beside, Source, Text, plain_of, surroundings
 from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmed import source_of
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.piece import OpenSegment, Piece, Preceding
 from tmnmt.engine.pieces import pieces
+from tmnmt.engine.run_statistics import CONTROL, Tally
 from tmnmt.engine.source_segment import SourceSegment
-from tmnmt.engine.tally import CONTROL, Tally
 from tmnmt.errors import UsageError
 from tmnmt.filters import Filters
 from tmnmt.vocab import Vocabulary
@@ -59,11 +59,13 @@ class Preparation:
             confirmed = iter(pairs)
             for part in _split_at_blanks(texts_of(texts)):
                 prepared = list[Piece]()
-                for text, neighbours in zip(part, beside(part), strict=True):
+                for text, neighbours in zip(part, surroundings(part), strict=True):
                     pair = next(confirmed, None)
-                    made = self.pieces(text, assembly, neighbours, preceding, tag, number, pair)
-                    preceding = self.following(preceding, made)
-                    prepared += made
+                    new_pieces = self.pieces(
+                        text, assembly, neighbours, preceding, tag, number, pair
+                    )
+                    preceding = self.following(preceding, new_pieces)
+                    prepared += new_pieces
                     if at_once is not None and len(prepared) > at_once:
                         yield prepared[:-1]
                         prepared = prepared[-1:]  # the last of its document, perhaps
@@ -84,29 +86,29 @@ class Preparation:
         """A segment as what the model can translate: no control characters, no piece longer than it
         was trained on, unless a memory holds it as it is. Announces it to `assembly`. `tag`: as in
         `Translator.stream`; all else as a piece and its segment have it."""
-        given = source_of(text)
-        whole = SourceSegment(given, self.filters)
+        source = source_of(text)
+        whole = SourceSegment(source, self.filters)
         with self.lock:
             if whole.is_recased and self.lookup.knows_case(whole):
                 whole.keep_case()
-            cleaned, read = whole.source.plain, whole.read.strip()
-            texts = pieces(read, self.vocab, self.longest) if read else []
+            cleaned, model_text = whole.source.plain, whole.read.strip()
+            texts = pieces(model_text, self.vocab, self.longest) if model_text else []
             if len(texts) > 1 and (whole.split is not None or self.lookup.holds(cleaned)):
-                texts = [read]
+                texts = [model_text]
             self.tally.changed[CONTROL] += whole.had_control_characters
         segment = OpenSegment(
             whole,
-            assembly.announce(plain_of(given), len(texts), whole),
+            assembly.announce(plain_of(source), len(texts), whole),
             document,
             len(texts),
             neighbours,
             to_confirm=to_confirm,
             reading_ids=() if tag else self._reading_ids(whole, texts),
         )
-        both = zip(whole.pieces(texts), texts, strict=True)
+        text_pairs = zip(whole.pieces(texts), texts, strict=True)
         return [
-            Piece(segment, own, text, self._ids(text, tag), number, context=preceding)
-            for number, (own, text) in enumerate(both)
+            Piece(segment, source_text, text, self._ids(text, tag), number, context=preceding)
+            for number, (source_text, text) in enumerate(text_pairs)
         ]
 
     def _ids(self, text: str, tag: str) -> tuple[int, ...]:
@@ -125,13 +127,13 @@ class Preparation:
         ids = [tuple(self.vocab.encode_source(text)[: self.longest]) for text in texts]
         return tuple(ids[-self.previous :])
 
-    def following(self, preceding: Preceding, made: Sequence[Piece]) -> Preceding:
+    def following(self, preceding: Preceding, new_pieces: Sequence[Piece]) -> Preceding:
         """What stands before the next segment, where these are the pieces of this one; one without
         any counts for nothing."""
-        if not self.previous or not made:
+        if not self.previous or not new_pieces:
             return preceding
-        own = tuple(chain.from_iterable(piece.ids for piece in made))[: self.longest]
-        return (*preceding, own)[-self.previous :]
+        ids = tuple(chain.from_iterable(piece.ids for piece in new_pieces))[: self.longest]
+        return (*preceding, ids)[-self.previous :]
 
 
 def _ending_document(piece: Piece) -> Piece:

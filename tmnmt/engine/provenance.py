@@ -27,7 +27,7 @@ from tmnmt.filters.masked_pair import MaskedPair
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import LAYERS
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.neighbours import Asked
+from tmnmt.layers.neighbours import NeighbourQuery
 from tmnmt.layers.trace import Trace
 from tmnmt.layers.traced import TracedSource
 from tmnmt.segments import (
@@ -51,29 +51,29 @@ class Neighbouring:
     """The pairs that neighbours were read from, numbered behind the sentence's own `matches` as
     they are met."""
 
-    def __init__(self, asked: Asked | None, matches: int) -> None:
-        """asked: what was asked of the whole memory; None: nothing, and no neighbour is met."""
-        self.asked, self.first = asked, matches
+    def __init__(self, queries: NeighbourQuery | None, matches: int) -> None:
+        """queries: what was asked of the whole memory; None: nothing, and no neighbour is met."""
+        self.queries, self.first = queries, matches
         self.pairs: dict[int, int] = {}  # number in the datastore -> index into Translation.matches
 
     def sources(
         self, weights: Tensor, positions: Tensor, smallest: float, word: int | None
     ) -> list[MemorySource]:
         """Where the neighbours at these `positions` (k,) were read, with these weights (k,)."""
-        if self.asked is None:
+        if self.queries is None:
             return []
-        read = list[MemorySource]()
-        for at in _read(weights, self.asked.ids(positions), smallest, word, positions >= 0):
-            pair, position = self.asked.datastore.place(int(positions[at]))
+        sources = list[MemorySource]()
+        for index in _read(weights, self.queries.ids(positions), smallest, word, positions >= 0):
+            pair, position = self.queries.datastore.place(int(positions[index]))
             number = self.pairs.setdefault(pair, self.first + len(self.pairs))
-            read.append(MemorySource(number, position, float(weights[at])))
-        return read
+            sources.append(MemorySource(number, position, float(weights[index])))
+        return sources
 
     def matches(self, sentence: int) -> tuple[Match, ...]:
         """Those pairs as matches of a sentence of the batch, in the order of their numbers."""
         return (
-            tuple(self.asked.match(sentence, pair) for pair in self.pairs)
-            if self.asked is not None
+            tuple(self.queries.match(sentence, pair) for pair in self.pairs)
+            if self.queries is not None
             else ()
         )
 
@@ -83,14 +83,14 @@ def tokens_of(
     vocab: Vocabulary,
     memory: Collated,
     sentence: int,
-    near: Neighbouring,
+    neighbouring: Neighbouring,
     piece: Piece,
 ) -> tuple[Token, ...]:
     """One record a subword of an explained hypothesis of a piece; `sentence` is its row in
-    `memory`, what it has read. Pairs of neighbours are noted in `near`."""
+    `memory`, what it has read. Pairs of neighbours are noted in `neighbouring`."""
     traced = zip(hypothesis.ids, hypothesis.probabilities, hypothesis.traces, strict=True)
     memory = _in_pairs(memory, sentence, piece, vocab)
-    return tuple(_token(*of_word, vocab, memory, sentence, near) for of_word in traced)
+    return tuple(_token(*of_word, vocab, memory, sentence, neighbouring) for of_word in traced)
 
 
 def _in_pairs(memory: Collated, sentence: int, piece: Piece, vocab: Vocabulary) -> Collated:
@@ -100,21 +100,21 @@ def _in_pairs(memory: Collated, sentence: int, piece: Piece, vocab: Vocabulary) 
         return memory
     position = memory.pairs.position.clone()
     for number, match in enumerate(piece.pairs):
-        read = piece.segment.source.masked_pair(match.segment)
-        if read.spans:
-            own = torch.tensor(_places(read, match.segment.tgt, vocab), device=position.device)
+        masked = piece.segment.source.masked_pair(match.segment)
+        if masked.spans:
+            places = torch.tensor(_places(masked, match.segment.tgt, vocab), device=position.device)
             of_it = memory.pairs.mask[sentence] & (memory.pairs.pair[sentence] == number)
-            position[sentence, of_it] = own[position[sentence, of_it]]
+            position[sentence, of_it] = places[position[sentence, of_it]]
     return replace(memory, pairs=replace(memory.pairs, position=position))
 
 
-def _places(pair: MaskedPair, own: str, vocab: Vocabulary) -> list[int]:
+def _places(pair: MaskedPair, target: str, vocab: Vocabulary) -> list[int]:
     """Of every subword of the target that was read, and of its end, the one that stands there in
     its own."""
-    starts = [start for start, _ in piece_spans(vocab.pieces(own), own)]
-    read = [start for start, _ in piece_spans(vocab.pieces(pair.tgt), pair.tgt)]
-    within = [max(bisect_right(starts, pair.original(at)) - 1, 0) for at in read]
-    return [*within, len(starts)]
+    starts = [start for start, _ in piece_spans(vocab.pieces(target), target)]
+    masked_starts = [start for start, _ in piece_spans(vocab.pieces(pair.tgt), pair.tgt)]
+    indices = [max(bisect_right(starts, pair.original(start)) - 1, 0) for start in masked_starts]
+    return [*indices, len(starts)]
 
 
 def _token(
@@ -124,7 +124,7 @@ def _token(
     vocab: Vocabulary,
     memory: Collated,
     sentence: int,
-    near: Neighbouring,
+    neighbouring: Neighbouring,
 ) -> Token:
     parts = [
         part
@@ -151,10 +151,10 @@ def _token(
     reading = [part for part in parts if part.source == "memory"]
     if not reading:
         return token
-    read = partial(_of_all, _shares(parts), sentence, near)
-    sources, attention = read(SMALLEST_WEIGHT, word), read(SMALLEST_READ)
+    collect = partial(_of_all, _shares(parts), sentence, neighbouring)
+    sources, attention = collect(SMALLEST_WEIGHT, word), collect(SMALLEST_READ)
     if token.fusion_gate > 0 and not token.copy_gate:
-        sources = read(SMALLEST_WEIGHT)[:FUSION_SOURCES]
+        sources = collect(SMALLEST_WEIGHT)[:FUSION_SOURCES]
     return replace(token, sources=sources, attention=attention)
 
 
@@ -163,9 +163,9 @@ def _blended(parts: Iterable[TracedSource], plain: float) -> tuple[list[Provenan
     blended, p = list[Provenance](), plain
     for part in parts:
         if (fused := part.trace.fused) is not None:
-            after, gate = float(fused.p), float(fused.gate)
-            blended.append(Provenance(part.blending, after - p, gate, part.source, is_mixed=False))
-            p = after
+            blend, gate = float(fused.p), float(fused.gate)
+            blended.append(Provenance(part.blending, blend - p, gate, part.source, is_mixed=False))
+            p = blend
     return blended, p
 
 
@@ -184,7 +184,9 @@ def _mixed(parts: Iterable[TracedSource]) -> tuple[list[Provenance], float]:
 def _shares(parts: Sequence[TracedSource]) -> list[tuple[TracedSource, float]]:
     """Those that read the memory, each with its share of what was mixed in of it; 1 where nothing
     was."""
-    gates = [float(one.trace.mixed.gate) if one.trace.mixed is not None else 0.0 for one in parts]
+    gates = [
+        float(part.trace.mixed.gate) if part.trace.mixed is not None else 0.0 for part in parts
+    ]
     shares = zip(parts, shares_of(gates), strict=True)
     reading = [(part, share) for part, share in shares if part.source == "memory"]
     total = sum(share for _, share in reading)
@@ -195,8 +197,8 @@ def origin_of(generated: float, plain: float, provenance: Sequence[Provenance]) 
     """ "model", "memory" or "cache"."""
     mixed: dict[str, float] = dict.fromkeys(get_args(ReadSource), 0.0)
     blended = dict(mixed)
-    for one in provenance:
-        (mixed if one.is_mixed else blended)[one.source] += one.weight
+    for entry in provenance:
+        (mixed if entry.is_mixed else blended)[entry.source] += entry.weight
     source = max(mixed, key=lambda name: mixed[name])
     if mixed[source] > generated:
         return source
@@ -207,46 +209,46 @@ def origin_of(generated: float, plain: float, provenance: Sequence[Provenance]) 
 def _of_all(
     shares: Sequence[tuple[TracedSource, float]],
     sentence: int,
-    near: Neighbouring,
+    neighbouring: Neighbouring,
     smallest: float,
     word: int | None = None,
 ) -> tuple[MemorySource, ...]:
     """What all layers that read the memory have read, each with its share of the weight."""
-    read = [
+    sources = [
         replace(source, weight=share * source.weight)
         for part, share in shares
-        for source in _sources(part, sentence, near, smallest, word)
+        for source in _sources(part, sentence, neighbouring, smallest, word)
     ]
-    return tuple(sorted(read, key=lambda source: -source.weight))
+    return tuple(sorted(sources, key=lambda source: -source.weight))
 
 
 def _sources(
     part: TracedSource,
     sentence: int,
-    near: Neighbouring,
+    neighbouring: Neighbouring,
     smallest: float,
     word: int | None = None,
 ) -> tuple[MemorySource, ...]:
     """The positions, of `word` alone where one is given, read with a weight of at least `smallest`,
     heaviest first."""
-    read, trace = list[MemorySource](), part.trace
+    sources, trace = list[MemorySource](), part.trace
     positions = trace.positions if trace.positions is not None else trace.weights[:0].long()
-    own = len(trace.weights) - len(positions)
-    if part.pairs is not None and own:
-        pairs, weights = part.pairs, trace.weights[:own]
-        for at in _read(weights, pairs.ids[sentence], smallest, word, pairs.mask[sentence]):
-            pair, position = int(pairs.pair[sentence, at]), int(pairs.position[sentence, at])
-            read.append(MemorySource(pair, position, float(weights[at])))
-    read += near.sources(trace.weights[own:], positions, smallest, word)
-    return tuple(sorted(read, key=lambda source: -source.weight))
+    pair_count = len(trace.weights) - len(positions)
+    if part.pairs is not None and pair_count:
+        pairs, weights = part.pairs, trace.weights[:pair_count]
+        for index in _read(weights, pairs.ids[sentence], smallest, word, pairs.mask[sentence]):
+            pair, position = int(pairs.pair[sentence, index]), int(pairs.position[sentence, index])
+            sources.append(MemorySource(pair, position, float(weights[index])))
+    sources += neighbouring.sources(trace.weights[pair_count:], positions, smallest, word)
+    return tuple(sorted(sources, key=lambda source: -source.weight))
 
 
 def _read(
     weights: Tensor, ids: Tensor, smallest: float, word: int | None, mask: Tensor
 ) -> list[int]:
     """Which of the positions that `mask` lets pass are told."""
-    chosen = (weights >= smallest) & mask.cpu()
-    return (chosen if word is None else chosen & (ids.cpu() == word)).nonzero()[:, 0].tolist()
+    selected = (weights >= smallest) & mask.cpu()
+    return (selected if word is None else selected & (ids.cpu() == word)).nonzero()[:, 0].tolist()
 
 
 def _slots(

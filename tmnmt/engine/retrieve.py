@@ -9,16 +9,25 @@ from typing import NamedTuple
 from tmnmt.codes.record import Beside, Code, Text, inline, native
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Penalties, Search, Selection
-from tmnmt.engine.verbatim import has_codes, value_of, worth_most
+from tmnmt.engine.full_match import has_codes, value_of, worth_most
 from tmnmt.index.base import SKELETONS_A_QUERY, Index, IndexAnswer, IndexQuery, best_of
 from tmnmt.index.covering import covering
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.fuzzy import SLACK, edit_distance, fuzzy_score
+from tmnmt.index.match_value import (
+    FULL,
+    IN_FULL,
+    FindsById,
+    Query,
+    Trust,
+    most_worth,
+    neighbours,
+    valued,
+)
 from tmnmt.index.pairs import OVERSAMPLED, distinct
 from tmnmt.index.same_skeleton import of_skeleton
 from tmnmt.index.select import candidates, selected
-from tmnmt.index.worth import FULL, IN_FULL, FindsById, Query, Trust, most_worth, neighbours, valued
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens, words
 
@@ -33,7 +42,7 @@ class Request(NamedTuple):
     query: Query
     similar: bool = True  # the pairs that the decoder reads
     # what the match is worth at least that is taken as it stands; None: none is looked for
-    least: int | None = FULL
+    min_worth: int | None = FULL
 
     @property
     def tagged(self) -> str:
@@ -75,17 +84,17 @@ class _IndexFindings(NamedTuple):
         for match in map(_tagged, _best(self.tagged.similar, k, threshold)):
             source = match_tokens(match.segment.src)
             score, edits = fuzzy_score(tokens, source), edit_distance(tokens, source)
-            known = best.get(match.segment.id)
-            if match.segment.src_codes and (known is None or known.score < score):
+            previous = best.get(match.segment.id)
+            if match.segment.src_codes and (previous is None or previous.score < score):
                 best[match.segment.id] = replace(match, score=score, edits=edits)
         return _best(best_of(best.values(), len(best)), k, threshold)
 
-    def near(self, least: int) -> list[Match]:
-        """What may be worth `least` beside segments of the same text: some of the same skeleton;
-        and where a full match is not asked for, the most alike."""
-        if least >= FULL:
+    def inexact_matches(self, min_worth: int) -> list[Match]:
+        """What may be worth `min_worth` beside segments of the same text: some of the same
+        skeleton; and where a full match is not asked for, the most alike."""
+        if min_worth >= FULL:
             return self.answer.same_skeleton
-        similar = self.similar(SKELETONS_A_QUERY, least / FULL)
+        similar = self.similar(SKELETONS_A_QUERY, min_worth / FULL)
         matches = {match.segment.id: match for match in (*self.answer.same_skeleton, *similar)}
         return [*matches.values()]
 
@@ -147,8 +156,10 @@ class Retriever:
             query._replace(text=request.tagged, same_skeleton=0)
             for query, request in zip(of_texts, requests, strict=True)
         ]
-        every = [*dict.fromkeys([*of_texts, *(query for query in of_tagged if query.text)])]
-        by_index = [dict(zip(every, index.look_up(every), strict=True)) for index in self.indexes]
+        queries = [*dict.fromkeys([*of_texts, *(query for query in of_tagged if query.text)])]
+        by_index = [
+            dict(zip(queries, index.look_up(queries), strict=True)) for index in self.indexes
+        ]
         deltas: Sequence[Delta | None] = confirmed or [None] * len(requests)
         sources = self._sources(requests, of_texts, of_tagged, by_index)
         answers = []
@@ -157,15 +168,22 @@ class Retriever:
         ):
             findings = _Findings(
                 [
-                    (source, _IndexFindings(request.query.text, of[query], of.get(tagged)))
-                    for source, of in zip(sources, by_index, strict=True)
+                    (
+                        source,
+                        _IndexFindings(
+                            request.query.text, index_answers[query], index_answers.get(tagged)
+                        ),
+                    )
+                    for source, index_answers in zip(sources, by_index, strict=True)
                 ],
                 PreparedQuery(query),
                 delta,
             )
             matches = self._similar(request, findings) if request.similar else []
-            least = request.least
-            exact = self._exact(request.query, findings, least) if least is not None else None
+            min_worth = request.min_worth
+            exact = (
+                self._exact(request.query, findings, min_worth) if min_worth is not None else None
+            )
             answers.append(Answer(tuple(matches), exact))
         return answers
 
@@ -174,26 +192,26 @@ class Retriever:
         texts: Sequence[str],
         confirmed: Sequence[Delta] = (),
         codes: Sequence[Sequence[Code] | None] = (),
-        beside: Sequence[Beside] = (),
+        contexts: Sequence[Beside] = (),
     ) -> list[tuple[Match, ...]]:
         """The `matches` of every text, as `look_up` says. codes, beside: of every text its codes,
         and the texts before and after it."""
-        queries = queries_of(texts, codes, beside)
-        answers = self.look_up([Request(query, least=None) for query in queries], confirmed)
+        queries = queries_of(texts, codes, contexts)
+        answers = self.look_up([Request(query, min_worth=None) for query in queries], confirmed)
         return [answer.matches for answer in answers]
 
     def exact(
         self,
         texts: Sequence[str],
         codes: Sequence[Sequence[Code] | None] = (),
-        beside: Sequence[Beside] = (),
+        contexts: Sequence[Beside] = (),
         confirmed: Sequence[Delta] = (),
-        least: int = FULL,
+        min_worth: int = FULL,
     ) -> list[Match | None]:
         """The match of every text that is taken as it stands, as `look_up` says, with `codes` and
-        `beside` as in `search`."""
-        queries = queries_of(texts, codes, beside)
-        answers = self.look_up([Request(query, False, least) for query in queries], confirmed)
+        `contexts` as in `search`."""
+        queries = queries_of(texts, codes, contexts)
+        answers = self.look_up([Request(query, False, min_worth) for query in queries], confirmed)
         return [answer.exact for answer in answers]
 
     def fragments(self, text: str, k: int) -> tuple[Match, ...]:
@@ -204,7 +222,7 @@ class Retriever:
                 return tuple(matches)
         return ()
 
-    def least(self, text: str) -> float:
+    def min_score(self, text: str) -> float:
         """The score that a match of a text must have."""
         return max(self.threshold, self.short_threshold if words(text) <= SHORT else 0.0)
 
@@ -214,13 +232,13 @@ class Retriever:
         searches = list[tuple[int, float]]()
         if request.similar:
             searches.append((self._candidates, self.threshold))
-        if request.least is None:
+        if request.min_worth is None:
             return IndexQuery(request.query.text, *_widest(searches))
-        if request.least < FULL:
-            searches.append((SKELETONS_A_QUERY, request.least / FULL))
-        most = SKELETONS_A_QUERY
+        if request.min_worth < FULL:
+            searches.append((SKELETONS_A_QUERY, request.min_worth / FULL))
+        skeletons = SKELETONS_A_QUERY
         return IndexQuery(
-            request.query.text, *_widest(searches), same_source=True, same_skeleton=most
+            request.query.text, *_widest(searches), same_source=True, same_skeleton=skeletons
         )
 
     @property
@@ -238,9 +256,12 @@ class Retriever:
         """The indexes as sources, each asked once for the neighbours of all copies."""
         queries = [request.query for request in requests] * 2
         sources = []
-        for index, trust, of in zip(self.indexes, self.trust, by_index, strict=True):
-            copies = [of[query].same_source or of[query].similar for query in of_texts]
-            tagged = [of[query].same_source if query.text else [] for query in of_tagged]
+        for index, trust, index_answers in zip(self.indexes, self.trust, by_index, strict=True):
+            copies = [
+                index_answers[query].same_source or index_answers[query].similar
+                for query in of_texts
+            ]
+            tagged = [index_answers[query].same_source if query.text else [] for query in of_tagged]
             sources.append(_Source(neighbours(index, queries, [*copies, *tagged]), trust))
         return sources
 
@@ -258,30 +279,32 @@ class Retriever:
         self, query: Query, by_source: Sequence[tuple[_Source, Sequence[Match]]]
     ) -> list[Match]:
         text = query.text
-        least = self.least(text)
+        min_score = self.min_score(text)
         source_of = {
             id(match.segment): source for source, matches in by_source for match in matches
         }
-        every = [match for _, matches in by_source for match in matches if match.score >= least]
+        eligible = [
+            match for _, matches in by_source for match in matches if match.score >= min_score
+        ]
 
         def with_worth(match: Match, query: Query) -> Match:
             source = source_of[id(match.segment)]
             plain = _without_codes(query)
-            [one] = valued(plain, [match], source.places, self.penalties, source.trust)
-            return self._less_for_codes(one, query, source.trust)
+            [valued_match] = valued(plain, [match], source.places, self.penalties, source.trust)
+            return self._less_for_codes(valued_match, query, source.trust)
 
-        if any(each != IN_FULL for each in self.trust):
-            best = most_worth([with_worth(match, Query(text)) for match in every], len(every))
+        if any(trust != IN_FULL for trust in self.trust):
+            best = most_worth([with_worth(match, Query(text)) for match in eligible], len(eligible))
         else:
-            best = best_of(every, len(every))
+            best = best_of(eligible, len(eligible))
         pairs = distinct(best)[: candidates(self.selection, self.top_k)]
-        chosen = selected(self.selection, text, pairs, self.top_k)
-        return [with_worth(match, query) for match in chosen]
+        top_matches = selected(self.selection, text, pairs, self.top_k)
+        return [with_worth(match, query) for match in top_matches]
 
-    def _exact(self, query: Query, findings: _Findings, least: int) -> Match | None:
+    def _exact(self, query: Query, findings: _Findings, min_worth: int) -> Match | None:
         """The match that is taken as it stands: with the same tags as text where there is one, then
         of the same text; where neither is worth enough, one that is worth more."""
-        same = [
+        equal_matches = [
             (source, index_findings.answer.same_source)
             for source, index_findings in findings.answers
         ]
@@ -297,25 +320,28 @@ class Retriever:
                 source.trust,
             )
         ]
-        taken = worth_most(as_text, least) or worth_most(self._valued(query, same), least)
-        near = list[tuple[_Source, list[Match]]]()
-        if taken is None or value_of(taken) < FULL:
-            near += [
-                (source, index_findings.near(least)) for source, index_findings in findings.answers
+        best = worth_most(as_text, min_worth) or worth_most(
+            self._valued(query, equal_matches), min_worth
+        )
+        inexact_matches = list[tuple[_Source, list[Match]]]()
+        if best is None or value_of(best) < FULL:
+            inexact_matches += [
+                (source, index_findings.inexact_matches(min_worth))
+                for source, index_findings in findings.answers
             ]
-            near.append((_Source(), findings.of_session()))
-            other = worth_most(self._valued(query, near), least)
-            if taken is None or (other is not None and value_of(other) > value_of(taken)):
-                taken = other
-        if taken is None:
+            inexact_matches.append((_Source(), findings.of_session()))
+            rival = worth_most(self._valued(query, inexact_matches), min_worth)
+            if best is None or (rival is not None and value_of(rival) > value_of(best)):
+                best = rival
+        if best is None:
             return None
         trusts = (
             source.trust
-            for source, matches in (*same, *near)
+            for source, matches in (*equal_matches, *inexact_matches)
             for match in matches
-            if match.segment is taken.segment
+            if match.segment is best.segment
         )
-        return self._less_for_codes(taken, query, next(trusts, IN_FULL))
+        return self._less_for_codes(best, query, next(trusts, IN_FULL))
 
     def _valued(
         self, query: Query, by_source: Sequence[tuple[_Source, Sequence[Match]]]
@@ -334,23 +360,28 @@ class Retriever:
 
     def _less_for_codes(self, match: Match, query: Query, trust: Trust) -> Match:
         """The match, worth less where its codes are others than those of the text."""
-        off = self.penalties.penalty_codes
-        if match.worth is None or query.codes is None or has_codes(match, query.codes) or not off:
+        penalty = self.penalties.penalty_codes
+        if (
+            match.worth is None
+            or query.codes is None
+            or has_codes(match, query.codes)
+            or not penalty
+        ):
             return match
-        [one] = valued(query, [match], None, self.penalties, trust)
-        return replace(match, worth=one.worth)
+        [valued_match] = valued(query, [match], None, self.penalties, trust)
+        return replace(match, worth=valued_match.worth)
 
 
 def queries_of(
     texts: Sequence[str],
     codes: Sequence[Sequence[Code] | None] = (),
-    beside: Sequence[Beside] = (),
+    contexts: Sequence[Beside] = (),
 ) -> list[Query]:
     """The texts with their codes and places; without codes or places where none are given."""
     return [
-        Query(text, tuple(own) if own is not None else None, *near)
-        for text, own, near in zip(
-            texts, codes or [None] * len(texts), beside or [("", "")] * len(texts), strict=True
+        Query(text, tuple(text_codes) if text_codes is not None else None, *context)
+        for text, text_codes, context in zip(
+            texts, codes or [None] * len(texts), contexts or [("", "")] * len(texts), strict=True
         )
     ]
 
@@ -368,7 +399,7 @@ def _with_tags_as_text(query: Query) -> str:
     tags = tuple(
         replace(code, markup=native(code) or _UNKNOWN.get(code.kind, "")) for code in codes
     )
-    return Text(query.text, tags).written()
+    return Text(query.text, tags).full_text()
 
 
 def _tags_as_codes(

@@ -22,7 +22,7 @@ from tmnmt.engine.beam_search import NEVER, Hypothesis
 from tmnmt.engine.insertion import Insert, Inserter, Place
 from tmnmt.engine.subword_forms import Spelling
 from tmnmt.engine.target_prior import TargetPrior
-from tmnmt.layers.combine import MemoryLayers, Ready, Stepped
+from tmnmt.layers.combine import LayerInputs, MemoryLayers, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone
 from tmnmt.vocab import BOS, EOS
@@ -38,13 +38,13 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Either:
+class Alternatives:
     """One of several, the first of which is what was there."""
 
     choices: tuple[tuple[int, ...], ...]
 
 
-Part = Fixed | Either | Insert
+Part = Fixed | Alternatives | Insert
 
 
 @dataclass
@@ -52,45 +52,45 @@ class _Way:
     """How far a translation is written: what is decided, and of the word that is chosen now what
     may still come."""
 
-    left: list[Part]
+    remaining: list[Part]
     decided: list[int] = field(default_factory=list)
     choices: list[tuple[int, ...]] = field(default_factory=list)  # what is left of each
-    own: bool = True  # the first of them is what was there
-    at: int = 0  # how many subwords the decoder has read
+    has_original: bool = True  # the first of them is what was there
+    position: int = 0  # how many subwords the decoder has read
 
     def asks(self) -> bool:
         """Whether the next subword is still to be chosen."""
-        while self._is_read and not self.choices and isinstance(self.left[0], Fixed):
-            self.decided += self.left.pop(0).ids  # type: ignore[union-attr]
+        while self._is_read and not self.choices and isinstance(self.remaining[0], Fixed):
+            self.decided += self.remaining.pop(0).ids  # type: ignore[union-attr]
         return self._is_read
 
     @property
     def _is_read(self) -> bool:
-        return self.at == len(self.decided)
+        return self.position == len(self.decided)
 
     @property
     def last(self) -> int:
         """What the decoder read last."""
-        return self.decided[self.at - 1] if self.at else BOS
+        return self.decided[self.position - 1] if self.position else BOS
 
     def begin_behind(self, ids: Sequence[int]) -> int:
         """Takes what stays at its beginning as read, where the translation `ids` begins so; how
         many subwords that is."""
-        first = self.left[0]
+        first = self.remaining[0]
         if isinstance(first, Fixed) and first.ids == (*ids[: len(first.ids)],):
             self.decided += first.ids
-            self.left.pop(0)
-            self.at = len(first.ids)
-        return self.at
+            self.remaining.pop(0)
+            self.position = len(first.ids)
+        return self.position
 
     @property
     def is_open(self) -> bool:
         """Whether anything is left to choose."""
-        return bool(self.choices) or not all(isinstance(part, Fixed) for part in self.left)
+        return bool(self.choices) or not all(isinstance(part, Fixed) for part in self.remaining)
 
 
 @dataclass
-class _Noted:
+class _StepTrace:
     """What is kept of the steps of a sentence, where it is asked for."""
 
     contexts: list[Tensor] = field(default_factory=list)
@@ -100,12 +100,12 @@ class _Noted:
 
     def take(self, step: Stepped, row: int, token: int) -> None:
         """What a step gives of its row for the subword `token`."""
-        self.contexts.append(step.at.context[row])
-        self.hiddens.append(step.at.hidden[row])
+        self.contexts.append(step.step.context[row])
+        self.hiddens.append(step.step.hidden[row])
         if step.trace is not None:
             index = torch.tensor([row]), torch.tensor([token])
             self.probabilities.append(float(step.log_probs[row, token].exp()))
-            self.traces.append(step.trace.at(*index).chosen(row, 0))
+            self.traces.append(step.trace.select(*index).pick(row, 0))
 
 
 class Writer:
@@ -124,37 +124,39 @@ class Writer:
         self._backbone, self._layers = backbone, layers or MemoryLayers()
         self._inserter = Inserter(spelling, backbone, self._layers, prior or TargetPrior(backbone))
 
-    def written(
+    def rewrite(
         self,
         encoded: Any,
-        ready: Ready,
-        before: Sequence[Hypothesis],
+        ready: LayerInputs,
+        originals: Sequence[Hypothesis],
         keep_states: bool = False,
         explain: bool = False,
     ) -> list[Hypothesis]:
         """The translations, of as many rows of `encoded` and `ready`. Their scores are those of
-        what was found `before`: the model would not have chosen what is put in.
+        what was found `originals`: the model would not have chosen what is put in.
 
         Only what has to be chosen is read out. A sentence with nothing left to choose leaves,
         unless its states are to be kept or it is explained. Else, and where no memory is read, none
         is written before its first choice, as far as the states until there were noted."""
         with torch.inference_mode():
-            notes = [_Noted() for _ in self._ways] if keep_states or explain else []
-            self._write(encoded, ready, before, notes, explain)
+            notes = [_StepTrace() for _ in self._ways] if keep_states or explain else []
+            self._write(encoded, ready, originals, notes, explain)
         hypotheses = list[Hypothesis]()
-        for number, (way, was) in enumerate(zip(self._ways, before, strict=True)):
-            rest = [one for part in way.left if isinstance(part, Fixed) for one in part.ids]
+        for number, (way, was) in enumerate(zip(self._ways, originals, strict=True)):
+            rest = [
+                token for part in way.remaining if isinstance(part, Fixed) for token in part.ids
+            ]
             ids = tuple([*way.decided, *rest][:-1])
-            made = Hypothesis(ids, was.score, was.log_prob, True, before=was)
-            hypotheses.append(_with_notes(made, notes[number]) if notes else made)
+            hypothesis = Hypothesis(ids, was.score, was.log_prob, True, original=was)
+            hypotheses.append(_with_notes(hypothesis, notes[number]) if notes else hypothesis)
         return hypotheses
 
     def _write(
         self,
         encoded: Any,
-        ready: Ready,
-        before: Sequence[Hypothesis],
-        notes: Sequence[_Noted],
+        ready: LayerInputs,
+        originals: Sequence[Hypothesis],
+        notes: Sequence[_StepTrace],
         explain: bool,
     ) -> None:
         """Steps through all sentences at once, one row each."""
@@ -164,7 +166,7 @@ class Writer:
         encoded, ready = encoded.rows(index), ready.rows(index)
         state = self._backbone.start(encoded)
         if not notes and not ready.layers:
-            state = self._behind_what_stays(state, live, before)
+            state = self._behind_what_stays(state, live, originals)
         while live:
             ways = [self._ways[number] for number in live]
             asking = [row for row, way in enumerate(ways) if way.asks()]
@@ -173,32 +175,43 @@ class Writer:
             step = self._layers.step(self._backbone, prev, state, encoded, ready, explain, rows)
             step.log_probs.index_fill_(1, NEVER.to(device), -torch.inf)
             says = step.log_probs[asking] if explain else step.log_probs
-            own = {row: (ways[row], one) for row, one in zip(asking, says, strict=True)}
-            self._decide(own, step, encoded)
+            open_rows = {
+                row: (ways[row], log_probs) for row, log_probs in zip(asking, says, strict=True)
+            }
+            self._decide(open_rows, step, encoded)
             for row, (way, number) in enumerate(zip(ways, live, strict=True)):
-                way.at += 1
+                way.position += 1
                 if notes and way.last != EOS:
                     notes[number].take(step, row, way.last)
-            on = [row for row, way in enumerate(ways) if _goes_on(way, bool(notes))]
-            index = torch.tensor(on, dtype=torch.long, device=device)
-            if on and len(on) < len(live):  # no longer than the longest that is left
+            remaining = [row for row, way in enumerate(ways) if _goes_on(way, bool(notes))]
+            index = torch.tensor(remaining, dtype=torch.long, device=device)
+            if remaining and len(remaining) < len(live):  # no longer than the longest that is left
                 encoded = encoded.rows(index)
                 encoded = encoded.cut(int(encoded.mask.sum(1).max()))
-            live = [live[row] for row in on]
+            live = [live[row] for row in remaining]
             state, ready = self._backbone.reordered(step.state, index), step.ready.rows(index)
 
     def _behind_what_stays(
-        self, state: Any, live: Sequence[int], before: Sequence[Hypothesis]
+        self, state: Any, live: Sequence[int], originals: Sequence[Hypothesis]
     ) -> Any:
         """The state of every row behind what stays at the beginning of its translation, where all
         of them are known."""
-        along = [one.along for number in live if (one := before[number].looked) is not None]
-        known = [one.state for one in along if one is not None]
-        if not known or len(known) < len(live):
+        notes = [
+            evidence.notes
+            for number in live
+            if (evidence := originals[number].evidence) is not None
+        ]
+        states = [note.state for note in notes if note is not None]
+        if not states or len(states) < len(live):
             return state
-        begun = [self._ways[number].begin_behind(before[number].ids) for number in live]
-        rows = zip(begun, known, state, strict=True)
-        return torch.stack([own[at - 1] if at else start for at, own, start in rows])
+        positions = [self._ways[number].begin_behind(originals[number].ids) for number in live]
+        rows = zip(positions, states, state, strict=True)
+        return torch.stack(
+            [
+                row_states[position - 1] if position else start
+                for position, row_states, start in rows
+            ]
+        )
 
     def _decide(
         self, asking: Mapping[int, tuple[_Way, Tensor]], step: Stepped, encoded: Any
@@ -221,12 +234,12 @@ class Writer:
             if way.choices:
                 self._choose(way, log_probs)
                 continue
-            part = way.left.pop(0)
+            part = way.remaining.pop(0)
             if isinstance(part, Insert):
                 return part
-            if isinstance(part, Either):
+            if isinstance(part, Alternatives):
                 way.choices = [*part.choices]
-                way.own = True
+                way.has_original = True
         return None
 
     def _choose(self, way: _Way, log_probs: Tensor) -> None:
@@ -234,10 +247,10 @@ class Writer:
         another is far likelier."""
         first = way.choices[0][:1]
         worth = {(choice[:1]): self._chance(choice[:1], way, log_probs) for choice in way.choices}
-        if way.own:
+        if way.has_original:
             worth[first] += STAYS
-        best = max(worth, key=lambda one: worth[one])
-        way.own = way.own and best == first
+        best = max(worth, key=lambda token: worth[token])
+        way.has_original = way.has_original and best == first
         way.choices = [choice[1:] for choice in way.choices if choice[:1] == best]
         way.decided += best
         if len(way.choices) == 1 or not best:
@@ -248,7 +261,7 @@ class Writer:
         """log p of a subword; of none: that the word ends here."""
         if token:
             return float(log_probs[token[0]])
-        part = way.left[0]
+        part = way.remaining[0]
         if isinstance(part, Insert):
             return self._spelling.ends(log_probs)
         following = [part.ids] if isinstance(part, Fixed) else part.choices
@@ -259,12 +272,12 @@ def _goes_on(way: _Way, to_its_end: bool) -> bool:
     return way.last != EOS if to_its_end else way.is_open
 
 
-def _with_notes(made: Hypothesis, noted: _Noted) -> Hypothesis:
-    contexts, hiddens = (torch.stack(steps) for steps in (noted.contexts, noted.hiddens))
+def _with_notes(hypothesis: Hypothesis, notes: _StepTrace) -> Hypothesis:
+    contexts, hiddens = (torch.stack(steps) for steps in (notes.contexts, notes.hiddens))
     return replace(
-        made,
+        hypothesis,
         contexts=contexts,
         hiddens=hiddens,
-        probabilities=tuple(noted.probabilities),
-        traces=tuple(noted.traces),
+        probabilities=tuple(notes.probabilities),
+        traces=tuple(notes.traces),
     )

@@ -9,7 +9,7 @@ from itertools import islice
 
 from tmnmt.engine.piece import Piece
 
-AHEAD = 32  # sentences, at least, that are retrieved for together
+PREFETCH = 32  # sentences, at least, that are retrieved for together
 SORTED_BATCHES = 2  # this many batches are read before sentences are sorted by length
 
 Documents = Iterable[list[Piece]]
@@ -25,7 +25,7 @@ def side_by_side(
     coming = (_Reading(deque(pieces)) for pieces in documents if pieces)
     active = list(islice(coming, batch))
     while active:
-        _read_on(active, max(1, max(batch, AHEAD) // len(active)), retrieve)
+        _read_on(active, max(1, max(batch, PREFETCH) // len(active)), retrieve)
         yield [document.ready.popleft() for document in active]
         active = [document for document in active if document.waiting or document.ready]
         active += islice(coming, batch - len(active))
@@ -38,11 +38,11 @@ class _Reading:
 
 
 def _read_on(
-    active: list[_Reading], each: int, retrieve: Callable[[Sequence[Piece]], list[Piece]]
+    active: list[_Reading], quota: int, retrieve: Callable[[Sequence[Piece]], list[Piece]]
 ) -> None:
     dry = [document for document in active if not document.ready]
     takes = [
-        [document.waiting.popleft() for _ in range(min(each, len(document.waiting)))]
+        [document.waiting.popleft() for _ in range(min(quota, len(document.waiting)))]
         for document in dry
     ]
     matches = iter(retrieve([piece for take in takes for piece in take]))
@@ -52,22 +52,22 @@ def _read_on(
 
 def by_length(documents: Documents, batch: int) -> Iterator[list[Piece]]:
     """Sentences of similar length together, whatever document they are from."""
-    read: list[Piece] = []
+    pending: list[Piece] = []
     for pieces in documents:
-        read += pieces
-        while len(read) >= batch * SORTED_BATCHES:
-            yield from _sorted_batches(read[: batch * SORTED_BATCHES], batch)
-            read = read[batch * SORTED_BATCHES :]
-    yield from _sorted_batches(read, batch)
+        pending += pieces
+        while len(pending) >= batch * SORTED_BATCHES:
+            yield from _sorted_batches(pending[: batch * SORTED_BATCHES], batch)
+            pending = pending[batch * SORTED_BATCHES :]
+    yield from _sorted_batches(pending, batch)
 
 
-def joined(batches: Iterator[list[Piece]], count: int) -> Iterator[list[Piece]]:
+def join_batches(batches: Iterator[list[Piece]], count: int) -> Iterator[list[Piece]]:
     """So many batches as one, as long as there are."""
     while together := [piece for batch in islice(batches, count) for piece in batch]:
         yield together
 
 
-def _sorted_batches(read: list[Piece], batch: int) -> Iterator[list[Piece]]:
-    ordered = sorted(read, key=lambda piece: len(piece.ids))
-    for at in range(0, len(ordered), batch):
-        yield ordered[at : at + batch]
+def _sorted_batches(pieces: list[Piece], batch: int) -> Iterator[list[Piece]]:
+    ordered = sorted(pieces, key=lambda piece: len(piece.ids))
+    for start in range(0, len(ordered), batch):
+        yield ordered[start : start + batch]

@@ -16,12 +16,12 @@ from tmnmt.codes.record import Beside, Source, Text, plain_of
 from tmnmt.engine.completion import CompletionCache
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmation import Confirmation
-from tmnmt.engine.confirmed import Confirmed, Done, confirmed_now, source_of, text_of
+from tmnmt.engine.confirmed import Confirmed, ConfirmedPair, confirmed_now, source_of, text_of
+from tmnmt.engine.full_match import agreeing, commonest
 from tmnmt.engine.piece import Piece, Preceding
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.terms import TermList
-from tmnmt.engine.verbatim import agreeing, commonest
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.index.back_ends import same_place
@@ -76,12 +76,12 @@ class Session:
         self.translator = translator
         self.cache = translator.new_cache()
         self.confirmed = Confirmed()
-        self.done: list[Done] = []
+        self.done: list[ConfirmedPair] = []
         # of terms with several targets, those that were confirmed last in this document
         self.term_choices: dict[Term, str] = {}
         # where translations are written: the last text, and the cache without what was written of
         # it
-        self._before: tuple[str, CacheContents] | None = None
+        self._previous: tuple[str, CacheContents] | None = None
 
     @property
     def pipeline(self) -> Pipeline:
@@ -111,9 +111,9 @@ class Session:
 
         Raises DataError where the file cannot be written; then nothing is."""
         with self.translator.lock:
-            done = [entry.record() for entry in self.done]
+            records = [entry.record() for entry in self.done]
             save_caches(
-                Path(path), Saved(self.cache, self._before, done), self.translator.cache_hash
+                Path(path), Saved(self.cache, self._previous, records), self.translator.cache_hash
             )
 
     def restore(self, path: Path) -> None:
@@ -123,10 +123,10 @@ class Session:
             path, self.translator.cache_hash, self.cache, len(self.translator.vocab)
         )
         has_positions = self.cache.positions is not None
-        self.cache, self._before = saved.cache, saved.before
-        done = [Done.of(record) for record in saved.done]
-        in_index = self._kept(done)
-        for entry in done:
+        self.cache, self._previous = saved.cache, saved.pending
+        entries = [ConfirmedPair.load(record) for record in saved.segments]
+        in_index = self._stored_entries(entries)
+        for entry in entries:
             self._note(entry, entry in in_index)
         if has_positions:
             self._fill_again()  # positions are not in the file
@@ -134,9 +134,9 @@ class Session:
     def beside(self) -> Session:
         """A session of another document that reads, and adds to, what this one has confirmed; its
         cache is empty."""
-        other = Session(self.translator)
-        other.confirmed = self.confirmed
-        return other
+        session = Session(self.translator)
+        session.confirmed = self.confirmed
+        return session
 
     def translate(self, text: Source, explain: bool = False) -> Translation:
         """The translation of the document's next segment, with its codes; with `remember` "own" it
@@ -144,7 +144,7 @@ class Session:
         text = source_of(text)
         remembers = self.translator.settings.remembers
         with self.translator.lock:
-            self._before = (plain_of(text), copy.deepcopy(self.cache)) if remembers else None
+            self._previous = (plain_of(text), copy.deepcopy(self.cache)) if remembers else None
             passage = self.pipeline.passage()
             pieces = passage.open(text, self.neighbours, self.preceding)
             for batch in [[piece] for piece in pieces] if remembers else [pieces]:
@@ -218,19 +218,19 @@ class Session:
     def pass_over(self, src: str) -> None:
         """Notes that a segment is finished without a translation; nothing is learnt."""
         with self.translator.lock:
-            self.done.append(Done(clean(text_of(src))[0] or " ", ""))
+            self.done.append(ConfirmedPair(clean(text_of(src))[0] or " ", ""))
             self.forget_work()
 
     def new_document(self) -> None:
         """From now on another document is translated: the cache is empty; what was confirmed is
         still found."""
         with self.translator.lock:
-            self._note(Done("", ""), in_index=False)
+            self._note(ConfirmedPair("", ""), in_index=False)
             self.cache = self.translator.new_cache()
-            self._before = None
+            self._previous = None
             self.forget_work()
 
-    def undo(self) -> Done:
+    def undo(self) -> ConfirmedPair:
         """Takes back what was done last, and gives it: neither the memory nor the cache knows of it
         any more. A pair of a memory that is not written to now, or that somebody has changed there,
         stays in it; a logged warning says so.
@@ -257,21 +257,21 @@ class Session:
             self._fill_again()
             return last
 
-    def follow(self, kept: int, new: Sequence[Done]) -> None:
-        """From now on the first `kept` of what was done are done, and then `new`: for a session
-        that is written down elsewhere, where others confirm and take back, too."""
+    def follow(self, kept_count: int, new: Sequence[ConfirmedPair]) -> None:
+        """From now on the first `kept_count` of what was done are done, and then `new`: for a
+        session that is written down elsewhere, where others confirm and take back, too."""
         translator = self.translator
         with translator.lock:
             self.forget_work()
-            gone = self.done[kept:]
-            for entry in reversed(gone):
+            removed = self.done[kept_count:]
+            for entry in reversed(removed):
                 self.done.pop()
                 if entry.id:
                     self.confirmed.remove(entry)
-            in_index = self._kept(new)
+            in_index = self._stored_entries(new)
             for entry in new:
                 self._note(entry, entry in in_index)
-            if gone:
+            if removed:
                 self._fill_again()
             elif translator.settings.caches:
                 self._remember([(entry.src, entry.tgt) for entry in new if entry.tgt])
@@ -281,60 +281,60 @@ class Session:
         are there."""
         self.forget_work()
         entry = confirmed_now(src, tgt)
-        entry = self._written(entry) if self.translator.settings.memorises else entry
+        entry = self._store(entry) if self.translator.settings.memorises else entry
         self._note(entry, entry.id > 0)
-        if self._before is not None and normalise(self._before[0]) == normalise(src.plain):
-            self.cache = self._before[1]
-            self._before = None
+        if self._previous is not None and normalise(self._previous[0]) == normalise(src.plain):
+            self.cache = self._previous[1]
+            self._previous = None
         if keys is not None:
-            for cache in (self.cache, *(self._before[1:] if self._before is not None else ())):
+            for cache in (self.cache, *(self._previous[1:] if self._previous is not None else ())):
                 self.pipeline.write_keys(cache, keys)
 
-    def _written(self, entry: Done) -> Done:
+    def _store(self, entry: ConfirmedPair) -> ConfirmedPair:
         """The pair as it is kept: in the memory that is written to, else in the session's own."""
         writable = self.translator.writable
         entry = entry if writable is None else written_to(writable, entry)
         return entry if entry.id else replace(entry, id=self.confirmed.new_id())
 
-    def _kept(self, done: Sequence[Done]) -> set[Done]:
+    def _stored_entries(self, entries: Sequence[ConfirmedPair]) -> set[ConfirmedPair]:
         """Those that the memory written to now really holds, under their ids."""
-        written, writable = [entry for entry in done if entry.id > 0], self.translator.writable
-        if writable is None or not written:
+        stored, writable = [entry for entry in entries if entry.id > 0], self.translator.writable
+        if writable is None or not stored:
             return set()
-        matches = copies(writable, [entry.src for entry in written])
+        matches = copies(writable, [entry.src for entry in stored])
         return {
             entry
-            for entry in written
+            for entry in stored
             if any(m.segment.id == entry.id and entry.is_in(m.segment) for m in matches[entry.src])
         }
 
-    def _note(self, entry: Done, in_index: bool) -> None:
+    def _note(self, entry: ConfirmedPair, in_index: bool) -> None:
         self.done.append(entry)
         self._choose(entry)
         if entry.id:
             self.confirmed.add(entry, in_index)
 
-    def _choose(self, entry: Done) -> None:
+    def _choose(self, entry: ConfirmedPair) -> None:
         """Takes over how a segment that is done says its terms; none is known where a document
         begins."""
         if not entry.src:
             self.term_choices = {}
         elif entry.tgt and self.translator.terms is not None:
-            chosen = self.translator.terms.chosen(entry.src, entry.tgt)
-            self.term_choices = {**self.term_choices, **chosen}
+            choices = self.translator.terms.choices(entry.src, entry.tgt)
+            self.term_choices = {**self.term_choices, **choices}
 
     def _fill_again(self) -> None:
         """The cache, and what terms are said by, from what was confirmed since the document
         began."""
         translator = self.translator
         start = 0
-        for at, entry in enumerate(self.done, 1):
-            start = start if entry.src else at
+        for position, entry in enumerate(self.done, 1):
+            start = start if entry.src else position
         self.term_choices = {}
         for entry in self.done[start:]:
             self._choose(entry)
         self.cache = translator.new_cache()
-        self._before = None
+        self._previous = None
         if translator.settings.caches:
             self._remember([(entry.src, entry.tgt) for entry in self.done[start:] if entry.tgt])
 
@@ -344,7 +344,7 @@ class Session:
             self.pipeline.write_keys(self.cache, keys)
 
 
-def written_to(writable: WritableIndex, entry: Done) -> Done:
+def written_to(writable: WritableIndex, entry: ConfirmedPair) -> ConfirmedPair:
     """The pair with the id under which it is in the memory from now on. Where the memory gives this
     translation of the text anyway it is not added, and the id is the negative of that segment's;
     where another one is the newest of the most frequent it is, so that it wins."""
@@ -355,7 +355,7 @@ def written_to(writable: WritableIndex, entry: Done) -> Done:
     return replace(entry, id=writable.add([entry.segment])[0], memory=writable.place)
 
 
-def deleted_from(writable: WritableIndex | None, entry: Done) -> None:
+def deleted_from(writable: WritableIndex | None, entry: ConfirmedPair) -> None:
     """Takes a pair out of the memory it was written to, where that is written to now and still
     holds it; a logged warning says where it does not."""
     if writable is None or not same_place(writable.place, entry.memory):
@@ -377,24 +377,24 @@ def deleted_from(writable: WritableIndex | None, entry: Done) -> None:
 class Sessions:
     """The session of every document of a stream, for as long as it is needed."""
 
-    def __init__(self, translator: Host, each: bool, first: Session | None) -> None:
-        """each: every document needs one of its own. first: of the first document, whose pairs the
-        others find."""
-        self.translator, self.each, self.first = translator, each, first
+    def __init__(self, translator: Host, is_separate: bool, first: Session | None) -> None:
+        """is_separate: every document needs one of its own. first: of the first document, whose
+        pairs the others find."""
+        self.translator, self.is_separate, self.first = translator, is_separate, first
         self._open: dict[int, Session] = {} if first is None else {0: first}
         self._idle = self._new()  # of all that need none
 
-    def of(self, piece: Piece) -> Session:
+    def get_session(self, piece: Piece) -> Session:
         document = piece.segment.document
         if document not in self._open:
-            if not self.each:
+            if not self.is_separate:
                 return self._idle
             self._open[document] = self._new()
         return self._open[document]
 
     def leave(self, piece: Piece) -> None:
         """Forgets a document of which nothing follows, where they go in order."""
-        if piece.segment.ends_document and self.each:
+        if piece.segment.ends_document and self.is_separate:
             self._open.pop(piece.segment.document, None)
 
     def _new(self) -> Session:

@@ -45,7 +45,7 @@ class Settings(ModelOptions):
         return Penalties(**{entry.name: getattr(self, entry.name) for entry in fields(Penalties)})
 
     @property
-    def kept(self) -> tuple[Finder, ...]:
+    def keep_finders(self) -> tuple[Finder, ...]:
         """What finds what the user wants to be kept."""
         return () if self.keep is None else (by_pattern(self.keep),)
 
@@ -83,10 +83,10 @@ def settled(options: ModelOptions, parameters: MemoryLayers | None, mode: Mode) 
         values["neighbours"] = NEIGHBOURS if voting else 0
     if values["cache"] is not None:
         return Settings(**values)
-    learned = parameters.cache.kind.size if parameters is not None and parameters.cache else 0
-    with_cache = Settings(**values | {"cache": learned})
-    written = with_cache.remembers or (learned and with_cache.caches)
-    return with_cache if written else replace(with_cache, cache=0)
+    slots = parameters.cache.kind.size if parameters is not None and parameters.cache else 0
+    with_cache = Settings(**values | {"cache": slots})
+    is_written = with_cache.remembers or (slots and with_cache.caches)
+    return with_cache if is_written else replace(with_cache, cache=0)
 
 
 def default_mode(parameters: MemoryLayers | None) -> Mode:
@@ -143,7 +143,7 @@ def shortlist_of(settings: Settings, model: Model) -> Shortlist | None:
     `Shortlist.load`."""
     if settings.shortlist is not None:
         return Shortlist.load(model) if settings.shortlist else None
-    by_default = isinstance(model.backbone, Student) and Shortlist.there(model)
+    by_default = isinstance(model.backbone, Student) and Shortlist.exists(model)
     return Shortlist.load(model) if by_default else None
 
 

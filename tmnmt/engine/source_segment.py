@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from tmnmt.codes.record import Code, Source, Text, inline, plain_of
 from tmnmt.codes.spacing import with_spacing
+from tmnmt.engine.full_match import has_codes
 from tmnmt.engine.placement import Placement, spans_of
-from tmnmt.engine.verbatim import has_codes
 from tmnmt.filters import Filters
-from tmnmt.filters.contract import Reading, Split, Undo, Written
+from tmnmt.filters.contract import ModelOutput, Reading, Split, Undo
 from tmnmt.filters.masked_pair import MaskedPair, masked_pair
 from tmnmt.formats.clean import clean
 from tmnmt.segments import Match, Segment, Translation
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 class SourceSegment:
-    """One segment. `given`: as it came. `source`: as memories and checks know it, on one line, with
-    codes. `read_text`: as the model reads it, with the same codes."""
+    """One segment. `original`: as it came. `source`: as memories and checks know it, on one line,
+    with codes. `read_text`: as the model reads it, with the same codes."""
 
-    def __init__(self, given: Source, filters: Filters) -> None:
-        self.given, self._filters = given, filters
-        self.had_control_characters = clean(plain_of(given))[1]
+    def __init__(self, original: Source, filters: Filters) -> None:
+        self.original, self._filters = original, filters
+        self.had_control_characters = clean(plain_of(original))[1]
         self._has_other_codes = False  # than the match that was taken
         self._prepare(filters)
         self._note_plain()
 
     def _note_plain(self) -> None:
         """Notes whether there are no codes, and nothing that a filter takes back in the whole."""
-        may_have_codes = bool(self.source.codes) or isinstance(self.given, Text)
+        may_have_codes = bool(self.source.codes) or isinstance(self.original, Text)
         is_restored = any(
             undo.is_recased or type(undo).restore is not Undo.restore
             for undo in [*self._text_undos, *self._undos]
@@ -43,11 +43,11 @@ class SourceSegment:
         self.is_plain = not may_have_codes and not is_restored
 
     def _prepare(self, filters: Filters, keeps_case: bool = False) -> None:
-        source, self._text_undos = filters.prepare(self.given, "text")
-        read, self._undos = filters.prepare(source, "model", keeps_case)
+        source, self._text_undos = filters.prepare(self.original, "text")
+        model_text, self._undos = filters.prepare(source, "model", keeps_case)
         self.is_recased = any(undo.is_recased for undo in self._undos)
         self.source, self.read_text = (
-            text if isinstance(text, Text) else Text(text) for text in (source, read)
+            text if isinstance(text, Text) else Text(text) for text in (source, model_text)
         )
         self.split = next((undo for undo in self._undos if isinstance(undo, Split)), None)
         self.reading = next((undo.reading for undo in self._undos if undo.reading), None)
@@ -59,9 +59,9 @@ class SourceSegment:
 
     def copy(self) -> SourceSegment:
         """The same segment, of which nothing is translated yet."""
-        other = copy.copy(self)
-        other._start()
-        return other
+        duplicate = copy.copy(self)
+        duplicate._start()
+        return duplicate
 
     def keep_case(self) -> None:
         """Lets the model read the text in its own letters."""
@@ -81,17 +81,17 @@ class SourceSegment:
     @property
     def has_tags_as_text(self) -> bool:
         """Whether codes of it are written in a string."""
-        return isinstance(self.given, str) and bool(inline(self.source.codes))
+        return isinstance(self.original, str) and bool(inline(self.source.codes))
 
     @property
     def parts(self) -> Sequence[str]:
         """Those of what the model reads that may be translated one by one, as `retry` says."""
         return next((undo.parts for undo in self._undos if undo.parts), ())
 
-    def retry(self, written: str) -> Sequence[str]:
+    def retry(self, output: str) -> Sequence[str]:
         """The parts that are translated one by one, since what was written for the whole lacks
         something; none where it stands."""
-        return next((parts for undo in self._undos if (parts := undo.retry(written))), ())
+        return next((parts for undo in self._undos if (parts := undo.retry(output))), ())
 
     def split_segments(self) -> list[SourceSegment]:
         """The texts that it is translated as, of whose translations its own is made."""
@@ -120,25 +120,25 @@ class SourceSegment:
         code = self.source.codes[number]
         return self.source.plain[code.at : code.at + code.covers]
 
-    def pieces(self, read: Sequence[str]) -> list[str]:
+    def pieces(self, texts: Sequence[str]) -> list[str]:
         """What the source has for texts that the model reads, which follow one another: all of it
         for one that is all, though signs at its ends be read as nothing."""
-        if [*read] == [self.read.strip()]:
+        if [*texts] == [self.read.strip()]:
             return [self.source.plain]
         ends = [code.at + code.covers for code in self.read_text.codes]
-        own = [code.at + code.covers for code in self.source.codes]
+        source_ends = [code.at + code.covers for code in self.source.codes]
 
-        def in_source(at: int) -> int:
-            number = bisect_right(ends, at) - 1  # of the last code that ends before
-            return at if number < 0 else own[number] + at - ends[number]
+        def in_source(offset: int) -> int:
+            number = bisect_right(ends, offset) - 1  # of the last code that ends before
+            return offset if number < 0 else source_ends[number] + offset - ends[number]
 
-        spans = spans_of(read, self.read)
+        spans = spans_of(texts, self.read)
         return [self.source.plain[in_source(start) : in_source(end)] for start, end in spans]
 
     def restore_piece(
         self,
         text: str,
-        read: str,
+        model_text: str,
         subwords: Sequence[str] = (),
         attention: Callable[[], Tensor] | None = None,
         reading: Reading | None = None,
@@ -146,14 +146,14 @@ class SourceSegment:
         """What the model wrote for a piece that it read, with masks alone for the placeholders.
         `reading`: the other one, where that was read."""
         masks = frozenset(self.placement.masks.values())
-        written = Written(text, read, masks, subwords, attention)
+        output = ModelOutput(text, model_text, masks, subwords, attention)
         for undo in [*([reading.undo] if reading is not None else []), *self._undos]:
-            written = replace(written, text=undo.restore_piece(written))
-        return written.text
+            output = replace(output, text=undo.restore_piece(output))
+        return output.text
 
-    def refuses(self, written: str, read: str) -> bool:
+    def refuses(self, output: str, model_text: str) -> bool:
         """Whether what was written for a text that no memory has is no translation of it."""
-        return any(undo.refuses(written, read) for undo in self._undos)
+        return any(undo.refuses(output, model_text) for undo in self._undos)
 
     def trailing(self) -> frozenset[str]:
         """The subwords that its translation does not end with."""
@@ -165,11 +165,11 @@ class SourceSegment:
             text = undo.to_target(text)
         return text
 
-    def display(self, written: str) -> str:
+    def display(self, text: str) -> str:
         """A part of what the model wrote, as somebody sees it who types."""
         for undo in self._undos:
-            written = undo.display(written)
-        return written
+            text = undo.display(text)
+        return text
 
     def use_match(self, match: Match) -> None:
         """Takes the target of a match, as a person wrote it, for the whole, whatever it makes of
@@ -181,17 +181,17 @@ class SourceSegment:
         self._has_other_codes = not has_codes(match, self.source.codes)
         self.placement.take(match, is_split=self.split is not None)
 
-    def add(self, number: int, read: str, translation: Translation, is_whole: bool) -> None:
-        """The translation of the piece of this number, of which the model has read `read`."""
+    def add(self, number: int, model_text: str, translation: Translation, is_whole: bool) -> None:
+        """The translation of the piece of this number, of which the model has read `model_text`."""
         if not self.is_plain:
-            self.placement.add(number, read, translation, is_whole)
+            self.placement.add(number, model_text, translation, is_whole)
 
     def _target(self) -> Text:
         """The whole target with its codes, those that are text too."""
         if self._parts and self.split is not None:
             return self.split.join([part._target() for part in self._parts])
-        if self.placement.lent is not None:
-            return self.placement.lent
+        if self.placement.whole_target is not None:
+            return self.placement.whole_target
         target = self.placement.placed()
         for undo in self._undos:
             target = undo.restore(target)
@@ -210,14 +210,17 @@ class SourceSegment:
             replace(token, text=text) for token, text in zip(translation.tokens, texts, strict=True)
         )
         is_adapted = self._has_other_codes and translation.origin == "memory"
-        others = () if self._parts else translation.others
+        alternatives = () if self._parts else translation.others
         return replace(
             translation,
             origin="adapted" if is_adapted else translation.origin,
-            src=plain_of(self.given),
+            src=plain_of(self.original),
             tgt=target.plain,
-            src_codes=self.given.codes if isinstance(self.given, Text) else (),
+            src_codes=self.original.codes if isinstance(self.original, Text) else (),
             tgt_codes=target.codes,
             tokens=tuple(tokens),
-            others=tuple(replace(one, tgt=self.display(one.tgt)) for one in others),
+            others=tuple(
+                replace(alternative, tgt=self.display(alternative.tgt))
+                for alternative in alternatives
+            ),
         )

@@ -53,8 +53,8 @@ def _sides(pair: Segment) -> tuple[Text, Text]:
 def _match(text: str, segment: Segment, src: Text, tgt: Text) -> Match:
     tokens, theirs = match_tokens(text), match_tokens(src.plain)
     edits, longest = edit_distance(tokens, theirs), max(len(tokens), len(theirs), 1)
-    own = replace(segment, src=src.plain, tgt=tgt.plain, src_codes=src.codes, tgt_codes=tgt.codes)
-    return Match(own, score_of(edits, longest), edits)
+    part = replace(segment, src=src.plain, tgt=tgt.plain, src_codes=src.codes, tgt_codes=tgt.codes)
+    return Match(part, score_of(edits, longest), edits)
 
 
 def _of_text(
@@ -75,30 +75,32 @@ def _of_text(
     )
     parts = zip(source.pieces(reads), reads, strict=True)
     return [
-        Piece(segment, text, read, _ids(read, piece, vocab), number, "part", piece.context)
-        for number, (text, read) in enumerate(parts)
+        Piece(
+            segment, text, model_text, _ids(model_text, piece, vocab), number, "part", piece.context
+        )
+        for number, (text, model_text) in enumerate(parts)
     ]
 
 
-def retried_parts(piece: Piece, written: str, vocab: Vocabulary) -> list[Piece]:
+def retried_parts(piece: Piece, output: str, vocab: Vocabulary) -> list[Piece]:
     """The sentences of a whole segment as pieces of it, not looked up yet, where its translation
     has fewer; none where it has as many, or where a memory has the segment nearly as it is."""
     source = piece.segment.source
     if not piece.is_whole or piece.number:
         return []
-    read = source.retry(written)
-    if not read or any(match.score >= AT_ONCE for match in piece.matches):
+    sentences = source.retry(output)
+    if not sentences or any(match.score >= AT_ONCE for match in piece.matches):
         return []
-    segment = replace(piece.segment, size=len(read), similar=[Answer(piece.matches, None)])
-    parts = zip(source.pieces(read), read, strict=True)
+    segment = replace(piece.segment, size=len(sentences), similar=[Answer(piece.matches, None)])
+    parts = zip(source.pieces(sentences), sentences, strict=True)
     return [
-        Piece(segment, own, text, _ids(text, piece, vocab), number, "part", piece.context)
-        for number, (own, text) in enumerate(parts)
+        Piece(segment, source_text, text, _ids(text, piece, vocab), number, "part", piece.context)
+        for number, (source_text, text) in enumerate(parts)
     ]
 
 
 def _ids(text: str, piece: Piece, vocab: Vocabulary) -> tuple[int, ...]:
     """The subwords of a part, which asks for the same language as its segment."""
-    own, of_whole = vocab.encode_source(text), vocab.encode_source(piece.read)
+    ids, of_whole = vocab.encode_source(text), vocab.encode_source(piece.model_text)
     is_tagged = piece.ids[:1] != tuple(of_whole[:1])
-    return (*piece.ids[:1], *own[1:]) if is_tagged else tuple(own)
+    return (*piece.ids[:1], *ids[1:]) if is_tagged else tuple(ids)

@@ -40,28 +40,28 @@ class Spelling:
         self.is_open = [not piece[-1:].isalnum() for piece in pieces]  # a word may follow at once
         self.is_open[BOS] = False
         self.is_cut = [piece.endswith(APOSTROPHES) for piece in pieces]  # one must
-        self._written = {
+        self._small_sorts = {
             self.ids(word.removesuffix("'")): sorts
-            for one, sorts in small.items()
-            for word in (one, one.capitalize())
+            for small_word, sorts in small.items()
+            for word in (small_word, small_word.capitalize())
         }
         # the last subwords of those that an apostrophe follows
         self.elided = {
             self.ids(word.removesuffix("'"))[-1]
-            for one in small
-            for word in (one, one.capitalize())
-            if one.endswith("'")
+            for small_word in small
+            for word in (small_word, small_word.capitalize())
+            if small_word.endswith("'")
         }
-        self.apostrophes = [at for at, piece in enumerate(pieces) if piece in APOSTROPHES]
+        self.apostrophes = [index for index, piece in enumerate(pieces) if piece in APOSTROPHES]
 
     def forms(self, text: str, cost: float = 0.0) -> list[Form]:
         """A text as it is written after a blank, and after an apostrophe where one may stand
         before it; none where the vocabulary cannot write it."""
         forms = [Form(tuple(self._vocab.encode(text)), False, cost)]
-        for opened in ("l'", "l’") if _is_elided(text) else ():
-            before, ids = self._vocab.encode(opened), self._vocab.encode(opened + text)
-            if ids[: len(before)] == before and self.is_open[before[-1]]:
-                forms.append(Form(tuple(ids[len(before) :]), True, cost))
+        for article in ("l'", "l’") if _is_elided(text) else ():
+            article_ids, ids = self._vocab.encode(article), self._vocab.encode(article + text)
+            if ids[: len(article_ids)] == article_ids and self.is_open[article_ids[-1]]:
+                forms.append(Form(tuple(ids[len(article_ids) :]), True, cost))
         return [form for form in dict.fromkeys(forms) if form.ids and UNK not in form.ids]
 
     def small_behind(self, ids: tuple[int, ...], was: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -73,12 +73,14 @@ class Spelling:
 
     def _of_sorts(self, sorts: frozenset[str] | None) -> list[tuple[int, ...]]:
         return [
-            ids for ids, own in self._written.items() if sorts is None or not own.isdisjoint(sorts)
+            ids
+            for ids, word_sorts in self._small_sorts.items()
+            if sorts is None or not word_sorts.isdisjoint(sorts)
         ]
 
     def last_word(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         """The subwords of the last word, with its apostrophe."""
-        starts = [at for at, one in enumerate(ids) if self._vocab.piece(one)[:1] == "▁"]
+        starts = [index for index, token in enumerate(ids) if self._vocab.piece(token)[:1] == "▁"]
         return ids[starts[-1] :] if starts else ids
 
     def stem(self, ids: tuple[int, ...]) -> str:
@@ -95,8 +97,8 @@ class Spelling:
 
     def ends(self, log_probs: Tensor) -> float:
         """log p that the word before ends."""
-        on = self.goes_on.to(log_probs.device)
-        return float(log_probs.masked_fill(on, -torch.inf).logsumexp(0))
+        mask = self.goes_on.to(log_probs.device)
+        return float(log_probs.masked_fill(mask, -torch.inf).logsumexp(0))
 
     def ids(self, word: str) -> tuple[int, ...]:
         """A word after a blank."""

@@ -14,7 +14,7 @@ from tmnmt.models.base import Backbone
 from tmnmt.vocab import BOS, EOS
 
 Ids = tuple[int, ...]
-KEPT = 1 << 16  # answers, at most
+CACHE_SIZE = 1 << 16  # answers, at most
 
 
 class TargetPrior:
@@ -22,55 +22,62 @@ class TargetPrior:
 
     def __init__(self, backbone: Backbone) -> None:
         self._backbone = backbone
-        self._known = dict[tuple[Ids, Ids], float]()
+        self._cache = dict[tuple[Ids, Ids], float]()
 
     def chances(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:
         """log p of the second subwords of every pair behind the first."""
-        if len(self._known) > KEPT:
-            self._known.clear()
-        if new := [one for one in dict.fromkeys(pairs) if one not in self._known]:
-            self._known |= zip(new, self._read(new), strict=True)
-        return [self._known[one] for one in pairs]
+        if len(self._cache) > CACHE_SIZE:
+            self._cache.clear()
+        if new := [pair for pair in dict.fromkeys(pairs) if pair not in self._cache]:
+            self._cache |= zip(new, self._read(new), strict=True)
+        return [self._cache[pair] for pair in pairs]
 
     @cached_property
     def _device(self) -> torch.device:
         return next(self._backbone.parameters()).device
 
     @cached_property
-    def _nothing(self) -> Any:
+    def _empty_source(self) -> Any:
         empty = torch.tensor([[EOS]], device=self._device), torch.tensor([1], device=self._device)
         return self._backbone.encode(*empty)
 
     def _read(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:
         """All that begin alike go together."""
-        asked = defaultdict[Ids, dict[int, float]](dict)  # log p of what may follow some subwords
+        log_probs = defaultdict[Ids, dict[int, float]](
+            dict
+        )  # log p of what may follow some subwords
         for first, second in pairs:
-            for at, token in enumerate(second):
-                asked[*first, *second[:at]][token] = 0.0
-        begun = {ids[:size] for ids in asked for size in range(len(ids) + 1)}
-        levels = [sorted(level) for _, level in groupby(sorted(begun, key=len), key=len)]
-        state, parents = self._backbone.start(self._nothing), dict[Ids, int]({(): 0})
+            for position, token in enumerate(second):
+                log_probs[*first, *second[:position]][token] = 0.0
+        prefixes = {ids[:size] for ids in log_probs for size in range(len(ids) + 1)}
+        levels = [sorted(level) for _, level in groupby(sorted(prefixes, key=len), key=len)]
+        state, parents = self._backbone.start(self._empty_source), dict[Ids, int]({(): 0})
         for level in levels:
             rows = [parents[ids[:-1]] for ids in level]
             state = self._backbone.reordered(state, torch.tensor(rows, device=self._device))
-            state = self._step(state, level, asked)
+            state = self._step(state, level, log_probs)
             parents = {ids: row for row, ids in enumerate(level)}
         return [
-            sum(asked[*first, *second[:at]][token] for at, token in enumerate(second))
+            sum(
+                log_probs[*first, *second[:position]][token]
+                for position, token in enumerate(second)
+            )
             for first, second in pairs
         ]
 
-    def _step(self, state: Any, level: Sequence[Ids], asked: dict[Ids, dict[int, float]]) -> Any:
+    def _step(
+        self, state: Any, level: Sequence[Ids], log_probs: dict[Ids, dict[int, float]]
+    ) -> Any:
         """The state behind all of one length; what is asked of them is answered."""
         backbone, device = self._backbone, self._device
         prev = torch.tensor([ids[-1] if ids else BOS for ids in level], device=device)
-        nothing = self._nothing
+        empty_source = self._empty_source
         if not backbone.shares_encoded:
-            nothing = nothing.rows(torch.zeros_like(prev))
-        state, context, hidden = backbone.step(prev, state, nothing)
-        at = [row for row, ids in enumerate(level) if ids in asked]
-        says = backbone.readout(prev[at], hidden[at], context[at]).float().log_softmax(-1)
-        for row, own in zip(at, says, strict=True):
-            tokens = asked[level[row]]
-            tokens.update(zip(tokens, own[[*tokens]].tolist(), strict=True))
+            empty_source = empty_source.rows(torch.zeros_like(prev))
+        state, context, hidden = backbone.step(prev, state, empty_source)
+        rows = [row for row, ids in enumerate(level) if ids in log_probs]
+        says = backbone.readout(prev[rows], hidden[rows], context[rows]).float().log_softmax(-1)
+        for row, row_log_probs in zip(rows, says, strict=True):
+            tokens = log_probs[level[row]]
+            tokens.update(zip(tokens, row_log_probs[[*tokens]].tolist(), strict=True))
         return state

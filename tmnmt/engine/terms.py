@@ -18,11 +18,11 @@ from tmnmt.checks import Check
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.insertion import Insert
 from tmnmt.engine.links import with_same_words
-from tmnmt.engine.rewriting import Either, Fixed, Part
+from tmnmt.engine.rewriting import Alternatives, Fixed, Part
 from tmnmt.engine.subword_forms import APOSTROPHES, Form, Spelling
 from tmnmt.segments import Token, Translation
 from tmnmt.spans import piece_spans
-from tmnmt.terms.check import chosen, term_checks, where
+from tmnmt.terms.check import target_spans, term_checks, unique_target
 from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.grammar import forms_of_word, other_forms, small_words
 from tmnmt.terms.term import Term
@@ -33,9 +33,9 @@ Array = NDArray[np.float64]
 Searched = Callable[[Sequence[int], Sequence[Sequence[Part]]], list[Hypothesis]]
 TermChoices = Mapping[Term, str]  # the target that a document has confirmed for a term of several
 Linked = Callable[[Sequence[int]], list[Array]]  # of these rows
-TAKEN = ("memory", "adapted", "fuzzy")  # origins that are checked beside the model's own
+MATCH_ORIGINS = ("memory", "adapted", "fuzzy")  # origins that are checked beside the model's own
 INSIDE = 0.35  # of what a word comes from, at least, is the term's where it stands for the term
-LEAST = 0.15  # the same, of the one word that does most
+MIN_SHARE = 0.15  # the same, of the one word that does most
 AS_GIVEN = 3.0  # nats: how much likelier the given form has to be where the source has another
 OTHER_FORM = 3.0  # nats: the same of another form where the source has the term as it is
 OF_NOUN = 5.0  # nats: that much more where an article stands before it, as verbs have none
@@ -61,23 +61,23 @@ class TermList:
     def put_in(
         self,
         texts: Sequence[str],
-        chosen: Sequence[TermChoices],
-        said: Sequence[Hypothesis],
+        choices: Sequence[TermChoices],
+        originals: Sequence[Hypothesis],
         search: Searched,
         link: Linked,
     ) -> list[Hypothesis]:
         """The translations of these texts with the terms that they lack."""
-        hypotheses, lacking = list(said), self.lacking(texts, chosen, said)
+        hypotheses, lacking = list(originals), self.lacking(texts, choices, originals)
         if not lacking:
             return hypotheses
         links = link([*lacking])
         parts = {
             row: parts
-            for (row, lacking_here), own in zip(lacking.items(), links, strict=True)
+            for (row, lacking_here), row_links in zip(lacking.items(), links, strict=True)
             if (
-                parts := _Rewritten(self, nfc(texts[row]), chosen[row], said[row].ids, own).parts(
-                    lacking_here
-                )
+                parts := _Rewritten(
+                    self, nfc(texts[row]), choices[row], originals[row].ids, row_links
+                ).parts(lacking_here)
             )
         }
         if parts:
@@ -86,73 +86,86 @@ class TermList:
         return hypotheses
 
     def lacking(
-        self, texts: Sequence[str], chosen: Sequence[TermChoices], said: Sequence[Hypothesis]
+        self, texts: Sequence[str], choices: Sequence[TermChoices], hypotheses: Sequence[Hypothesis]
     ) -> dict[int, list[TermPlace]]:
-        """The rows whose translations lack a target, each with the places of its terms. `chosen`:
+        """The rows whose translations lack a target, each with the places of its terms. `choices`:
         of every text, the targets that alone count."""
         return {
             row: terms
-            for row, (text, own, best) in enumerate(zip(texts, chosen, said, strict=True))
-            if (terms := self._lacking(nfc(text), own, best.ids))
+            for row, (text, row_choices, best) in enumerate(
+                zip(texts, choices, hypotheses, strict=True)
+            )
+            if (terms := self._lacking(nfc(text), row_choices, best.ids))
         }
 
-    def _lacking(self, text: str, chosen: TermChoices, ids: Sequence[int]) -> list[TermPlace]:
+    def _lacking(self, text: str, choices: TermChoices, ids: Sequence[int]) -> list[TermPlace]:
         """The places of terms in a text for which its translation has less targets."""
-        occurrences = self.occurrences(text, chosen)
-        said = nfc(self.vocab.decode(ids)) if occurrences else ""
+        occurrences = self.occurrences(text, choices)
+        translation = nfc(self.vocab.decode(ids)) if occurrences else ""
         lacking = list[TermPlace]()
-        for term in dict.fromkeys(at.term for at in occurrences):
-            places = [at for at in occurrences if at.term == term]
-            if len(where(term, said, self.hard)) < len(places):
+        for term in dict.fromkeys(place.term for place in occurrences):
+            places = [place for place in occurrences if place.term == term]
+            if len(target_spans(term, translation, self.hard)) < len(places):
                 lacking += places
         return lacking
 
-    def occurrences(self, text: str, chosen: TermChoices = MappingProxyType({})) -> list[TermPlace]:
-        """Where the terms stand that have a target; of those that are `chosen` with that alone."""
+    def occurrences(
+        self, text: str, choices: TermChoices = MappingProxyType({})
+    ) -> list[TermPlace]:
+        """Where the terms stand that have a target; of those that are `choices` with that alone."""
         return [
-            replace(one, term=replace(one.term, targets=(chosen[one.term],)))
-            if one.term in chosen
-            else one
-            for one in self._find(text)
-            if one.term.targets
+            replace(place, term=replace(place.term, targets=(choices[place.term],)))
+            if place.term in choices
+            else place
+            for place in self._find(text)
+            if place.term.targets
         ]
 
-    def chosen(self, src: str, tgt: str) -> dict[Term, str]:
+    def choices(self, src: str, tgt: str) -> dict[Term, str]:
         """The targets that a translation has for those terms of its source that have several."""
-        terms = dict.fromkeys(one.term for one in self.occurrences(nfc(src)))
-        several = (term for term in terms if len(term.targets) > 1)
-        return {term: one for term in several if (one := chosen(term, nfc(tgt)))}
+        terms = dict.fromkeys(place.term for place in self.occurrences(nfc(src)))
+        ambiguous = (term for term in terms if len(term.targets) > 1)
+        return {term: target for term in ambiguous if (target := unique_target(term, nfc(tgt)))}
 
-    def forms(self, at: TermPlace, text: str, capital: bool, is_noun: bool) -> Iterable[Form]:
+    def forms(
+        self, term_place: TermPlace, text: str, capital: bool, is_noun: bool
+    ) -> Iterable[Form]:
         """What may stand for a term found in a text. `is_noun`: small words stand before it."""
-        inexact = text[at.start : at.end].casefold() != at.term.source.casefold()
-        own, other = (AS_GIVEN, 0.0) if inexact else (0.0, OTHER_FORM + OF_NOUN * is_noun)
-        for target in at.term.targets:
-            others = () if self.hard else other_forms(target, self.lang)
-            for form, cost in [(target, own), *((one, other) for one in others)]:
+        inexact = (
+            text[term_place.start : term_place.end].casefold() != term_place.term.source.casefold()
+        )
+        base_cost, variant_cost = (
+            (AS_GIVEN, 0.0) if inexact else (0.0, OTHER_FORM + OF_NOUN * is_noun)
+        )
+        for target in term_place.term.targets:
+            variants = () if self.hard else other_forms(target, self.lang)
+            for form, cost in [
+                (target, base_cost),
+                *((variant, variant_cost) for variant in variants),
+            ]:
                 if capital:
                     form = form[0].upper() + form[1:]
                 yield from self.spelling.forms(form, cost)
 
     def marked(self, tokens: tuple[Token, ...], ids: Sequence[int], text: str) -> tuple[Token, ...]:
         """The tokens of a translation, with those that are of a term of its source."""
-        terms = dict.fromkeys(one.term for one in self.occurrences(nfc(text))) if tokens else ()
-        said = self.vocab.decode(ids)
-        spans = piece_spans([self.vocab.piece(i) for i in ids], said) if terms else []
+        terms = dict.fromkeys(place.term for place in self.occurrences(nfc(text))) if tokens else ()
+        translation = self.vocab.decode(ids)
+        spans = piece_spans([self.vocab.piece(i) for i in ids], translation) if terms else []
         of_term = {
-            at
+            index
             for term in terms
-            for a, b in where(term, said, self.hard)
-            for at in _covered(spans, a, b)
+            for a, b in target_spans(term, translation, self.hard)
+            for index in _covered(spans, a, b)
         }
         return tuple(
-            replace(token, origin="term") if at in of_term else token
-            for at, token in enumerate(tokens)
+            replace(token, origin="term") if index in of_term else token
+            for index, token in enumerate(tokens)
         )
 
     def checked(self, translation: Translation) -> Translation:
         """The translation with what is wrong in it with terms."""
-        if translation.origin not in ("model", *TAKEN) or not translation.tgt.strip():
+        if translation.origin not in ("model", *MATCH_ORIGINS) or not translation.tgt.strip():
             return translation
         results = self.checks(translation.src, translation.tgt)
         return replace(translation, user_checks=tuple(results))
@@ -169,75 +182,89 @@ class _Rewritten:
         self,
         terms: TermList,
         text: str,
-        chosen: TermChoices,
+        choices: TermChoices,
         ids: tuple[int, ...],
         links: Array,
     ) -> None:
         self._terms, self._text, self._ids = terms, text, ids
         vocab = terms.vocab
-        self._said = vocab.decode(ids)
-        self._links = with_same_words(links, text, self._said)
-        self._words, self._spans = token_spans(self._said), token_spans(text)
-        self._pieces = piece_spans([vocab.piece(one) for one in ids], self._said)
-        self._taken = {  # words that are a term's
-            at
-            for term in dict.fromkeys(at.term for at in terms.occurrences(text, chosen))
-            for span in where(term, self._said, terms.hard)
-            for at in _covered(self._words, *span)
+        self._translation = vocab.decode(ids)
+        self._links = with_same_words(links, text, self._translation)
+        self._words, self._spans = token_spans(self._translation), token_spans(text)
+        self._pieces = piece_spans([vocab.piece(token) for token in ids], self._translation)
+        self._term_words = {  # words that are a term's
+            word
+            for term in dict.fromkeys(place.term for place in terms.occurrences(text, choices))
+            for span in target_spans(term, self._translation, terms.hard)
+            for word in _covered(self._words, *span)
         }
 
     def parts(self, lacking: Sequence[TermPlace]) -> list[Part]:
         """What the translation is made of with the terms that it lacks; nothing where none of them
         has a place."""
         places = list[tuple[int, int, TermPlace]]()
-        for at in lacking:
-            if (place := self._place(at)) is not None:
-                self._taken.update(range(*place))
-                places.append((*place, at))
-        made = list[Part]()
-        behind = 0
-        for first, last, at in sorted(places, key=lambda one: one[:2]):
-            self._insert(made, behind, first, last, at)
-            behind = last
-        return [*made, *self._between(behind, len(self._words), bool(made))] if made else []
+        for term_place in lacking:
+            if (place := self._place(term_place)) is not None:
+                self._term_words.update(range(*place))
+                places.append((*place, term_place))
+        parts = list[Part]()
+        position = 0
+        for first, last, term_place in sorted(places, key=lambda entry: entry[:2]):
+            self._insert(parts, position, first, last, term_place)
+            position = last
+        return (
+            [*parts, *self._remaining_parts(position, len(self._words), bool(parts))]
+            if parts
+            else []
+        )
 
-    def _place(self, at: TermPlace) -> tuple[int, int] | None:
+    def _place(self, term_place: TermPlace) -> tuple[int, int] | None:
         """The words that a term takes the place of, first and behind the last: those that come
         most from its source, by the most mass inside minus `INSIDE` for each. None where a target
         stands there, or nothing does; a hard term is then put between words."""
-        mass = self._links[:, _covered(self._spans, at.start, at.end)].sum(1)
-        if any(mass[word] > INSIDE for word in self._taken):
+        mass = self._links[:, _covered(self._spans, term_place.start, term_place.end)].sum(1)
+        if any(mass[word] > INSIDE for word in self._term_words):
             return None
         worth = [
-            float(one) - INSIDE
-            if word not in self._taken and self._said[self._words[word][0]].isalnum()
+            float(word_mass) - INSIDE
+            if word not in self._term_words and self._translation[self._words[word][0]].isalnum()
             else -1.0
-            for word, one in enumerate(mass)
+            for word, word_mass in enumerate(mass)
         ]
         place, start, total = None, 0, 0.0
-        best = LEAST - INSIDE if self._terms.hard else 0.0
-        for word, one in enumerate(worth):
+        best = MIN_SHARE - INSIDE if self._terms.hard else 0.0
+        for word, gain in enumerate(worth):
             if total <= 0:
                 start = word
                 total = 0.0
-            total += one
+            total += gain
             if total > best:
                 best, place = total, (start, word + 1)
-        if place or not self._terms.hard or where(at.term, self._said, exact=True):
+        if (
+            place
+            or not self._terms.hard
+            or target_spans(term_place.term, self._translation, exact=True)
+        ):
             return place
-        return self._behind_neighbour(at)
+        return self._behind_neighbour(term_place)
 
-    def _insert(self, made: list[Part], behind: int, first: int, last: int, at: TermPlace) -> None:
-        """Adds the words from `behind` on, and a term instead of those from first to last."""
-        words, said = self._words, self._said
+    def _insert(
+        self, parts: list[Part], position: int, first: int, last: int, term_place: TermPlace
+    ) -> None:
+        """Adds the words from `position` on, and a term instead of those from first to last."""
+        words, translation = self._words, self._translation
         while last - first > 1 and self._is_small(first):
-            first += 2 if said[words[first + 1][0]] in APOSTROPHES and last - first > 2 else 1
-        start, between = self._before(first, behind)
-        middle, begin = self._at(between), self._at(first)
-        capital = first < last and said[words[first][0]].isupper()
+            first += (
+                2 if translation[words[first + 1][0]] in APOSTROPHES and last - first > 2 else 1
+            )
+        start, small_end = self._small_span(first, position)
+        middle, begin = self._first_subword(small_end), self._first_subword(first)
+        capital = first < last and translation[words[first][0]].isupper()
         if capital and first:  # not that of the sentence: it may be the source's
-            capital = self._text[at.start].isupper() and not at.term.source[0].isupper()
-        forms = [*self._terms.forms(at, self._text, capital, start < between)]
+            capital = (
+                self._text[term_place.start].isupper() and not term_place.term.source[0].isupper()
+            )
+        forms = [*self._terms.forms(term_place, self._text, capital, start < small_end)]
         if middle < begin:
             inside = self._ids[begin - 1] in self._terms.spelling.apostrophes
             forms = [
@@ -246,18 +273,18 @@ class _Rewritten:
                 if form.inside == inside
             ]
         if forms:
-            made += self._between(behind, start, bool(made))
-            was = self._ids[self._at(start) : middle]
-            made.append(Insert(tuple(forms), 2 * bool(was or first == last), was))
+            parts += self._remaining_parts(position, start, bool(parts))
+            was = self._ids[self._first_subword(start) : middle]
+            parts.append(Insert(tuple(forms), 2 * bool(was or first == last), was))
         else:
-            made += self._between(behind, last, bool(made))
+            parts += self._remaining_parts(position, last, bool(parts))
 
-    def _behind_neighbour(self, at: TermPlace) -> tuple[int, int]:
+    def _behind_neighbour(self, term_place: TermPlace) -> tuple[int, int]:
         """A place between words for a term whose source is not translated at all: behind what is
         said for the words before it, else at the end."""
-        first = next(iter(_covered(self._spans, at.start, at.end)), 0)
+        first = next(iter(_covered(self._spans, term_place.start, term_place.end)), 0)
         end = len(self._words)
-        while end and not self._said[self._words[end - 1][0]].isalnum():
+        while end and not self._translation[self._words[end - 1][0]].isalnum():
             end -= 1
         for source in range(first - 1, max(-1, first - 1 - NEIGHBOURS), -1):
             mass = self._links[:, source]
@@ -265,67 +292,73 @@ class _Rewritten:
                 end = int(mass.argmax()) + 1
                 break
         while 0 < end < len(self._words) and (
-            {end - 1, end} <= self._taken
-            or any(self._said[self._words[word][0]] in APOSTROPHES for word in (end - 1, end))
+            {end - 1, end} <= self._term_words
+            or any(
+                self._translation[self._words[word][0]] in APOSTROPHES for word in (end - 1, end)
+            )
         ):
             end += 1
         return end, end
 
-    def _before(self, first: int, behind: int) -> tuple[int, int]:
+    def _small_span(self, first: int, limit: int) -> tuple[int, int]:
         """Where the small words before a place begin and end: just before it, or before the word
         that stands there, as une in une deuxième infraction."""
-        start = self._small_words(first, behind)
-        if start == first and first > behind + 1:
+        start = self._small_words(first, limit)
+        if start == first and first > limit + 1:
             begin, end = self._words[first - 1]
-            if self._said[begin:end].isalpha() and self._said[begin - 1].isspace():
-                start = self._small_words(first - 1, behind)
+            if self._translation[begin:end].isalpha() and self._translation[begin - 1].isspace():
+                start = self._small_words(first - 1, limit)
                 return (start, first - 1) if start < first - 1 else (first, first)
         return start, first
 
-    def _small_words(self, first: int, behind: int) -> int:
+    def _small_words(self, first: int, limit: int) -> int:
         """Where the small words before a word begin."""
         for _ in range(SMALL_WORDS):
-            at = first - 1
-            if at > behind and self._said[self._words[at][0]] in APOSTROPHES:
-                at -= 1
-            if at < behind or not self._is_small(at):
+            word = first - 1
+            if word > limit and self._translation[self._words[word][0]] in APOSTROPHES:
+                word -= 1
+            if word < limit or not self._is_small(word):
                 break
-            first = at
+            first = word
         return first
 
-    def _is_small(self, at: int) -> bool:
-        start, end = self._words[at]
-        mark = "'" * (self._said[end : end + 1] in APOSTROPHES)
-        return self._said[start:end].lower() + mark in self._terms.small
+    def _is_small(self, word: int) -> bool:
+        start, end = self._words[word]
+        mark = "'" * (self._translation[end : end + 1] in APOSTROPHES)
+        return self._translation[start:end].lower() + mark in self._terms.small
 
-    def _at(self, word: int) -> int:
+    def _first_subword(self, word: int) -> int:
         """The first subword of a word."""
         if word == len(self._words):
             return len(self._ids)
         start = self._words[word][0]
         return next(
-            (at for at, (_, end) in enumerate(self._pieces) if end > start), len(self._pieces)
+            (index for index, (_, end) in enumerate(self._pieces) if end > start), len(self._pieces)
         )
 
-    def _between(self, first: int, last: int, is_behind: bool) -> list[Part]:
+    def _remaining_parts(self, first: int, last: int, is_behind: bool) -> list[Part]:
         """The words that stay, behind a term those that are near it in other forms, too."""
         far = min(first + REACH, last) if is_behind else first
-        near = [self._word(at) for at in range(first, far) if self._at(at) < self._at(at + 1)]
-        ids = self._ids[self._at(far) : self._at(last)]
-        return [*near, Fixed(ids)] if ids else near
+        flexible = [
+            self._word(word)
+            for word in range(first, far)
+            if self._first_subword(word) < self._first_subword(word + 1)
+        ]
+        ids = self._ids[self._first_subword(far) : self._first_subword(last)]
+        return [*flexible, Fixed(ids)] if ids else flexible
 
-    def _word(self, at: int) -> Part:
-        start, end = self._words[at]
-        ids = self._ids[self._at(at) : self._at(at + 1)]
-        word = self._said[start:end]
-        others = list[tuple[int, ...]]()
+    def _word(self, index: int) -> Part:
+        start, end = self._words[index]
+        ids = self._ids[self._first_subword(index) : self._first_subword(index + 1)]
+        word = self._translation[start:end]
+        variants = list[tuple[int, ...]]()
         starts = self._terms.vocab.piece(ids[0])[:1] == "▁"
-        if starts and word.islower() and at not in self._taken:
+        if starts and word.islower() and index not in self._term_words:
             encoded = map(self._terms.spelling.ids, forms_of_word(word, self._terms.lang))
-            others = [one for one in encoded if one != ids and UNK not in one]
-        return Either((ids, *others)) if others else Fixed(ids)
+            variants = [variant for variant in encoded if variant != ids and UNK not in variant]
+        return Alternatives((ids, *variants)) if variants else Fixed(ids)
 
 
 def _covered(spans: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:
     """Which of these spans have characters of start to end."""
-    return [at for at, (a, b) in enumerate(spans) if a < end and start < b]
+    return [index for index, (a, b) in enumerate(spans) if a < end and start < b]

@@ -21,21 +21,22 @@ from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmation import Confirmation, confirmation
 from tmnmt.engine.decoder import Decoder
 from tmnmt.engine.links import Linker
+from tmnmt.engine.loading import device_named, languages_of, load_layers, load_on
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.named_memories import (
     Named,
     check_memory,
-    named,
     open_memories,
     open_to_write,
+    parse_memory,
 )
-from tmnmt.engine.opened import device_named, languages_of, load_layers, load_on
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.retrieve import Retriever
-from tmnmt.engine.schedule import by_length, joined, side_by_side
+from tmnmt.engine.run_statistics import Tally
+from tmnmt.engine.schedule import by_length, join_batches, side_by_side
 from tmnmt.engine.session import Session, Sessions
 from tmnmt.engine.settings import (
     UNTRAINED,
@@ -46,14 +47,13 @@ from tmnmt.engine.settings import (
     shortlist_of,
     voting_of,
 )
-from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
 from tmnmt.errors import UsageError
 from tmnmt.filters import Filters
 from tmnmt.filters.contract import Reader
 from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.embedded.index import MemoryIndex
-from tmnmt.index.worth import Trust
+from tmnmt.index.match_value import Trust
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
@@ -65,7 +65,7 @@ from tmnmt.models.folder import Model
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Alternative, Translation
 from tmnmt.terms.find import Finder
-from tmnmt.terms.read import read_terms
+from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term
 
 PIECES_AT_ONCE = 256  # of a document: more would only lie in memory
@@ -111,8 +111,10 @@ class Translator:
         self.lock = lock or ComputeLock()
         self.model_hash = model.hash
         self.states_hash = model.states_hash
-        learned = layers.cache.slots_by if layers is not None and layers.cache is not None else ""
-        self.cache_hash = f"{model.states_hash} {learned}".strip()  # of all that a slot depends on
+        slot_kind = layers.cache.slots_by if layers is not None and layers.cache is not None else ""
+        self.cache_hash = (
+            f"{model.states_hash} {slot_kind}".strip()
+        )  # of all that a slot depends on
         self.vocab = model.vocab
         self.src_lang = model.config["src_lang"]
         self.tgt_lang = model.config["tgt_lang"]
@@ -135,7 +137,7 @@ class Translator:
             voting=voting_of(settings, model, device),
             doubtful=DOUBTFUL * low_score,
         )
-        self.filters = Filters(Reader(self.vocab, self.src_lang, settings.kept))
+        self.filters = Filters(Reader(self.vocab, self.src_lang, settings.keep_finders))
         self.copied = self.filters.copied
         lookup = self._lookup(settings, keys, indexes, trust)
         self.pipeline = Pipeline(
@@ -151,7 +153,7 @@ class Translator:
                 backbone=self.backbone,
                 vocab=self.vocab,
                 terms=decoder.terms,
-                confidence=Confidence.of(model),
+                confidence=Confidence.load(model),
                 low_score=low_score,
                 nbest=settings.nbest,
             ),
@@ -248,12 +250,12 @@ class Translator:
         pipeline = self.pipeline
         if pipeline.decoder.datastore is not None:
             raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
-        other = copy.copy(self)
-        other.__dict__.pop("_idle", None)  # a session of the memories of the first
-        other.settings, other.writable = settings, writable
-        other.reaches = reaches or self.reaches
-        lookup = other._lookup(settings, pipeline.keys, indexes, trust)
-        other.pipeline = replace(
+        translator = copy.copy(self)
+        translator.__dict__.pop("_idle", None)  # a session of the memories of the first
+        translator.settings, translator.writable = settings, writable
+        translator.reaches = reaches or self.reaches
+        lookup = translator._lookup(settings, pipeline.keys, indexes, trust)
+        translator.pipeline = replace(
             pipeline,
             settings=settings,
             lookup=lookup,
@@ -261,7 +263,7 @@ class Translator:
             decoder=replace(pipeline.decoder, settings=settings, terms=terms),
             postprocessor=replace(pipeline.postprocessor, terms=terms, nbest=settings.nbest),
         )
-        return other
+        return translator
 
     @classmethod
     def load(
@@ -307,7 +309,7 @@ class Translator:
             if write_to is not None:
                 writable = open_to_write(write_to, memory, indexes, *languages)
                 indexes += [writable] if not any(writable is index for index in indexes) else []
-            trust = [named(each).trust for each in memory]
+            trust = [parse_memory(entry).trust for entry in memory]
             return cls(
                 loaded,
                 parameters,
@@ -386,7 +388,7 @@ class Translator:
     ) -> Iterator[Translation]:
         in_order = confirms or self.settings.remembers
         passage, sessions = self.pipeline.passage(finished), Sessions(self, in_order, first)
-        ahead = first is None and not (confirms and self.settings.memorises)
+        can_prefetch = first is None and not (confirms and self.settings.memorises)
         whole = in_order or self.backbone.reads_around
         prepared: Iterator[list[Piece]] = self.pipeline.preparation.documents(
             documents,
@@ -395,12 +397,12 @@ class Translator:
             None if whole else PIECES_AT_ONCE,
             first.preceding if first is not None else (),
         )
-        for batch in self.batches(prepared, in_order, ahead):
-            own = [sessions.of(piece) for piece in batch]
-            passage.translate(batch, own, explain)
+        for batch in self.batches(prepared, in_order, can_prefetch):
+            batch_sessions = [sessions.get_session(piece) for piece in batch]
+            passage.translate(batch, batch_sessions, explain)
             to_confirm = [
                 (session, piece.segment.to_confirm)
-                for session, piece in zip(own, batch, strict=True)
+                for session, piece in zip(batch_sessions, batch, strict=True)
                 if piece.ends_segment and piece.segment.to_confirm
             ]
             self.confirm([(session, self.confirmation(*pair)) for session, pair in to_confirm])
@@ -410,17 +412,17 @@ class Translator:
         yield from passage.finish()
 
     def batches(
-        self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool
+        self, prepared: Iterable[list[Piece]], in_order: bool, can_prefetch: bool
     ) -> Iterator[list[Piece]]:
-        """What is translated together, of documents made pieces; `ahead`: what they read does not
-        change meanwhile."""
+        """What is translated together, of documents made pieces; `can_prefetch`: what they read
+        does not change meanwhile."""
         if self.backbone.reads_around:
             prepared = map(self._first_pass, prepared)
         if in_order:
-            retrieve = self.pipeline.retrieve if ahead else list
+            retrieve = self.pipeline.retrieve if can_prefetch else list
             return side_by_side(prepared, self.settings.batch, retrieve)
         batches = by_length(prepared, self.settings.batch)
-        return batches if self.terms is None else joined(batches, LACKING_TOGETHER)
+        return batches if self.terms is None else join_batches(batches, LACKING_TOGETHER)
 
     def _first_pass(self, pieces: Sequence[Piece]) -> list[Piece]:
         """As `Decoder.first_pass` says."""

@@ -43,14 +43,14 @@ def calibrate(
     it is stands on stderr.
 
     Raises DataError where the memory has too few segments to hold any out."""
-    drawn = stretches(index, segments, seed)
-    total = sum(len(stretch.segments) for stretch in drawn)
+    sample = stretches(index, segments, seed)
+    total = sum(len(stretch.segments) for stretch in sample)
     with Progress("calibrating", "segments", total) as progress:
-        likely = likelihoods(model, index, drawn, device, progress.advance)
+        likely = likelihoods(model, index, sample, device, progress.advance)
     losses = {STANDARD: likely.standard, **dict(likely.candidates)}
     with Progress("translating", "segments", len(losses) * likely.segments) as progress:
         references, translations = translate_held_out(
-            model, layers, index, drawn, [*losses], device, progress.advance
+            model, layers, index, sample, [*losses], device, progress.advance
         )
     trials = compare(losses, references, translations, index.tgt_lang)
     return Calibration(
@@ -72,7 +72,9 @@ def compare(
 ) -> list[Trial]:
     """A trial of every numbers, the standard ones first, by their translations."""
     scored = {
-        metric.name: [Scored(metric, each) for each in count(metric, [references], translations)]
+        metric.name: [
+            Scored(metric, counts) for counts in count(metric, [references], translations)
+        ]
         for metric in metrics(language)
         if metric.name in ("BLEU", JUDGE)
     }
@@ -94,7 +96,7 @@ def compare(
 def best_of(trials: Sequence[Trial]) -> Reaches:
     """The numbers that are better than the first by more than chance, the best of several; else
     those of the first."""
-    first, *others = trials
-    least = 1.0 - LEVEL / max(len(others), 1)
-    better = [trial for trial in others if trial.above >= least]
+    first, *rivals = trials
+    threshold = 1.0 - LEVEL / max(len(rivals), 1)
+    better = [trial for trial in rivals if trial.above >= threshold]
     return max(better, key=lambda trial: trial.chrf, default=first).reaches

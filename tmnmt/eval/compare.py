@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.errors import DataError
-from tmnmt.eval.data.distinct import once, units_of
+from tmnmt.eval.data.distinct import unit_means, units_of
 from tmnmt.eval.measures.metrics import MAIN, count, metrics
 from tmnmt.eval.measures.significance import Scored, approximate_randomisation, holm
 from tmnmt.eval.report.run_folder import SEGMENTS, Node, read_report, read_segments
@@ -83,29 +83,31 @@ def _listed(names: Mapping[str, Any]) -> str:
 
 
 def _test(name: str, a: Run, b: Run) -> dict[str, Any]:
-    own, other = a.lines.get(name, Lines()), b.lines.get(name, Lines())
-    if own.keys != other.keys or not own.keys:
+    lines_a, lines_b = a.lines.get(name, Lines()), b.lines.get(name, Lines())
+    if lines_a.keys != lines_b.keys or not lines_a.keys:
         raise DataError(
             f"{name}: {a.folder} and {b.folder} have other segments or references under this name"
         )
-    both = [system for system in own.systems if system in other.systems]
+    common = [system for system in lines_a.systems if system in lines_b.systems]
     return {
         "name": name,
-        "segments": len(own.keys),
-        "only_a": [system for system in own.systems if system not in both],
-        "only_b": [system for system in other.systems if system not in both],
-        "systems": _systems(both, own, other, a.tests[name], b.tests[name]),
+        "segments": len(lines_a.keys),
+        "only_a": [system for system in lines_a.systems if system not in common],
+        "only_b": [system for system in lines_b.systems if system not in common],
+        "systems": _systems(common, lines_a, lines_b, a.tests[name], b.tests[name]),
     }
 
 
-def _systems(names: list[str], own: Lines, other: Lines, a: Node, b: Node) -> list[dict[str, Any]]:
-    references = list(zip(*(refs for _, refs in own.keys), strict=True))
-    units = units_of([src for src, _ in own.keys], references)
+def _systems(
+    names: list[str], lines_a: Lines, lines_b: Lines, a: Node, b: Node
+) -> list[dict[str, Any]]:
+    references = list(zip(*(refs for _, refs in lines_a.keys), strict=True))
+    units = units_of([src for src, _ in lines_a.keys], references)
     systems: list[dict[str, Any]] = [
         {
             "name": name,
             "changed": sum(
-                x != y for x, y in zip(own.systems[name], other.systems[name], strict=True)
+                x != y for x, y in zip(lines_a.systems[name], lines_b.systems[name], strict=True)
             ),
             "settings": _changed(_settings(a, name), _settings(b, name)),
             "metrics": {},
@@ -118,10 +120,10 @@ def _systems(names: list[str], own: Lines, other: Lines, a: Node, b: Node) -> li
         counts = count(
             metric,
             references,
-            [*(own.systems[n] for n in names), *(other.systems[n] for n in names)],
+            [*(lines_a.systems[n] for n in names), *(lines_b.systems[n] for n in names)],
         )
         pairs = list(zip(counts[: len(names)], counts[len(names) :], strict=True))
-        scored = [[Scored(metric, once(rows, units)) for rows in pair] for pair in pairs]
+        scored = [[Scored(metric, unit_means(rows, units)) for rows in pair] for pair in pairs]
         p = [approximate_randomisation(first, second) for first, second in scored]
         for system, pair, chance, corrected in zip(systems, pairs, p, holm(p), strict=True):
             score, other_score = (metric.score(rows) for rows in pair)
@@ -138,7 +140,7 @@ def _systems(names: list[str], own: Lines, other: Lines, a: Node, b: Node) -> li
 def _settings(test: Node, name: str) -> dict[str, str]:
     settings = next(
         (s.node("settings") for s in test.nodes("systems") if s.name("name") == name),
-        Node({}, test.where),
+        Node({}, test.location),
     )
     return {key: settings.text(key) for key in settings.keys()}
 

@@ -17,20 +17,20 @@ from tmnmt.training.tm import TMPart
 from tmnmt.training.trainers import JOINT_TRAINERS, NETWORK_TRAINERS
 
 
-def parameters_read(model: Model, learned: MemoryLayers | None, settings: Settings) -> int:
+def parameters_read(model: Model, layers: MemoryLayers | None, settings: Settings) -> int:
     """Of the backbone, with its reference or context network where that is read, of the memory
     layers that these settings read, and of an adaptive kNN."""
     model = model.reading(settings)
     voting = voting_of(settings, model, "cpu")
     return (
         parameters(model.backbone)
-        + (learned.parameters_read(settings.mode, settings.cache > 0) if learned is not None else 0)
+        + (layers.parameters_read(settings.mode, settings.cache > 0) if layers is not None else 0)
         + (parameters(voting) if isinstance(voting, nn.Module) else 0)
     )
 
 
 def training_read(
-    trained: Mapping[str | None, TrainingCost], settings: Settings
+    costs: Mapping[str | None, TrainingCost], settings: Settings
 ) -> dict[str, float | int | None]:
     """{"training_seconds", "training_tokens", "training_tokens_per_second"} of what is read; None
     where the log does not say.
@@ -38,12 +38,14 @@ def training_read(
     A reference or context network counts where it is not read, too: the decoder may have learned
     with it. The anchors of a network learn from points, which are no tokens of the target."""
     unread = _prior(settings)
-    read = {part: cost for part, cost in trained.items() if part not in unread}
+    relevant = {part: cost for part, cost in costs.items() if part not in unread}
     pointwise = {part for trainer in NETWORK_TRAINERS.values() for part in trainer.pointwise}
-    counted = [cost for part, cost in read.items() if part not in pointwise and cost.tokens]
-    tokens, seconds = sum(c.tokens for c in counted), sum(c.seconds for c in counted)
+    measured = [cost for part, cost in relevant.items() if part not in pointwise and cost.tokens]
+    tokens, seconds = sum(c.tokens for c in measured), sum(c.seconds for c in measured)
     return {
-        "training_seconds": round(sum(c.seconds for c in read.values()), 1) if read else None,
+        "training_seconds": round(sum(c.seconds for c in relevant.values()), 1)
+        if relevant
+        else None,
         "training_tokens": tokens or None,
         "training_tokens_per_second": round(tokens / seconds, 1) if seconds else None,
     }

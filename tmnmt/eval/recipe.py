@@ -21,7 +21,7 @@ from tmnmt.eval.measures.slices import BANDS, NONE
 from tmnmt.formats.moses import moses_pair
 from tmnmt.index.back_ends import check_address, local_path
 
-OWN = "own"  # in a system's memories: the memory of the test set
+OWN_MEMORY = "own"  # in a system's memories: the memory of the test set
 PASTE_KEYS = ("name", "paste", "memories", "tests")
 HYPOTHESIS_KEYS = ("name", "hypothesis", "tests")
 
@@ -109,18 +109,18 @@ class Recipe:
 
     def path_of(self, kind: Literal["model", "memory"], name: str) -> str:
         """The path or address of a model or memory."""
-        named: Sequence[NamedPath] = getattr(self, kind)
-        return next(entry.path for entry in named if entry.name == name)
+        entries: Sequence[NamedPath] = getattr(self, kind)
+        return next(entry.path for entry in entries if entry.name == name)
 
 
 def needs_own(system: SystemConfig) -> bool:
     """Whether a system reads the memory of the test set."""
-    return OWN in system.memories
+    return OWN_MEMORY in system.memories
 
 
-def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = None) -> Recipe:
-    """The recipe in a TOML file, its paths made to lead somewhere from here; of the systems `only`
-    these and the baseline, where any are named; with another baseline, where one is.
+def load_recipe(path: Path, systems: Sequence[str] = (), baseline: str | None = None) -> Recipe:
+    """The recipe in a TOML file, its paths made to lead somewhere from here; of the systems
+    `systems` these and the baseline, where any are named; with another baseline, where one is.
 
     Raises DataError where a file cannot be read, or, all at once, for files that the recipe names
     and that are not there; UsageError, naming file and key, for what is unknown, missing or
@@ -129,11 +129,11 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
     try:
         for system in recipe.system:
             _check_kind(system)
-        recipe = narrowed(_complete(recipe), only, baseline)
+        recipe = narrowed(_complete(recipe), systems, baseline)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
-    recipe = _from(path.parent, recipe)
-    absent = sorted({named for named in _files(recipe) if not _is_there(named, recipe)})
+    recipe = _resolve_paths(path.parent, recipe)
+    absent = sorted({file for file in _files(recipe) if not _is_there(file, recipe)})
     if absent:
         raise DataError(
             f"{path}: {len(absent)} of the files it names are not there: {', '.join(absent)}"
@@ -141,18 +141,18 @@ def load_recipe(path: Path, only: Sequence[str] = (), baseline: str | None = Non
     return recipe
 
 
-def narrowed(recipe: Recipe, only: Sequence[str], baseline: str | None) -> Recipe:
-    """Of the systems `only` these and the baseline, where any are named; with another baseline,
+def narrowed(recipe: Recipe, systems: Sequence[str], baseline: str | None) -> Recipe:
+    """Of the systems `systems` these and the baseline, where any are named; with another baseline,
     where one is. Raises UsageError for a name that no system has."""
     names = [system.name for system in recipe.system]
     if baseline is not None:
-        _known([baseline], names, "--baseline")
+        _check_names([baseline], names, "--baseline")
         recipe = replace(recipe, baseline=baseline)
     _check(recipe)
-    if only:
-        _known(only, names, "--only")
-        chosen = {*only, recipe.baseline}
-        recipe = _with_systems(recipe, [s for s in recipe.system if s.name in chosen])
+    if systems:
+        _check_names(systems, names, "--only")
+        selected = {*systems, recipe.baseline}
+        recipe = _with_systems(recipe, [s for s in recipe.system if s.name in selected])
     return recipe
 
 
@@ -176,9 +176,11 @@ def _check_kind(system: SystemConfig) -> None:
         if system.memories and system.options.mode == "off":
             raise UsageError(f"system {system.name!r}: mode is off, so it reads no memories")
         return
-    kind, read = ("hypothesis", HYPOTHESIS_KEYS) if system.hypothesis else ("paste", PASTE_KEYS)
+    kind, allowed_keys = (
+        ("hypothesis", HYPOTHESIS_KEYS) if system.hypothesis else ("paste", PASTE_KEYS)
+    )
     for name, value, default in keys(system):
-        if name not in read and value != default:
+        if name not in allowed_keys and value != default:
             raise UsageError(f"system {system.name!r}: {kind} and {name} exclude each other")
 
 
@@ -190,7 +192,7 @@ def _complete(recipe: Recipe) -> Recipe:
 
 def _completed(system: SystemConfig, model: str) -> SystemConfig:
     reads = system.options.mode != "off" or system.paste
-    memories = system.memories or ((OWN,) if reads and not system.hypothesis else ())
+    memories = system.memories or ((OWN_MEMORY,) if reads and not system.hypothesis else ())
     decodes = not system.paste and not system.hypothesis
     return replace(system, memories=memories, model=system.model or (model if decodes else ""))
 
@@ -210,16 +212,16 @@ def _check(recipe: Recipe) -> None:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise UsageError(f"{kind}: two have the name {twice!r}")
-    _known([recipe.baseline], systems, "baseline")
-    _known(list(recipe.weights), [*BANDS, NONE], "weights")
-    if OWN in memories:
-        raise UsageError(f"memory: the name {OWN!r} means that of the test set")
+    _check_names([recipe.baseline], systems, "baseline")
+    _check_names(list(recipe.weights), [*BANDS, NONE], "weights")
+    if OWN_MEMORY in memories:
+        raise UsageError(f"memory: the name {OWN_MEMORY!r} means that of the test set")
     for memory in recipe.memory:
         check_address(memory.path)  # before it is written down: it may have a password in it
     for test in recipe.test:
         if bool(test.files) == bool(test.src and test.references):
             raise UsageError(f"test {test.name!r}: give either files, or src and references")
-        _known([test.memory] if test.memory else [], memories, f"test {test.name!r}: memory")
+        _check_names([test.memory] if test.memory else [], memories, f"test {test.name!r}: memory")
     for system in recipe.system:
         _check_system(system, tests, models, memories)
     for test in recipe.test:
@@ -233,21 +235,21 @@ def _check(recipe: Recipe) -> None:
 def _check_system(
     system: SystemConfig, tests: Sequence[str], models: Sequence[str], memories: Sequence[str]
 ) -> None:
-    where = f"system {system.name!r}"
-    _known(system.tests, tests, f"{where}: tests")
-    _known(system.memories, [*memories, OWN], f"{where}: memories")
+    location = f"system {system.name!r}"
+    _check_names(system.tests, tests, f"{location}: tests")
+    _check_names(system.memories, [*memories, OWN_MEMORY], f"{location}: memories")
     if system.hypothesis and len(system.tests or tests) != 1:
-        raise UsageError(f"{where}: a hypothesis file is for one test set; name it in tests")
+        raise UsageError(f"{location}: a hypothesis file is for one test set; name it in tests")
     if system.paste and len(system.memories) != 1:
-        raise UsageError(f"{where}: paste takes the best match of one memory")
-    _check_session(system, where)
+        raise UsageError(f"{location}: paste takes the best match of one memory")
+    _check_session(system, location)
     if not system.paste and not system.hypothesis:
         if not models:
-            raise UsageError(f"{where}: there is no model")
-        _known([system.model], models, f"{where}: model")
+            raise UsageError(f"{location}: there is no model")
+        _check_names([system.model], models, f"{location}: model")
 
 
-def _check_session(system: SystemConfig, where: str) -> None:
+def _check_session(system: SystemConfig, location: str) -> None:
     """Raises UsageError for keys of a session cache, or of what is confirmed, where
     there is none."""
     options = system.options
@@ -260,7 +262,7 @@ def _check_session(system: SystemConfig, where: str) -> None:
         key = next((key for key, is_given in is_set.items() if is_given), None)
         if key is not None:
             raise UsageError(
-                f"{where}: {key} is of a session cache, and nothing is written to one; remember "
+                f"{location}: {key} is of a session cache, and nothing is written to one; remember "
                 "says what: confirmed or own, and confirm_to where: both or cache"
             )
     if options.remember != "confirmed":
@@ -271,14 +273,16 @@ def _check_session(system: SystemConfig, where: str) -> None:
             if value in ("both", "references"):
                 continue
             raise UsageError(
-                f'{where}: {name} = "{value}" is of what is confirmed, and nothing is: '
+                f'{location}: {name} = "{value}" is of what is confirmed, and nothing is: '
                 f"remember is {options.remember}"
             )
     if options.confirm_to == "memory" and system.options.mode == "off":
-        raise UsageError(f'{where}: confirm_to = "memory", and mode is off, so it reads no memory')
+        raise UsageError(
+            f'{location}: confirm_to = "memory", and mode is off, so it reads no memory'
+        )
     if options.cache_best > 1 and options.remember != "own":
         raise UsageError(
-            f"{where}: cache_best is of the model's own words, and remember is "
+            f"{location}: cache_best is of the model's own words, and remember is "
             f'"{options.remember}"'
         )
 
@@ -296,22 +300,22 @@ def caches(system: SystemConfig) -> bool:
     return options.remember == "own" or options.confirm_to != "memory"
 
 
-def _known(names: Iterable[str], allowed: Sequence[str], where: str) -> None:
+def _check_names(names: Iterable[str], allowed: Sequence[str], location: str) -> None:
     for name in names:
         if name not in allowed:
-            near = difflib.get_close_matches(name, allowed, n=1)
+            suggestions = difflib.get_close_matches(name, allowed, n=1)
             hint = (
-                f"; did you mean {near[0]!r}?"
-                if near
+                f"; did you mean {suggestions[0]!r}?"
+                if suggestions
                 else f"; allowed: {', '.join(allowed) or 'none'}"
             )
-            raise UsageError(f"{where}: there is no {name!r}{hint}")
+            raise UsageError(f"{location}: there is no {name!r}{hint}")
 
 
-def _from(folder: Path, recipe: Recipe) -> Recipe:
+def _resolve_paths(folder: Path, recipe: Recipe) -> Recipe:
     """With every path led from `folder`."""
 
-    def led(path: str) -> str:
+    def resolve(path: str) -> str:
         return path if not path or local_path(path) is None else _plain(str(folder / path))
 
     return replace(
@@ -319,26 +323,29 @@ def _from(folder: Path, recipe: Recipe) -> Recipe:
         test=tuple(
             replace(
                 t,
-                files=tuple(map(led, t.files)),
-                src=led(t.src),
-                references=tuple(map(led, t.references)),
+                files=tuple(map(resolve, t.files)),
+                src=resolve(t.src),
+                references=tuple(map(resolve, t.references)),
             )
             for t in recipe.test
         ),
         model=tuple(
-            replace(m, path=led(m.path), training=tuple(map(led, m.training))) for m in recipe.model
+            replace(m, path=resolve(m.path), training=tuple(map(resolve, m.training)))
+            for m in recipe.model
         ),
-        memory=tuple(replace(m, path=led(m.path)) for m in recipe.memory),
+        memory=tuple(replace(m, path=resolve(m.path)) for m in recipe.memory),
         system=tuple(
-            replace(s, hypothesis=led(s.hypothesis), options=_led(s.options, led))
+            replace(
+                s, hypothesis=resolve(s.hypothesis), options=_resolve_options(s.options, resolve)
+            )
             for s in recipe.system
         ),
     )
 
 
-def _led(options: ModelOptions, led: Callable[[str], str]) -> ModelOptions:
+def _resolve_options(options: ModelOptions, resolve: Callable[[str], str]) -> ModelOptions:
     path = options.knn_adaptive
-    return replace(options, knn_adaptive=led(str(path))) if path else options
+    return replace(options, knn_adaptive=resolve(str(path))) if path else options
 
 
 def _plain(path: str) -> str:
@@ -352,7 +359,7 @@ def _files(recipe: Recipe) -> Iterator[str]:
         yield from (*test.files, *([test.src] if test.src else []), *test.references)
     for model in recipe.model:
         yield from model.training
-    yield from (named.path for named in (*recipe.model, *recipe.memory) if local_path(named.path))
+    yield from (entry.path for entry in (*recipe.model, *recipe.memory) if local_path(entry.path))
     yield from (
         str(path)
         for system in recipe.system

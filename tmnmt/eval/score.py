@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tmnmt.counted import counted
 from tmnmt.errors import DataError
 from tmnmt.eval.measures.measure import Output, TestSet
 from tmnmt.formats.text import check_content, read_document_lines
 from tmnmt.index.base import Index
+from tmnmt.quantities import quantity
 from tmnmt.segments import Match
 
 SEARCHED = 512  # segments looked up at a time
@@ -21,12 +21,12 @@ def lines_of(path: Path) -> list[str]:
     return [line.strip() for line in read_document_lines(path, check=check_content)]
 
 
-def same_length(path: Path, lines: Sequence[str], count: int, other: object) -> None:
+def same_length(path: Path, lines: Sequence[str], count: int, reference: object) -> None:
     """Raises DataError where a file has not as many lines as another has."""
     if len(lines) != count:
         raise DataError(
-            f"{path}: {counted(len(lines), 'line')}, but {other} has {count:,}: they must be as "
-            "many"
+            f"{path}: {quantity(len(lines), 'line')}, but {reference} has {count:,}: they must "
+            "be as many"
         )
 
 
@@ -49,7 +49,7 @@ def read_test(
             documents.append(f"{files[0].name} {part}")
         elif any(line):
             blank, full = (
-                files[[bool(text) for text in line].index(there)] for there in (False, True)
+                files[[bool(text) for text in line].index(is_full)] for is_full in (False, True)
             )
             raise DataError(f"{blank}, line {number + 1}: blank, but it is not in {full}")
         elif documents:
@@ -66,21 +66,23 @@ def read_output(
     path: Path,
     lines: int,
     numbers: Sequence[int],
-    other: Path,
+    reference: Path,
     settings: Mapping[str, str] | None = None,
 ) -> Output:
-    """A system's output in a file of as many lines as `other`, of which only lines `numbers` are
-    segments."""
-    read = lines_of(path)
-    same_length(path, read, lines, other)
+    """A system's output in a file of as many lines as `reference`, of which only lines `numbers`
+    are segments."""
+    output_lines = lines_of(path)
+    same_length(path, output_lines, lines, reference)
     segments = set(numbers)
-    for number, line in enumerate(read):
+    for number, line in enumerate(output_lines):
         if line and number not in segments:
             raise DataError(
                 f"{path}, line {number + 1}: not blank, but the reference is: are the lines in "
                 "step?"
             )
-    return Output(name, [read[number] for number in numbers], settings or {"hypothesis": str(path)})
+    return Output(
+        name, [output_lines[number] for number in numbers], settings or {"hypothesis": str(path)}
+    )
 
 
 def output_warnings(outputs: Sequence[Output]) -> list[str]:
@@ -88,7 +90,7 @@ def output_warnings(outputs: Sequence[Output]) -> list[str]:
     tokenised."""
     blank = {output.name: sum(not line for line in output.lines) for output in outputs}
     warnings = [
-        f"{name}: {counted(n, 'segment')} without a translation" for name, n in blank.items() if n
+        f"{name}: {quantity(n, 'segment')} without a translation" for name, n in blank.items() if n
     ]
     return warnings + tokenised_outputs(outputs)
 
@@ -98,7 +100,7 @@ def tokenised_outputs(outputs: Sequence[Output]) -> list[str]:
     be tokenised."""
     ends = {output.name: sum(line.endswith(" .") for line in output.lines) for output in outputs}
     return [
-        f"{name}: {counted(n, 'line')} end in a tokenised period (' .'): sacrebleu warns that "
+        f"{name}: {quantity(n, 'line')} end in a tokenised period (' .'): sacrebleu warns that "
         "text which was not "
         "detokenised may hurt the score"
         for name, n in ends.items()
@@ -110,7 +112,7 @@ def best_matches(index: Index, sources: Sequence[str]) -> list[Match | None]:
     """The best match of every source at any score, None where the memory is empty or the source has
     no word."""
     best: list[Match | None] = []
-    for at in range(0, len(sources), SEARCHED):
-        matches = index.search(sources[at : at + SEARCHED], 1, 0.0)
-        best += [own[0] if own else None for own in matches]
+    for start in range(0, len(sources), SEARCHED):
+        matches = index.search(sources[start : start + SEARCHED], 1, 0.0)
+        best += [hits[0] if hits else None for hits in matches]
     return best

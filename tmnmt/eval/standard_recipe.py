@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tmnmt.config.options import ConfirmTo, Mode
-from tmnmt.eval.recipe import OWN, ModelConfig, NamedPath, Recipe, SystemConfig, TestConfig
+from tmnmt.eval.recipe import OWN_MEMORY, ModelConfig, NamedPath, Recipe, SystemConfig, TestConfig
 from tmnmt.index.back_ends import local_path
 
 BASE, PASTED, TM, CONFIRMED = "base", "pasted TM", "with the TM", "with the TM, confirmed"
@@ -33,16 +33,16 @@ def standard_recipe(
     without; without a memory of what needs none. Paths lead from the working folder. Each system
     differs from the one before in one thing."""
     folder = model.resolve().name
-    source = _named(memory) if memory is not None else ""
+    source = _memory_name(memory) if memory is not None else ""
     base = SystemConfig(BASE, model=folder)
     systems = [base]
     mode = next(mode for mode in MODES if mode in modes)
     if memory is not None:
-        systems.append(SystemConfig(PASTED, paste=True, memories=(OWN,)))
+        systems.append(SystemConfig(PASTED, paste=True, memories=(OWN_MEMORY,)))
     reading = base
     if memory is not None:
         options = replace(base.options, mode=mode, verbatim=FULL_MATCH)
-        reading = replace(base, name=TM, memories=(OWN,), options=options)
+        reading = replace(base, name=TM, memories=(OWN_MEMORY,), options=options)
         systems.append(reading)
     confirm_to = _confirm_to(reading is not base, has_cache or reading.options.mode == NEAREST)
     if confirm_to is not None:
@@ -70,24 +70,24 @@ def standard_recipe(
     )
 
 
-def _named(memory: str) -> str:
+def _memory_name(memory: str) -> str:
     """What a memory is called in the report: a file or folder by its name."""
     path = local_path(memory)
     name = "" if path is None else path.resolve().name
-    return name if name not in ("", OWN) else "memory"
+    return name if name not in ("", OWN_MEMORY) else "memory"
 
 
 def _described(model: Path, memory: str | None, files: Sequence[Path], mode: Mode) -> str:
     listed = ", ".join(map(str, files))
     if memory is None:
         return f"The model {model} on {listed}, without a memory."
-    said = f"The model {model} on {listed}, with the memory {memory}."
+    description = f"The model {model} on {listed}, with the memory {memory}."
     if mode == NEAREST:
-        said += (
+        description += (
             " The model copies from the nearest positions of its pairs, with nothing learned; "
             "`tmnmt adapt` makes layers that learn."
         )
-    return said
+    return description
 
 
 def _confirm_to(reads: bool, has_positions: bool) -> ConfirmTo | None:

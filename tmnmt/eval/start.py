@@ -20,9 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tmnmt.counted import counted
 from tmnmt.durable import make_folder, write
-from tmnmt.engine.opened import languages_of, load_layers
+from tmnmt.engine.loading import languages_of, load_layers
 from tmnmt.engine.settings import UNTRAINED, default_mode
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.calibrate import calibrate
@@ -30,7 +29,7 @@ from tmnmt.eval.data.prepare import INDEX, MANIFEST_FILE, SAME_SOURCE, Settings,
 from tmnmt.eval.faults import faults_in_numbers
 from tmnmt.eval.measures.slices import HALVES, MIDDLE
 from tmnmt.eval.measures.verdict import differs
-from tmnmt.eval.recipe import OWN, NamedPath, Recipe, SystemConfig, TestConfig
+from tmnmt.eval.recipe import OWN_MEMORY, NamedPath, Recipe, SystemConfig, TestConfig
 from tmnmt.eval.report.html import write_report as write_page
 from tmnmt.eval.report.write import SEGMENTS
 from tmnmt.eval.run import Run
@@ -45,9 +44,16 @@ from tmnmt.model_import.marian import import_marian
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.foreign import is_model_folder
 from tmnmt.progress import Progress
+from tmnmt.quantities import quantity
 
 FORMAT = 1
-BEGUN, SPLIT, BASE_FOLDER, MEASURED, ALL = "start.json", "split", "base", "measured", "index"
+START_FILE, SPLIT, BASE_FOLDER, MEASURED, INDEX_FOLDER = (
+    "start.json",
+    "split",
+    "base",
+    "measured",
+    "index",
+)
 FAULTS = "faults.json"
 FEWEST = 50  # segments of a sample below which figures say hardly anything
 EXAMPLES = 5
@@ -58,7 +64,7 @@ POOR = 15.0  # BLEU below which a base hardly knows the texts
 
 
 @dataclass(frozen=True)
-class Begun:
+class StartRecord:
     """What a folder was begun with: a start with anything else needs another folder."""
 
     files: tuple[tuple[str, str], ...]  # name and sha256
@@ -88,12 +94,12 @@ class Place:
 
     @property
     def index(self) -> Path:
-        return self.folder / ALL
+        return self.folder / INDEX_FOLDER
 
-    def begin(self, begun: Begun) -> None:
+    def begin(self, state: StartRecord) -> None:
         """Makes the folder, or goes on with it. Raises UsageError where something else is there."""
-        record = {"format": FORMAT, **json.loads(json.dumps(asdict(begun)))}
-        path = self.folder / BEGUN
+        record = {"format": FORMAT, **json.loads(json.dumps(asdict(state)))}
+        path = self.folder / START_FILE
         if not path.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise UsageError(f"{self.folder}: is no folder of a start; name a new one")
@@ -110,14 +116,14 @@ class Place:
 
 def begun_with(
     paths: Sequence[Path], src_lang: str, tgt_lang: str, columns: str, sample: int
-) -> Begun:
+) -> StartRecord:
     """What a start with these files is. Two plain files of a PREFIX go by its name alone. Raises
     DataError where a file is not there."""
     for path in paths:
         if not path.exists() and moses_pair(path, src_lang, tgt_lang) is None:
             raise DataError(f"{path}: no such file")
     files = tuple((str(path), _sha256(path) if path.is_file() else "") for path in paths)
-    return Begun(files, src_lang, tgt_lang, columns, sample)
+    return StartRecord(files, src_lang, tgt_lang, columns, sample)
 
 
 def _sha256(path: Path) -> str:
@@ -228,7 +234,7 @@ def _pasted_alone(test: Path, memory: Path, languages: tuple[str, str]) -> Recip
         name="memory",
         description=f"The best match of {memory}, without a model.",
         test=(TestConfig(name=test.name, files=(str(test),), memory=memory.name),),
-        system=(SystemConfig(PASTED, paste=True, memories=(OWN,)),),
+        system=(SystemConfig(PASTED, paste=True, memories=(OWN_MEMORY,)),),
         baseline=PASTED,
         src_lang=languages[0],
         tgt_lang=languages[1],
@@ -260,11 +266,11 @@ def faults_of(place: Place, base: Path | None) -> dict[str, Any]:
     and, where there is a base, `asked`, of how many segments it was asked whether source and target
     belong together."""
     path = place.folder / FAULTS
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    cached = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     model = load_model(base) if base is not None else None
     digest = model.states_hash if model is not None else None
-    if known.get("model", "") == digest and "counts" in known:
-        return {name: known[name] for name in ("counts", "asked")}
+    if cached.get("model", "") == digest and "counts" in cached:
+        return {name: cached[name] for name in ("counts", "asked")}
     with MemoryIndex.open(place.index) as index:
         faults = faults_in_numbers(index, model)
     write(path, json.dumps({**faults, "model": digest}).encode())
@@ -290,9 +296,9 @@ def examples(place: Place) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in file]
     lines = [line for line in lines if 4 <= len(line["src"].split()) <= 30] or lines
     similar = [line for line in lines if line["best"] and MIDDLE <= line["best"]["score"] < 1]
-    other = [line for line in lines if line not in similar]
+    rest = [line for line in lines if line not in similar]
     count = min(3, len(similar))
-    chosen = [*_spread(similar, count), *_spread(other, EXAMPLES - count)]
+    selection = [*_spread(similar, count), *_spread(rest, EXAMPLES - count)]
     return [
         {
             "src": line["src"],
@@ -304,46 +310,50 @@ def examples(place: Place) -> list[dict[str, Any]]:
             "reference": line["ref"],
             "match": line["best"]["score"] if line["best"] else 0.0,
         }
-        for line in chosen
+        for line in selection
     ]
 
 
 def _spread(lines: Sequence[dict[str, Any]], count: int) -> list[dict[str, Any]]:
     count = min(count, len(lines))
-    return [lines[(2 * at + 1) * len(lines) // (2 * count)] for at in range(count)]
+    return [lines[(2 * index + 1) * len(lines) // (2 * count)] for index in range(count)]
 
 
 def verdict(test: Mapping[str, Any]) -> list[str]:
     """What the figures say, in sentences."""
-    said = _on_memory(test)
+    sentences = _on_memory(test)
     if test["segments"] < FEWEST:
-        few = counted(test["segments"], "segment")
-        said.append(f"{few} say hardly anything: differences may be chance.")
+        size = quantity(test["segments"], "segment")
+        sentences.append(f"{size} say hardly anything: differences may be chance.")
     scores = figures(test)
     if "base" not in scores:
-        return said
+        return sentences
     base, pasted, memory = (scores[name]["BLEU"] for name in ("base", "pasted", "with memory"))
     gain = memory - base
     sure = _is_sure(test, TM)
     if gain > 0 and sure:
-        said.append(f"The memory helps the base: {gain:+.1f} BLEU, which is more than chance.")
+        sentences.append(f"The memory helps the base: {gain:+.1f} BLEU, which is more than chance.")
     elif gain < 0 and sure:
-        said.append(
+        sentences.append(
             f"The memory harms the base: {gain:+.1f} BLEU. Look at its pairs: tmnmt memory clean."
         )
     else:
-        said.append(f"With the memory BLEU changes by {gain:+.1f}, which may be chance.")
+        sentences.append(f"With the memory BLEU changes by {gain:+.1f}, which may be chance.")
     if pasted > max(base, memory):
-        said.append(
+        sentences.append(
             "The best match as it stands scores more than any translation: these texts repeat "
             "themselves, and the base does not know them well."
         )
     elif max(base, memory) < POOR:
-        said.append("The base hardly knows such texts. Read the five sentences before you use it.")
-    if "confirmed" in scores and (more := scores["confirmed"]["BLEU"] - memory) > 0:
+        sentences.append(
+            "The base hardly knows such texts. Read the five sentences before you use it."
+        )
+    if "confirmed" in scores and (extra := scores["confirmed"]["BLEU"] - memory) > 0:
         chance = "" if _is_sure(test, CONFIRMED) else ", perhaps by chance"
-        said.append(f"Each confirmed segment helps the next ones: {more:+.1f} BLEU more{chance}.")
-    return said
+        sentences.append(
+            f"Each confirmed segment helps the next ones: {extra:+.1f} BLEU more{chance}."
+        )
+    return sentences
 
 
 def _on_memory(test: Mapping[str, Any]) -> list[str]:
@@ -360,6 +370,6 @@ def _is_sure(test: Mapping[str, Any], name: str) -> bool:
     """Whether a system's BLEU differs from the base's by more than chance."""
     system = next(system for system in test["systems"] if system["name"] == name)
     return any(
-        each["metric"] == "BLEU" and differs(each["test"], each["p_holm"])
-        for each in system["versus"]
+        comparison["metric"] == "BLEU" and differs(comparison["test"], comparison["p_holm"])
+        for comparison in system["versus"]
     )

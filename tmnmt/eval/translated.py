@@ -21,7 +21,7 @@ from tmnmt.text import words
 
 FORMAT = 3
 PACKAGE = Path(__file__).parents[1]
-OTHERS = ("cli", "eval", "serve", "training")  # folders in which nothing translates
+UNRELATED_FOLDERS = ("cli", "eval", "serve", "training")  # folders in which nothing translates
 UNIT = 64  # segments noted at a time where there is no session cache
 GOES_ON = "the same command goes on where this one stopped"
 CLEAR_PEAK = "5"  # written to clear_refs: the peak begins anew (proc(5))
@@ -41,7 +41,7 @@ def code() -> str:
     lines = (
         f"{path.as_posix()} {hashlib.sha256((PACKAGE / path).read_bytes()).hexdigest()}"
         for path in paths
-        if path.parts[0] not in OTHERS
+        if path.parts[0] not in UNRELATED_FOLDERS
     )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
@@ -50,37 +50,37 @@ def units(sources: Sequence[str], documents: Sequence[str], whole: bool) -> list
     """What is translated and noted at once: `whole` documents where something is remembered, or
     what stands before a segment is read, else any UNIT segments."""
     if not whole:
-        return [list(sources[at : at + UNIT]) for at in range(0, len(sources), UNIT)]
+        return [list(sources[start : start + UNIT]) for start in range(0, len(sources), UNIT)]
     numbered = groupby(range(len(sources)), key=lambda i: documents[i])
     return [[sources[i] for i in numbers] for _, numbers in numbered]
 
 
-class Kept:
+class TranslationCache:
     """The file: one line of JSON a unit, {"seconds", "peak_bytes", "segments": [{"tgt", "score",
     "matches", "tokens"}]}. A line that a kill has torn is taken off."""
 
     def __init__(self, path: Path, units: Sequence[Sequence[str]]) -> None:
         self.path, self.units = path, units
-        self.done = self._whole_lines()
+        self.finished = self._whole_lines()
 
     def _whole_lines(self) -> int:
         if not self.path.exists():
             return 0
-        done = size = 0
+        finished = size = 0
         with self.path.open("rb") as file:
             for line in file:
                 if not line.endswith(b"\n"):
                     break
-                done, size = done + 1, size + len(line)
+                finished, size = finished + 1, size + len(line)
         if size < self.path.stat().st_size:
             with self.path.open("r+b") as file:
                 file.truncate(size)
-        return done
+        return finished
 
     @property
     def missing(self) -> int:
         """Segments that are not translated yet."""
-        return sum(map(len, self.units[self.done :]))
+        return sum(map(len, self.units[self.finished :]))
 
     def fill(
         self,
@@ -95,19 +95,19 @@ class Kept:
         confirmed: for every unit what `Translator.stream` confirms."""
         self._append("")  # what cannot be written is said before anything is translated
         forget_peak()
-        left = self.units[self.done :]
+        remaining = self.units[self.finished :]
         stream = translator.stream(
-            left, explain, confirmed[self.done :] if confirmed is not None else None
+            remaining, explain, confirmed[self.finished :] if confirmed is not None else None
         )
-        before = sum(translator.tally.seconds.values())
-        for unit in left:
+        previous = sum(translator.tally.seconds.values())
+        for unit in remaining:
             translations = []
             for _ in unit:
                 translations.append(next(stream))
                 progress.advance()
-            after = sum(translator.tally.seconds.values())
-            self._append(_line(translations, after - before))
-            before, self.done = after, self.done + 1
+            current = sum(translator.tally.seconds.values())
+            self._append(_line(translations, current - previous))
+            previous, self.finished = current, self.finished + 1
 
     def _append(self, line: str) -> None:
         try:

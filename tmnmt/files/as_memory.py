@@ -46,16 +46,18 @@ def _segments(
     file: TranslatableFile, path: Path, languages: tuple[str, str], report: Report
 ) -> Iterator[tuple[int, Segment]]:
     report.begin_file(str(path))
-    own = file.src_lang or languages[0], file.tgt_lang or languages[1]
-    report.note_languages(own)
-    is_other = [*map(_language, own)] != [*map(_language, languages)]
+    file_languages = file.src_lang or languages[0], file.tgt_lang or languages[1]
+    report.note_languages(file_languages)
+    is_other = [*map(_language, file_languages)] != [*map(_language, languages)]
     names: dict[str, int] = {}
     for document in file.documents():
         name = f"{path.as_posix()}: {document.name}" if names else path.as_posix()
         names[name] = len(names)
         for position, unit in enumerate(document.units):
             if is_other:
-                report.skip(WRONG_LANGUAGE, unit.line, f"{own[0]} to {own[1]}")
+                report.skip(
+                    WRONG_LANGUAGE, unit.line, f"{file_languages[0]} to {file_languages[1]}"
+                )
             elif reason := _reason(unit):
                 report.skip(*reason)
             elif unit.target is not None:

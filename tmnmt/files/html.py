@@ -19,8 +19,8 @@ from functools import cached_property, partial
 from html import unescape
 from pathlib import Path
 
-from tmnmt.codes.placeholders import ALL, Finder, with_placeholders
-from tmnmt.codes.record import Code, Kind, Part, Text, joined
+from tmnmt.codes.placeholders import ALL_FINDERS, Finder, with_placeholders
+from tmnmt.codes.record import Code, Kind, Part, Text, join_parts
 from tmnmt.errors import FormatError
 from tmnmt.files.html_syntax import Attribute, Token, attributes, tokens
 from tmnmt.files.pieces import Piece, Words, spans, texts
@@ -47,7 +47,7 @@ _DESCRIPTIONS = frozenset(_DESCRIBING.split())
 _LEFT_ALONE = frozenset({"svg", "math", "template"})
 _CODE = frozenset({"code", "samp", "kbd"})
 _TEXTS = frozenset({"textarea", "title"})  # raw, but text
-_READ = frozenset({"alt", "title", "placeholder", "aria-label", "summary"})
+_TEXT_ATTRIBUTES = frozenset({"alt", "title", "placeholder", "aria-label", "summary"})
 _BUTTONS = frozenset({"submit", "button", "reset"})
 _META_CHARSET = re.compile(rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)""")
@@ -77,7 +77,7 @@ class HtmlFile(WholeFile[Slot]):
     title = "HTML"
     has_running_text = True
     errors = "xmlcharrefreplace"
-    finders: Sequence[Finder] = ALL  # of placeholders
+    finders: Sequence[Finder] = ALL_FINDERS  # of placeholders
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         super().__init__(path, src_lang, tgt_lang)
@@ -101,17 +101,17 @@ class HtmlFile(WholeFile[Slot]):
         if declared is None:
             return "utf-8"
         name = declared[1].decode("ascii", "replace")
-        known = charset(name)
-        if not known:
+        encoding = charset(name)
+        if not encoding:
             raise FormatError(
                 f"{self.path}: unknown charset {excerpt(name)!r}; allowed: a character set, as "
                 "UTF-8"
             )
-        if b"<meta".decode(known, "replace") != "<meta":  # it could not have been read in that
+        if b"<meta".decode(encoding, "replace") != "<meta":  # it could not have been read in that
             return "utf-8"
         # browsers take both for Windows-1252, which has five bytes that are nothing
-        western = known in ("ascii", "iso8859-1")
-        return "cp1252" if western and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", data) else known
+        western = encoding in ("ascii", "iso8859-1")
+        return "cp1252" if western and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", data) else encoding
 
     @cached_property
     def _slots(self) -> list[Slot]:
@@ -130,13 +130,13 @@ class HtmlFile(WholeFile[Slot]):
         raw = self.text[slot.start : slot.stop]
         if slot.attribute is not None:
             whole = Piece("text", slot.start, slot.stop)
-            return unit_of(self._said(slot, whole), breaks=False, line=line)
+            return unit_of(self._piece_words(slot, whole), breaks=False, line=line)
         if len(raw) > MAX_STRING:
             return unit_of(raw, line=line)
         if len(slot.pieces) > 2 * MAX_CODES + 1:  # no two texts stand side by side
             return Unit(Text(""), state="locked", line=line, problem=TOO_MANY)
         text = with_placeholders(
-            joined(parts_of(self.text, slot, partial(self._said, slot))), self.finders
+            join_parts(parts_of(self.text, slot, partial(self._piece_words, slot))), self.finders
         )
         return limited(Unit(clean_codes(text)[0], line=line))
 
@@ -173,26 +173,26 @@ class HtmlFile(WholeFile[Slot]):
             if piece.kind != "text":
                 old = self.text[piece.start : piece.stop]
                 edits = [edit for edit in inside if piece.start <= edit.start < piece.stop]
-                tags[old].append(_with(old, piece.start, edits))
+                tags[old].append(_apply_edits(old, piece.start, edits))
         parts = list[Part]()
         for part in filling.target.parts():
             if isinstance(part, str):
                 parts.append(part)
             elif part[0].form == slot.form:
-                left = tags.get(part[0].markup)
-                markup = left.popleft() if left else part[0].markup
+                remaining = tags.get(part[0].markup)
+                markup = remaining.popleft() if remaining else part[0].markup
                 parts.append((replace(part[0], markup=markup), part[1]))
             else:
                 parts.append(part[1] if part[0].form else part[0].markup)
-        return Edit(slot.start, slot.stop, self._written(slot, parts))
+        return Edit(slot.start, slot.stop, self._render(slot, parts))
 
     # --- what differs from Markdown
 
-    def _said(self, slot: Slot, piece: Piece) -> str:
+    def _piece_words(self, slot: Slot, piece: Piece) -> str:
         """The words of a piece; "" of a tag."""
         return words_of(self.text, piece)
 
-    def _written(self, slot: Slot, parts: Sequence[Part]) -> str:
+    def _render(self, slot: Slot, parts: Sequence[Part]) -> str:
         """A target as it stands in the file; its codes are of the slot's form."""
         space = "&nbsp;" if _NBSP.search(self.text[slot.start : slot.stop]) else "\u00a0"
         return "".join(
@@ -215,13 +215,13 @@ def parts_of(text: str, slot: Slot, words: Words) -> Iterator[Part]:
         if piece.kind == "text":
             yield words(piece)
         elif piece.kind == "placeholder":
-            said = words(piece)
-            kind: Kind = "placeholder" if said.strip() else "standalone"
-            yield Code(0, kind, raw, "", slot.form), said
+            content = words(piece)
+            kind: Kind = "placeholder" if content.strip() else "standalone"
+            yield Code(0, kind, raw, "", slot.form), content
         elif piece.kind == "alone":
             sides = text[piece.start - 1 : piece.start], text[piece.stop : piece.stop + 1]
-            apart = piece.name == "br" and not any(side.isspace() for side in sides)
-            yield Code(0, "standalone", raw, "", slot.form), " " * apart
+            needs_space = piece.name == "br" and not any(side.isspace() for side in sides)
+            yield Code(0, "standalone", raw, "", slot.form), " " * needs_space
         else:
             kind = "open" if piece.kind == "start" else "close"
             yield Code(0, kind, raw, pairs.get(number, ""), slot.form), ""
@@ -245,7 +245,7 @@ def _escaped(text: str, space: str = "\u00a0") -> str:
     return text.replace("\u00a0", space)
 
 
-def _with(tag: str, start: int, edits: list[Edit]) -> str:
+def _apply_edits(tag: str, start: int, edits: list[Edit]) -> str:
     for edit in reversed(edits):
         tag = tag[: edit.start - start] + edit.new + tag[edit.end - start :]
     return tag
@@ -315,10 +315,10 @@ class Slots:
             self._pieces.append(Piece(kind, token.start, token.stop, token.name))
 
     def _is_left_alone(self, token: Token, by_name: dict[str, Attribute]) -> bool:
-        translate = self._said(by_name, "translate")
+        translate = self._attribute_value(by_name, "translate")
         if translate is not None:
             return translate == "no"
-        classes = (self._said(by_name, "class") or "").split()
+        classes = (self._attribute_value(by_name, "class") or "").split()
         in_pre = bool(self._pre) and token.name in _CODE
         return token.name in _LEFT_ALONE or in_pre or "notranslate" in classes
 
@@ -334,7 +334,7 @@ class Slots:
                 self._alone = None
         return True
 
-    def _said(self, by_name: dict[str, Attribute], name: str) -> str | None:
+    def _attribute_value(self, by_name: dict[str, Attribute], name: str) -> str | None:
         attribute = by_name.get(name)
         return self._text[attribute.start : attribute.end].strip().lower() if attribute else None
 
@@ -348,16 +348,18 @@ class Slots:
         if name == "label":
             return token.name in ("option", "optgroup", "track")
         if name == "value":
-            return token.name == "input" and self._said(by_name, "type") in _BUTTONS
+            return token.name == "input" and self._attribute_value(by_name, "type") in _BUTTONS
         if name == "content":
-            described = self._said(by_name, "name") or self._said(by_name, "property")
+            described = self._attribute_value(by_name, "name") or self._attribute_value(
+                by_name, "property"
+            )
             return token.name == "meta" and described in _DESCRIPTIONS
-        return name in _READ
+        return name in _TEXT_ATTRIBUTES
 
     def end(self) -> None:
         """Ends a text: what is gathered becomes a slot, or several, where it has words."""
         pieces, self._pieces = self._pieces, []
         language = None if self._pre else self._language
-        said = partial(words_of, self._text)
-        for inner in texts(pieces, self._text, said, language):
+        piece_words = partial(words_of, self._text)
+        for inner in texts(pieces, self._text, piece_words, language):
             self.slots.append(Slot(inner[0].start, inner[-1].stop, inner))

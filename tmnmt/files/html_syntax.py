@@ -44,21 +44,21 @@ class Token(NamedTuple):
 def tokens(text: str, wrong: Wrong, start: int = 0) -> Iterator[Token]:
     """The tokens from `start` on, in order; together they are the text. Raises what `wrong` makes
     of a place and of what is wrong there: a tag or a comment that does not end."""
-    at = start or (1 if text.startswith(BOM) else 0)
-    begin = at  # of a text
-    while (at := text.find("<", at)) >= 0:
-        token = _token(text, at, wrong)
+    offset = start or (1 if text.startswith(BOM) else 0)
+    begin = offset  # of a text
+    while (offset := text.find("<", offset)) >= 0:
+        token = _token(text, offset, wrong)
         if token is None:
-            at += 1
+            offset += 1
             continue
-        if begin < at:
-            yield Token("text", begin, at)
+        if begin < offset:
+            yield Token("text", begin, offset)
         yield token
-        begin = at = token.stop
-        if token.kind == "start" and token.name in _RAW and not _closed(text, token):
-            begin = at = _raw_end(text, token, wrong)
-            if token.stop < at:
-                yield Token("raw", token.stop, at, token.name)
+        begin = offset = token.stop
+        if token.kind == "start" and token.name in _RAW and not _is_self_closing(text, token):
+            begin = offset = _raw_end(text, token, wrong)
+            if token.stop < offset:
+                yield Token("raw", token.stop, offset, token.name)
     if begin < len(text):
         yield Token("text", begin, len(text))
 
@@ -71,23 +71,23 @@ def attributes(text: str, tag: Token) -> Iterator[Attribute]:
                 yield Attribute(attribute["name"].lower(), *attribute.span(group), quote)
 
 
-def _token(text: str, at: int, wrong: Wrong) -> Token | None:
+def _token(text: str, offset: int, wrong: Wrong) -> Token | None:
     """The tag or the like that begins there; None: the < is text."""
-    tag = _TAG.match(text, at)
+    tag = _TAG.match(text, offset)
     if tag is not None:
         kind: Literal["start", "end"] = "end" if tag["end"] else "start"
-        return Token(kind, at, tag.end(), tag["name"].lower())
-    opening = next((mark for mark in _ASIDE if text.startswith(mark, at)), "")
-    if not opening and not text[at + 1 : at + 2].isalpha():
+        return Token(kind, offset, tag.end(), tag["name"].lower())
+    opening = next((mark for mark in _ASIDE if text.startswith(mark, offset)), "")
+    if not opening and not text[offset + 1 : offset + 2].isalpha():
         return None
-    end = text.find(_ASIDE[opening], at + len(opening)) if opening else -1
+    end = text.find(_ASIDE[opening], offset + len(opening)) if opening else -1
     if end < 0:
-        what = "a comment" if opening == "<!--" else "a tag"
-        raise wrong(at, f"{what} that does not end")
-    return Token("aside", at, end + len(_ASIDE[opening]))
+        label = "a comment" if opening == "<!--" else "a tag"
+        raise wrong(offset, f"{label} that does not end")
+    return Token("aside", offset, end + len(_ASIDE[opening]))
 
 
-def _closed(text: str, tag: Token) -> bool:
+def _is_self_closing(text: str, tag: Token) -> bool:
     """Whether a tag is <a/> in XHTML, where that closes it."""
     return text.startswith("<?xml") and text.startswith("/>", tag.stop - 2)
 

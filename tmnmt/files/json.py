@@ -13,7 +13,7 @@ from functools import cached_property
 from json import dumps
 from pathlib import Path
 
-from tmnmt.codes.placeholders import ALL, by_pattern
+from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
 from tmnmt.files.json_syntax import String, strings
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
@@ -21,7 +21,7 @@ from tmnmt.files.whole import Edit, WholeFile
 from tmnmt.formats.encoding import byte_order_mark
 from tmnmt.formats.languages import is_code, normal_code
 
-_FINDERS = (*ALL, by_pattern(r"\$t\([^()\s]{1,200}\)|\$[A-Za-z]\w{0,99}\$"))
+_FINDERS = (*ALL_FINDERS, by_pattern(r"\$t\([^()\s]{1,200}\)|\$[A-Za-z]\w{0,99}\$"))
 _LEFT_ALONE = frozenset({"$schema", "$id"})
 
 
@@ -33,7 +33,9 @@ class JsonFile(WholeFile[String]):
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         super().__init__(path, src_lang, tgt_lang)
-        locale = next((one.value for one in self._strings if one.path == ("@@locale",)), "")
+        locale = next(
+            (string.value for string in self._strings if string.path == ("@@locale",)), ""
+        )
         if is_code(locale):
             self.src_lang = normal_code(locale)
 
@@ -52,45 +54,45 @@ class JsonFile(WholeFile[String]):
     @cached_property
     def _slots(self) -> list[String]:
         """Those of the strings that are to be translated."""
-        strings = [one for one in self._strings if any(map(str.isalnum, one.value))]
+        strings = [string for string in self._strings if any(map(str.isalnum, string.value))]
         if self._is_extension:
-            return [one for one in strings if one.path[1:] == ("message",)]
-        return [one for one in strings if not _describes(one.path)]
+            return [string for string in strings if string.path[1:] == ("message",)]
+        return [string for string in strings if not _describes(string.path)]
 
     @cached_property
     def _is_extension(self) -> bool:
         """Whether every key has a message."""
-        keys = {one.path[:1] for one in self._strings}
+        keys = {string.path[:1] for string in self._strings}
         return bool(keys) and keys == {
-            one.path[:1] for one in self._strings if one.path[1:] == ("message",)
+            string.path[:1] for string in self._strings if string.path[1:] == ("message",)
         }
 
     @cached_property
     def _descriptions(self) -> dict[tuple[str, ...], str]:
         """What is said of the texts, by their paths."""
         descriptions = dict[tuple[str, ...], str]()
-        for one in self._strings:
-            if one.path[-1:] != ("description",) or len(one.path) < 2:
+        for string in self._strings:
+            if string.path[-1:] != ("description",) or len(string.path) < 2:
                 continue
-            *before, key, _ = one.path
+            *parents, key, _ = string.path
             if self._is_extension:
-                descriptions[(*before, key, "message")] = one.value
+                descriptions[(*parents, key, "message")] = string.value
             elif key.startswith("@"):
-                descriptions[(*before, key[1:])] = one.value
+                descriptions[(*parents, key[1:])] = string.value
         return descriptions
 
     def _unit(self, slot: String) -> Unit:
         path = slot.path[:-1] if self._is_extension else slot.path
-        said = self._descriptions.get(slot.path)
-        notes = (said,) if said else ()
+        description = self._descriptions.get(slot.path)
+        notes = (description,) if description else ()
         return unit_of(
             slot.value, finders=_FINDERS, id=".".join(path), notes=notes, line=self.line(slot.start)
         )
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
-        for one, filling in zip(self._slots, fillings, strict=True):
+        for slot, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:
-                yield Edit(one.start, one.end, self._quoted(string_of(filling.target)))
+                yield Edit(slot.start, slot.end, self._quoted(string_of(filling.target)))
 
     @cached_property
     def _is_ascii(self) -> bool:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import NamedTuple
 
-from tmnmt.errors import FormatError, shown
+from tmnmt.errors import FormatError, short_repr
 from tmnmt.files.whole import BOM
 
 Wrong = Callable[[int, str], FormatError]
 
 DEEPEST = 100  # values inside one another
 _BLANK = re.compile(r"[ \t\r\n]*+")
-_OTHER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?|true|false|null")
+_SCALAR = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?|true|false|null")
 
 
 class String(NamedTuple):
@@ -26,7 +26,7 @@ class String(NamedTuple):
     value: str
 
 
-class _Open:
+class _Container:
     """An object or a list that has not ended."""
 
     def __init__(self, is_object: bool, path: tuple[str, ...]) -> None:
@@ -44,15 +44,15 @@ def strings(text: str, wrong: Wrong) -> Iterator[String]:
 class _Parser:
     def __init__(self, text: str, wrong: Wrong) -> None:
         self._text, self._wrong = text, wrong
-        self._at = 1 if text.startswith(BOM) else 0
-        self._open = list[_Open]()
+        self._position = 1 if text.startswith(BOM) else 0
+        self._open = list[_Container]()
 
     def run(self) -> Iterator[String]:
         path: tuple[str, ...] = ()
         while True:
             sign = self._next()
             if sign == '"':
-                start = self._at
+                start = self._position
                 yield String(path, start, *self._string()[::-1])
             elif sign in "{[" and sign:
                 self._begin(sign == "{", path)
@@ -68,24 +68,24 @@ class _Parser:
                 break
             path = self._step()
         if self._next():
-            raise self._wrong(self._at, "more behind the end of the JSON")
+            raise self._wrong(self._position, "more behind the end of the JSON")
 
     def _next(self) -> str:
         """The next sign that is no blank; "" at the end."""
-        self._at = _BLANK.match(self._text, self._at).end()  # type: ignore[union-attr]
-        return self._text[self._at : self._at + 1]
+        self._position = _BLANK.match(self._text, self._position).end()  # type: ignore[union-attr]
+        return self._text[self._position : self._position + 1]
 
     def _begin(self, is_object: bool, path: tuple[str, ...]) -> None:
         if len(self._open) == DEEPEST:
-            raise self._wrong(self._at, f"more than {DEEPEST} values inside one another")
-        self._open.append(_Open(is_object, path))
-        self._at += 1
+            raise self._wrong(self._position, f"more than {DEEPEST} values inside one another")
+        self._open.append(_Container(is_object, path))
+        self._position += 1
 
     def _is_empty(self) -> bool:
         """Whether the object or list ends at once; then it is read."""
         if self._next() != ("}" if self._open[-1].is_object else "]"):
             return False
-        self._at += 1
+        self._position += 1
         return True
 
     def _goes_on(self) -> bool:
@@ -93,8 +93,8 @@ class _Parser:
         end = "}" if self._open[-1].is_object else "]"
         sign = self._next()
         if sign not in (",", end):
-            raise self._wrong(self._at, f"{self._what_stands()}; allowed: , or {end}")
-        self._at += 1
+            raise self._wrong(self._position, f"{self._what_stands()}; allowed: , or {end}")
+        self._position += 1
         return sign == ","
 
     def _step(self) -> tuple[str, ...]:
@@ -104,34 +104,40 @@ class _Parser:
             top.number += 1
             return (*top.path, str(top.number))
         if self._next() != '"':
-            raise self._wrong(self._at, f"{self._what_stands()}; allowed: a key in quotation marks")
-        at = self._at
+            raise self._wrong(
+                self._position, f"{self._what_stands()}; allowed: a key in quotation marks"
+            )
+        start = self._position
         key, _ = self._string()
         if key in top.keys:
-            raise self._wrong(at, f"the key {shown(key)} a second time")
+            raise self._wrong(start, f"the key {short_repr(key)} a second time")
         top.keys.add(key)
         if self._next() != ":":
-            raise self._wrong(self._at, f"{self._what_stands()}; allowed: a colon behind the key")
-        self._at += 1
+            raise self._wrong(
+                self._position, f"{self._what_stands()}; allowed: a colon behind the key"
+            )
+        self._position += 1
         return (*top.path, key)
 
     def _string(self) -> tuple[str, int]:
         """The string that begins here, and its end."""
         try:
-            value, self._at = scanstring(self._text, self._at + 1, True)
+            value, self._position = scanstring(self._text, self._position + 1, True)
         except ValueError as error:
-            raise self._wrong(self._at, "a text that is no JSON: " + str(error)) from error
-        return value, self._at
+            raise self._wrong(self._position, "a text that is no JSON: " + str(error)) from error
+        return value, self._position
 
     def _skip_other(self) -> None:
-        other = _OTHER.match(self._text, self._at)
-        if other is None:
-            raise self._wrong(self._at, f"{self._what_stands()}; allowed: a value of JSON")
-        self._at = other.end()
+        match = _SCALAR.match(self._text, self._position)
+        if match is None:
+            raise self._wrong(self._position, f"{self._what_stands()}; allowed: a value of JSON")
+        self._position = match.end()
 
     def _what_stands(self) -> str:
-        if not self._text[self._at :]:
+        if not self._text[self._position :]:
             return "the file ends too early"
-        if self._text[self._at] == BOM:
+        if self._text[self._position] == BOM:
             return "a byte-order mark in the middle of the file"
-        return f"{shown(self._text[self._at : self._at + 20])} is not expected here"
+        return (
+            f"{short_repr(self._text[self._position : self._position + 20])} is not expected here"
+        )

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from tmnmt.codes.placeholders import ALL, by_pattern
-from tmnmt.codes.record import Part, Text, joined
+from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
+from tmnmt.codes.record import Part, Text, join_parts
 from tmnmt.errors import FormatError
 from tmnmt.files.html import HtmlFile, Slot, in_order, parts_of
 from tmnmt.files.html_syntax import Attribute
@@ -30,13 +30,13 @@ from tmnmt.formats.encoding import byte_order_mark
 MARKDOWN = "markdown"  # the form of codes whose markup is Markdown
 _SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 # names of footnotes and of pictures, templates, attributes
-_OWN = r"\[\^[^\]\s]{1,100}\]|:[a-z0-9_+-]{2,40}:|\{%[^{}]{1,200}%\}|\{[#.][^{}]{1,80}\}"
-_FINDERS = (*ALL, by_pattern(_OWN))
+_VERBATIM = r"\[\^[^\]\s]{1,100}\]|:[a-z0-9_+-]{2,40}:|\{%[^{}]{1,200}%\}|\{[#.][^{}]{1,80}\}"
+_FINDERS = (*ALL_FINDERS, by_pattern(_VERBATIM))
 _SIGNS = r"[\\`*_\[\]<&~|]|!\Z"  # that may be markup among words
 _HASHES = re.compile(r"(?<=\s)#+\s*\Z")
 _NUMBER = re.compile(r"\d{1,9}(?=[.)](?:\s|$))")
 _BLOCK = re.compile(r"(?:#{1,6}|[-+*])(?:\s|$)|>|=+\s*$|-+\s*$|```|~~~|\[[^\]]*\]:")
-_NAMED = re.compile(r"\]\[[^\]]")  # not by its words
+_REFERENCE_LINK = re.compile(r"\]\[[^\]]")  # not by its words
 _BY_LABEL = re.compile(r"\](?:\[.*\])?", re.DOTALL)
 _TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 
@@ -86,12 +86,12 @@ class MarkdownFile(HtmlFile):
     def _of_block(self, block: Block) -> Iterator[Slot]:
         pieces = self._reader.pieces(block)
         for start, stop in self._reader.images(block):
-            is_named = self.text.startswith("](", stop) or _NAMED.match(self.text, stop)
+            is_named = self.text.startswith("](", stop) or _REFERENCE_LINK.match(self.text, stop)
             if is_named and any(map(str.isalnum, self.text[start:stop])):
                 alt = Attribute("alt", start, stop, "")
                 yield MarkdownSlot(start, stop, attribute=alt, form=MARKDOWN)
         language = self.src_lang if self.sentences else None
-        first_tag = next((one.start for one in pieces if one.kind == "start"), len(self.text))
+        first_tag = next((piece.start for piece in pieces if piece.kind == "start"), len(self.text))
         for inner in texts(pieces, self.text, partial(words, self.text), language):
             start = inner[0].start
             begins = block.is_paragraph and start == block.place(0)
@@ -105,20 +105,22 @@ class MarkdownFile(HtmlFile):
     def _languages(self) -> Iterator[Edit]:
         return iter(())
 
-    def _said(self, slot: Slot, piece: Piece) -> str:
-        return words(self.text, piece) if slot.form == MARKDOWN else super()._said(slot, piece)
+    def _piece_words(self, slot: Slot, piece: Piece) -> str:
+        if slot.form == MARKDOWN:
+            return words(self.text, piece)
+        return super()._piece_words(slot, piece)
 
     def _value(self, slot: Slot, target: Text) -> Edit:
         if slot.form != MARKDOWN:
             return super()._value(slot, target)
         return Edit(slot.start, slot.stop, re.sub(r"([\\\[\]])", r"\\\1", string_of(target)))
 
-    def _written(self, slot: Slot, parts: Sequence[Part]) -> str:
+    def _render(self, slot: Slot, parts: Sequence[Part]) -> str:
         if not isinstance(slot, MarkdownSlot):
-            return super()._written(slot, parts)
+            return super()._render(slot, parts)
         # What a reader drops must not have kept signs apart that are markup without it.
         parts = [between_words(part) if isinstance(part, str) else part for part in parts]
-        shape = _shape(joined(parts))
+        shape = _shape(join_parts(parts))
         for signs in (_SIGNS if slot.inside else r"\|" if slot.is_cell else "", _SIGNS):
             new = self._as_markdown(slot, parts, signs)
             if self._read(new) == shape == self._read(new.strip()):
@@ -128,33 +130,33 @@ class MarkdownFile(HtmlFile):
     def _as_markdown(self, slot: MarkdownSlot, parts: Sequence[Part], signs: str) -> str:
         """The parts with a backslash before these signs, and where a line would begin a block. A
         link that was found by its words, as [this], names what it was found by."""
-        new, begins, opened = "", slot.begins, dict[str, int]()
+        new, begins, openings = "", slot.begins, dict[str, int]()
         for part in parts:
             if not isinstance(part, str):
                 markup = part[0].markup
-                if markup in BY_WORDS and part[0].pair in opened:
+                if markup in BY_WORDS and part[0].pair in openings:
                     label = self._label(slot, part[0].pair)
-                    markup = markup if new[opened[part[0].pair] :] == label else f"][{label}]"
+                    markup = markup if new[openings[part[0].pair] :] == label else f"][{label}]"
                 new += markup
-                opened[part[0].pair] = len(new)
+                openings[part[0].pair] = len(new)
                 begins = markup.endswith("\n")
                 continue
-            said = re.sub(signs, r"\\\g<0>", part) if signs else part
-            new += _not_a_block(said.lstrip()) if begins else said
+            text = re.sub(signs, r"\\\g<0>", part) if signs else part
+            new += _not_a_block(text.lstrip()) if begins else text
             begins = False
         return _HASHES.sub(r"\\\g<0>", new)  # which would end a heading
 
     def _label(self, slot: MarkdownSlot, pair: str) -> str:
         """What stood between the two halves of a span; they are named by the place of the first."""
         names = spans(slot.pieces)
-        first, last = (slot.pieces[at] for at, name in sorted(names.items()) if name == pair)
+        first, last = (slot.pieces[index] for index, name in sorted(names.items()) if name == pair)
         return self.text[first.stop : last.start]
 
-    def _read(self, written: str) -> tuple[str, list[str]]:
+    def _read(self, target: str) -> tuple[str, list[str]]:
         """What a target says as it would be read."""
-        pieces = self._reader.pieces(Block(written))
-        slot = MarkdownSlot(0, len(written), pieces, form=MARKDOWN)
-        return _shape(joined(parts_of(written, slot, partial(words, written))))
+        pieces = self._reader.pieces(Block(target))
+        slot = MarkdownSlot(0, len(target), pieces, form=MARKDOWN)
+        return _shape(join_parts(parts_of(target, slot, partial(words, target))))
 
 
 def _shape(text: Text) -> tuple[str, list[str]]:
@@ -163,11 +165,11 @@ def _shape(text: Text) -> tuple[str, list[str]]:
     return "".join(text.plain.split()), codes
 
 
-def _not_a_block(said: str) -> str:
+def _not_a_block(text: str) -> str:
     """Words at the beginning of a line, where they would begin a list, a heading or the like."""
-    if number := _NUMBER.match(said):
-        return f"{number[0]}\\{said[number.end() :]}"
-    return f"\\{said}" if _BLOCK.match(said) else said
+    if number := _NUMBER.match(text):
+        return f"{number[0]}\\{text[number.end() :]}"
+    return f"\\{text}" if _BLOCK.match(text) else text
 
 
 def _as_tag(part: Part) -> Part:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
-from tmnmt.files.pieces import KEPT, LINE_END, Piece
+from tmnmt.files.pieces import LINE_END, SPAN_PREFIX, Piece
 from tmnmt.files.whole import BOM
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ class Block:
     is_paragraph: bool = False  # or a heading that is underlined
     is_cell: bool = False
 
-    def place(self, at: int) -> int:
+    def place(self, offset: int) -> int:
         """The place in the file of one in the content."""
-        begin, there = self.lines[bisect_right(self.lines, at, key=_begin) - 1]
-        return there + at - begin
+        begin, file_offset = self.lines[bisect_right(self.lines, offset, key=_begin) - 1]
+        return file_offset + offset - begin
 
 
 def _begin(line: tuple[int, int]) -> int:
@@ -106,9 +106,9 @@ class Reader:
         """The blocks in order. Code, front matter and definitions of links are none."""
         start = len(BOM) if text.startswith(BOM) else 0
         front = _FRONT.match(text, start)
-        shown = text[start:]
+        body = text[start:]
         if front:
-            shown = "\n" * front[0].count("\n") + text[front.end() :]
+            body = "\n" * front[0].count("\n") + text[front.end() :]
         ends = [newline.span() for newline in _NEWLINE.finditer(text)]
         lines = [
             (begin, end)
@@ -118,10 +118,10 @@ class Reader:
                 strict=True,
             )
         ]
-        tokens = self._parser.parse(shown, self._env)
+        tokens = self._parser.parse(body, self._env)
         cell = 0  # where the cells of a table that were found end
         module = 0  # the line behind a statement that goes on
-        for before, token in zip([None, *tokens], tokens, strict=False):
+        for previous, token in zip([None, *tokens], tokens, strict=False):
             if token.map is None or not token.content.strip():
                 continue
             first, last = token.map
@@ -138,14 +138,16 @@ class Reader:
                 if token.level:
                     continue  # its lines may begin with marks of what it is in
                 yield HtmlBlock(lines[first][0], lines[last - 1][1])
-            elif token.type == "inline" and before is not None:
-                if before.type in ("th_open", "td_open"):
+            elif token.type == "inline" and previous is not None:
+                if previous.type in ("th_open", "td_open"):
                     content = content.replace("|", r"\|")
-                    there = text.find(content, max(cell, lines[first][0]), lines[first][1])
-                    cell = there + len(content)
-                    newline = Block(content, [(0, there)], is_cell=True) if there >= 0 else None
+                    cell_start = text.find(content, max(cell, lines[first][0]), lines[first][1])
+                    cell = cell_start + len(content)
+                    newline = (
+                        Block(content, [(0, cell_start)], is_cell=True) if cell_start >= 0 else None
+                    )
                 else:
-                    newline = _block(text, lines[first:last], content, before)
+                    newline = _block(text, lines[first:last], content, previous)
                 if newline is not None:
                     yield newline
 
@@ -154,20 +156,20 @@ class Reader:
         content = block.content
         self._events, self._tokens = [], []
         self._parser.inline.parse(content, self._parser, self._env, self._tokens)
-        made, end = list[Piece](), 0
+        result, end = list[Piece](), 0
         pieces = sorted(self._markup(content), key=lambda piece: (piece.start, piece.stop))
         if mark := _MARK.match(content):
             pieces = [Piece("alone", 0, mark.end()), *pieces]
         for piece in pieces:
             if piece.start < end:
                 continue  # of a mark
-            made += [Piece("text", end, piece.start)] if piece.start > end else []
-            made.append(piece)
+            result += [Piece("text", end, piece.start)] if piece.start > end else []
+            result.append(piece)
             end = piece.stop
-        made += [Piece("text", end, len(content))] if end < len(content) else []
-        for piece in made:
+        result += [Piece("text", end, len(content))] if end < len(content) else []
+        for piece in result:
             piece.start, piece.stop = block.place(piece.start), block.place(piece.stop - 1) + 1
-        return made
+        return result
 
     def images(self, block: Block) -> Iterator[tuple[int, int]]:
         """Where the words of the images stand in the text whose pieces were asked for last."""
@@ -187,10 +189,10 @@ class Reader:
             if not silent and state.tokens is self._tokens:
                 label = 0
                 if name in ("link", "image"):
-                    at = start + (name == "image")
-                    label = state.md.helpers.parseLinkLabel(state, at, name == "link")
-                made = [(token, len(token.content)) for token in state.tokens[count:]]
-                self._events.append(_Event(name, start, state.pos, made, label))
+                    label_start = start + (name == "image")
+                    label = state.md.helpers.parseLinkLabel(state, label_start, name == "link")
+                new_tokens = [(token, len(token.content)) for token in state.tokens[count:]]
+                self._events.append(_Event(name, start, state.pos, new_tokens, label))
             return True
 
         return watched
@@ -198,24 +200,24 @@ class Reader:
     def _markup(self, content: str) -> Iterator[Piece]:
         for event in self._events:
             start, stop = event.start, event.stop
-            made = [token.type for token, _ in event.tokens]
+            token_types = [token.type for token, _ in event.tokens]
             match event.rule:
                 case "emphasis" | "strikethrough":
                     yield from _delimiters(event)
                 case "link":
                     by_words = content[event.label : stop] in BY_WORDS
-                    name = f"{KEPT if by_words else 'link'} {start}"
+                    name = f"{SPAN_PREFIX if by_words else 'link'} {start}"
                     yield Piece("start", start, start + 1, name)
                     yield Piece("end", event.label, stop, name)
                 case "image":
                     yield Piece("alone", start, stop, "image")
                 case "autolink":
                     yield Piece("placeholder", start, stop, "link")
-                case "backticks" if made == ["code_inline"]:
+                case "backticks" if token_types == ["code_inline"]:
                     yield Piece("placeholder", start, stop, "code")
                 case "html_inline":
                     yield _tag(content, start, stop)
-                case "newline" | "escape" if "hardbreak" in made:
+                case "newline" | "escape" if "hardbreak" in token_types:
                     yield Piece("alone", _before_blanks(content, start), stop, "br")
                 case "newline":
                     yield Piece("text", _before_blanks(content, start), stop, LINE_END)
@@ -234,24 +236,24 @@ def words(text: str, piece: Piece) -> str:
 
 
 def _block(
-    text: str, lines: Sequence[tuple[int, int]], content: str, before: Token
+    text: str, lines: Sequence[tuple[int, int]], content: str, opening: Token
 ) -> Block | None:
     """The text of a paragraph or heading in these lines of the file; None where it does not stand
     there as it was read."""
-    places, at = list[tuple[int, int]](), 0
-    is_atx = before.type == "heading_open" and before.markup.startswith("#")
+    places, offset = list[tuple[int, int]](), 0
+    is_atx = opening.type == "heading_open" and opening.markup.startswith("#")
     for line, (begin, end) in zip(content.split("\n"), lines, strict=False):
         core = line.strip(" \t")
         whole = text[begin:end]
         if is_atx and (hashes := _HASHES.search(whole)):
-            there = whole.find(core, hashes.end())
+            core_start = whole.find(core, hashes.end())
         else:
-            there = len(whole.rstrip(" \t")) - len(core)
-        if there < 0 or whole[there : there + len(core)] != core:
+            core_start = len(whole.rstrip(" \t")) - len(core)
+        if core_start < 0 or whole[core_start : core_start + len(core)] != core:
             return None
         indent = len(line) - len(line.lstrip(" \t"))
-        places.append((at, begin + there - indent))
-        at += len(line) + 1
+        places.append((offset, begin + core_start - indent))
+        offset += len(line) + 1
     return Block(content, places, is_paragraph=not is_atx)
 
 
@@ -273,10 +275,10 @@ def _module_end(text: str, lines: Sequence[tuple[int, int]], first: int, last: i
     return number
 
 
-def _before_blanks(content: str, at: int) -> int:
-    while content[at - 1 : at] in (" ", "\t"):
-        at -= 1
-    return at
+def _before_blanks(content: str, offset: int) -> int:
+    while content[offset - 1 : offset] in (" ", "\t"):
+        offset -= 1
+    return offset
 
 
 def _tag(content: str, start: int, stop: int) -> Piece:
@@ -290,11 +292,11 @@ def _tag(content: str, start: int, stop: int) -> Piece:
 def _delimiters(event: _Event) -> Iterator[Piece]:
     """The delimiters of a run that have found each other. One of two signs is two tokens: what
     opens is the second, what closes the first."""
-    at = event.start
+    offset = event.start
     for token, length in event.tokens:
         size = len(token.markup)
         if token.nesting > 0:
-            yield Piece("start", at + length - size, at + length, token.tag)
+            yield Piece("start", offset + length - size, offset + length, token.tag)
         elif token.nesting < 0:
-            yield Piece("end", at, at + size, token.tag)
-        at += length
+            yield Piece("end", offset, offset + size, token.tag)
+        offset += length

@@ -59,14 +59,14 @@ class OfficeFile(TranslatableFile):
             if units:
                 yield Document(f"{self._path.name} {document.name}", units)
 
-    def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
+    def write(self, destination: BinaryIO, fillings: Iterable[Filling | None]) -> None:
         filled, merged = self._folder / "filled.xlf", self._folder / "merged"
         with filled.open("wb") as stream:
             self._extracted.write(stream, fillings)
-        given = str(filled), *self._languages, str(merged)
-        okapi.run("merge", self._path, *given, temporary=self._folder)
-        with merged.open("rb") as made:
-            shutil.copyfileobj(made, to)
+        arguments = str(filled), *self._languages, str(merged)
+        okapi.run("merge", self._path, *arguments, temporary=self._folder)
+        with merged.open("rb") as result:
+            shutil.copyfileobj(result, destination)
 
     def refused(self, unit: Unit, target: Text) -> str:
         return self._extracted.refused(unit, target)

@@ -55,14 +55,14 @@ def _check(archive: zipfile.ZipFile, path: Path) -> None:
         raise FormatError(f"{path}: two of its parts have one name")
     if CONTENTS not in names:
         raise FormatError(f"{path}: no file of Office: it lacks {CONTENTS}")
-    left = min(MAX_UNPACKED, max(ALWAYS_ALLOWED, MAX_EXPANSION * path.stat().st_size))
+    remaining = min(MAX_UNPACKED, max(ALWAYS_ALLOWED, MAX_EXPANSION * path.stat().st_size))
     declared = list[str]()  # document types
     for part in parts:
         if part.flag_bits & 1 or part.compress_type not in _METHODS:
             raise FormatError(f"{path}: {part.filename} is encrypted or packed in an unknown way")
-        length, has_type = _unpacked(archive, part, left)
-        left -= length
-        if left < 0:
+        length, has_type = _unpacked(archive, part, remaining)
+        remaining -= length
+        if remaining < 0:
             raise FormatError(
                 f"{path}: refused as a decompression bomb: it unpacks to more than "
                 f"{MAX_EXPANSION} times its size, or {MAX_UNPACKED >> 20:,} MB"
@@ -82,17 +82,17 @@ def _check(archive: zipfile.ZipFile, path: Path) -> None:
         raise _with_type(path, name)
 
 
-def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo, most: int) -> tuple[int, bool]:
+def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo, limit: int) -> tuple[int, bool]:
     """The length of a part, and whether it has what looks like a document type declaration; stops
-    where it is longer than `most`."""
+    where it is longer than `limit`."""
     whole = copy(part)
     whole.file_size = MAX_UNPACKED + BLOCK  # to its end, whatever length it says, as Java does
-    before, length, is_there = b"", 0, False
+    tail, length, is_there = b"", 0, False
     with archive.open(whole) as stream:
-        while length <= most and (data := stream.read(BLOCK)):
+        while length <= limit and (data := stream.read(BLOCK)):
             length += len(data)
-            is_there = is_there or _DOCTYPE.search(before + data) is not None
-            before = data[-_OVERLAP:]
+            is_there = is_there or _DOCTYPE.search(tail + data) is not None
+            tail = data[-_OVERLAP:]
     return length, is_there
 
 
@@ -108,8 +108,10 @@ def _xml_parts(contents: bytes, path: Path) -> Callable[[str], bool]:
     }
 
     def is_xml(name: str) -> bool:
-        own = types.get(f"/{name}".lower()) or types.get(PurePosixPath(name).suffix.lower())
-        return own is None or own.endswith("xml")
+        content_type = types.get(f"/{name}".lower()) or types.get(
+            PurePosixPath(name).suffix.lower()
+        )
+        return content_type is None or content_type.endswith("xml")
 
     return is_xml
 

@@ -22,12 +22,12 @@ HELP = "see docs/files-office.md"
 
 def jars() -> Path:
     """The folder of the jars. UsageError where there is none, or no Java."""
-    said = os.environ.get(FOLDER, "")
-    if not said:
+    folder = os.environ.get(FOLDER, "")
+    if not folder:
         raise UsageError(f"it needs Java and the jars of Okapi, and {FOLDER} names none; {HELP}")
-    if not (Path(said) / f"{CLASS}.class").is_file():
-        raise UsageError(f"{FOLDER}={said}: the jars of Okapi are not there; {HELP}")
-    return Path(said)
+    if not (Path(folder) / f"{CLASS}.class").is_file():
+        raise UsageError(f"{FOLDER}={folder}: the jars of Okapi are not there; {HELP}")
+    return Path(folder)
 
 
 def java() -> str:
@@ -46,19 +46,21 @@ def check() -> None:
     java()
 
 
-def run(what: Literal["extract", "merge"], path: Path, *arguments: str, temporary: Path) -> None:
-    """One run on the file at `path`. `what`: "extract" or "merge". FormatError with
+def run(action: Literal["extract", "merge"], path: Path, *arguments: str, temporary: Path) -> None:
+    """One run on the file at `path`. `action`: "extract" or "merge". FormatError with
     Okapi's reason where that fails."""
     folder = jars()
     options = [f"-Xmx{HEAP}", "-Djava.awt.headless=true", f"-Djava.io.tmpdir={temporary}"]
     place = f"{folder}{os.pathsep}{folder / '*'}"
-    command = [java(), *options, "-cp", place, CLASS, what, str(path.absolute()), *arguments]
+    command = [java(), *options, "-cp", place, CLASS, action, str(path.absolute()), *arguments]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST
         )
     except subprocess.TimeoutExpired as error:
         raise FormatError(f"{path}: Okapi was not done with it in {LONGEST} seconds") from error
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise FormatError(f"{path}: Okapi cannot {what} it: {lines[-1] if lines else 'no reason'}")
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").strip().splitlines()
+        raise FormatError(
+            f"{path}: Okapi cannot {action} it: {lines[-1] if lines else 'no reason'}"
+        )

@@ -42,14 +42,14 @@ KINDS: Registry[type[TranslatableFile]] = Registry(
 )
 
 
-def opened(path: Path) -> TranslatableFile:
+def open_translatable(path: Path) -> TranslatableFile:
     """The file at `path`. Raises FormatError where it cannot be read, or is of no known kind."""
     kind = kind_of(path)
     if kind is None:
-        what = kind_by_name(path.name)
+        hint = kind_by_name(path.name)
         titles = ", ".join(dict.fromkeys(one.title for one in KINDS.values()))
         raise FormatError(
-            f"{path}: no file that can be translated{f', but {what}' if what else ''}; allowed: "
+            f"{path}: no file that can be translated{f', but {hint}' if hint else ''}; allowed: "
             f"{titles}"
         )
     return kind(path)
@@ -61,10 +61,10 @@ def kind_of(path: Path, format: Format | None = None) -> type[TranslatableFile] 
     FormatError where it cannot be read."""
     if format == "text":
         return None
-    named = path.with_suffix("") if path.suffix == PARTIAL else path
+    final_path = path.with_suffix("") if path.suffix == PARTIAL else path
     try:
         with path.open("rb") as file:
             head = file.read(HEAD)
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return next((kind for kind in KINDS.values() if kind.accepts(head, named)), None)
+    return next((kind for kind in KINDS.values() if kind.accepts(head, final_path)), None)

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from tmnmt.codes.placeholders import ALL
+from tmnmt.codes.placeholders import ALL_FINDERS
 from tmnmt.errors import FormatError
 from tmnmt.files.sentences import check_language, has_rules, sentences
 from tmnmt.files.texts import string_of, unit_of
@@ -56,7 +56,9 @@ class ParagraphFile(WholeFile[tuple[int, int]]):
 
     def _unit(self, slot: tuple[int, int]) -> Unit:
         start, end = slot
-        return unit_of(self.text[start:end], finders=ALL, breaks=False, line=self.line(start))
+        return unit_of(
+            self.text[start:end], finders=ALL_FINDERS, breaks=False, line=self.line(start)
+        )
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         for (start, end), filling in zip(self._slots, fillings, strict=True):
@@ -69,13 +71,13 @@ class ParagraphFile(WholeFile[tuple[int, int]]):
         check_language(self.src_lang)
         spans = list[tuple[int, int]]()
         for start, end in paragraphs(self.text):
-            at = start
+            offset = start
             for sentence in sentences(self.text[start:end], self.src_lang):
                 inside = sentence.strip()
                 if _has_words(inside):
-                    begin = at + sentence.index(inside)
+                    begin = offset + sentence.index(inside)
                     spans.append((begin, begin + len(inside)))
-                at += len(sentence)
+                offset += len(sentence)
         return spans
 
 
@@ -97,10 +99,11 @@ def is_running(text: str, language: str) -> bool:
     its paragraphs are such. False for a language without rules for sentences."""
     if not has_rules(language):
         return False
-    every = [text[start:end] for start, end in paragraphs(text)]
-    running = [one for one in every if _is_running(one, language)]
+    paragraph_texts = [text[start:end] for start, end in paragraphs(text)]
+    running = [paragraph for paragraph in paragraph_texts if _is_running(paragraph, language)]
     return bool(running) and (
-        sum(map(len, every)) <= 2 * sum(map(len, running)) and len(every) <= 3 * len(running)
+        sum(map(len, paragraph_texts)) <= 2 * sum(map(len, running))
+        and len(paragraph_texts) <= 3 * len(running)
     )
 
 
@@ -121,11 +124,11 @@ def _of_block(block: list[_Line]) -> Iterator[tuple[int, int]]:
     """The paragraphs among lines with none empty."""
     width = max((len(line.text) for line in block), default=0)
     start = -1
-    for at, line in enumerate(block):
+    for index, line in enumerate(block):
         if start < 0:
             mark = _MARK.match(line.text)
             start = line.start + (mark.end() if mark else len(line.text) - len(line.text.lstrip()))
-        if at + 1 == len(block) or not _is_wrapped(line.text, block[at + 1].text, width):
+        if index + 1 == len(block) or not _is_wrapped(line.text, block[index + 1].text, width):
             yield start, line.start + len(line.text)
             start = -1
 
@@ -133,5 +136,5 @@ def _of_block(block: list[_Line]) -> Iterator[tuple[int, int]]:
 def _is_wrapped(line: str, following: str, width: int) -> bool:
     """Whether the line ends only since the first word of the next one did not fit."""
     word = _FIRST_WORD.match(following)
-    needed = len(line) + 1 + len(word[1] if word else "")
-    return _NARROWEST <= width <= _WIDEST and needed > width and not _MARK.match(following)
+    required_width = len(line) + 1 + len(word[1] if word else "")
+    return _NARROWEST <= width <= _WIDEST and required_width > width and not _MARK.match(following)

@@ -28,7 +28,7 @@ class Piece:
 
 
 LINE_END = "line end"  # the name of words that are one, and blanks
-KEPT = "kept"  # the names of spans begin so whose tags depend on the words inside
+SPAN_PREFIX = "kept"  # the names of spans begin so whose tags depend on the words inside
 Words = Callable[[Piece], str]  # what a piece says; "" of a tag
 
 
@@ -55,31 +55,34 @@ def by_sentence(
     starts = accumulate(map(len, parts), initial=0)
     ends = {
         start + length
-        for start, one in zip(starts, parts, strict=False)
-        for length in (len(one.rstrip()), len(one))
+        for start, sentence in zip(starts, parts, strict=False)
+        for length in (len(sentence.rstrip()), len(sentence))
     }
     cut = list(_cut(pieces, text, words, ends))
     paired = spans(cut)
-    now, at, depth = list[Piece](), 0, 0
+    now, offset, depth = list[Piece](), 0, 0
     for number, piece in enumerate(cut):
         # a closing tag or a line break belongs to what is before it
-        if at in ends and not depth and now and piece.kind not in ("end", "alone"):
-            yield _joined(now)
+        if offset in ends and not depth and now and piece.kind not in ("end", "alone"):
+            yield _merge(now)
             now = []
         if number in paired:
             depth += 1 if piece.kind == "start" else -1
         now.append(piece)
-        at += len(words(piece))
-    yield _joined(now)
+        offset += len(words(piece))
+    yield _merge(now)
 
 
 def _cut(pieces: Sequence[Piece], text: str, words: Words, ends: set[int]) -> Iterator[Piece]:
     """The pieces, with words cut where a sentence ends."""
-    at, in_order = 0, sorted(ends)
+    offset, in_order = 0, sorted(ends)
     for piece in pieces:
-        said = words(piece)
-        first, last = bisect_right(in_order, at), bisect_left(in_order, at + len(said))
-        inside = [end - at for end in in_order[first:last]]
+        piece_text = words(piece)
+        first, last = (
+            bisect_right(in_order, offset),
+            bisect_left(in_order, offset + len(piece_text)),
+        )
+        inside = [end - offset for end in in_order[first:last]]
         begin = piece.start
         if piece.kind == "text" and not piece.name and inside:
             for place in _places(text[piece.start : piece.stop], words, piece, inside):
@@ -88,34 +91,34 @@ def _cut(pieces: Sequence[Piece], text: str, words: Words, ends: set[int]) -> It
             yield Piece("text", begin, piece.stop)
         else:
             yield piece
-        at += len(said)
+        offset += len(piece_text)
 
 
 def _places(raw: str, words: Words, piece: Piece, inside: Sequence[int]) -> Iterator[int]:
     """Where the words end in the file that are so many characters long."""
-    at, left = 0, deque(inside)
+    offset, remaining = 0, deque(inside)
     for sign in _SIGN.finditer(raw):
-        if left and at == left[0]:
-            left.popleft()
+        if remaining and offset == remaining[0]:
+            remaining.popleft()
             yield piece.start + sign.start()
         start = piece.start + sign.start()
-        at += len(words(Piece("text", start, piece.start + sign.end())))
+        offset += len(words(Piece("text", start, piece.start + sign.end())))
 
 
-def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+def _merge(pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces, words that stand side by side as one."""
-    made = list[Piece]()
+    merged = list[Piece]()
     for piece in pieces:
         if (
             piece.kind == "text"
-            and made
-            and made[-1].kind == "text" == piece.kind
-            and not (piece.name or made[-1].name)
+            and merged
+            and merged[-1].kind == "text" == piece.kind
+            and not (piece.name or merged[-1].name)
         ):
-            made[-1] = Piece("text", made[-1].start, piece.stop)
+            merged[-1] = Piece("text", merged[-1].start, piece.stop)
         else:
-            made.append(piece)
-    return made
+            merged.append(piece)
+    return merged
 
 
 def texts(
@@ -130,7 +133,7 @@ def texts(
             for sentence in parts:
                 yield from texts(sentence, text, words, language)
             return
-    if any(one.kind == "text" and any(map(str.isalnum, words(one))) for one in inner):
+    if any(piece.kind == "text" and any(map(str.isalnum, words(piece))) for piece in inner):
         _trim(inner[0], inner[-1], text)
         yield inner
 
@@ -148,7 +151,7 @@ def _inner(pieces: Sequence[Piece], words: Words) -> tuple[int, int]:
             first < last
             and first in pairs
             and pairs[first] == pairs.get(last)
-            and not pieces[first].name.startswith(KEPT)
+            and not pieces[first].name.startswith(SPAN_PREFIX)
         ):
             first, last = first + 1, last - 1
         else:

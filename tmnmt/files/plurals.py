@@ -11,13 +11,15 @@ from gettext import c2py
 
 from tmnmt.formats.clean import excerpt
 
-MOST = 10  # Arabic has six
-_TRIED = 201  # numbers, from 0: no language has a form that begins later, but for round ones
-_NAMED = 5  # numbers of a form that are told
-_WRITTEN = re.compile(r"\s*nplurals\s*=\s*(\d{1,9})\s*;\s*plural\s*=\s*([^;\n]{1,1000});?\s*")
+MAX_FORMS = 10  # Arabic has six
+_NUMBERS_TRIED = (
+    201  # numbers, from 0: no language has a form that begins later, but for round ones
+)
+_NUMBERS_LISTED = 5  # numbers of a form that are told
+_PLURAL_HEADER = re.compile(r"\s*nplurals\s*=\s*(\d{1,9})\s*;\s*plural\s*=\s*([^;\n]{1,1000});?\s*")
 
 # From the manual of gettext (*Additional functions for plural forms*) and its table plural-table.c.
-_ONE = "nplurals=1; plural=0;"
+_SINGLE_FORM = "nplurals=1; plural=0;"
 _TWO = "nplurals=2; plural=(n != 1);"
 _FRENCH = "nplurals=2; plural=(n > 1);"
 _SLAVIC = (
@@ -26,7 +28,7 @@ _SLAVIC = (
 )
 _CZECH = "nplurals=3; plural=(n==1) ? 0 : (n>=2 && n<=4) ? 1 : 2;"
 _LANGUAGES = {
-    _ONE: "id ja ko lo ms th vi zh",
+    _SINGLE_FORM: "id ja ko lo ms th vi zh",
     _TWO: "af bg bn ca da de el en eo es et eu fi fo fy gl gu he hi hu it kn ml mr nb ne nl nn pa"
     " pt sq sv sw ta te tr ur",
     _FRENCH: "fr oc pt-br",
@@ -42,7 +44,7 @@ _LANGUAGES = {
     "nplurals=3; plural=n==1 ? 0 : (n==0 || (n%100 > 0 && n%100 < 20)) ? 1 : 2;": "ro",
     "nplurals=4; plural=(n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3);": "sl",
 }
-_BY_LANGUAGE = {code: written for written, codes in _LANGUAGES.items() for code in codes.split()}
+_BY_LANGUAGE = {code: formula for formula, codes in _LANGUAGES.items() for code in codes.split()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,49 +53,52 @@ class Plurals:
 
     count: int
     singular: int
-    written: str
+    formula: str
 
     def describe(self, form: int) -> str:
         """Which form that is, and of which numbers, in words: "plural form 2 of 3, for 2, 3, 4, 22,
         23, …"."""
-        numbers = _numbers(self.written)[form]
-        more = [*map(str, numbers[:_NAMED]), *(["…"] if len(numbers) > _NAMED else [])]
-        which = f"plural form {form + 1} of {self.count}"
-        return f"{which}, for {', '.join(more)}" if more else which
+        numbers = _numbers(self.formula)[form]
+        examples = [
+            *map(str, numbers[:_NUMBERS_LISTED]),
+            *(["…"] if len(numbers) > _NUMBERS_LISTED else []),
+        ]
+        description = f"plural form {form + 1} of {self.count}"
+        return f"{description}, for {', '.join(examples)}" if examples else description
 
 
 @cache
-def _numbers(written: str) -> dict[int, list[int]]:
+def _numbers(formula: str) -> dict[int, list[int]]:
     """The first numbers of each form, in order. A number that the header's expression fails at has
     none."""
     numbers = defaultdict[int, list[int]](list)
-    if match := _WRITTEN.fullmatch(written):
+    if match := _PLURAL_HEADER.fullmatch(formula):
         form_of = c2py(match[2])
-        for number in range(_TRIED):
+        for number in range(_NUMBERS_TRIED):
             with suppress(ZeroDivisionError):
                 numbers[form_of(number)].append(number)
     return numbers
 
 
-def plurals_of(written: str) -> Plurals:
+def plurals_of(formula: str) -> Plurals:
     """What the field Plural-Forms of a header says. Raises ValueError: it says nothing of use."""
-    match = _WRITTEN.fullmatch(written)
+    match = _PLURAL_HEADER.fullmatch(formula)
     if match is None:
-        raise ValueError(f"{excerpt(written)!r} cannot be read")
+        raise ValueError(f"{excerpt(formula)!r} cannot be read")
     count = int(match[1])
-    if not 1 <= count <= MOST:
-        raise ValueError(f"nplurals={count}, but languages have 1 to {MOST}")
+    if not 1 <= count <= MAX_FORMS:
+        raise ValueError(f"nplurals={count}, but languages have 1 to {MAX_FORMS}")
     try:
         singular = c2py(match[2])(1)
     except ZeroDivisionError as error:
         raise ValueError(f"{excerpt(match[2])!r} divides by zero") from error
     if not 0 <= singular < count:
         raise ValueError(f"the number 1 has form {singular}, but there are {count}")
-    return Plurals(count, singular if count > 1 else -1, written)
+    return Plurals(count, singular if count > 1 else -1, formula)
 
 
 def plurals_of_language(code: str) -> Plurals | None:
     """Those of a language, by its code: of a region as pt-br, or else of the language. None: it is
     not known here."""
-    written = _BY_LANGUAGE.get(code) or _BY_LANGUAGE.get(code.partition("-")[0])
-    return plurals_of(written) if written else None
+    formula = _BY_LANGUAGE.get(code) or _BY_LANGUAGE.get(code.partition("-")[0])
+    return plurals_of(formula) if formula else None

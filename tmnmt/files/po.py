@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tmnmt.codes.record import Text
-from tmnmt.errors import FormatError, shown
+from tmnmt.errors import FormatError, short_repr
 from tmnmt.files.plurals import Plurals, plurals_of, plurals_of_language
 from tmnmt.files.po_flags import finders_of
 from tmnmt.files.po_lines import WIDTH, is_wrapped, lines_of
@@ -82,13 +82,13 @@ class PoFile(WholeFile[_Slot]):
         name = declared[1].decode("ascii", "replace") if declared else _TO_BE_SET
         if name == _TO_BE_SET:
             return "utf-8"
-        known = charset(name)
-        if not known:
+        encoding = charset(name)
+        if not encoding:
             raise FormatError(
                 f"{self.path}: unknown charset {excerpt(name)!r} in the header; "
                 "allowed: a character set, as UTF-8"
             )
-        return "utf-8" if known == "ascii" else known
+        return "utf-8" if encoding == "ascii" else encoding
 
     # --- reading
 
@@ -104,17 +104,17 @@ class PoFile(WholeFile[_Slot]):
         """The fields of the header, by their names in lower case."""
         header = next((entry for entry in self._entries if entry.is_header), None)
         lines = header.msgstr[0].value.split("\n") if header else []
-        named = [line.partition(":") for line in lines]
-        return {name.strip().lower(): value.strip() for name, _, value in named}
+        fields = [line.partition(":") for line in lines]
+        return {name.strip().lower(): value.strip() for name, _, value in fields}
 
     @cached_property
     def _plurals(self) -> Plurals | None:
         """None: neither the header nor the language says it."""
-        written = self._header.get("plural-forms", "")
-        if not written or "INTEGER" in written:
+        formula = self._header.get("plural-forms", "")
+        if not formula or "INTEGER" in formula:
             return plurals_of_language(self.tgt_lang)
         try:
-            return plurals_of(written)
+            return plurals_of(formula)
         except ValueError as error:
             raise FormatError(
                 f"{self.path}: Plural-Forms of the header: {error}; allowed: "
@@ -139,11 +139,11 @@ class PoFile(WholeFile[_Slot]):
         entry, form = slot
         flags = self._flags(entry)
         finders = finders_of(flags)
-        written = entry.msgstr[form].value if form < len(entry.msgstr) else ""
-        state: State = "new" if not written else "draft" if "fuzzy" in flags else "translated"
+        target = entry.msgstr[form].value if form < len(entry.msgstr) else ""
+        state: State = "new" if not target else "draft" if "fuzzy" in flags else "translated"
         unit = unit_of(
             self._source(entry, form).value,
-            written,
+            target,
             finders,
             state=state,
             context=entry.msgctxt.value if entry.msgctxt else "",
@@ -188,13 +188,13 @@ class PoFile(WholeFile[_Slot]):
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         edits = list[Edit]()
-        given = list[tuple[int, Filling]]()
+        form_fillings = list[tuple[int, Filling]]()
         for (entry, form), filling in zip(self._slots, fillings, strict=True):
             if filling is not None:
-                given.append((form, filling))
-            if form == self._forms(entry) - 1 and given:
-                edits += self._filled(entry, given)
-                given = []
+                form_fillings.append((form, filling))
+            if form == self._forms(entry) - 1 and form_fillings:
+                edits += self._filled(entry, form_fillings)
+                form_fillings = []
         return sorted([*self._set(), *edits]) if edits else []
 
     def refused(self, unit: Unit, target: Text) -> str:
@@ -203,8 +203,8 @@ class PoFile(WholeFile[_Slot]):
             string_of(target).encode(self.encoding)
         except UnicodeEncodeError as error:
             return (
-                f"{self.encoding.upper()} lacks {shown(error.object[error.start])}; `msgconv -t "
-                "UTF-8` converts the file"
+                f"{self.encoding.upper()} lacks {short_repr(error.object[error.start])}; "
+                "`msgconv -t UTF-8` converts the file"
             )
         return unit.problem
 
@@ -215,14 +215,14 @@ class PoFile(WholeFile[_Slot]):
             return False
         return True
 
-    def _filled(self, entry: Entry, given: list[tuple[int, Filling]]) -> Iterator[Edit]:
+    def _filled(self, entry: Entry, form_fillings: list[tuple[int, Filling]]) -> Iterator[Edit]:
         """The entry with these targets, and with the marks that go with them."""
-        strings = {form: self._target(entry, filling) for form, filling in given}
-        is_draft = state_of_all(filling.origin for _, filling in given).is_draft
+        strings = {form: self._target(entry, filling) for form, filling in form_fillings}
+        is_draft = state_of_all(filling.origin for _, filling in form_fillings).is_draft
         exact = not is_draft and not self._lacks_forms(entry, strings)
-        whole = len(given) == self._forms(entry)
+        whole = len(form_fillings) == self._forms(entry)
         fuzzy = "fuzzy" in self._flags(entry)
-        previous = self._previous(entry, given) if whole else ""
+        previous = self._previous(entry, form_fillings) if whole else ""
         if not exact and not fuzzy:
             yield self._marked_fuzzy(entry)
         if previous:
@@ -237,16 +237,16 @@ class PoFile(WholeFile[_Slot]):
                 yield Edit(old.begin, old.end, self._lines_of(strings[form], self._keyword(old)))
             elif form >= self._forms(entry) and not old.value:
                 yield Edit(*self._line_of(old.start, old.end), "")
-        if more := "".join(self._more(entry, strings)):
-            yield Edit(entry.msgstr[-1].end, entry.msgstr[-1].end, more)
+        if new_forms := "".join(self._new_forms(entry, strings)):
+            yield Edit(entry.msgstr[-1].end, entry.msgstr[-1].end, new_forms)
 
     def _lacks_forms(self, entry: Entry, strings: dict[int, str]) -> bool:
         """Whether the entry, filled with these strings, has some of its forms and lacks others."""
-        written = {form: old.value for form, old in enumerate(entry.msgstr)} | strings
-        has_form = [bool(written.get(form)) for form in range(self._forms(entry))]
+        new_strings = {form: old.value for form, old in enumerate(entry.msgstr)} | strings
+        has_form = [bool(new_strings.get(form)) for form in range(self._forms(entry))]
         return any(has_form) and not all(has_form)
 
-    def _more(self, entry: Entry, strings: dict[int, str]) -> Iterator[str]:
+    def _new_forms(self, entry: Entry, strings: dict[int, str]) -> Iterator[str]:
         """The plural forms that the file does not have yet, as far as the last that is filled."""
         for form in range(len(entry.msgstr), max(strings) + 1):
             keyword = f"msgstr[{form}]"
@@ -270,18 +270,18 @@ class PoFile(WholeFile[_Slot]):
         flags = next(self._comments(entry, "#,"), None)
         if flags:
             return Edit(flags[0] + 2, flags[0] + 2, " fuzzy,")
-        before = next(self._comments(entry, "#|"), (entry.start, 0))[0]
-        return Edit(before, before, f"#, fuzzy{self._newline}")
+        position = next(self._comments(entry, "#|"), (entry.start, 0))[0]
+        return Edit(position, position, f"#, fuzzy{self._newline}")
 
-    def _previous(self, entry: Entry, given: list[tuple[int, Filling]]) -> str:
+    def _previous(self, entry: Entry, form_fillings: list[tuple[int, Filling]]) -> str:
         """The comments with what a message was whose translation this one has now: the sources of
         its fuzzy and adapted matches; "" where it has none, or the file's character set lacks a
         sign of them."""
         sources = {
             self._source(entry, form).keyword: string_of(Text(match.src, match.src_codes))
-            for form, filling in given
+            for form, filling in form_fillings
             if filling.origin in ("fuzzy", "adapted")
-            for match in (one.segment for one in filling.matches[:1])
+            for match in (candidate.segment for candidate in filling.matches[:1])
         }
         if not sources or not self._can_write("".join(sources.values())):
             return ""
@@ -296,8 +296,8 @@ class PoFile(WholeFile[_Slot]):
     def _quoted(self, keyword: str, string: str) -> list[str]:
         """A keyword with its string, in lines that have room for the mark of a comment."""
         width = self._width and self._width - len("#| ") - 1  # a blank at the end counts there
-        first, *others = lines_of(string, keyword, width)
-        return [f"{keyword} {first}", *others]
+        first, *rest = lines_of(string, keyword, width)
+        return [f"{keyword} {first}", *rest]
 
     def _not_fuzzy(self, start: int, end: int) -> Edit:
         flags = [flag for flag in _FLAG.findall(self.text[start + 2 : end]) if flag != "fuzzy"]
@@ -307,8 +307,8 @@ class PoFile(WholeFile[_Slot]):
 
     def _line_of(self, start: int, end: int) -> tuple[int, int]:
         """The same with its line end, where it has a line of its own."""
-        after = self.text.find("\n", end) + 1
-        return start, after if after and not self.text[end:after].strip() else end
+        line_end = self.text.find("\n", end) + 1
+        return start, line_end if line_end and not self.text[end:line_end].strip() else end
 
     # --- lines
 
@@ -335,12 +335,12 @@ class PoFile(WholeFile[_Slot]):
         if header is None:
             return
         place = header.msgstr[0]
-        written = self.text[place.begin : place.end]
+        header_text = self.text[place.begin : place.end]
         if self._plurals and "plural-forms" not in self._header and self._has_plurals:
-            field = escaped(f"Plural-Forms: {self._plurals.written}\n")
+            field = escaped(f"Plural-Forms: {self._plurals.formula}\n")
             yield Edit(place.end, place.end, f'{self._newline}"{field}"')
         for pattern, value in self._to_be_set():
-            if value and (match := re.search(pattern, written)):
+            if value and (match := re.search(pattern, header_text)):
                 yield Edit(place.begin + match.start(1), place.begin + match.end(1), value)
 
     def _to_be_set(self) -> Iterator[tuple[str, str]]:
@@ -348,7 +348,7 @@ class PoFile(WholeFile[_Slot]):
         yield r'"Content-Type:[^"\n]*charset=(CHARSET)', "UTF-8"
         yield (
             r'"Plural-Forms: (nplurals=INTEGER; plural=EXPRESSION;)',
-            self._plurals.written if self._plurals else "",
+            self._plurals.formula if self._plurals else "",
         )
 
 

@@ -66,50 +66,50 @@ def escaped(text: str) -> str:
 
 
 def _sign(match: re.Match[str]) -> str:
-    what = match[0][1:]
-    if what[0] == "x" or what.isdecimal():
-        return chr(int(what.removeprefix("x"), 16 if what[0] == "x" else 8) & 0xFF)
-    return _ESCAPED.get(what, what)
+    escape = match[0][1:]
+    if escape[0] == "x" or escape.isdecimal():
+        return chr(int(escape.removeprefix("x"), 16 if escape[0] == "x" else 8) & 0xFF)
+    return _ESCAPED.get(escape, escape)
 
 
 def entries(text: str, wrong: Wrong) -> Iterator[Entry]:
     """The entries in order, obsolete ones left out. Raises what `wrong` makes of a place and of
     what is wrong there."""
     msgctxt = entry = None
-    for one in _fields(text, wrong):
-        if one.keyword in ("msgid", "msgctxt") and entry is not None:
+    for po_field in _fields(text, wrong):
+        if po_field.keyword in ("msgid", "msgctxt") and entry is not None:
             yield _whole(entry, wrong)
             entry = None
-        if msgctxt is not None and one.keyword != "msgid":
+        if msgctxt is not None and po_field.keyword != "msgid":
             raise wrong(msgctxt.start, "msgctxt without msgid")
-        if one.keyword == "msgctxt":
-            msgctxt = one
-        elif one.keyword == "msgid":
-            first = msgctxt or one
-            comments = [*msgctxt.comments, *one.comments] if msgctxt else one.comments
-            entry, msgctxt = Entry(first.start, comments, msgctxt, one), None
+        if po_field.keyword == "msgctxt":
+            msgctxt = po_field
+        elif po_field.keyword == "msgid":
+            first = msgctxt or po_field
+            comments = [*msgctxt.comments, *po_field.comments] if msgctxt else po_field.comments
+            entry, msgctxt = Entry(first.start, comments, msgctxt, po_field), None
         else:
-            _add(entry, one, wrong)
+            _add(entry, po_field, wrong)
     if msgctxt is not None:
         raise wrong(msgctxt.start, "msgctxt without msgid")
     if entry is not None:
         yield _whole(entry, wrong)
 
 
-def _add(entry: Entry | None, one: Field, wrong: Wrong) -> None:
+def _add(entry: Entry | None, po_field: Field, wrong: Wrong) -> None:
     """Adds a msgid_plural or msgstr to its entry."""
     if entry is None:
-        raise wrong(one.start, f"{one.keyword} without msgid")
-    if one.keyword == "msgid_plural":
+        raise wrong(po_field.start, f"{po_field.keyword} without msgid")
+    if po_field.keyword == "msgid_plural":
         if entry.msgid_plural is not None or entry.msgstr:
-            raise wrong(one.start, "a second msgid_plural, or one behind msgstr")
-        entry.msgid_plural = one
+            raise wrong(po_field.start, "a second msgid_plural, or one behind msgstr")
+        entry.msgid_plural = po_field
         return
     expected = -1 if entry.msgid_plural is None else len(entry.msgstr)
-    if one.number != expected or (entry.msgstr and expected < 0):
+    if po_field.number != expected or (entry.msgstr and expected < 0):
         allowed = "one msgstr" if expected < 0 else f"msgstr[{expected}]"
-        raise wrong(one.start, f"another msgstr than was expected here; allowed: {allowed}")
-    entry.msgstr.append(one)
+        raise wrong(po_field.start, f"another msgstr than was expected here; allowed: {allowed}")
+    entry.msgstr.append(po_field)
 
 
 def _whole(entry: Entry, wrong: Wrong) -> Entry:
@@ -120,9 +120,9 @@ def _whole(entry: Entry, wrong: Wrong) -> Entry:
 
 def _fields(text: str, wrong: Wrong) -> Iterator[Field]:
     comments, last, pieces = list[tuple[int, int]](), None, list[str]()
-    at = 1 if text.startswith(BOM) else 0
-    while token := _TOKEN.match(text, at):
-        kind, at = token.lastgroup, token.end()
+    offset = 1 if text.startswith(BOM) else 0
+    while token := _TOKEN.match(text, offset):
+        kind, offset = token.lastgroup, token.end()
         if kind == "comment":
             if token[0].startswith("#~"):
                 comments = []  # they are those of an obsolete entry
@@ -130,13 +130,13 @@ def _fields(text: str, wrong: Wrong) -> Iterator[Field]:
                 comments.append(token.span())
         elif kind == "keyword":
             if last is not None:
-                yield _joined(last, pieces, wrong)
+                yield _complete(last, pieces, wrong)
             last, pieces = Field(token["keyword"], token.start(), comments), []
             comments = []
         elif kind == "string":
             if last is None:
                 raise wrong(token.start(), "a text without msgid or msgstr")
-            last.begin, last.end = last.begin if pieces else token.start(), at
+            last.begin, last.end = last.begin if pieces else token.start(), offset
             pieces.append(token["string"])
         elif kind == "domain":
             comments = []
@@ -144,25 +144,24 @@ def _fields(text: str, wrong: Wrong) -> Iterator[Field]:
             if last is None or last.keyword != "msgstr" or last.number >= 0 or pieces:
                 raise wrong(token.start(), f"{token[0]} stands behind no msgstr")
             last.number = int(token["number"])
-    if at < len(text):
-        raise wrong(at, _unknown(text, at))
+    if offset < len(text):
+        raise wrong(offset, _unknown(text, offset))
     if last is not None:
-        yield _joined(last, pieces, wrong)
+        yield _complete(last, pieces, wrong)
 
 
-def _joined(last: Field, pieces: list[str], wrong: Wrong) -> Field:
+def _complete(last: Field, pieces: list[str], wrong: Wrong) -> Field:
     if not pieces:
         raise wrong(last.start, f"{last.keyword} without a text")
     last.value = unescaped("".join(pieces))
     return last
 
 
-def _unknown(text: str, at: int) -> str:
-    if text[at] == BOM:
+def _unknown(text: str, offset: int) -> str:
+    if text[offset] == BOM:
         return "a byte-order mark in the middle of the file"
-    if text[at] == '"':
+    if text[offset] == '"':
         return "a text without a quotation mark at its end"
-    what = excerpt(text[at : at + 60].split("\n")[0])
-    return (
-        f'{what!r}: no part of a PO file; allowed: #, msgctxt, msgid, msgid_plural, msgstr, "text"'
-    )
+    snippet = excerpt(text[offset : offset + 60].split("\n")[0])
+    allowed = '#, msgctxt, msgid, msgid_plural, msgstr, "text"'
+    return f"{snippet!r}: no part of a PO file; allowed: {allowed}"

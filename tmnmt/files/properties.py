@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from tmnmt.codes.placeholders import ALL, by_pattern
-from tmnmt.codes.record import Text, joined
-from tmnmt.errors import shown
+from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
+from tmnmt.codes.record import Text, join_parts
+from tmnmt.errors import short_repr
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import BOM, Edit, WholeFile
@@ -35,7 +35,7 @@ _WRONG_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*+\\u(?![0-9A-Fa-f]{4})")
 _SIGNS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPES = {sign: f"\\{letter}" for letter, sign in _SIGNS.items()} | {"\\": "\\\\"}
 _ARGUMENT = re.compile(r"\{\s*\d")
-_FINDERS = (*ALL, by_pattern("'[{}][^']{0,99}'"))  # a brace that MessageFormat shows
+_FINDERS = (*ALL_FINDERS, by_pattern("'[{}][^']{0,99}'"))  # a brace that MessageFormat shows
 
 
 class _Property(NamedTuple):
@@ -71,43 +71,48 @@ class PropertiesFile(WholeFile[_Property]):
     @cached_property
     def _slots(self) -> list[_Property]:
         properties, keys = list[_Property](), set[str]()
-        for one in self._read():
-            if one.key in keys:
-                raise self.wrong(one.line, f"the key {shown(one.key)} a second time")
-            keys.add(one.key)
-            if any(map(str.isalnum, one.value)):
-                properties.append(one)
+        for entry in self._read():
+            if entry.key in keys:
+                raise self.wrong(entry.line, f"the key {short_repr(entry.key)} a second time")
+            keys.add(entry.key)
+            if any(map(str.isalnum, entry.value)):
+                properties.append(entry)
         return properties
 
     def _read(self) -> Iterator[_Property]:
         text, notes = self.text, list[str]()
-        at = 1 if text.startswith(BOM) else 0
-        while at < len(text):
-            if blank := _BLANK.match(text, at):
+        offset = 1 if text.startswith(BOM) else 0
+        while offset < len(text):
+            if blank := _BLANK.match(text, offset):
                 notes, end = [], blank.end()
-            elif comment := _COMMENT.match(text, at):
+            elif comment := _COMMENT.match(text, offset):
                 notes.append(comment[1].strip())
                 end = comment.end()
             else:
-                if text[at] == BOM:
-                    raise self.wrong(at, "a byte-order mark in the middle of the file")
-                one = self._property(at, tuple(filter(None, notes)))
-                yield one
-                notes, end = [], one.end
+                if text[offset] == BOM:
+                    raise self.wrong(offset, "a byte-order mark in the middle of the file")
+                entry = self._property(offset, tuple(filter(None, notes)))
+                yield entry
+                notes, end = [], entry.end
             newline = _NEWLINE.match(text, end)
-            at = newline.end() if newline and not blank else end
+            offset = newline.end() if newline and not blank else end
 
-    def _property(self, at: int, notes: tuple[str, ...]) -> _Property:
+    def _property(self, offset: int, notes: tuple[str, ...]) -> _Property:
         text = self.text
-        key = _KEY.match(text, at)
-        start = _SEPARATOR.match(text, key.end() if key else at)
-        begin = start.end() if start else at
+        key = _KEY.match(text, offset)
+        start = _SEPARATOR.match(text, key.end() if key else offset)
+        begin = start.end() if start else offset
         value = _LOGICAL.match(text, begin)
         end = value.end() if value else begin
-        if wrong := _WRONG_ESCAPE.search(text, at, end):
+        if wrong := _WRONG_ESCAPE.search(text, offset, end):
             raise self.wrong(wrong.start(), r"\u without four hexadecimal digits")
         return _Property(
-            _unescaped(key[1] if key else ""), begin, end, _unescaped(text[begin:end]), notes, at
+            _unescaped(key[1] if key else ""),
+            begin,
+            end,
+            _unescaped(text[begin:end]),
+            notes,
+            offset,
         )
 
     def _unit(self, slot: _Property) -> Unit:
@@ -120,11 +125,13 @@ class PropertiesFile(WholeFile[_Property]):
         )
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
-        for one, filling in zip(self._slots, fillings, strict=True):
+        for entry, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:
                 target = filling.target
-                string = _written(target) if _ARGUMENT.search(one.value) else string_of(target)
-                yield Edit(one.start, one.end, self._escaped(string))
+                string = (
+                    _message_string(target) if _ARGUMENT.search(entry.value) else string_of(target)
+                )
+                yield Edit(entry.start, entry.end, self._escaped(string))
 
     @cached_property
     def _is_ascii(self) -> bool:
@@ -141,7 +148,7 @@ class PropertiesFile(WholeFile[_Property]):
 
 def _numbered(sign: str) -> str:
     units = sign.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return "".join(f"\\u{units[index : index + 4]}" for index in range(0, len(units), 4))
 
 
 def _unescaped(string: str) -> str:
@@ -160,9 +167,9 @@ def _message(value: str) -> str:
     return value.replace("''", "'") if _ARGUMENT.search(value) else value
 
 
-def _written(target: Text) -> str:
+def _message_string(target: Text) -> str:
     """A text as MessageFormat wants it: apostrophes doubled, but for those that quote a brace."""
     return "".join(
-        part.replace("'", "''") if isinstance(part, str) else string_of(joined([part]))
+        part.replace("'", "''") if isinstance(part, str) else string_of(join_parts([part]))
         for part in target.parts()
     )

@@ -90,21 +90,21 @@ def sentences(text: str, code: str) -> list[str]:
     behind it: together they are the text."""
     from choppa import SrxTextIterator
 
-    parts, at = list[str](), 0
-    while at < len(text):
-        window = text[at : _window_end(text, at)]
+    parts, offset = list[str](), 0
+    while offset < len(text):
+        window = text[offset : _window_end(text, offset)]
         pieces = list(SrxTextIterator(_rules(), f"{_language(code)}_two", window))
-        if at + len(window) < len(text) and len(pieces) > 1:
+        if offset + len(window) < len(text) and len(pieces) > 1:
             pieces.pop()  # goes on behind the window
         parts += pieces
-        at += sum(map(len, pieces))
+        offset += sum(map(len, pieces))
     return parts
 
 
-def _window_end(text: str, at: int) -> int:
-    end = min(len(text), at + _WINDOW)
-    beyond = next(islice(_STOPS.finditer(text, at, end), _MOST_STOPS, None), None)
-    return beyond.start() if beyond else end
+def _window_end(text: str, offset: int) -> int:
+    end = min(len(text), offset + _WINDOW)
+    stop = next(islice(_STOPS.finditer(text, offset, end), _MOST_STOPS, None), None)
+    return stop.start() if stop else end
 
 
 def _language(code: str) -> str:

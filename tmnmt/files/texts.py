@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tmnmt.codes.placeholders import ALL, Finder, by_pattern, with_placeholders
+from tmnmt.codes.placeholders import ALL_FINDERS, Finder, by_pattern, with_placeholders
 from tmnmt.codes.record import Code, Text
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.files.unit import State, Unit
@@ -22,15 +22,15 @@ _ENTITY = by_pattern(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")  # wher
 _LINE_BREAK = by_pattern(r"(?<=\S)[^\S\n\t]*+[\n\t]\s*+(?=\S)", movable=False)
 
 
-def text_of(string: str, finders: Iterable[Finder] = ALL, breaks: bool = True) -> Text:
+def text_of(string: str, finders: Iterable[Finder] = ALL_FINDERS, breaks: bool = True) -> Text:
     """A string, with a code for every tag and placeholder. With `breaks`, also for every line break
     or tab between words, since lists of options need them. `written` is the string but for control
     characters."""
     tagged, finders = with_tags(Text(string), html_tags), list(finders)
     fixed = [_is_fixed(code, finders) for code in tagged.codes]
-    codes = [replace(one, movable=not no) for one, no in zip(tagged.codes, fixed, strict=True)]
-    more = ([_ENTITY] if codes else []) + ([_LINE_BREAK] if breaks else [])
-    marked = with_placeholders(Text(tagged.plain, tuple(codes)), [*finders, *more])
+    codes = [replace(code, movable=not no) for code, no in zip(tagged.codes, fixed, strict=True)]
+    extra = ([_ENTITY] if codes else []) + ([_LINE_BREAK] if breaks else [])
+    marked = with_placeholders(Text(tagged.plain, tuple(codes)), [*finders, *extra])
     return clean_codes(Text(marked.plain, tuple(map(_alone, marked.codes))))[0]
 
 
@@ -42,7 +42,7 @@ def _is_fixed(tag: Code, finders: Iterable[Finder]) -> bool:
 def unit_of(
     source: str,
     target: str = "",
-    finders: Iterable[Finder] = ALL,
+    finders: Iterable[Finder] = ALL_FINDERS,
     *,
     breaks: bool = True,
     state: State = "new",

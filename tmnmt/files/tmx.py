@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from tmnmt.codes.record import TMX, Text
-from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.files.states import STATES
 from tmnmt.files.texts import TOO_MANY, limited
@@ -39,6 +38,7 @@ from tmnmt.formats.tmx import NAMESPACE, declarations
 from tmnmt.formats.tmx_codes import MAX_CODES, excess, seg_of, text_of
 from tmnmt.formats.tmx_writer import ORIGIN_PROPERTY
 from tmnmt.formats.xml_text import escaped_attribute
+from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -90,11 +90,11 @@ class TmxFile(TranslatableFile):
         check_pair(self.src_lang, self.tgt_lang)
         yield Document(self.path.name, self._units())
 
-    def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
+    def write(self, destination: BinaryIO, fillings: Iterable[Filling | None]) -> None:
         check_pair(self.src_lang, self.tgt_lang)
         check_comes_back(self.path)
         encoding = encoding_of(self.path)
-        output = Output(to, encoding)
+        output = Output(destination, encoding)
         with reading(self.path) as file:
             stream = utf8(file, encoding.name, len(encoding.mark))
             _splice(stream, output, self._edits(fillings, encoding.ascii))
@@ -136,22 +136,22 @@ class TmxFile(TranslatableFile):
                 if tu.target is None
                 else _in_its_tuv(tu, tu.target, seg, origin)
             )
-            at = tu.element.start
-            yield Edit(at + edit.start, at + edit.end, edit.data)
+            offset = tu.element.start
+            yield Edit(offset + edit.start, offset + edit.end, edit.data)
 
 
 def _splice(stream: Bytes, output: Output, edits: Iterable[Edit]) -> None:
     """Writes the stream with others of its bytes; the edits are in its order."""
-    at, ahead = 0, b""  # what is read and not written, and where it begins
+    offset, buffer = 0, b""  # what is read and not written, and where it begins
     for start, end, new in edits:
-        while at + len(ahead) < end and (block := stream.read(BLOCK)):
-            done = min(len(ahead), start - at)
-            output.write(ahead[:done])
-            at, ahead = at + done, ahead[done:] + block
-        output.write(ahead[: start - at])
+        while offset + len(buffer) < end and (block := stream.read(BLOCK)):
+            count = min(len(buffer), start - offset)
+            output.write(buffer[:count])
+            offset, buffer = offset + count, buffer[count:] + block
+        output.write(buffer[: start - offset])
         output.write(new)
-        at, ahead = end, ahead[end - at :]
-    output.write(ahead)
+        offset, buffer = end, buffer[end - offset :]
+    output.write(buffer)
     while block := stream.read(BLOCK):
         output.write(block)
 
@@ -160,17 +160,17 @@ def _in_its_tuv(tu: _Tu, target: int, seg: bytes, origin: str) -> Edit:
     """The tuv with another text, and with the origin of that."""
     tuv = list(_children(tu.element.data))[target]
     old = next(elements(io.BytesIO(tuv.data), (b"seg",)))
-    before, behind = tuv.data[: old.start], tuv.data[old.start + len(old.data) :]
-    before = _OLD_ORIGIN.sub(b"", before)
+    prefix, suffix = tuv.data[: old.start], tuv.data[old.start + len(old.data) :]
+    prefix = _OLD_ORIGIN.sub(b"", prefix)
     if origin:
-        blanks = _blanks(before)
-        before += _origin_property(origin) + blanks
+        blanks = _blanks(prefix)
+        prefix += _origin_property(origin) + blanks
     tag = START_TAG.match(old.data)
     if tag is None or tag[0].endswith(b"/>"):
         new = b"<seg>" + seg + b"</seg>"
     else:
         new = old.data[: tag.end()] + seg + old.data[old.data.rindex(b"</") :]
-    return Edit(tuv.start, tuv.start + len(tuv.data), before + new + behind)
+    return Edit(tuv.start, tuv.start + len(tuv.data), prefix + new + suffix)
 
 
 def _origin_property(origin: str) -> bytes:
@@ -181,20 +181,30 @@ def _in_new_tuv(tu: _Tu, seg: bytes, origin: str, tgt_lang: str) -> Edit:
     """The blanks around tuv and seg are those of the last tuv."""
     data, last = tu.element.data, list(_children(tu.element.data))[-1]
     inside = next(elements(io.BytesIO(last.data), (b"seg",)), None)
-    before = _blanks(data[: last.start])
-    around = (b"", b"")
+    tuv_blanks = _blanks(data[: last.start])
+    seg_blanks = (b"", b"")
     if inside is not None:
         end = inside.start + len(inside.data)
-        around = (
+        seg_blanks = (
             _blanks(last.data[: inside.start]),
             _blanks(last.data[end : last.data.rindex(b"</")]),
         )
-    prop = around[0] + _origin_property(origin) if origin else b""
+    prop = seg_blanks[0] + _origin_property(origin) if origin else b""
     lang = escaped_attribute(tgt_lang).encode()
     start = b'<tuv %b="%b">' % (tu.attribute, lang)
-    at = last.start + len(last.data)
-    new = before + start + prop + around[0] + b"<seg>" + seg + b"</seg>" + around[1] + b"</tuv>"
-    return Edit(at, at, new)
+    offset = last.start + len(last.data)
+    new = (
+        tuv_blanks
+        + start
+        + prop
+        + seg_blanks[0]
+        + b"<seg>"
+        + seg
+        + b"</seg>"
+        + seg_blanks[1]
+        + b"</tuv>"
+    )
+    return Edit(offset, offset, new)
 
 
 def _children(tu: bytes) -> Iterator[Element]:
@@ -219,8 +229,8 @@ class _Reader:
         self._prefixes: frozenset[bytes] = frozenset()
         self._languages = set[str]()
         self._tus, self._units = 0, 0
-        self._broken = list[tuple[int, str]]()  # lines, and what is wrong there
-        self._closed = False
+        self._problems = list[tuple[int, str]]()  # lines, and what is wrong there
+        self._is_complete = False
 
     def __iter__(self) -> Iterator[_Tu]:
         encoding = encoding_of(self._path)
@@ -238,27 +248,27 @@ class _Reader:
                 elif element.name == b"header":
                     self._header(element)
                 else:
-                    self._closed = True
+                    self._is_complete = True
 
     def check(self) -> None:
         """Raises FormatError where no unit has the source language, once all is read."""
-        if not self._units and self._broken:
-            line, why = self._broken[0]
+        if not self._units and self._problems:
+            line, why = self._problems[0]
             raise FormatError(f"{self._path}, line {line}: no unit can be read: {why}")
         if not self._units:
             raise FormatError(
-                f"{self._path}: none of its {counted(self._tus, 'unit')} has {self._ranks.src}; "
+                f"{self._path}: none of its {quantity(self._tus, 'unit')} has {self._ranks.src}; "
                 f"languages in the file: {listed(self._languages)}"
             )
 
     def tell(self) -> None:
         """Warns of what cannot be translated, once all is read."""
-        if self._broken:
-            count, (line, why) = len(self._broken), self._broken[0]
+        if self._problems:
+            count, (line, why) = len(self._problems), self._problems[0]
             stay = "stays as it is" if count == 1 else "stay as they are"
-            what = f"{counted(count, 'unit')} {stay}; the first in line {line:,}"
-            _log.warning("%s: %s: %s", self._path, what, why)
-        if not self._closed:
+            summary = f"{quantity(count, 'unit')} {stay}; the first in line {line:,}"
+            _log.warning("%s: %s: %s", self._path, summary, why)
+        if not self._is_complete:
             _log.warning("%s: the file ends without </tmx>: it may have been cut off", self._path)
 
     def _header(self, element: Element) -> None:
@@ -274,10 +284,10 @@ class _Reader:
                 raise Malformed(element.problem)
             tu, is_repaired = parsed(element.data, declarations(element.data, self._prefixes))
         except Malformed as error:
-            self._broken.append((element.line, str(error)))
+            self._problems.append((element.line, str(error)))
             return None
         tuvs = tu.findall("tuv")
-        source, target = self._chosen(tuvs, tu.get("srclang", "") or self._srclang)
+        source, target = self._choose_sides(tuvs, tu.get("srclang", "") or self._srclang)
         if source is None or target == source or self._differs(element, tuvs, is_repaired):
             return None
         src = tuvs[source].find("seg")
@@ -299,11 +309,13 @@ class _Reader:
             return True
         return len(children) != len(tuvs)
 
-    def _chosen(self, tuvs: list[etree._Element], srclang: str) -> tuple[int | None, int | None]:
+    def _choose_sides(
+        self, tuvs: list[etree._Element], srclang: str
+    ) -> tuple[int | None, int | None]:
         """Which of the tuv are source and target."""
         sides: tuple[int | None, int | None] = None, None
         best = NO_RANK, NO_RANK
-        for at, tuv in enumerate(tuvs):
+        for index, tuv in enumerate(tuvs):
             code = tuv.get(_XML_LANG) or tuv.get("lang") or "?"
             if len(self._languages) < 1000:
                 self._languages.add(code)
@@ -311,9 +323,9 @@ class _Reader:
             if ranks is None:
                 continue
             if ranks[0] < best[0]:
-                sides, best = (at, sides[1]), (ranks[0], best[1])
+                sides, best = (index, sides[1]), (ranks[0], best[1])
             if ranks[1] < best[1]:
-                sides, best = (sides[0], at), (best[0], ranks[1])
+                sides, best = (sides[0], index), (best[0], ranks[1])
         return sides
 
     def _unit(
@@ -326,8 +338,8 @@ class _Reader:
     ) -> Unit:
         id, line = tu.get("tuid", ""), element.line
         notes = tuple(note.text for note in tu.iterfind("note") if note.text)
-        if what := excess(src) or (excess(tgt) if tgt is not None else ""):
-            return Unit(Text(""), None, "locked", id, "", notes, line, what)
+        if problem := excess(src) or (excess(tgt) if tgt is not None else ""):
+            return Unit(Text(""), None, "locked", id, "", notes, line, problem)
         source = clean_codes(text_of(src))[0]
         target = None if tgt is None else clean_codes(text_of(tgt))[0]
         if target is None or not (target.plain or any(code.form == TMX for code in target.codes)):
@@ -338,5 +350,5 @@ class _Reader:
 
 def _is_draft(tuv: etree._Element) -> bool:
     """Whether its property x-origin says that somebody has to look at it."""
-    properties = (one for one in tuv.iterfind("prop") if one.get("type") == ORIGIN_PROPERTY)
-    return any((one.text or "").strip() in _DRAFTS for one in properties)
+    properties = (prop for prop in tuv.iterfind("prop") if prop.get("type") == ORIGIN_PROPERTY)
+    return any((prop.text or "").strip() in _DRAFTS for prop in properties)

@@ -102,7 +102,7 @@ class TranslatableFile(ABC):
         """Raises FormatError with file and line for what cannot be read."""
 
     @abstractmethod
-    def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
+    def write(self, destination: BinaryIO, fillings: Iterable[Filling | None]) -> None:
         """The file with these targets: one for every unit of every document, in order; None leaves
         a unit as it is. Raises ValueError for another number of them, and for a target that
         `refused` gives a reason for."""

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
 from tmnmt.codes.record import Text
-from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.stream import open_file
+from tmnmt.quantities import quantity
 
 MAX_FILE = 1 << 30  # bytes
 _BLOCK = 1 << 20  # bytes that are read at once
@@ -65,21 +65,23 @@ class WholeFile(TranslatableFile, Generic[Slot]):
         slots = self._slots
         yield Document(self.path.name, (self._unit(slot) for slot in slots))
 
-    def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
-        given, units = list(fillings), len(self._slots)
-        if len(given) != units:
-            raise ValueError(f"{counted(len(given), 'filling')} for {counted(units, 'unit')}")
-        for slot, filling in zip(self._slots, given, strict=True):
+    def write(self, destination: BinaryIO, fillings: Iterable[Filling | None]) -> None:
+        filling_list, units = list(fillings), len(self._slots)
+        if len(filling_list) != units:
+            raise ValueError(
+                f"{quantity(len(filling_list), 'filling')} for {quantity(units, 'unit')}"
+            )
+        for slot, filling in zip(self._slots, filling_list, strict=True):
             if filling is not None:
                 unit = self._unit(slot)
                 if why := self.refused(unit, filling.target):
                     raise ValueError(f"{self.path}, line {unit.line}: {why}")
         pieces, end = list[str](), 0
-        for edit in self._edits(given):
+        for edit in self._edits(filling_list):
             pieces += (self.text[end : edit.start], edit.new)
             end = edit.end
         pieces.append(self.text[end:])
-        to.write("".join(pieces).encode(self.encoding, self.errors))
+        destination.write("".join(pieces).encode(self.encoding, self.errors))
 
     def refused(self, unit: Unit, target: Text) -> str:
         """What makes a unit locked."""
@@ -109,13 +111,13 @@ class WholeFile(TranslatableFile, Generic[Slot]):
     def _lines(self) -> list[int]:
         return [newline.end() for newline in _NEWLINE.finditer(self.text)]
 
-    def line(self, at: int) -> int:
+    def line(self, offset: int) -> int:
         """The line, from 1, of a place in the text."""
-        return bisect_right(self._lines, at) + 1
+        return bisect_right(self._lines, offset) + 1
 
-    def wrong(self, at: int, what: str) -> FormatError:
+    def wrong(self, offset: int, problem: str) -> FormatError:
         """The error that says what is wrong there."""
-        return FormatError(f"{self.path}, line {self.line(at)}: {what}")
+        return FormatError(f"{self.path}, line {self.line(offset)}: {problem}")
 
 
 def decoded(data: bytes, encoding: str, path: Path) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from tmnmt.codes.record import Text
-from tmnmt.errors import FormatError, shown
+from tmnmt.errors import FormatError, short_repr
 from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
 from tmnmt.files.xliff_codes import MAX_CODES, Attributes, Form, refusal
 from tmnmt.files.xliff_parts import (
@@ -52,7 +52,7 @@ class Edit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class UnitContext:
     """What holds for the units inside a file or a group: whether they are to be translated, and why
     they cannot be."""
 
@@ -107,34 +107,34 @@ class Xliff(TranslatableFile):
         for part, _ in walk:
             if isinstance(part, Start) and part.name == "file":
                 number += 1
-                said = part.attributes.get("original") or part.attributes.get("id") or ""
+                name = part.attributes.get("original") or part.attributes.get("id") or ""
                 units = _Units(walk)
-                yield Document(clean_name(said) or f"{self._path.name} {number}", units)
+                yield Document(clean_name(name) or f"{self._path.name} {number}", units)
                 units.keep()
 
-    def write(self, to: BinaryIO, fillings: Iterable[Filling | None]) -> None:
+    def write(self, destination: BinaryIO, fillings: Iterable[Filling | None]) -> None:
         check_comes_back(self._path)
-        given = iter(fillings)
+        filling_iterator = iter(fillings)
         untouched = 0
         first: list[Filling | None] = []
-        for filling in given:
+        for filling in filling_iterator:
             if filling is not None:
                 first = [filling]
                 break
             untouched += 1
-        left = chain((None for _ in range(untouched)), first, given)
+        remaining = chain((None for _ in range(untouched)), first, filling_iterator)
         encoding = encoding_of(self._path)
-        output = Output(to, encoding)
+        output = Output(destination, encoding)
         for part, element in self._walk():
             if isinstance(part, Bytes):
                 output.write(part.data)
             elif isinstance(part, Start):
                 output.write(self._with_target_language(part) if first else part.data)
             elif isinstance(part, Whole) and element is not None:
-                own = [_next(left, unit) for unit in element.units]
+                unit_fillings = [_next(remaining, unit) for unit in element.units]
                 if part.data is not None:
-                    output.write(self._filled(part.data, element, own, encoding.ascii))
-        if any(True for _ in left):
+                    output.write(self._filled(part.data, element, unit_fillings, encoding.ascii))
+        if any(True for _ in remaining):
             raise ValueError(f"more fillings than {self._path} has units")
         output.end()
 
@@ -143,11 +143,11 @@ class Xliff(TranslatableFile):
         codes around text that are not nested."""
         if unit.state == "locked":
             return unit.problem or "it is locked"
-        known = unit.source.codes
+        source_codes = unit.source.codes
         if unit.target is not None:
             reason = refusal(target, unit.target.codes, self.form)
-            return reason and refusal(target, known, self.form)
-        return refusal(target, known, self.form)
+            return reason and refusal(target, source_codes, self.form)
+        return refusal(target, source_codes, self.form)
 
     # --- what the versions differ in
 
@@ -164,23 +164,23 @@ class Xliff(TranslatableFile):
         """Why the units of this file cannot be translated with those of the first."""
 
     @abstractmethod
-    def _element(self, whole: Whole, data: bytes, around: Around) -> UnitElement:
+    def _element(self, whole: Whole, data: bytes, context: UnitContext) -> UnitElement:
         """Its units and how to fill them."""
 
     # --- what they share
 
-    def _error(self, line: int, what: str) -> FormatError:
-        return FormatError(f"{self._path}, line {line}: {what}")
+    def _error(self, line: int, problem: str) -> FormatError:
+        return FormatError(f"{self._path}, line {line}: {problem}")
 
     def _check_version(self, start: Start) -> None:
         version = start.attributes.get("version", "")
         if version.partition(".")[0] != self.major:
             raise self._error(
-                start.line, f"XLIFF version {shown(version)}; allowed: 1.0 to 1.2, 2.0 to 2.2"
+                start.line, f"XLIFF version {short_repr(version)}; allowed: 1.0 to 1.2, 2.0 to 2.2"
             )
 
     def _walk(self) -> Iterator[tuple[Bytes | Start | End | Whole, UnitElement | None]]:
-        arounds = [Around()]
+        arounds = [UnitContext()]
         for part in parts(self._path, self.unit_name):
             if isinstance(part, Start):
                 arounds.append(self._inside(part, arounds[-1]))
@@ -191,16 +191,16 @@ class Xliff(TranslatableFile):
                 continue
             yield part, None
 
-    def _inside(self, start: Start, around: Around) -> Around:
-        translate = around.translate
-        if said := start.attributes.get("translate"):
-            translate = said != "no"
-        problem = self._language_problem(start) if start.name == "file" else around.problem
-        return Around(translate, problem)
+    def _inside(self, start: Start, context: UnitContext) -> UnitContext:
+        translate = context.translate
+        if value := start.attributes.get("translate"):
+            translate = value != "no"
+        problem = self._language_problem(start) if start.name == "file" else context.problem
+        return UnitContext(translate, problem)
 
-    def _units_of(self, whole: Whole, around: Around) -> UnitElement:
+    def _units_of(self, whole: Whole, context: UnitContext) -> UnitElement:
         if whole.data is not None and whole.node.nested <= MAX_NESTED:
-            return self._element(whole, whole.data, around)
+            return self._element(whole, whole.data, context)
         element = UnitElement()
         name = whole.node.attributes.get("id", "")
         problem = f"<{self.unit_name}> is longer than 10 MB"
@@ -223,15 +223,15 @@ class Xliff(TranslatableFile):
                 raise ValueError(f"{self._path}, line {unit.line}: {why}")
         if all(filling is None for filling in fillings):
             return data
-        pieces, at = list[bytes](), 0
+        pieces, offset = list[bytes](), 0
         # what is put in stands before what becomes another from the same place on
         for edit in sorted(element.edits(fillings), key=lambda edit: edit[:2]):
             new = edit.data
             if is_ascii and not new.isascii():
                 new = new.decode().encode("ascii", "xmlcharrefreplace")
-            pieces += (data[at : edit.start], new)
-            at = edit.end
-        return b"".join([*pieces, data[at:]])
+            pieces += (data[offset : edit.start], new)
+            offset = edit.end
+        return b"".join([*pieces, data[offset:]])
 
 
 def _next(fillings: Iterator[Filling | None], unit: Unit) -> Filling | None:
@@ -247,26 +247,26 @@ class _Units(Iterator[Unit]):
         self, walk: Iterator[tuple[Bytes | Start | End | Whole, UnitElement | None]]
     ) -> None:
         self._walk, self._depth = walk, 1
-        self._read = deque[Unit]()
+        self._queue = deque[Unit]()
 
     def __next__(self) -> Unit:
-        while not self._read and self._more():
+        while not self._queue and self._advance():
             pass
-        if not self._read:
+        if not self._queue:
             raise StopIteration
-        return self._read.popleft()
+        return self._queue.popleft()
 
     def keep(self) -> None:
-        while self._more():
+        while self._advance():
             pass
 
-    def _more(self) -> bool:
+    def _advance(self) -> bool:
         if not self._depth:
             return False
         part, element = next(self._walk)
         self._depth += isinstance(part, Start) - isinstance(part, End)
         if element is not None:
-            self._read.extend(element.units)
+            self._queue.extend(element.units)
         return True
 
 
@@ -290,17 +290,21 @@ def version_of(head: bytes) -> str | None:
 def with_attributes(tag: bytes, values: Attributes) -> bytes:
     """A start tag with these attributes, in the places of those that it has, or behind them; an
     empty value takes one away."""
-    left = dict(values)
+    remaining = dict(values)
 
-    def other(match: re.Match[bytes]) -> bytes:
+    def replacement(match: re.Match[bytes]) -> bytes:
         name = match[2].decode()
         if name not in values:
             return match[0]
-        left.pop(name, None)
+        remaining.pop(name, None)
         return match[1] + match[2] + match[3] + _quoted(values[name]) if values[name] else b""
 
-    tag = _ATTRIBUTE.sub(other, tag)
-    new = b"".join(b" " + name.encode() + b"=" + _quoted(left[name]) for name in left if left[name])
+    tag = _ATTRIBUTE.sub(replacement, tag)
+    new = b"".join(
+        b" " + name.encode() + b"=" + _quoted(remaining[name])
+        for name in remaining
+        if remaining[name]
+    )
     if not new:
         return tag
     close = b"/>" if tag.endswith(b"/>") else b">"
@@ -327,21 +331,21 @@ def prefix_of(tag: bytes) -> str:
     return prefix + colon
 
 
-def blanks_before(data: bytes, at: int) -> bytes:
+def blanks_before(data: bytes, offset: int) -> bytes:
     """The white space in front of a place."""
-    blanks = _BLANKS.search(data, max(0, at - 200), at)
+    blanks = _BLANKS.search(data, max(0, offset - 200), offset)
     return blanks[0] if blanks else b""
 
 
 def target_attributes(source: Node, tgt_lang: str) -> str:
     """Of a new <target>: the language and what is to be done with white space, as the source says
     it of itself."""
-    said = {}
+    attributes = {}
     if f"{XML}lang" in source.attributes and tgt_lang:
-        said["xml:lang"] = tgt_lang
+        attributes["xml:lang"] = tgt_lang
     if space := source.attributes.get(f"{XML}space"):
-        said["xml:space"] = space
-    return "".join(f' {name}="{escaped_attribute(value)}"' for name, value in said.items())
+        attributes["xml:space"] = space
+    return "".join(f' {name}="{escaped_attribute(value)}"' for name, value in attributes.items())
 
 
 def source_problem(data: bytes, source: Node) -> str:
@@ -358,10 +362,10 @@ def _text_problem(text: Text) -> str:
     return f"more than {MAX_TOKENS:,} tokens" if too_long(text.plain) else ""
 
 
-def locked(unit: Unit, around: Around, problem: str) -> Unit:
+def locked(unit: Unit, context: UnitContext, problem: str) -> Unit:
     """The unit, locked where it is not to be translated or cannot be."""
-    problem = around.problem or problem or _text_problem(unit.source)
-    if problem or not around.translate:
+    problem = context.problem or problem or _text_problem(unit.source)
+    if problem or not context.translate:
         return replace(unit, state="locked", problem=problem)
     return unit
 
@@ -386,7 +390,7 @@ def quality(match: Match) -> int:
     return match.worth.value if match.worth is not None else percent(match)
 
 
-def same_language(one: str, other: str) -> bool:
+def same_language(first: str, second: str) -> bool:
     """Whether they are one language, whatever the region; one that is not said is any."""
-    codes = [normal_code(code).partition("-")[0] for code in (one, other)]
+    codes = [normal_code(code).partition("-")[0] for code in (first, second)]
     return codes[0] == codes[1] or "" in codes

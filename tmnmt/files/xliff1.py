@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tmnmt.files.xliff import (
     SUFFIXES,
-    Around,
+    UnitContext,
     UnitElement,
     Xliff,
     same_language,
@@ -64,5 +64,5 @@ class Xliff1(Xliff):
             f"the first <file> from {first_source} to {first_target or 'none'}"
         )
 
-    def _element(self, whole: Whole, data: bytes, around: Around) -> UnitElement:
-        return trans_unit(whole.node, data, around, self.tgt_lang)
+    def _element(self, whole: Whole, data: bytes, context: UnitContext) -> UnitElement:
+        return trans_unit(whole.node, data, context, self.tgt_lang)

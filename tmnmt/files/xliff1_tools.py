@@ -41,7 +41,7 @@ class Tool:
     """How one tool says what it says of a segment: the element that says it, by the segment's mid;
     None: nothing is said."""
 
-    where: Callable[[Node, str], Node | None]
+    locate: Callable[[Node, str], Node | None]
     state: Callable[[dict[str, str]], State | None]  # by its attributes; None: by XLIFF's own
     values: Callable[[Filling], dict[str, str]]  # of a new target, "" takes one away
     space: str  # the namespace of the attributes, "" where they have none
@@ -51,14 +51,14 @@ def tool_of(node: Node) -> Tool | None:
     """The tool that says how far the segments of a <trans-unit> are."""
     if any(True for _ in _trados_segments(node)):
         return TRADOS
-    return next((tool for tool in (MEMOQ, PHRASE) if tool.where(node, "") is not None), None)
+    return next((tool for tool in (MEMOQ, PHRASE) if tool.locate(node, "") is not None), None)
 
 
 def said_state(node: Node, mid: str) -> State | None:
     """The state of a segment that has a translation, as its tool says it; None: nothing is said."""
     tool = tool_of(node)
-    where = tool.where(node, mid) if tool else None
-    return tool.state(where.attributes) if tool and where else None
+    element = tool.locate(node, mid) if tool else None
+    return tool.state(element.attributes) if tool and element else None
 
 
 def is_locked(node: Node, mid: str) -> bool:
@@ -73,18 +73,20 @@ def said_of(
     """The element that tells how far a segment is, and what it says of it with this filling: the
     attributes with their prefixes, "" takes one away. None: nothing is said of it."""
     tool = tool_of(node)
-    where = tool.where(node, mid) if tool else None
-    if tool is None or where is None:
+    element = tool.locate(node, mid) if tool else None
+    if tool is None or element is None:
         return None
-    prefix = _prefix(where, data[where.start : where.inside], tool.space)
-    return where, {prefix + name: value for name, value in tool.values(filling).items()}
+    prefix = _prefix(element, data[element.start : element.inside], tool.space)
+    return element, {prefix + name: value for name, value in tool.values(filling).items()}
 
 
-def _prefix(near: Node, tag: bytes, space: str) -> str:
+def _prefix(element: Node, tag: bytes, space: str) -> str:
     """How the tool's namespace is called in this tag, with the colon."""
     if not space:
         return ""
-    locals_ = (name.rpartition(" ")[2] for name in near.attributes if name.startswith(f"{space} "))
+    locals_ = (
+        name.rpartition(" ")[2] for name in element.attributes if name.startswith(f"{space} ")
+    )
     prefix = re.search(rf"\s([\w.-]+:){next(locals_)}\s*=".encode(), tag)
     return prefix[1].decode() if prefix else ""
 
@@ -108,20 +110,22 @@ def _percent(filling: Filling) -> int:
 
 def _trados_segments(node: Node) -> Sequence[Node]:
     return [
-        one
+        segment
         for definitions in node.children
         if definitions.name.endswith(" seg-defs")
-        for one in definitions.children
+        for segment in definitions.children
     ]
 
 
 def _trados(node: Node, mid: str) -> Node | None:
-    segments = (one for one in _trados_segments(node) if one.attributes.get("id") == mid)
+    segments = (
+        segment for segment in _trados_segments(node) if segment.attributes.get("id") == mid
+    )
     return next(segments, None)
 
 
-def _trados_state(said: dict[str, str]) -> State | None:
-    return _TRADOS_STATES.get(said.get("conf", ""), "draft")
+def _trados_state(attributes: dict[str, str]) -> State | None:
+    return _TRADOS_STATES.get(attributes.get("conf", ""), "draft")
 
 
 def _trados_values(filling: Filling) -> dict[str, str]:
@@ -143,10 +147,10 @@ def _saying(space: str, name: str) -> Callable[[Node, str], Node | None]:
     return lambda node, mid: node if f"{space} {name}" in node.attributes else None
 
 
-def _memoq_state(said: dict[str, str]) -> State | None:
-    status = said.get(f"{_MQ} status", "").lower()
+def _memoq_state(attributes: dict[str, str]) -> State | None:
+    status = attributes.get(f"{_MQ} status", "").lower()
     if status == "pretranslated":
-        return "translated" if _number(said.get(f"{_MQ} percent", "")) >= _WHOLE else "draft"
+        return "translated" if _number(attributes.get(f"{_MQ} percent", "")) >= _WHOLE else "draft"
     if _MEMOQ_DONE.search(status):
         return "translated"
     return "draft" if status in _MEMOQ_DRAFTS else None
@@ -157,11 +161,11 @@ def _memoq_values(filling: Filling) -> dict[str, str]:
     return {**state.memoq, "percent": str(_percent(filling)) if state.is_match else ""}
 
 
-def _phrase_state(said: dict[str, str]) -> State | None:
-    if said.get(f"{_M} confirmed", "").lower() not in _UNLOCKED:
+def _phrase_state(attributes: dict[str, str]) -> State | None:
+    if attributes.get(f"{_M} confirmed", "").lower() not in _UNLOCKED:
         return "translated"
-    is_whole = said.get(f"{_M} trans-origin") == "tm" and (
-        _number(said.get(f"{_M} score", "")) >= 1
+    is_whole = attributes.get(f"{_M} trans-origin") == "tm" and (
+        _number(attributes.get(f"{_M} score", "")) >= 1
     )
     return "translated" if is_whole else "draft"
 

@@ -12,8 +12,8 @@ from tmnmt.codes.tags import html_tags, phrase_tags
 from tmnmt.files.states import state_of_all
 from tmnmt.files.unit import Filling, State, Unit
 from tmnmt.files.xliff import (
-    Around,
     Edit,
+    UnitContext,
     UnitElement,
     blanks_before,
     copied,
@@ -46,7 +46,7 @@ _DRAFT_QUALIFIERS = frozenset(
     {"fuzzy-match", "leveraged-mt", "leveraged-tm", "mt-suggestion", "tm-suggestion"}
     | {"rejected-grammar", "rejected-inaccurate", "rejected-length", "rejected-spelling"}
 )
-_DONE = frozenset({"translated", "final", "signed-off"})
+_FINAL_STATES = frozenset({"translated", "final", "signed-off"})
 
 _TAGS = re.compile(
     rb"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^<>"']++(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*+>""",
@@ -54,27 +54,27 @@ _TAGS = re.compile(
 )
 
 
-def trans_unit(node: Node, data: bytes, around: Around, tgt_lang: str) -> UnitElement:
+def trans_unit(node: Node, data: bytes, context: UnitContext, tgt_lang: str) -> UnitElement:
     """The units of a <trans-unit>; `tgt_lang` is written where the source says its own."""
-    if said := node.attributes.get("translate"):
-        around = Around(said != "no", around.problem)
+    if translate := node.attributes.get("translate"):
+        context = UnitContext(translate != "no", context.problem)
     source, seg_source = node.first("source"), node.first("seg-source")
     if source is None:
-        return _NoSource(node, around)
+        return _NoSource(node, context)
     element = _TransUnit(node, data, tgt_lang, source)
     if seg_source is not None:
         target = node.first("target")
         mrks = _segments(data, seg_source)
         in_target = _segments(data, target) if target is not None else []
         if mrks and (in_target or element.untranslated):
-            return _Segmented(element, around, seg_source, mrks, in_target)
-    return element.as_one(around)
+            return _Segmented(element, context, seg_source, mrks, in_target)
+    return element.as_one(context)
 
 
 class _NoSource(UnitElement):
-    def __init__(self, node: Node, around: Around) -> None:
+    def __init__(self, node: Node, context: UnitContext) -> None:
         unit = Unit(Text(""), id=node.attributes.get("id", ""), line=node.line)
-        self.units = (locked(unit, around, "a <trans-unit> without <source>"),)
+        self.units = (locked(unit, context, "a <trans-unit> without <source>"),)
 
 
 @dataclass(slots=True)
@@ -98,12 +98,12 @@ class _TransUnit(UnitElement):
 
     # --- reading
 
-    def as_one(self, around: Around) -> UnitElement:
+    def as_one(self, context: UnitContext) -> UnitElement:
         """With all of its source as one unit."""
         target = self.text(self.target) if self.target is not None else None
         problem = source_problem(self.data, self.source)
-        one = self.unit(self.text(self.source), target, around, problem, self.source.line)
-        self.units = (one,)
+        unit = self.unit(self.text(self.source), target, context, problem, self.source.line)
+        self.units = (unit,)
         return self
 
     @property
@@ -121,7 +121,7 @@ class _TransUnit(UnitElement):
         self,
         source: Text,
         target: Text | None,
-        around: Around,
+        context: UnitContext,
         problem: str,
         line: int,
         mid: str = "",
@@ -131,7 +131,8 @@ class _TransUnit(UnitElement):
         attributes = self.node.attributes
         name = attributes.get("id", "")
         notes = [
-            plain_of(self.data[note.inside : note.inside_end]) for note in self.node.named("note")
+            plain_of(self.data[note.inside : note.inside_end])
+            for note in self.node.find_children("note")
         ]
         unit = Unit(
             source,
@@ -142,20 +143,20 @@ class _TransUnit(UnitElement):
             tuple(note for note in notes if note.strip()),
             line,
         )
-        return locked(unit, around, problem)
+        return locked(unit, context, problem)
 
     def _state(self, source: Text, target: Text | None, mid: str) -> State:
-        said = self.target.attributes if self.target is not None else {}
-        state = said.get("state", "")
+        attributes = self.target.attributes if self.target is not None else {}
+        state = attributes.get("state", "")
         if target is None or not has_text(target, source) or state in _UNTRANSLATED:
             return "new"
         if by_tool := said_state(self.node, mid):
             return by_tool
         if self.node.attributes.get("approved") == "yes":
             return "translated"
-        if state.startswith("needs-") or said.get("state-qualifier") in _DRAFT_QUALIFIERS:
+        if state.startswith("needs-") or attributes.get("state-qualifier") in _DRAFT_QUALIFIERS:
             return "draft"
-        return "draft" if copied(source, target) and state not in _DONE else "translated"
+        return "draft" if copied(source, target) and state not in _FINAL_STATES else "translated"
 
     # --- writing
 
@@ -188,11 +189,18 @@ class _TransUnit(UnitElement):
         approved = {"approved": "no"} if node.attributes.get("approved") == "yes" else {}
         values = {node.start: (node, approved)} if approved else {}
         for mid, filling in fillings.items():
-            if said := said_of(node, self.data, mid, filling):
-                values[said[0].start] = said[0], values.get(said[0].start, said)[1] | said[1]
+            if status := said_of(node, self.data, mid, filling):
+                values[status[0].start] = (
+                    status[0],
+                    values.get(status[0].start, status)[1] | status[1],
+                )
         return [
-            Edit(one.start, one.inside, with_attributes(self.data[one.start : one.inside], new))
-            for one, new in values.values()
+            Edit(
+                element.start,
+                element.inside,
+                with_attributes(self.data[element.start : element.inside], new),
+            )
+            for element, new in values.values()
         ]
 
     def whole(self, content: bytes, state: dict[str, str], matches: bytes) -> list[Edit]:
@@ -205,8 +213,8 @@ class _TransUnit(UnitElement):
         name = f"{self.prefix}target"
         start = f"<{name}{target_attributes(self.source, self.tgt_lang)}>".encode()
         new = with_attributes(start, state) + content + f"</{name}>".encode() + matches
-        at = (self.node.first("seg-source") or self.source).end
-        return [Edit(at, at, blanks_before(self.data, self.source.start) + new)]
+        offset = (self.node.first("seg-source") or self.source).end
+        return [Edit(offset, offset, blanks_before(self.data, self.source.start) + new)]
 
     def suggested(self, matches: bytes) -> Edit:
         """With these matches, and the target as it is."""
@@ -220,16 +228,18 @@ class _TransUnit(UnitElement):
             return b""
         blanks = blanks_before(self.data, self.source.start)
         candidates = (self._candidate(match, source.codes, mid) for match in filling.matches)
-        return b"".join(blanks + one for one in candidates if one not in self.data)
+        return b"".join(
+            blanks + candidate for candidate in candidates if candidate not in self.data
+        )
 
-    def _candidate(self, match: Match, known: Sequence[Code], mid: str) -> bytes:
+    def _candidate(self, match: Match, allowed_codes: Sequence[Code], mid: str) -> bytes:
         prefix, segment = self.prefix, match.segment
         values = {"mid": mid, "match-quality": f"{quality(match)}%", "origin": segment.origin}
         attributes = "".join(
             f' {name}="{escaped_attribute(value)}"' for name, value in values.items() if value
         )
         texts = (Text(segment.src, segment.src_codes), Text(segment.tgt, segment.tgt_codes))
-        source, target = (candidate_of(text, known, prefix, XLIFF1) for text in texts)
+        source, target = (candidate_of(text, allowed_codes, prefix, XLIFF1) for text in texts)
         return (
             f"<{prefix}alt-trans{attributes}><{prefix}source>{source}</{prefix}source>"
             f"<{prefix}target>{target}</{prefix}target></{prefix}alt-trans>"
@@ -242,26 +252,26 @@ class _Segmented(UnitElement):
     def __init__(
         self,
         whole: _TransUnit,
-        around: Around,
+        context: UnitContext,
         seg_source: Node,
         mrks: Sequence[_Mrk],
         in_target: Sequence[_Mrk],
     ) -> None:
         self._whole, self._seg_source, self._mrks = whole, seg_source, mrks
         self._data = whole.data
-        self._there = {mrk.mid: mrk for mrk in reversed(in_target)}
+        self._target_mrks = {mrk.mid: mrk for mrk in reversed(in_target)}
         count = Counter(mrk.mid for mrk in mrks)
         twice = {mid for mid in count if count[mid] > 1}
-        self.units = tuple(self._unit(mrk, around, mrk.mid in twice) for mrk in mrks)
+        self.units = tuple(self._unit(mrk, context, mrk.mid in twice) for mrk in mrks)
 
-    def _unit(self, mrk: _Mrk, around: Around, is_twice: bool) -> Unit:
-        there = self._there.get(mrk.mid)
-        target = self._whole.text(there) if there is not None else None
+    def _unit(self, mrk: _Mrk, context: UnitContext, is_twice: bool) -> Unit:
+        target_mrk = self._target_mrks.get(mrk.mid)
+        target = self._whole.text(target_mrk) if target_mrk is not None else None
         problem = source_problem(self._data, self._seg_source)
         if is_twice:
             problem = f"several segments have the mid {mrk.mid!r}"
         line = self._seg_source.line + self._data.count(b"\n", self._seg_source.start, mrk.start)
-        return self._whole.unit(self._whole.text(mrk), target, around, problem, line, mrk.mid)
+        return self._whole.unit(self._whole.text(mrk), target, context, problem, line, mrk.mid)
 
     def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
         matches = b"".join(
@@ -269,15 +279,18 @@ class _Segmented(UnitElement):
             for mrk, unit, filling in zip(self._mrks, self.units, fillings, strict=True)
             if filling is not None
         )
-        fillings = [one if one is not None and one.has_target else None for one in fillings]
+        fillings = [
+            filling if filling is not None and filling.has_target else None for filling in fillings
+        ]
         if not any(fillings):
             return [self._whole.suggested(matches)]
         state = self._new_state(fillings)
         contents = [
-            None if one is None else content_of(one.target, XLIFF1).encode() for one in fillings
+            None if filling is None else content_of(filling.target, XLIFF1).encode()
+            for filling in fillings
         ]
         target = self._whole.target
-        if target is None or not self._there:
+        if target is None or not self._target_mrks:
             changed = self._whole.whole(self._content(contents), state, matches)
         else:
             start = with_attributes(self._data[target.start : target.inside], state)
@@ -286,26 +299,34 @@ class _Segmented(UnitElement):
                 *self._in_segments(contents, target),
                 Edit(target.end, target.end, matches),
             ]
-        given = {
-            mrk.mid: one for mrk, one in zip(self._mrks, fillings, strict=True) if one is not None
+        mid_fillings = {
+            mrk.mid: filling
+            for mrk, filling in zip(self._mrks, fillings, strict=True)
+            if filling is not None
         }
-        return [*self._whole.edits_of(given), *changed]
+        return [*self._whole.edits_of(mid_fillings), *changed]
 
     def _new_state(self, fillings: Sequence[Filling | None]) -> dict[str, str]:
         if not self._whole.has_state:
             return {}
-        left = [unit.state for unit, one in zip(self.units, fillings, strict=True) if one is None]
-        return new_state([one.origin for one in fillings if one is not None], left)
+        remaining_states = [
+            unit.state
+            for unit, filling in zip(self.units, fillings, strict=True)
+            if filling is None
+        ]
+        return new_state(
+            [filling.origin for filling in fillings if filling is not None], remaining_states
+        )
 
     def _content(self, contents: Sequence[bytes | None]) -> bytes:
         """Of a target that has nothing yet: that of <seg-source> with other segments."""
-        pieces, at = list[bytes](), self._seg_source.inside
+        pieces, offset = list[bytes](), self._seg_source.inside
         for mrk, content in zip(self._mrks, contents, strict=True):
-            pieces += (self._data[at : mrk.start], self._around(mrk, content or b""))
-            at = mrk.end
-        return b"".join([*pieces, self._data[at : self._seg_source.inside_end]])
+            pieces += (self._data[offset : mrk.start], self._wrap(mrk, content or b""))
+            offset = mrk.end
+        return b"".join([*pieces, self._data[offset : self._seg_source.inside_end]])
 
-    def _around(self, mrk: _Mrk, content: bytes) -> bytes:
+    def _wrap(self, mrk: _Mrk, content: bytes) -> bytes:
         """The tags of a segment around another content."""
         start = opened_tag(self._data[mrk.start : mrk.inside])
         return start + content + b"</" + name_of(start) + b">"
@@ -315,8 +336,10 @@ class _Segmented(UnitElement):
         for number, content in enumerate(contents):
             if content is None:
                 continue
-            if there := self._there.get(self._mrks[number].mid):
-                edits.append(Edit(there.start, there.end, self._around(there, content)))
+            if target_mrk := self._target_mrks.get(self._mrks[number].mid):
+                edits.append(
+                    Edit(target_mrk.start, target_mrk.end, self._wrap(target_mrk, content))
+                )
             else:
                 edits.append(self._put_in(number, content, target))
         return edits
@@ -324,24 +347,25 @@ class _Segmented(UnitElement):
     def _put_in(self, number: int, content: bytes, target: Node) -> Edit:
         """A segment that the target lacks: behind the one before it, else before the one behind it,
         else at the end."""
-        new = self._around(self._mrks[number], content)
-        there = [self._there.get(mrk.mid) for mrk in self._mrks]
-        if before := next(filter(None, reversed(there[:number])), None):
-            return Edit(before.end, before.end, self._between(number - 1) + new)
-        if behind := next(filter(None, there[number:]), None):
-            return Edit(behind.start, behind.start, new + self._between(number))
+        new = self._wrap(self._mrks[number], content)
+        target_mrks = [self._target_mrks.get(mrk.mid) for mrk in self._mrks]
+        if previous := next(filter(None, reversed(target_mrks[:number])), None):
+            return Edit(previous.end, previous.end, self._gap(number - 1) + new)
+        if following := next(filter(None, target_mrks[number:]), None):
+            return Edit(following.start, following.start, new + self._gap(number))
         return Edit(target.inside_end, target.inside_end, new)
 
-    def _between(self, number: int) -> bytes:
+    def _gap(self, number: int) -> bytes:
         """The text between a segment of the source and the next, where there is nothing else."""
-        between = self._data[self._mrks[number].end : self._mrks[number + 1].start]
-        return between if b"<" not in between else b" "
+        gap = self._data[self._mrks[number].end : self._mrks[number + 1].start]
+        return gap if b"<" not in gap else b" "
 
 
-def new_state(origins: Sequence[str], left: Sequence[State]) -> dict[str, str]:
-    """The attributes of a target that was filled so; `left`: the states of its other segments."""
+def new_state(origins: Sequence[str], remaining_states: Sequence[State]) -> dict[str, str]:
+    """The attributes of a target that was filled so; `remaining_states`: the states of its other
+    segments."""
     values = {"state": "", "state-qualifier": ""} | state_of_all(origins).xliff1
-    if any(state != "translated" for state in left):
+    if any(state != "translated" for state in remaining_states):
         values["state"] = "needs-review-translation"
     return values
 

@@ -15,8 +15,8 @@ from tmnmt.errors import FormatError
 from tmnmt.files.states import STATES
 from tmnmt.files.unit import Filling, State, Unit
 from tmnmt.files.xliff import (
-    Around,
     Edit,
+    UnitContext,
     UnitElement,
     Xliff,
     blanks_before,
@@ -67,32 +67,36 @@ class Xliff2(Xliff):
     def _language_problem(self, start: Start) -> str:
         return ""
 
-    def _element(self, whole: Whole, data: bytes, around: Around) -> UnitElement:
-        return _Unit(whole.node, data, around, self.tgt_lang, self._namespace)
+    def _element(self, whole: Whole, data: bytes, context: UnitContext) -> UnitElement:
+        return _Unit(whole.node, data, context, self.tgt_lang, self._namespace)
 
 
 class _Unit(UnitElement):
     def __init__(
-        self, node: Node, data: bytes, around: Around, tgt_lang: str, namespace: str
+        self, node: Node, data: bytes, context: UnitContext, tgt_lang: str, namespace: str
     ) -> None:
         self._node, self._data, self._tgt_lang = node, data, tgt_lang
         self._prefix = prefix_of(data[: node.inside])
-        said = node.attributes.get("translate")
-        self._around = Around(said != "no" if said else around.translate, around.problem)
+        translate = node.attributes.get("translate")
+        self._context = UnitContext(
+            translate != "no" if translate else context.translate, context.problem
+        )
         self._notes = tuple(
             text
-            for notes in node.named("notes")
-            for note in notes.named("note")
+            for notes in node.find_children("notes")
+            for note in notes.find_children("note")
             if (text := plain_of(data[note.inside : note.inside_end])).strip()
         )
-        self._segments = list(node.named("segment"))
-        there = node.first(f"{_MATCHES} matches")
+        self._segments = list(node.find_children("segment"))
+        matches = node.first(f"{_MATCHES} matches")
         # an empty one is written anew
-        self._matches = there
-        in_use = there is not None and not there.empty
-        self._own = prefix_of(data[there.start : there.inside]) if there and in_use else "mtc:"
+        self._matches = matches
+        in_use = matches is not None and not matches.empty
+        self._matches_prefix = (
+            prefix_of(data[matches.start : matches.inside]) if matches and in_use else "mtc:"
+        )
         # where <matches> has no prefix, those without one are of its namespace
-        self._declared = f' xmlns="{namespace}"' if self._own == self._prefix else ""
+        self._declared = f' xmlns="{namespace}"' if self._matches_prefix == self._prefix else ""
         self.units = tuple(map(self._unit, self._segments))
 
     # --- reading
@@ -106,17 +110,17 @@ class _Unit(UnitElement):
         text = self._text(source) or Text("")
         translation = self._text(target)
         state = _state(segment, text, translation)
-        name, own = self._node.attributes.get("id", ""), segment.attributes.get("id", "")
+        name, segment_id = self._node.attributes.get("id", ""), segment.attributes.get("id", "")
         unit = Unit(
             text,
             translation if state != "new" else None,
             state,
-            f"{name}:{own}" if own else name,
+            f"{name}:{segment_id}" if segment_id else name,
             self._node.attributes.get("name", ""),
             self._notes,
             (source or segment).line,
         )
-        return locked(unit, self._around, problem)
+        return locked(unit, self._context, problem)
 
     def _text(self, node: Node | None) -> Text | None:
         if node is None:
@@ -159,13 +163,13 @@ class _Unit(UnitElement):
         return Edit(source.end, source.end, blanks_before(self._data, source.start) + new)
 
     def _with_matches(self, new: bytes) -> Edit:
-        there = self._matches
-        if there is not None and not there.empty:
-            return Edit(there.inside_end, there.inside_end, new)
-        whole = f'<{self._own}matches xmlns:mtc="{_MATCHES}">'.encode() + new
-        whole += f"</{self._own}matches>".encode()
-        if there is not None:
-            return Edit(there.start, there.end, whole)
+        matches = self._matches
+        if matches is not None and not matches.empty:
+            return Edit(matches.inside_end, matches.inside_end, new)
+        whole = f'<{self._matches_prefix}matches xmlns:mtc="{_MATCHES}">'.encode() + new
+        whole += f"</{self._matches_prefix}matches>".encode()
+        if matches is not None:
+            return Edit(matches.start, matches.end, whole)
         blanks = blanks_before(self._data, self._segments[0].start)
         return Edit(self._node.inside, self._node.inside, blanks + whole)
 
@@ -184,9 +188,9 @@ class _Unit(UnitElement):
         texts = (Text(segment.src, segment.src_codes), Text(segment.tgt, segment.tgt_codes))
         source, target = (candidate_of(text, unit.source.codes, prefix, XLIFF2) for text in texts)
         return (
-            f"<{self._own}match{attributes}>"
+            f"<{self._matches_prefix}match{attributes}>"
             f"<{prefix}source{self._declared}>{source}</{prefix}source>"
-            f"<{prefix}target{self._declared}>{target}</{prefix}target></{self._own}match>"
+            f"<{prefix}target{self._declared}>{target}</{prefix}target></{self._matches_prefix}match>"
         ).encode()
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from tmnmt.codes.record import Code, Kind, Part, Text, joined
+from tmnmt.codes.record import Code, Kind, Part, Text, join_parts
 from tmnmt.codes.tags import Tags, html_tags, with_tags
 from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
@@ -33,7 +33,7 @@ _TAG = r"""<[^<>"']++(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*+>"""
 _TOKEN = re.compile(rf"{_ASIDE}|{_TAG}|[^<]++", re.DOTALL)
 _ATTRIBUTE = re.compile(r"""\s([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
 _REFERENCE = re.compile(r"&(#x[0-9A-Fa-f]+|#[0-9]+|\w+);")
-_NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _LINE_END = re.compile("\r\n?")
 
 Attributes = dict[str, str]
@@ -46,7 +46,7 @@ class Form:
     code of another format, by its number."""
 
     name: str
-    around: frozenset[str]
+    containers: frozenset[str]
     half: Callable[[str, Attributes], tuple[Kind, str]]
     candidate: Callable[[str, int, str], str]
 
@@ -59,7 +59,7 @@ def text_of(content: bytes, prefix: str, form: Form, tags: Tags = html_tags) -> 
     if "<" not in raw:
         text = Text(unescaped(raw))
     else:
-        text = joined(_Flow(_TOKEN.findall(raw), prefix, form).parts())
+        text = join_parts(_Flow(_TOKEN.findall(raw), prefix, form).parts())
     with_all = with_tags(text, tags)
     return clean_codes(with_all if len(with_all.codes) <= MAX_CODES else text)[0]
 
@@ -67,14 +67,14 @@ def text_of(content: bytes, prefix: str, form: Form, tags: Tags = html_tags) -> 
 def content_of(text: Text, form: Form) -> str:
     """What `text_of` makes the same text of, where its codes are of this form, or of none."""
     return "".join(
-        escaped(part) if isinstance(part, str) else _written(part[0], form) for part in text.parts()
+        escaped(part) if isinstance(part, str) else _markup(part[0], form) for part in text.parts()
     )
 
 
-def candidate_of(text: Text, known: Sequence[Code], prefix: str, form: Form) -> str:
-    """The content of a <source> or <target> of a match for a unit that has the codes `known`: these
-    as they are, others as placeholders that show their markup."""
-    if not refusal(text, known, form):
+def candidate_of(text: Text, allowed_codes: Sequence[Code], prefix: str, form: Form) -> str:
+    """The content of a <source> or <target> of a match for a unit that has the codes
+    `allowed_codes`: these as they are, others as placeholders that show their markup."""
+    if not refusal(text, allowed_codes, form):
         return content_of(text, form)
     parts = list[str]()
     for number, part in enumerate(text.parts(), 1):
@@ -87,17 +87,18 @@ def candidate_of(text: Text, known: Sequence[Code], prefix: str, form: Form) -> 
     return "".join(parts)
 
 
-def refusal(text: Text, known: Sequence[Code], form: Form) -> str:
-    """Why a text cannot be written where the codes `known` are, in words; "" where it can: each of
-    its codes is one of them, no oftener than there, and those that are around text are nested."""
-    left = Counter(code.markup for code in known if code.form == form.name)
+def refusal(text: Text, allowed_codes: Sequence[Code], form: Form) -> str:
+    """Why a text cannot be written where the codes `allowed_codes` are, in words; "" where it can:
+    each of its codes is one of them, no oftener than there, and those that are around text are
+    nested."""
+    remaining = Counter(code.markup for code in allowed_codes if code.form == form.name)
     inside = list[str]()
     for code in text.codes:
         if not code.form:
             continue
-        if code.form != form.name or not left[code.markup]:
+        if code.form != form.name or not remaining[code.markup]:
             return f"the code {code.markup[:60]!r} is not in its source, or not so often"
-        left[code.markup] -= 1
+        remaining[code.markup] -= 1
         if code.markup.startswith("</"):
             if not inside or inside.pop() != code.markup[2:-1].strip():
                 return f"the code {code.markup[:60]!r} closes what is not open"
@@ -129,7 +130,7 @@ def tag(token: str) -> tuple[str, Attributes]:
 def _character(match: re.Match[str]) -> str:
     name = match[1]
     if name[0] != "#":
-        return _NAMED.get(name, match[0])  # an attribute may name an entity of a DTD
+        return _ENTITIES.get(name, match[0])  # an attribute may name an entity of a DTD
     return chr(int(name[2:], 16) if name[1] == "x" else int(name[1:]))
 
 
@@ -139,7 +140,7 @@ def _text(token: str) -> str:
     return unescaped(token)
 
 
-def _written(code: Code, form: Form) -> str:
+def _markup(code: Code, form: Form) -> str:
     return code.markup if code.form == form.name else escaped(code.markup)
 
 
@@ -155,58 +156,58 @@ class _Flow:
         self._tokens, self._prefix, self._form = tokens, prefix, form
         self._ends = dict[int, int]()  # which token closes which
         waiting = list[int]()
-        for at, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             if token.startswith("</"):
-                self._ends[waiting.pop()] = at
+                self._ends[waiting.pop()] = index
             elif token.startswith("<") and token[1] not in "!?" and not token.endswith("/>"):
-                waiting.append(at)
+                waiting.append(index)
 
     def parts(self) -> list[Part]:
         return self._parts(0, len(self._tokens), "")
 
-    def _parts(self, at: int, end: int, last: str) -> list[Part]:
+    def _parts(self, index: int, end: int, last: str) -> list[Part]:
         """`last`: the character before them."""
         parts = list[Part]()
-        while at < end:
-            token = self._tokens[at]
+        while index < end:
+            token = self._tokens[index]
             if token.startswith("<") and token[1] not in "!?":
-                close = self._ends.get(at, at)
-                new = self._element(at, close, last)
-                at = close
+                close = self._ends.get(index, index)
+                new = self._element(index, close, last)
+                index = close
             else:
                 new = [_text(token)]
             for part in new:
                 text = part if isinstance(part, str) else part[1]
                 last = text[-1:] or last
             parts += new
-            at += 1
+            index += 1
         return parts
 
-    def _element(self, at: int, close: int, last: str) -> list[Part]:
-        full_name, attributes = tag(self._tokens[at])
+    def _element(self, index: int, close: int, last: str) -> list[Part]:
+        full_name, attributes = tag(self._tokens[index])
         name = full_name.removeprefix(self._prefix)
         core = full_name.startswith(self._prefix) and ":" not in name
-        if core and name in self._form.around and at < close:
-            return self._around(name, attributes, at, close, last)
-        markup = "".join(self._tokens[at : close + 1])
+        if core and name in self._form.containers and index < close:
+            return self._container(name, attributes, index, close, last)
+        markup = "".join(self._tokens[index : close + 1])
         kind, pair = self._form.half(name, attributes) if core else ("standalone", "")
         spaced = kind == "standalone" and self._spaced(name, attributes, close, last)
         code = _code(kind, markup, pair, self._form, attributes)
         return [(code, " " if spaced else "")]
 
-    def _around(
-        self, name: str, attributes: Attributes, at: int, close: int, last: str
+    def _container(
+        self, name: str, attributes: Attributes, index: int, close: int, last: str
     ) -> list[Part]:
-        inside = self._parts(at + 1, close, last)
+        inside = self._parts(index + 1, close, last)
         if (
             name == "mrk"
             and _is_protected(attributes)
-            and (plain := clean(joined(inside).plain)[0])
+            and (plain := clean(join_parts(inside).plain)[0])
         ):
-            markup = "".join(self._tokens[at : close + 1])
+            markup = "".join(self._tokens[index : close + 1])
             return [(_code("placeholder", markup, "", self._form, attributes), plain)]
         pair = f"{name} {attributes.get('id', '')}"
-        opening = _code("open", self._tokens[at], pair, self._form, attributes)
+        opening = _code("open", self._tokens[index], pair, self._form, attributes)
         closing = _code("close", self._tokens[close], pair, self._form, attributes)
         return [(opening, ""), *inside, (closing, "")]
 
@@ -215,9 +216,11 @@ class _Flow:
             return False
         if "lb" in (attributes.get("ctype"), attributes.get("subType", "").removeprefix("xlf:")):
             return True
-        behind = islice(self._tokens, close + 1, None)
-        after = next((one for one in behind if _text(one) or not one.startswith(("<!", "<?"))), "")
-        return last.isalnum() and _text(after)[:1].isalnum()
+        following = islice(self._tokens, close + 1, None)
+        next_token = next(
+            (token for token in following if _text(token) or not token.startswith(("<!", "<?"))), ""
+        )
+        return last.isalnum() and _text(next_token)[:1].isalnum()
 
 
 def _is_protected(attributes: Attributes) -> bool:

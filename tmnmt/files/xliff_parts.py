@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 from xml.parsers import expat
 
-from tmnmt.errors import FormatError, shown
+from tmnmt.errors import FormatError, short_repr
 from tmnmt.formats.encoding import BLOCK, MARK, utf8, xml_encoding
 from tmnmt.formats.encoding import Bytes as ByteStream
 
@@ -25,7 +25,7 @@ MAX_DEPTH = 200  # elements inside one another
 MAX_NESTED = 100  # of these in a source or a target, as many as spans of codes may be
 
 CORE = "urn:oasis:names:tc:xliff:document:"  # the namespaces of XLIFF begin so
-_AROUND = frozenset({"xliff", "file", "group", "bin-unit"})  # what has units inside
+_CONTAINERS = frozenset({"xliff", "file", "group", "bin-unit"})  # what has units inside
 _CONTENT = frozenset({"source", "target", "seg-source"})  # whose inside is not looked into here
 _UNDECODABLE = MARK.encode("utf-8", "surrogatepass")
 _ASCII = re.compile(
@@ -55,13 +55,13 @@ class Node:
         """Whether it is one tag, <a/>."""
         return self.inside == self.end
 
-    def named(self, name: str) -> Iterator[Node]:
+    def find_children(self, name: str) -> Iterator[Node]:
         """Those of its children that are called so."""
         return (child for child in self.children if child.name == name)
 
     def first(self, name: str) -> Node | None:
         """The first of these."""
-        return next(self.named(name), None)
+        return next(self.find_children(name), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def parts(path: Path, unit: str, block: int = BLOCK) -> Iterator[Part]:
         stream = utf8(file, encoding.name, len(encoding.mark))
         cutter = _Cutter(str(path), unit)
         while data := stream.read(block):
-            yield from cutter.fed(data)
+            yield from cutter.feed(data)
         yield from cutter.ended()
 
 
@@ -150,9 +150,9 @@ class Decodable:
     def read(self, size: int, /) -> bytes:
         data = self._stream.read(size)
         if self._encoding != "utf-8":
-            at = data.find(_UNDECODABLE)
-            self._line += data.count(b"\n", 0, at if at >= 0 else len(data))
-            if at >= 0:
+            offset = data.find(_UNDECODABLE)
+            self._line += data.count(b"\n", 0, offset if offset >= 0 else len(data))
+            if offset >= 0:
                 name = self._encoding.upper()
                 raise FormatError(
                     f"{self._path}, line {self._line}: bytes that are not {name}, as the file "
@@ -164,23 +164,23 @@ class Decodable:
 class Output:
     """UTF-8 bytes written in a file's own encoding; a character that it lacks as a reference."""
 
-    def __init__(self, to: BinaryIO, encoding: Encoding) -> None:
-        self._to, self._encoding = to, encoding
+    def __init__(self, destination: BinaryIO, encoding: Encoding) -> None:
+        self._destination, self._encoding = destination, encoding
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._encoder = codecs.getincrementalencoder(encoding.name)("xmlcharrefreplace")
-        to.write(encoding.mark)
+        destination.write(encoding.mark)
 
     def write(self, data: bytes) -> None:
         """What is written in parts may be cut anywhere."""
         if self._encoding.name == "utf-8":
-            self._to.write(data)
+            self._destination.write(data)
         else:
-            self._to.write(self._encoder.encode(self._decoder.decode(data)))
+            self._destination.write(self._encoder.encode(self._decoder.decode(data)))
 
     def end(self) -> None:
         """What the encoding needs behind the last character."""
         if self._encoding.name != "utf-8":
-            self._to.write(self._encoder.encode("", True))
+            self._destination.write(self._encoder.encode("", True))
 
 
 def check_comes_back(path: Path) -> None:
@@ -197,12 +197,12 @@ def check_comes_back(path: Path) -> None:
         while block := file.read(BLOCK):
             waiting += block
             try:
-                again = encoder.encode(decoder.decode(block))
+                encoded = encoder.encode(decoder.decode(block))
             except UnicodeDecodeError:
                 return  # reading it says where
-            if not waiting.startswith(again):
+            if not waiting.startswith(encoded):
                 raise FormatError(f"{path}: cannot be written again as it is in {encoding.name}")
-            waiting = waiting[len(again) :]
+            waiting = waiting[len(encoded) :]
 
 
 class _Cutter:
@@ -211,10 +211,10 @@ class _Cutter:
 
     def __init__(self, shown_path: str, unit: str) -> None:
         self._path, self._unit = shown_path, unit
-        self._data, self._at = b"", 0  # what is not handed on, and where it begins
+        self._data, self._offset = b"", 0  # what is not handed on, and where it begins
         self._parts = list[Part]()
         self._depth = 0
-        self._around = list[int]()  # depths of the open elements that have units inside
+        self._container_depths = list[int]()  # depths of the open elements that have units inside
         self._open = list[Node]()  # a unit, and what is open inside it
         self._begin = self._unit_depth = 0  # where the unit begins, and how deep
         self._content = 0  # depth of an element that is not looked into; 0: none
@@ -222,11 +222,11 @@ class _Cutter:
         self._names: dict[str, str] = {}
         self._parser = expat.ParserCreate("utf-8", " ")
         self._parser.StartElementHandler = self._started
-        self._parser.EndElementHandler = self._closed
+        self._parser.EndElementHandler = self._ended
         self._parser.StartDoctypeDeclHandler = self._doctype
         self._parser.SkippedEntityHandler = self._skipped
 
-    def fed(self, data: bytes) -> Iterator[Part]:
+    def feed(self, data: bytes) -> Iterator[Part]:
         self._data += data
         self._parse(data, False)
         if self._open and not self._too_long:
@@ -236,49 +236,51 @@ class _Cutter:
             self._hand_on(self._parser.CurrentByteIndex)
         if len(self._data) > MAX_BYTES:
             raise self._error("longer than 10 MB without an end")
-        yield from self._taken()
+        yield from self._take_parts()
 
     def ended(self) -> Iterator[Part]:
         self._parse(b"", True)
-        self._hand_on(self._at + len(self._data))
-        yield from self._taken()
+        self._hand_on(self._offset + len(self._data))
+        yield from self._take_parts()
 
     def _parse(self, data: bytes, last: bool) -> None:
         try:
             self._parser.Parse(data, last)
         except expat.ExpatError as error:
-            at = self._parser.ErrorByteIndex - self._at
-            why = _why_broken(self._data[at : at + 4]) or expat.ErrorString(error.code)
+            offset = self._parser.ErrorByteIndex - self._offset
+            why = _why_broken(self._data[offset : offset + 4]) or expat.ErrorString(error.code)
             raise FormatError(f"{self._path}, line {error.lineno}: broken XML: {why}") from error
 
-    def _error(self, what: str) -> FormatError:
-        return FormatError(f"{self._path}, line {self._parser.CurrentLineNumber}: {what}")
+    def _error(self, problem: str) -> FormatError:
+        return FormatError(f"{self._path}, line {self._parser.CurrentLineNumber}: {problem}")
 
-    def _taken(self) -> list[Part]:
+    def _take_parts(self) -> list[Part]:
         parts, self._parts = self._parts, []
         return parts
 
-    def _hand_on(self, to: int) -> None:
-        if to > self._at:
-            data, self._data = self._data[: to - self._at], self._data[to - self._at :]
-            self._at = to
+    def _hand_on(self, end: int) -> None:
+        if end > self._offset:
+            data, self._data = self._data[: end - self._offset], self._data[end - self._offset :]
+            self._offset = end
             self._parts.append(Bytes(data))
 
     def _tag_end(self, start: int) -> int:
-        tag = START_TAG.match(self._data, start - self._at)
+        tag = START_TAG.match(self._data, start - self._offset)
         if tag is None:  # expat took it for one
             raise AssertionError(f"no tag at byte {start} of {self._path}")
-        return self._at + tag.end()
+        return self._offset + tag.end()
 
     # --- what expat calls
 
-    def _doctype(self, name: str, system: str | None, public: str | None, own: bool) -> None:
+    def _doctype(
+        self, name: str, system: str | None, public: str | None, has_internal_subset: bool
+    ) -> None:
         """A DOCTYPE that only names a DTD says nothing that is needed: the DTD is never read."""
-        if own:
+        if has_internal_subset:
             raise self._error("a DOCTYPE with declarations in it, which are not read")
 
     def _skipped(self, name: str, is_parameter: bool) -> None:
-        raise self._error(f"broken XML: undefined entity &{shown(name)[1:-1]};")
+        raise self._error(f"broken XML: undefined entity &{short_repr(name)[1:-1]};")
 
     def _started(self, full_name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
@@ -291,20 +293,20 @@ class _Cutter:
             raise self._error(f"more than {MAX_DEPTH} elements inside one another")
         name = self._names.get(full_name) or self._name(full_name)
         if self._depth == 1 and name != "xliff":
-            raise self._error(f"no XLIFF: the root element is {shown(name)}")
+            raise self._error(f"no XLIFF: the root element is {short_repr(name)}")
         if self._open:
             self._inside(name, attributes)
         elif name == self._unit:
             self._hand_on(self._parser.CurrentByteIndex)
-            self._begin, self._unit_depth = self._at, self._depth
+            self._begin, self._unit_depth = self._offset, self._depth
             self._open.append(Node(name, attributes, self._parser.CurrentLineNumber, 0))
-        elif name in _AROUND:
+        elif name in _CONTAINERS:
             start = self._parser.CurrentByteIndex
             self._hand_on(start)
             size = self._tag_end(start) - start
             tag, self._data = self._data[:size], self._data[size:]
-            self._at += size
-            self._around.append(self._depth)
+            self._offset += size
+            self._container_depths.append(self._depth)
             namespace = full_name.rpartition(" ")[0]
             line = self._parser.CurrentLineNumber
             self._parts.append(Start(name, namespace, attributes, line, tag))
@@ -324,7 +326,7 @@ class _Cutter:
         if name in _CONTENT:
             self._content = self._depth
 
-    def _closed(self, _: str) -> None:
+    def _ended(self, _: str) -> None:
         depth = self._depth
         self._depth -= 1
         if self._content == depth:
@@ -337,8 +339,8 @@ class _Cutter:
                 self._open, self._too_long = [], False
         elif self._open:
             self._close(self._open.pop())
-        elif self._around and self._around[-1] == depth:
-            self._around.pop()
+        elif self._container_depths and self._container_depths[-1] == depth:
+            self._container_depths.pop()
             self._parts.append(End())
 
     def _close(self, node: Node) -> None:
@@ -350,7 +352,7 @@ class _Cutter:
             node.end = self._data.index(b">", node.inside_end) + 1
         if not self._open:
             data, self._data = self._data[: node.end], self._data[node.end :]
-            self._at += node.end
+            self._offset += node.end
             self._parts.append(Whole(node, data))
 
 

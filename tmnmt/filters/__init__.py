@@ -63,10 +63,13 @@ class Filters:
         """kinds: by default all that there are."""
         self.reader = reader
         self._kinds = tuple(FILTERS.values() if kinds is None else kinds)
-        own = [kind(reader) for kind in self._kinds if kind.is_for_people or not reader.is_person]
-        self._markers = [one for one in own if isinstance(one, Marker)]
+        active = [
+            kind(reader) for kind in self._kinds if kind.is_for_people or not reader.is_person
+        ]
+        self._markers = [marker for marker in active if isinstance(marker, Marker)]
         self._steps = {
-            level: _steps(one for one in own if one.level == level) for level in get_args(Level)
+            level: _steps(step for step in active if step.level == level)
+            for level in get_args(Level)
         }
 
     @cached_property
@@ -78,8 +81,12 @@ class Filters:
     def copied(self) -> Copied:
         """What is copied besides placeholders of programs: what checks and pairs are searched
         for."""
-        finders = [find for one in self._markers if not one.is_reader for find in one.finders]
-        return Copied(tuple(finders), tuple(find for one in self._markers for find in one.first))
+        finders = [
+            find for marker in self._markers if not marker.is_reader for find in marker.finders
+        ]
+        return Copied(
+            tuple(finders), tuple(find for marker in self._markers for find in marker.first)
+        )
 
     def prepare(
         self, source: Source, level: Level, keeps_case: bool = False
@@ -98,10 +105,10 @@ class Filters:
 def _steps(filters: Iterable[Filter]) -> list[Step]:
     """What prepares a text in turn; markers side by side are one step."""
     steps = list[Step]()
-    for is_marker, group in groupby(filters, lambda one: isinstance(one, Marker)):
+    for is_marker, group in groupby(filters, lambda step: isinstance(step, Marker)):
         together = [*group]
         if is_marker:
             steps.append(partial(mark, markers=[o for o in together if isinstance(o, Marker)]))
         else:
-            steps += [one.prepare for one in together]
+            steps += [step.prepare for step in together]
     return steps

@@ -12,8 +12,8 @@ from functools import cache
 from itertools import groupby
 
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Part, Source, Text, joined
-from tmnmt.filters.contract import Filter, Undo, Written
+from tmnmt.codes.record import Part, Source, Text, join_parts
+from tmnmt.filters.contract import Filter, ModelOutput, Undo
 from tmnmt.filters.letters import WORD, capitalised, known_form
 from tmnmt.languages import listed
 
@@ -32,27 +32,28 @@ class Capitals(Filter, Undo):
         text = source if isinstance(source, Text) else Text(source)
         if not in_capitals(text):
             return source, None
-        read = self._read(text)
-        return read if isinstance(source, Text) else read.plain, self
+        reading = self._read(text)
+        return reading if isinstance(source, Text) else reading.plain, self
 
     def _read(self, text: Text) -> Text:
         """What the codes cover stays, and counts as what a model reads for it."""
         recased_text = Text(recased(text, self.reader.size), text.codes)
-        shown = [
-            part if isinstance(part, str) else self._shown(part[1]) for part in recased_text.parts()
+        pieces = [
+            part if isinstance(part, str) else self._reading(part[1])
+            for part in recased_text.parts()
         ]
-        whole, at, parts = as_sentences("".join(shown)), 0, list[Part]()
-        for part, own in zip(recased_text.parts(), shown, strict=True):
-            parts.append(whole[at : at + len(own)] if isinstance(part, str) else part)
-            at += len(own)
-        return joined(parts)
+        whole, offset, parts = as_sentences("".join(pieces)), 0, list[Part]()
+        for part, piece in zip(recased_text.parts(), pieces, strict=True):
+            parts.append(whole[offset : offset + len(piece)] if isinstance(part, str) else part)
+            offset += len(piece)
+        return join_parts(parts)
 
-    def _shown(self, covered: str) -> str:
+    def _reading(self, covered: str) -> str:
         character = self.reader.reads(covered) if covered.strip() else covered
         return "0" if character is None else character
 
-    def restore_piece(self, written: Written) -> str:
-        return written.text.upper()
+    def restore_piece(self, output: ModelOutput) -> str:
+        return output.text.upper()
 
     def restore_tokens(self, tokens: Sequence[str]) -> Sequence[str]:
         return pieces_in_capitals(tokens)
@@ -77,23 +78,23 @@ def recased(text: Text, size: Callable[[str], int]) -> str:
     """The plain text of `text`, which is in capitals, as in a sentence, letter for letter: of small
     letters, one capital or all capitals every word has the first of the least `size`, which is that
     of a word for the model. What codes cover stays."""
-    shown = ""
+    result = ""
     for part in text.parts():
         if isinstance(part, str):
-            shown += WORD.sub(lambda word: known_form(word[0], size), part)
+            result += WORD.sub(lambda word: known_form(word[0], size), part)
         else:
-            shown += part[1]
-    return shown
+            result += part[1]
+    return result
 
 
 def pieces_in_capitals(pieces: Sequence[str]) -> list[str]:
     """The subwords of a text in capitals. A letter that is written byte by byte, <0xC5><0x82>,
     becomes the bytes of its capital; one whose capital has not as many bytes stays."""
-    made = list[str]()
+    result = list[str]()
     for are_bytes, run in groupby(pieces, lambda piece: bool(_BYTE.fullmatch(piece))):
-        own = list(run)
-        made += _bytes_in_capitals(own) if are_bytes else map(str.upper, own)
-    return made
+        group = list(run)
+        result += _bytes_in_capitals(group) if are_bytes else map(str.upper, group)
+    return result
 
 
 def _bytes_in_capitals(pieces: list[str]) -> list[str]:
@@ -106,18 +107,20 @@ def _bytes_in_capitals(pieces: list[str]) -> list[str]:
 
 def as_sentences(text: str) -> str:
     """With a capital for the first letter of every sentence."""
-    return capitalised(_BEGIN.sub(_begun, text))
+    return capitalised(_BEGIN.sub(_capitalise_start, text))
 
 
 @cache
 def _abbreviation() -> re.Pattern[str]:
     """Behind what no sentence ends with a full stop: a letter, letters without a vowel, or an
     abbreviation."""
-    known = "|".join(listed("abbreviations"))
-    return re.compile(rf"(?<![^\W\d_])(?:[^\W\d_]|[^\W\d_{_VOWELS}]+|{known})\.$", re.IGNORECASE)
+    abbreviations = "|".join(listed("abbreviations"))
+    return re.compile(
+        rf"(?<![^\W\d_])(?:[^\W\d_]|[^\W\d_{_VOWELS}]+|{abbreviations})\.$", re.IGNORECASE
+    )
 
 
-def _begun(begin: re.Match[str]) -> str:
+def _capitalise_start(begin: re.Match[str]) -> str:
     if _abbreviation().search(begin.string, max(0, begin.start() - LONG - 2), begin.start()):
         return begin[0]
     return begin[0][:-1] + capitalised(begin[0][-1])

@@ -52,7 +52,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Written:
+class ModelOutput:
     """What a model wrote for a text, or for a piece of it, before the codes have places in it.
 
     `read`: what the model read for it. `masks`: what stands for placeholders in all that it read.
@@ -60,7 +60,7 @@ class Written:
     subword of the source and its end, (T + 1, S + 1); computed when it is asked for."""
 
     text: str
-    read: str
+    model_text: str
     masks: frozenset[str] = frozenset()
     subwords: Sequence[str] = ()
     attention: Callable[[], Tensor] | None = None
@@ -71,7 +71,9 @@ class Written:
         if not self.masks:
             return False
         times = Counter(_NUMBER.findall(self.text))
-        return any(name in self.masks and times[name] != 1 for name in _NUMBER.findall(self.read))
+        return any(
+            name in self.masks and times[name] != 1 for name in _NUMBER.findall(self.model_text)
+        )
 
 
 class Undo:
@@ -86,20 +88,20 @@ class Undo:
         """The whole target, in which all codes have their places."""
         return target
 
-    def restore_piece(self, written: Written) -> str:
+    def restore_piece(self, output: ModelOutput) -> str:
         """What the model wrote, as it is from here on."""
-        return written.text
+        return output.text
 
     def restore_tokens(self, tokens: Sequence[str]) -> Sequence[str]:
         """The subwords of the target, as they are told to somebody."""
         return tokens
 
-    def refuses(self, written: str, read: str) -> bool:
+    def refuses(self, output: str, model_text: str) -> bool:
         """Whether what was written for a text that no memory has is no translation, so that the
         text stays."""
         return False
 
-    def retry(self, written: str) -> Sequence[str]:
+    def retry(self, output: str) -> Sequence[str]:
         """The parts of the text, to be translated one by one since what was written for all of it
         lacks something; none where it stands."""
         return ()

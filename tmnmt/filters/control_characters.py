@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tmnmt.codes.record import Source, Text, plain_of
-from tmnmt.filters.contract import Filter, Undo, Written
+from tmnmt.filters.contract import Filter, ModelOutput, Undo
 from tmnmt.formats.clean import clean, legible
 from tmnmt.formats.clean_codes import clean_codes
 
@@ -33,9 +33,9 @@ class Legible(Undo):
     def __init__(self, source: str) -> None:
         self._source = source
 
-    def restore_piece(self, written: Written) -> str:
+    def restore_piece(self, output: ModelOutput) -> str:
         # single bytes could spell a line end
-        return legible(clean(written.text)[0], written.read).strip()
+        return legible(clean(output.text)[0], output.model_text).strip()
 
     def display(self, text: str) -> str:
         return legible(text, self._source)

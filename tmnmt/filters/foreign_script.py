@@ -32,7 +32,7 @@ LONGEST_UNIT = 3  # letters that a superscript makes a unit, as cm³
 _DASH = re.compile(f"[{DASHES}]")
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 _JOINING = ("Mn", "Mc", "Me", "Cf", "Sk")  # categories of what stands with the sign before it
-_BETWEEN = " .,;:-'’–—"  # between words of one run
+_JOINERS = " .,;:-'’–—"  # between words of one run
 _RUN = re.compile(r"x[xj]*(?: {1,2}x[xj]*)*")
 _SIGNS = re.compile("s[sj]*")
 _GLUED = re.compile(r"(?:[aj]*(?:[xs]j*)+)+[aj]*")  # a: letters and digits; s: signs
@@ -53,8 +53,8 @@ class Foreign:
 
     def __init__(self, vocab: Vocabulary, lang: str) -> None:
         self._vocab, self._reads = vocab, Reader(vocab).reads
-        own = data_for(lang).rare_letters
-        self._own = None if own is None else frozenset(own)
+        letters = data_for(lang).rare_letters
+        self._letters = None if letters is None else frozenset(letters)
         self._kinds = dict[str, str]()  # of characters
         self._latin = dict[str, bool]()  # whether they make a word foreign
 
@@ -69,11 +69,11 @@ class Foreign:
                 yield Placeholder(*dash.span(), True)
         if "x" not in kinds and "s" not in kinds:
             return
-        shown = "".join(kinds)
-        places = [*_RUN.finditer(shown)]
-        for glued in _GLUED.finditer(shown):
-            is_unit = self._is_unit(text, shown, *glued.span())
-            places += [glued] if is_unit else _SIGNS.finditer(shown, *glued.span())
+        signature = "".join(kinds)
+        places = [*_RUN.finditer(signature)]
+        for glued in _GLUED.finditer(signature):
+            is_unit = self._is_unit(text, signature, *glued.span())
+            places += [glued] if is_unit else _SIGNS.finditer(signature, *glued.span())
         spans = {place.span() for place in places}
         yield from (
             Placeholder(start, end, True)
@@ -102,10 +102,10 @@ class Foreign:
 
     def _is_rare(self, letter: str) -> bool:
         """Whether it is a Latin letter that this language has not and the vocabulary lacks."""
-        if self._own is None or letter.isascii() or _script(letter) != "LATIN":
+        if self._letters is None or letter.isascii() or _script(letter) != "LATIN":
             return False
-        cases = {one for one in (letter, letter.lower(), letter.upper()) if not one.isascii()}
-        return self._own.isdisjoint(cases) and all(map(self._is_lacking, cases))
+        cases = {case for case in (letter, letter.lower(), letter.upper()) if not case.isascii()}
+        return self._letters.isdisjoint(cases) and all(map(self._is_lacking, cases))
 
     @cached_property
     def _scripts(self) -> set[str]:
@@ -120,7 +120,7 @@ class Foreign:
         if sign not in self._kinds:
             if unicodedata.category(sign) in _JOINING and not sign.isascii():
                 self._kinds[sign] = "j"
-            elif sign in _BETWEEN:
+            elif sign in _JOINERS:
                 self._kinds[sign] = " "
             elif self._is_foreign(sign):
                 self._kinds[sign] = "x"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tmnmt.codes.record import Source, Text, plain_of
-from tmnmt.filters.contract import Filter, Reading, Undo, Written
+from tmnmt.filters.contract import Filter, ModelOutput, Reading, Undo
 from tmnmt.filters.letters import WORD, capitalised, known_form
 
-MOST = 12  # words
+MAX_WORDS = 12  # words
 _NO_HEADING = ".!?…。！？:;,"  # how none ends
 
 
@@ -23,8 +23,8 @@ class Headings(Filter):
         codes = source.codes if isinstance(source, Text) else ()
         if any(code.covers or code.kind == "placeholder" for code in codes):
             return source, None
-        read = within_sentence(plain_of(source).strip(), self.reader.size)
-        return source, None if read is None else HeadingUndo(read)
+        recased = within_sentence(plain_of(source).strip(), self.reader.size)
+        return source, None if recased is None else HeadingUndo(recased)
 
 
 class HeadingUndo(Undo):
@@ -32,15 +32,15 @@ class HeadingUndo(Undo):
 
     trailing = frozenset(":;,")
 
-    def __init__(self, read: str) -> None:
-        self.reading = Reading(read, FirstCapital())
+    def __init__(self, recased: str) -> None:
+        self.reading = Reading(recased, FirstCapital())
 
 
 class FirstCapital(Undo):
     """Gives a translation a capital at its beginning."""
 
-    def restore_piece(self, written: Written) -> str:
-        return capitalised(written.text)
+    def restore_piece(self, output: ModelOutput) -> str:
+        return capitalised(output.text)
 
     def restore_tokens(self, tokens: Sequence[str]) -> Sequence[str]:
         rest = tokens[0].removeprefix("▁") if tokens else ""
@@ -52,9 +52,9 @@ def within_sentence(text: str, size: Callable[[str], int]) -> str | None:
     names, which are of least `size` as they stand, and words in capitals throughout. None of what
     is no heading: what begins with a small letter, ends like a sentence or a clause, or is
     longer."""
-    if not text[:1].isupper() or text[-1:] in _NO_HEADING or len(text.split()) > MOST:
+    if not text[:1].isupper() or text[-1:] in _NO_HEADING or len(text.split()) > MAX_WORDS:
         return None
-    read = WORD.sub(
+    recased = WORD.sub(
         lambda word: word[0] if word[0][1:].isupper() else known_form(word[0], size), text
     )
-    return read if read != text else None
+    return recased if recased != text else None

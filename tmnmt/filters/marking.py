@@ -27,21 +27,28 @@ class Marker(Filter):
 def mark(source: Source, markers: Sequence[Marker]) -> tuple[Source, Undo | None]:
     """The text with codes for all that the markers find together."""
     text = source if isinstance(source, Text) else Text(source)
-    known = frozenset(code.markup for code in text.codes if is_text(code))
-    finders = [finder for one in markers if not (known and one.is_reader) for finder in one.finders]
-    text = with_placeholders(text, finders, [finder for one in markers for finder in one.first])
+    markups = frozenset(code.markup for code in text.codes if is_text(code))
+    finders = [
+        finder
+        for marker in markers
+        if not (markups and marker.is_reader)
+        for finder in marker.finders
+    ]
+    text = with_placeholders(
+        text, finders, [finder for marker in markers for finder in marker.first]
+    )
     if isinstance(source, str) and not text.codes:
         return source, None
-    return text, AsText(known)
+    return text, AsText(markups)
 
 
 class AsText(Undo):
-    """Leaves in the plain text what the codes cover, but for those that are `known` by their
+    """Leaves in the plain text what the codes cover, but for those that are `markups` by their
     markup."""
 
-    def __init__(self, known: frozenset[str]) -> None:
-        self._known = known
+    def __init__(self, markups: frozenset[str]) -> None:
+        self._markups = markups
 
     def restore(self, target: Text) -> Text:
-        codes = (code for code in target.codes if not is_text(code) or code.markup in self._known)
+        codes = (code for code in target.codes if not is_text(code) or code.markup in self._markups)
         return Text(target.plain, tuple(codes))

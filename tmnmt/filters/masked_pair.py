@@ -28,18 +28,18 @@ class MaskedPair:
     tgt: str
     spans: Spans
 
-    def original(self, at: int) -> int:
-        """Where in the pair's target the character stands that is at `at` in `tgt`; the first
+    def original(self, position: int) -> int:
+        """Where in the pair's target the character stands that is at `position` in `tgt`; the first
         of what a mask stands for."""
         longer = 0  # characters of what the masks so far stand for, beyond their own
         for start, end, name in self.spans:
             begins = start - longer
-            if at < begins:
+            if position < begins:
                 break
-            if at < begins + len(name):
+            if position < begins + len(name):
                 return start
             longer += end - start - len(name)
-        return at + longer
+        return position + longer
 
 
 def masked_pair(masks: Mapping[str, str], src: str, tgt: str, copied: Copied) -> MaskedPair:
@@ -49,17 +49,17 @@ def masked_pair(masks: Mapping[str, str], src: str, tgt: str, copied: Copied) ->
     it has as many others, for those in their order. `copied`: what is one besides."""
     names = [name for name in masks if name not in src and name not in tgt]
     spans: tuple[Spans, Spans] = [], []
-    left = [n for n in names if not _cover(src, tgt, masks[n], n, spans)]
-    others = _others(src, copied, spans[0]) if left else []
-    if len(left) == len(others):
-        for name, covered in zip(left, others, strict=True):
+    unmatched = [n for n in names if not _cover(src, tgt, masks[n], n, spans)]
+    unmasked = _unmasked(src, copied, spans[0]) if unmatched else []
+    if len(unmatched) == len(unmasked):
+        for name, covered in zip(unmatched, unmasked, strict=True):
             _cover(src, tgt, covered, name, spans)
     for side in spans:
         side.sort()
-    return MaskedPair(_with(src, spans[0]), _with(tgt, spans[1]), spans[1])
+    return MaskedPair(_insert_masks(src, spans[0]), _insert_masks(tgt, spans[1]), spans[1])
 
 
-def _others(text: str, copied: Copied, spans: Spans) -> list[str]:
+def _unmasked(text: str, copied: Copied, spans: Spans) -> list[str]:
     """The placeholders of a text that have no mask yet."""
     places = copied.placeholders(text)
     free = [text[start:end] for start, end in places if _is_free(start, end, spans)]
@@ -87,10 +87,10 @@ def _is_free(start: int, end: int, spans: Spans) -> bool:
     return all(end <= first or last <= start for first, last, _ in spans)
 
 
-def _with(text: str, spans: Spans) -> str:
+def _insert_masks(text: str, spans: Spans) -> str:
     parts = list[str]()
-    done = 0
+    offset = 0
     for start, end, name in spans:
-        parts += text[done:start], name
-        done = end
-    return "".join(parts) + text[done:]
+        parts += text[offset:start], name
+        offset = end
+    return "".join(parts) + text[offset:]

@@ -19,8 +19,8 @@ from itertools import count
 
 from tmnmt.codes.form import DASHES, MARKED, READ_AS
 from tmnmt.codes.placeholders import with_placeholders
-from tmnmt.codes.record import Code, Part, Source, Text, joined
-from tmnmt.filters.contract import Filter, Undo, Written
+from tmnmt.codes.record import Code, Part, Source, Text, join_parts
+from tmnmt.filters.contract import Filter, ModelOutput, Undo
 
 Reads = Callable[[str], str | None]
 MASK = "\0"  # stands for a mask that is not chosen yet
@@ -63,15 +63,15 @@ class Masked(Undo):
         code = self.source.codes[number]
         return self.source.plain[code.at : _end(code)]
 
-    def restore_piece(self, written: Written) -> str:
+    def restore_piece(self, output: ModelOutput) -> str:
         """What the model wrote, with a mask for a placeholder that it copied from a pair in place
         of the mask, and without others that it made."""
-        text = written.text
+        text = output.text
         for raw, name in self._read_as.items():
             text = text.replace(raw, name)
-        there = set(_NUMBER.findall(text))
-        for name in _NUMBER.findall(written.read):
-            if name in self.masks and name not in there:
+        numbers = set(_NUMBER.findall(text))
+        for name in _NUMBER.findall(output.model_text):
+            if name in self.masks and name not in numbers:
                 text = alone(self.covered(self.masks[name])).sub(name, text, count=1)
         parts = list[str]()
         for part in with_placeholders(Text(text), MARKED.finders).parts():
@@ -92,7 +92,9 @@ class Masked(Undo):
     def display(self, text: str) -> str:
         """What the model wrote with placeholders in place of their masks, wherever they stand."""
         return _NUMBER.sub(
-            lambda one: self.covered(self.masks[one[0]]) if one[0] in self.masks else one[0],
+            lambda match: (
+                self.covered(self.masks[match[0]]) if match[0] in self.masks else match[0]
+            ),
             text,
         )
 
@@ -100,7 +102,7 @@ class Masked(Undo):
     def _read_as(self) -> dict[str, str]:
         """The placeholders that are read as a character."""
         raw = {self.covered(number) for number in self.numbers.values()}
-        return {one: READ_AS[one] for one in raw if one in READ_AS}
+        return {placeholder: READ_AS[placeholder] for placeholder in raw if placeholder in READ_AS}
 
     def restore(self, target: Text) -> Text:
         """A target with the codes of `text` as one with those of the source. Masks that none of
@@ -116,19 +118,19 @@ class Masked(Undo):
                 ends.code(parts, code, covered)
                 continue
             number = self.numbers[code.markup]
-            own, stands = self.source.codes[number], self.covered(number)
-            code = replace(code, markup=own.markup)
-            before, behind = _beside(self.source.plain, own)
+            source_code, stands = self.source.codes[number], self.covered(number)
+            code = replace(code, markup=source_code.markup)
+            preceding, following = _neighbours(self.source.plain, source_code)
             if not covered and stands in DASHES:
                 continue  # which a translation may do without
             if covered.strip():
                 ends.covering(parts, code, stands)
             else:
-                ends.put_in(parts, code, stands, not before.strip(), not behind.strip())
-        return joined(parts)
+                ends.put_in(parts, code, stands, not preceding.strip(), not following.strip())
+        return join_parts(parts)
 
     def _without_masks(self, words: str) -> str:
-        return _A_NUMBER.sub(lambda one: "" if one[1] in self.masks else one[0], words)
+        return _A_NUMBER.sub(lambda match: "" if match[1] in self.masks else match[0], words)
 
 
 def mask(source: Text, by_person: bool = False, reads: Reads = READ_AS.get) -> Masked:
@@ -152,7 +154,7 @@ def mask(source: Text, by_person: bool = False, reads: Reads = READ_AS.get) -> M
                     masks[covered] = number
             part, number = (code, covered), number + 1
         parts.append(part)
-    return Masked(source, joined(parts), numbers, masks, by_person)
+    return Masked(source, join_parts(parts), numbers, masks, by_person)
 
 
 def _read(text: str, code: Code, reads: Reads) -> str:
@@ -161,12 +163,12 @@ def _read(text: str, code: Code, reads: Reads) -> str:
     covered = text[code.at : _end(code)]
     if (character := reads(covered)) is not None:
         return character
-    before, behind = (sign.isalnum() for sign in _beside(text, code))
+    preceding, following = (sign.isalnum() for sign in _neighbours(text, code))
     is_sign = len(covered) == 1 and not covered.isalnum()
-    return "" if is_sign and before != behind else MASK
+    return "" if is_sign and preceding != following else MASK
 
 
-def _beside(text: str, code: Code) -> tuple[str, str]:
+def _neighbours(text: str, code: Code) -> tuple[str, str]:
     """The characters before and behind a code."""
     return text[max(code.at - 1, 0) : code.at], text[_end(code) : _end(code) + 1]
 
@@ -178,13 +180,13 @@ def _end(code: Code) -> int:
 def _unused(text: str) -> Iterator[str]:
     """Masks that stand nowhere in a text, nor in its numbers."""
     lengths = range(3, 7)
-    taken = {
-        run[at : at + length]
+    occupied = {
+        run[start : start + length]
         for run in set(_NUMBER.findall(text))
         for length in lengths
-        for at in range(len(run) - length + 1)
+        for start in range(len(run) - length + 1)
     }
-    return (name for number in count(901) if (name := str(number)) not in taken)
+    return (name for number in count(901) if (name := str(number)) not in occupied)
 
 
 def alone(text: str) -> re.Pattern[str]:
@@ -192,10 +194,10 @@ def alone(text: str) -> re.Pattern[str]:
     return re.compile(f"{_not(text[0], '<!')}{re.escape(text)}{_not(text[-1], '!')}")
 
 
-def _not(sign: str, where: str) -> str:
+def _not(sign: str, operator: str) -> str:
     """An expression that more of the same word or number does not follow, or precede."""
-    more = r"\d" if sign.isdigit() else r"\w" if sign.isalpha() else ""
-    return f"(?{where}{more})" if more else ""
+    pattern = r"\d" if sign.isdigit() else r"\w" if sign.isalpha() else ""
+    return f"(?{operator}{pattern})" if pattern else ""
 
 
 class _Ends:
@@ -219,16 +221,16 @@ class _Ends:
         parts.append((code, stands))
 
     def put_in(
-        self, parts: list[Part], code: Code, stands: str, before: bool, behind: bool
+        self, parts: list[Part], code: Code, stands: str, leading_space: bool, trailing_space: bool
     ) -> None:
         self._blank(parts)
-        if before and _ends_in_word(parts):
-            at = len(parts)
-            while at and _opens(parts[at - 1]):
-                at -= 1
-            parts.insert(at, " ")
+        if leading_space and _ends_in_word(parts):
+            index = len(parts)
+            while index and _opens(parts[index - 1]):
+                index -= 1
+            parts.insert(index, " ")
         parts.append((code, stands))
-        self._blank_due = behind
+        self._blank_due = trailing_space
 
     def _blank(self, parts: list[Part]) -> None:
         if self._blank_due:

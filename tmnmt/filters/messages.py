@@ -30,11 +30,11 @@ class SplitMessages(Split):
     def pairs(self, src: Text, tgt: Text) -> list[tuple[Text, Text] | None]:
         """The messages with the same keys."""
         sides = [messages(with_placeholders(side)) for side in (src, tgt)]
-        own, theirs = [{} if side is None else side.by_key() for side in sides]
+        src_messages, theirs = [{} if side is None else side.by_key() for side in sides]
         return [
-            (own[keys], theirs[keys]) if keys in own and keys in theirs else None
+            (src_messages[keys], theirs[keys]) if keys in src_messages and keys in theirs else None
             for keys in self.messages.keys
         ]
 
     def join(self, targets: Sequence[Text]) -> Text:
-        return self.messages.joined(targets)
+        return self.messages.join(targets)

@@ -20,8 +20,8 @@ class NonLinguistic(Filter, Undo):
     def prepare(self, source: Source) -> tuple[Source, Undo | None]:
         return source, self
 
-    def refuses(self, written: str, read: str) -> bool:
-        return is_non_linguistic(read) and kept(read, written) != written
+    def refuses(self, output: str, model_text: str) -> bool:
+        return is_non_linguistic(model_text) and preserve_signs(model_text, output) != output
 
 
 def is_non_linguistic(text: str) -> bool:
@@ -29,12 +29,16 @@ def is_non_linguistic(text: str) -> bool:
     return all(len(run) == 1 and run.isascii() for run in _LETTERS.findall(text))
 
 
-def kept(read: str, written: str) -> str:
+def preserve_signs(model_text: str, output: str) -> str:
     """What a model wrote for a text without words, where that has the same signs, and its numbers,
     each well formed; else the text itself."""
-    same = _signs(read) == _signs(written) and not missing_numbers(read, written)
-    well_formed = all(map(is_well_formed, NUMBER.findall(written)))
-    return written if same and well_formed and not missing_numbers(written, read) else read
+    signs_match = _signs(model_text) == _signs(output) and not missing_numbers(model_text, output)
+    well_formed = all(map(is_well_formed, NUMBER.findall(output)))
+    return (
+        output
+        if signs_match and well_formed and not missing_numbers(output, model_text)
+        else model_text
+    )
 
 
 def _signs(text: str) -> Counter[str]:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 from tmnmt.codes.record import Source
-from tmnmt.filters.contract import Filter, Undo, Written
+from tmnmt.filters.contract import Filter, ModelOutput, Undo
 from tmnmt.numbers import BLANK, NUMBER, digits_of, is_well_formed, missing_numbers, parts_of
 
 _GROUP_BEFORE = re.compile(r"(?<!\d)(\d{1,3})[ \u00a0\u2009\u202f]\Z")
@@ -26,9 +26,9 @@ class Numbers(Filter, Undo):
     def prepare(self, source: Source) -> tuple[Source, Undo | None]:
         return source, self
 
-    def restore_piece(self, written: Written) -> str:
+    def restore_piece(self, output: ModelOutput) -> str:
         # a mask that is lost, or written twice, would pass for a wrong number
-        return written.text if written.loses_masks else mended(written.read, written.text)
+        return output.text if output.loses_masks else mended(output.model_text, output.text)
 
 
 def mended(src: str, tgt: str) -> str:
@@ -38,24 +38,24 @@ def mended(src: str, tgt: str) -> str:
     one sign for groups and for decimals, as 12,345,67, becomes as it is in `src`, and so does a
     time with a blank inside, as 10 :30."""
     tgt = _with_times(src, _well_formed(src, tgt))
-    lacking, made = missing_numbers(src, tgt), _made(src, tgt)
-    if len(lacking) != 1 or len(made) != 1:
+    lacking, spurious = missing_numbers(src, tgt), _spurious(src, tgt)
+    if len(lacking) != 1 or len(spurious) != 1:
         return tgt
-    (right,), (wrong,) = lacking, made
+    (right,), (wrong,) = lacking, spurious
     start, end = _cut_off(src, tgt, wrong), wrong.end()
-    there = tgt[start:end]
-    if _CLOCK.search(src) or _is_other_way(right, src, there, tgt[end:]):
+    wrong_text = tgt[start:end]
+    if _CLOCK.search(src) or _is_other_way(right, src, wrong_text, tgt[end:]):
         return tgt
-    left = _more(tgt[:start] + " " + tgt[end:], src)
-    if len(parts_of(right)) > 1 and not left.keys().isdisjoint(parts_of(right)):
+    excess = _excess(tgt[:start] + " " + tgt[end:], src)
+    if len(parts_of(right)) > 1 and not excess.keys().isdisjoint(parts_of(right)):
         return tgt  # it is there in part
-    return tgt[:start] + _in_form(right, there) + tgt[end:]
+    return tgt[:start] + _in_form(right, wrong_text) + tgt[end:]
 
 
-def _in_form(number: str, other: str) -> str:
+def _in_form(number: str, template: str) -> str:
     """A number with the signs of another one, where that is as long, or where each has but one sign
     for its groups; else as it is."""
-    parts, signs = parts_of(number), re.findall(r"\D", other)
+    parts, signs = parts_of(number), re.findall(r"\D", template)
     if len(set(signs)) == len(set(re.findall(r"\D", number))) == 1:
         signs = signs[:1] * (len(parts) - 1)
     if len(signs) != len(parts) - 1:
@@ -71,13 +71,13 @@ def _well_formed(src: str, tgt: str) -> str:
     theirs: dict[str, str] = {digits_of(number): number for number in numbers}
 
     def mend(number: re.Match[str]) -> str:
-        own: str = number[0]
-        parts = parts_of(own)
-        if is_well_formed(own):
-            return own
+        text: str = number[0]
+        parts = parts_of(text)
+        if is_well_formed(text):
+            return text
         if parts[-2:-1] == parts[-1:] and "".join(parts[:-1]) in theirs:
-            return own[: -len(parts[-1]) - 1]
-        return theirs.get(digits_of(own), own)
+            return text[: -len(parts[-1]) - 1]
+        return theirs.get(digits_of(text), text)
 
     return NUMBER.sub(mend, tgt)
 
@@ -89,35 +89,39 @@ def _with_times(src: str, tgt: str) -> str:
     return tgt
 
 
-def _is_other_way(right: str, src: str, there: str, behind: str) -> bool:
-    """Whether a number `there` that has text `behind` it may be another way to write the number
-    `right` of `src`: with a word for zeros, on one side."""
-    if digits_of(right).rstrip("0") != digits_of(there).rstrip("0"):
+def _is_other_way(right: str, src: str, candidate: str, following: str) -> bool:
+    """Whether a number `candidate` that has text `following` it may be another way to write the
+    number `right` of `src`: with a word for zeros, on one side."""
+    if digits_of(right).rstrip("0") != digits_of(candidate).rstrip("0"):
         return False
-    return bool(_SCALE.match(src.partition(right)[2]) or _SCALE.match(behind))
+    return bool(_SCALE.match(src.partition(right)[2]) or _SCALE.match(following))
 
 
 def _cut_off(src: str, tgt: str, number: re.Match[str]) -> int:
     """Where a number of `tgt` begins: with the 1 of 1 3850, which is no number of three digits a
     group, where `src` has no such 1."""
-    before = _GROUP_BEFORE.search(tgt, 0, number.start())
-    return before.start() if before and before[1] in _more(tgt, src) else number.start()
+    group = _GROUP_BEFORE.search(tgt, 0, number.start())
+    return group.start() if group and group[1] in _excess(tgt, src) else number.start()
 
 
-def _more(tgt: str, src: str) -> Counter[str]:
+def _excess(tgt: str, src: str) -> Counter[str]:
     """The numbers that `tgt` has more often than `src`, as their digits."""
-    here, there = (Counter(map(digits_of, NUMBER.findall(text))) for text in (tgt, src))
-    return here - there
+    target_counts, source_counts = (
+        Counter(map(digits_of, NUMBER.findall(text))) for text in (tgt, src)
+    )
+    return target_counts - source_counts
 
 
-def _made(src: str, tgt: str) -> list[re.Match[str]]:
+def _spurious(src: str, tgt: str) -> list[re.Match[str]]:
     """The numbers of `tgt` that `src` has nowhere, whole or in parts."""
     theirs = NUMBER.findall(src)
-    known = {digits_of(number) for number in theirs} | {p for one in theirs for p in parts_of(one)}
+    source_digits = {digits_of(number) for number in theirs} | {
+        p for number in theirs for p in parts_of(number)
+    }
     return [
         number
         for number in NUMBER.finditer(tgt)
-        if digits_of(number[0]) not in known
+        if digits_of(number[0]) not in source_digits
         # 31.12.1996 may be parts of a date, 1 400 is one number
-        and (BLANK.search(number[0]) or not known.issuperset(parts_of(number[0])))
+        and (BLANK.search(number[0]) or not source_digits.issuperset(parts_of(number[0])))
     ]

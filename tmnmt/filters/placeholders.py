@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tmnmt.codes.placeholders import ALL
+from tmnmt.codes.placeholders import ALL_FINDERS
 from tmnmt.filters.contract import Reader
 from tmnmt.filters.marking import Marker
 
@@ -13,7 +13,7 @@ class Placeholders(Marker):
 
     is_for_people = True
     is_reader = True
-    finders = ALL
+    finders = ALL_FINDERS
 
     def __init__(self, reader: Reader) -> None:
         super().__init__(reader)

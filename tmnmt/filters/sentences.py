@@ -32,21 +32,21 @@ class OneByOne(Undo):
     def __init__(self, parts: Sequence[str]) -> None:
         self.parts = parts
 
-    def retry(self, written: str) -> Sequence[str]:
-        return self.parts if len(sentences(written)) < len(self.parts) else ()
+    def retry(self, output: str) -> Sequence[str]:
+        return self.parts if len(sentences(output)) < len(self.parts) else ()
 
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, in a language with capitals, where it is plain that one ends.
     Nothing but white space between them is lost."""
-    made, start = [], 0
+    result, start = [], 0
     for end in _END.finditer(text):
-        said, rest = text[start : end.start()], text[end.end() :]
-        ends = end[1].isupper() and not (end[0][0] == "." and _abbreviation().search(said))
-        if ends and min(len(_WORD.findall(said)), len(_WORD.findall(rest))) >= _WORDS:
-            made.append(text[start : end.end()].strip())
+        sentence, rest = text[start : end.start()], text[end.end() :]
+        ends = end[1].isupper() and not (end[0][0] == "." and _abbreviation().search(sentence))
+        if ends and min(len(_WORD.findall(sentence)), len(_WORD.findall(rest))) >= _WORDS:
+            result.append(text[start : end.end()].strip())
             start = end.end()
-    return [*made, text[start:].strip()]
+    return [*result, text[start:].strip()]
 
 
 @cache

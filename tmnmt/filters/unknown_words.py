@@ -15,8 +15,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmnmt.codes.record import Source, plain_of
-from tmnmt.filters.contract import Filter, Undo, Written
-from tmnmt.records import spelt
+from tmnmt.filters.contract import Filter, ModelOutput, Undo
+from tmnmt.records import decode_subwords
 from tmnmt.vocab import UNK, PairVocabulary, Vocabulary
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ class UnknownWords(Filter, Undo):
             return source, None
         return source, self
 
-    def restore_piece(self, written: Written) -> str:
-        vocab, text = self.reader.vocab, written.text
-        words = [] if vocab is None else unknown_words(written.read, vocab)
+    def restore_piece(self, output: ModelOutput) -> str:
+        vocab, text = self.reader.vocab, output.text
+        words = [] if vocab is None else unknown_words(output.model_text, vocab)
         spans = [span for span in words if span.text not in text]
-        if not spans or written.attention is None:
+        if not spans or output.attention is None:
             return text
-        attention, target = written.attention(), target_words(written.subwords)
+        attention, target = output.attention(), target_words(output.subwords)
         for span in spans:
             place(span, target, attention)
         return " ".join("".join(word.text for word in target).split())
@@ -70,10 +70,10 @@ def lacking(text: str, vocab: Vocabulary) -> int:
 
 def unknown_words(text: str, vocab: Vocabulary) -> list[Span]:
     """What is copied of a source: signs, and letters with those around them."""
-    texts = spelt(vocab.source_pieces(text))
+    texts = decode_subwords(vocab.source_pieces(text))
     spans = dict[int, Span]()
-    for at, part in _unknown(text, vocab).items():
-        first, end = at, at + 1
+    for index, part in _unknown(text, vocab).items():
+        first, end = index, index + 1
         if _is_word(part):
             while first and not texts[first].startswith(" ") and _is_word(texts[first - 1]):
                 first -= 1
@@ -86,45 +86,52 @@ def unknown_words(text: str, vocab: Vocabulary) -> list[Span]:
 def target_words(pieces: Sequence[str]) -> list[Word]:
     """Words and signs as they are written; the last is the end, of the row of </s>."""
     words: list[Word] = []
-    for at, text in enumerate(spelt(pieces)):
+    for index, text in enumerate(decode_subwords(pieces)):
         if words and not text.startswith(" ") and _is_word(text) == _is_word(words[-1].text):
-            words[-1].end, words[-1].text = at + 1, words[-1].text + text
+            words[-1].end, words[-1].text = index + 1, words[-1].text + text
         else:
-            words.append(Word(at, at + 1, text))
+            words.append(Word(index, index + 1, text))
     return [*words, Word(len(pieces), len(pieces) + 1, "")]
 
 
 def _unknown(text: str, vocab: Vocabulary) -> dict[int, str]:
     """The texts of the subwords that are unknown, by their place."""
-    texts = zip(vocab.encode_source(text), spelt(vocab.source_pieces(text)), strict=True)
-    return {at: part.strip() for at, (i, part) in enumerate(texts) if i == UNK and part.strip()}
+    texts = zip(vocab.encode_source(text), decode_subwords(vocab.source_pieces(text)), strict=True)
+    return {
+        index: part.strip() for index, (i, part) in enumerate(texts) if i == UNK and part.strip()
+    }
 
 
 def place(span: Span, words: list[Word], attention: Tensor) -> None:
     """Puts the span in the place of words, or beside one. attention (T + 1, S + 1): of every target
     subword, and of </s>."""
-    read = [attention[word.first : word.end].mean(0) for word in words]
-    shares = [float(row[span.first : span.end].sum()) for row in read]
-    tops = [int(row.argmax()) for row in read]
+    rows = [attention[word.first : word.end].mean(0) for word in words]
+    shares = [float(row[span.first : span.end].sum()) for row in rows]
+    tops = [int(row.argmax()) for row in rows]
     best = max(
-        (at for at, word in enumerate(words) if not word.copied), key=shares.__getitem__, default=-1
+        (index for index, word in enumerate(words) if not word.copied),
+        key=shares.__getitem__,
+        default=-1,
     )
 
-    def taken(at: int) -> bool:
-        word, inside = words[at], span.first <= tops[at] < span.end
+    def attends(index: int) -> bool:
+        word, inside = words[index], span.first <= tops[index] < span.end
         return inside and not word.copied and _is_word(word.text) and bool(word.text)
 
-    if _is_word(span.text) and any(map(taken, range(len(words)))):
-        at = max(filter(taken, range(len(words))), key=shares.__getitem__)
-        words[at].text = (" " if words[at].text.startswith(" ") else "") + span.text
-        words[at].copied = True
-        for side in range(at + 1, len(words)), range(at - 1, -1, -1):  # the rest of the same name
-            for other in takewhile(taken, side):
-                words[other].text = ""
+    if _is_word(span.text) and any(map(attends, range(len(words)))):
+        index = max(filter(attends, range(len(words))), key=shares.__getitem__)
+        words[index].text = (" " if words[index].text.startswith(" ") else "") + span.text
+        words[index].copied = True
+        for side in (
+            range(index + 1, len(words)),
+            range(index - 1, -1, -1),
+        ):  # the rest of the same name
+            for neighbour in takewhile(attends, side):
+                words[neighbour].text = ""
         return
-    behind = tops[best] < span.first and words[best].text != ""
+    follows = tops[best] < span.first and words[best].text != ""
     new = Word(words[best].first, words[best].end, f" {span.text}", copied=True)
-    words.insert(best + behind, new)
+    words.insert(best + follows, new)
 
 
 def _is_word(text: str) -> bool:

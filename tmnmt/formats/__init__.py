@@ -8,7 +8,7 @@ print(reader.report)
 
 from __future__ import annotations
 
-from tmnmt.formats.atomic import Written
+from tmnmt.formats.atomic import WriteReport
 from tmnmt.formats.reader import Reader, read_memories, read_memory
 from tmnmt.formats.report import Report
 from tmnmt.formats.tmx_writer import write_tmx
@@ -18,7 +18,7 @@ __all__ = [
     "Columns",
     "Reader",
     "Report",
-    "Written",
+    "WriteReport",
     "parse_columns",
     "read_memories",
     "read_memory",

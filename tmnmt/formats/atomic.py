@@ -19,7 +19,7 @@ REPORT_EVERY = 1000  # units between two calls of a writer's progress
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteReport:
     """What a writer did: segments written, and texts that had to lose characters which the format
     cannot hold."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tmnmt.codes.record import Code, Part, Text, joined
+from tmnmt.codes.record import Code, Part, Text, join_parts
 from tmnmt.formats.clean import UNWANTED, clean
 
 # words with single spaces between them stay as they are
@@ -32,7 +32,7 @@ def clean_codes(text: Text) -> tuple[Text, bool]:
         parts += _run(run, inside=bool(parts))
         parts.append(part)
         run = []
-    return joined([*parts, *_run(run, inside=False)]), taken_out
+    return join_parts([*parts, *_run(run, inside=False)]), taken_out
 
 
 def _pieces(text: Text) -> Iterator[Part]:
@@ -55,13 +55,13 @@ def _run(run: list[Part], inside: bool) -> Iterator[Part]:
     """White space and codes between words, or at an end. What the plain text has there stands for
     the first of them that had white space."""
     raw = "".join(part if isinstance(part, str) else part[1] for part in run)
-    left = between_words(raw) if inside else ""
+    pending = between_words(raw) if inside else ""
     for part in run:
-        before = part if isinstance(part, str) else part[1]
-        after, left = (left, "") if before else ("", left)
+        content = part if isinstance(part, str) else part[1]
+        spacing, pending = (pending, "") if content else ("", pending)
         if not isinstance(part, str):
-            yield part[0], after
-        elif (blank := _ILLEGAL.sub("", part)) and blank != after:
-            yield Code(0, "blank", blank), after
-        elif after:
-            yield after
+            yield part[0], spacing
+        elif (blank := _ILLEGAL.sub("", part)) and blank != spacing:
+            yield Code(0, "blank", blank), spacing
+        elif spacing:
+            yield spacing

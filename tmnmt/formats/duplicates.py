@@ -9,7 +9,7 @@ from tmnmt.segments import Segment
 _SMALLEST = 1 << 12
 
 
-class Seen:
+class PairHashes:
     """The (src, tgt, document, position) met so far, as 64-bit hashes in an open-addressing table.
 
     Two different units are taken for one with a probability of about n² / 2⁶⁵: three in a million
@@ -17,10 +17,10 @@ class Seen:
 
     def __init__(self) -> None:
         self._slots = array("q", bytes(8 * _SMALLEST))
-        self._used = 0
+        self._count = 0
 
     def __len__(self) -> int:
-        return self._used
+        return self._count
 
     def add(self, segment: Segment) -> bool:
         """Whether the unit is new; it is known from now on."""
@@ -28,8 +28,8 @@ class Seen:
             self._slots, hash((segment.src, segment.tgt, segment.document, segment.position)) or 1
         ):
             return False
-        self._used += 1
-        if self._used * 4 > len(self._slots) * 3:
+        self._count += 1
+        if self._count * 4 > len(self._slots) * 3:
             self._grow()
         return True
 
@@ -43,10 +43,10 @@ class Seen:
 
 def _insert(slots: array[int], value: int) -> bool:
     mask = len(slots) - 1
-    at = value & mask
-    while slot := slots[at]:
+    index = value & mask
+    while slot := slots[index]:
         if slot == value:
             return False
-        at = (at + 1) & mask
-    slots[at] = value
+        index = (index + 1) & mask
+    slots[index] = value
     return True

@@ -80,8 +80,8 @@ def parsed(data: bytes, namespaces: bytes = b"") -> tuple[etree._Element, bool]:
     legal, repairs = _ILLEGAL.subn(b" ", data)
     try:
         return _parse(legal, namespaces), repairs > 0
-    except etree.XMLSyntaxError as broken:
-        raise Malformed(why) from broken
+    except etree.XMLSyntaxError as syntax_error:
+        raise Malformed(why) from syntax_error
 
 
 def _parse(data: bytes, namespaces: bytes) -> etree._Element:
@@ -108,9 +108,9 @@ class _Cutter:
         self._stream, self._tags = stream, tags
         names = b"|".join(re.escape(name) for name in (*whole, *tags))
         self._opening = re.compile(rb"<(" + names + rb")(?=[\s/>])|" + _ASIDE)
-        self._data, self._at, self._ended = b"", 0, False
-        self._line, self._counted = 1, 0
-        self._gone = 0  # bytes of the stream in front of the buffer
+        self._data, self._position, self._ended = b"", 0, False
+        self._line, self._line_offset = 1, 0
+        self._buffer_start = 0  # bytes of the stream in front of the buffer
         # an element whose end is not in the buffer: start, searched up to
         self._inside: tuple[int, int] | None = None
         # no such closing mark begins between these places
@@ -118,29 +118,31 @@ class _Cutter:
 
     def run(self) -> Iterator[Element]:
         while True:
-            match = self._opening.search(self._data, self._at)
+            match = self._opening.search(self._data, self._position)
             if match is None:
-                self._at = max(self._at, len(self._data) - _LONGEST_OPENING)
-                if not self._more():
+                self._position = max(self._position, len(self._data) - _LONGEST_OPENING)
+                if not self._fill():
                     return
                 continue
-            self._at = match.start()
+            self._position = match.start()
             end, problem = self._extent(match)
             if not end:
-                if len(self._data) - self._at <= MAX_BYTES and self._more():
+                if len(self._data) - self._position <= MAX_BYTES and self._fill():
                     continue
-                end, problem = self._at + len(match[0]), self._why_no_end()
+                end, problem = self._position + len(match[0]), self._why_no_end()
             if match[1] is not None:
-                data = self._data[self._at : end]
-                yield Element(self._line_here(), match[1], data, problem, self._gone + self._at)
-            self._at = end
+                data = self._data[self._position : end]
+                yield Element(
+                    self._line_here(), match[1], data, problem, self._buffer_start + self._position
+                )
+            self._position = end
 
     def _extent(self, match: re.Match[bytes]) -> tuple[int, str]:
         """Where what was found ends, 0 when that is not in the buffer, and what is
         wrong with it."""
         if match[1] is None:
             return self._aside_end(match), ""
-        tag = START_TAG.match(self._data, self._at)
+        tag = START_TAG.match(self._data, self._position)
         if tag is None and self._data.find(b"<", match.end()) < 0:
             return 0, ""
         after_tag = tag.end() if tag else match.end()
@@ -148,41 +150,41 @@ class _Cutter:
             return after_tag, ""
         return self._element_end(match.start(), after_tag, match[1])
 
-    def _more(self) -> bool:
+    def _fill(self) -> bool:
         if self._ended:
             return False
         self._line_here()
         block = self._stream.read(BLOCK)
         self._ended = not block
-        self._data = self._data[self._at :] + block
-        self._gone += self._at
+        self._data = self._data[self._position :] + block
+        self._buffer_start += self._position
         if self._inside is not None:
-            self._inside = self._inside[0] - self._at, self._inside[1] - self._at
+            self._inside = self._inside[0] - self._position, self._inside[1] - self._position
         self._unclosed = {
-            mark: (start - self._at, end - self._at)
+            mark: (start - self._position, end - self._position)
             for mark, (start, end) in self._unclosed.items()
-            if end > self._at
+            if end > self._position
         }
-        self._at = self._counted = 0
+        self._position = self._line_offset = 0
         return bool(block)
 
     def _line_here(self) -> int:
-        self._line += self._data.count(b"\n", self._counted, self._at)
-        self._counted = self._at
+        self._line += self._data.count(b"\n", self._line_offset, self._position)
+        self._line_offset = self._position
         return self._line
 
     def _why_no_end(self) -> str:
-        if len(self._data) - self._at > MAX_BYTES:
+        if len(self._data) - self._position > MAX_BYTES:
             return f"longer than {MAX_BYTES // 1_000_000} MB"
         return "the file ends inside it"
 
-    def _element_end(self, start: int, at: int, name: bytes) -> tuple[int, str]:
+    def _element_end(self, start: int, position: int, name: bytes) -> tuple[int, str]:
         """Where the element's end tag ends, 0 when that is not in the buffer, and what is wrong
         with the element."""
         if self._inside is not None and self._inside[0] == start:
-            at = self._inside[1]
+            position = self._inside[1]
         inside = _inside(name)
-        while match := inside.search(self._data, at):
+        while match := inside.search(self._data, position):
             if match[0].startswith(b"</"):
                 return match.end(), ""
             if match[0] not in _CLOSED_BY:
@@ -191,20 +193,20 @@ class _Cutter:
             if not end:
                 self._inside = start, match.start()
                 return 0, ""
-            at = end
-        last = self._data.rfind(b"<", at)  # the only one that may be part of a tag
+            position = end
+        last = self._data.rfind(b"<", position)  # the only one that may be part of a tag
         self._inside = start, last if last >= 0 else len(self._data)
         return 0, ""
 
     def _aside_end(self, match: re.Match[bytes]) -> int:
         """Where what `match` opens is closed, 0 when that is not in the buffer."""
         closing, start = _CLOSED_BY[match[0]], match.end()
-        known = self._unclosed.get(closing)
-        if known is not None and known[0] <= start:
-            start = max(start, known[1])
-        at = self._data.find(closing, start)
-        if at >= 0:
-            return at + len(closing)
+        span = self._unclosed.get(closing)
+        if span is not None and span[0] <= start:
+            start = max(start, span[1])
+        position = self._data.find(closing, start)
+        if position >= 0:
+            return position + len(closing)
         self._unclosed[closing] = match.end(), max(start, len(self._data) - len(closing) + 1)
         return 0
 

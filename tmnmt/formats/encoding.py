@@ -65,7 +65,7 @@ def byte_order_mark(head: bytes) -> tuple[str, int]:
     return "utf-8", 0
 
 
-def xml_encoding(head: bytes, shown: str) -> tuple[str, int]:
+def xml_encoding(head: bytes, label: str) -> tuple[str, int]:
     """Encoding and length of the mark of an XML file, from mark, declaration and first bytes.
 
     A declaration that says UTF-16 in a file of single bytes is wrong, and passed over, as libxml2
@@ -83,12 +83,12 @@ def xml_encoding(head: bytes, shown: str) -> tuple[str, int]:
     if declared is None:
         return "utf-8", 0
     name = declared[1].decode("ascii", "replace")
-    known = charset(name)
-    if not known:
+    codec = charset(name)
+    if not codec:
         raise FormatError(
-            f"{shown}: unknown encoding {excerpt(name)!r}; allowed: a character set, as UTF-8"
+            f"{label}: unknown encoding {excerpt(name)!r}; allowed: a character set, as UTF-8"
         )
-    return ("utf-8", 0) if known.startswith(("utf-16", "utf-32", "ascii")) else (known, 0)
+    return ("utf-8", 0) if codec.startswith(("utf-16", "utf-32", "ascii")) else (codec, 0)
 
 
 def charset(name: str) -> str:
@@ -96,15 +96,15 @@ def charset(name: str) -> str:
     kind, as zlib. What Python calls UTF-8 with a signature is UTF-8: its encoder would write a mark
     that no one asked for."""
     try:
-        known = codecs.lookup(name).name
-        b"<".decode(known)
+        codec = codecs.lookup(name).name
+        b"<".decode(codec)
     except UnicodeDecodeError:
         pass  # of more than one byte
     except (LookupError, ValueError):
         return ""
-    if known == "utf-8-sig":
+    if codec == "utf-8-sig":
         return "utf-8"
-    return "" if known.replace("_", "-") in _NO_CHARSETS else known
+    return "" if codec.replace("_", "-") in _NO_CHARSETS else codec
 
 
 def head_text(stream: io.BufferedReader) -> str:
@@ -118,24 +118,24 @@ def head_text(stream: io.BufferedReader) -> str:
 
 def root_element(head: str) -> str:
     """The name of the root element, "" when the text does not begin as XML does."""
-    at = 0
-    while aside := _ASIDE.match(head, at):
+    offset = 0
+    while aside := _ASIDE.match(head, offset):
         closing = _CLOSED_BY[aside[1]]
         end = head.find(closing, aside.end())
         if closing == ">":
             end = _doctype_end(head, aside.end())
         if end < 0:
             return ""
-        at = end + len(closing)
-    root = _ROOT.match(head, at)
+        offset = end + len(closing)
+    root = _ROOT.match(head, offset)
     return root[1] if root else ""
 
 
-def _doctype_end(head: str, at: int) -> int:
+def _doctype_end(head: str, start: int) -> int:
     """Where the ">" of a DOCTYPE stands: behind its internal subset in brackets, where it has one;
     -1: nowhere."""
-    end = head.find(">", at)
-    subset = head.find("[", at, end)
+    end = head.find(">", start)
+    subset = head.find("[", start, end)
     if subset < 0:
         return end
     closing = _SUBSET_END.search(head, subset)
@@ -220,27 +220,27 @@ def line_form(stream: io.BufferedReader) -> LineForm:
     return LineForm("\r\n" if head[0].endswith((b"\r", b"\r\0")) and head[1] else "\n", mark)
 
 
-def lines_as_they_come(stream: io.BufferedReader, most: int) -> Iterator[list[str]]:
+def lines_as_they_come(stream: io.BufferedReader, limit: int) -> Iterator[list[str]]:
     """The same lines from a pipe or a terminal, in lists that are not empty: all that have come, or
-    `most` and a few. A list is given before more bytes are waited for."""
+    `limit` and a few. A list is given before more bytes are waited for."""
     encoding, length = byte_order_mark(stream.peek(4))
     stream.read(length)
     decoder = codecs.getincrementaldecoder(encoding)(_MARKING)
-    come: list[str] = []
-    begun: list[str] = []  # the parts of a line whose end has not come
+    lines: list[str] = []
+    fragments: list[str] = []  # the parts of a line whose end has not come
     while block := stream.read1(
         BLOCK
     ):  # what is buffered, else one read: so `select` sees all that is left
         *ended, rest = decoder.decode(block).split("\n")
         if ended:
-            ended[0] = "".join([*begun, ended[0]])
-            come += [line.removesuffix("\r") for line in ended]
-            begun = []
-        begun.append(rest)
-        if come and (len(come) >= most or not select.select([stream], [], [], 0)[0]):
-            yield come
-            come = []
-    if last := "".join([*begun, decoder.decode(b"", True)]):
-        come.append(last)
-    if come:
-        yield come
+            ended[0] = "".join([*fragments, ended[0]])
+            lines += [line.removesuffix("\r") for line in ended]
+            fragments = []
+        fragments.append(rest)
+        if lines and (len(lines) >= limit or not select.select([stream], [], [], 0)[0]):
+            yield lines
+            lines = []
+    if last := "".join([*fragments, decoder.decode(b"", True)]):
+        lines.append(last)
+    if lines:
+        yield lines

@@ -220,6 +220,6 @@ def check_language(code: str) -> None:
     main = code.replace("_", "-").partition("-")[0].lower()
     if main in _SHORT or main in CODES or _LOCAL.fullmatch(main):
         return
-    named = {name.lower(): short_code for short_code, name in NAMES.items()}
-    right = f": write {named[code.lower()]}" if code.lower() in named else ", as en, pt-BR or ceb"
+    codes = {name.lower(): short_code for short_code, name in NAMES.items()}
+    right = f": write {codes[code.lower()]}" if code.lower() in codes else ", as en, pt-BR or ceb"
     raise UsageError(f"{code!r} is no code of a language in ISO 639{right}")

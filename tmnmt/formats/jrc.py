@@ -44,17 +44,17 @@ def read_jrc(
 
     `folder` has the archives that links without text point to. FormatError when the file aligns
     other languages, or an archive is absent or damaged."""
-    encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
+    encoding, mark_length = xml_encoding(stream.peek(1), source.label)
     document = source.stem
     position = 0
     sides = None
-    texts = _Texts(source.shown, folder, report)
+    texts = _Texts(source.label, folder, report)
     content = utf8(stream, encoding, mark_length)
     try:
         for line, name, data, problem, _ in elements(content, (b"link",), (b"TEI.2", b"div")):
             if name == b"TEI.2":
                 texts.codes = attributes(data).get("select", "").split()
-                sides = _sides(texts.codes, src_lang, tgt_lang, source.shown)
+                sides = _sides(texts.codes, src_lang, tgt_lang, source.label)
             elif name == b"div":
                 document = clean_name(attributes(data).get("n", source.stem))
                 position = 0
@@ -80,9 +80,9 @@ def read_jrc(
 class _Texts:
     """What links point to: read when the first link does."""
 
-    def __init__(self, shown: str, folder: Path | None, report: Report) -> None:
+    def __init__(self, label: str, folder: Path | None, report: Report) -> None:
         self.codes: list[str] = []
-        self._shown, self._folder, self._report = shown, folder, report
+        self._label, self._folder, self._report = label, folder, report
         self._paragraphs: Paragraphs | None = None
         self._document = ""
         self._sides = list[dict[str, str] | None]()
@@ -90,17 +90,18 @@ class _Texts:
     def pair(self, document: str, targets: str) -> tuple[str, str]:
         """The texts of "20 21;21". Malformed: no two sides, or a paragraph that is not in its
         archive."""
-        read = self._read()
+        texts = self._read()
         if document != self._document:
             self._document = document
-            self._sides = [read.of(side, document) for side in (0, 1)]
+            self._sides = [texts.document_texts(side, document) for side in (0, 1)]
         numbers = [side.split() for side in targets.split(";")]
         if len(numbers) != 2:
             raise Malformed(
                 f"xtargets {excerpt(targets, 40)!r} are no two lists of paragraphs, as in '1;1 2'"
             )
         of_source, of_target = (
-            self._text(read, document, side, each) for side, each in enumerate(numbers)
+            self._text(texts, document, side, side_numbers)
+            for side, side_numbers in enumerate(numbers)
         )
         return of_source, of_target
 
@@ -112,18 +113,18 @@ class _Texts:
             for side, path in enumerate(archives):
                 log.info("%s: reading its texts", path)
                 self._paragraphs.load(side, file_source(path))
-                self._report.beside.append(path)
+                self._report.related_files.append(path)
         return self._paragraphs
 
-    def _text(self, read: Paragraphs, document: str, side: int, numbers: list[str]) -> str:
+    def _text(self, texts: Paragraphs, document: str, side: int, numbers: list[str]) -> str:
         paragraphs = self._sides[side]
         if paragraphs is None:
             raise Malformed(f"document {excerpt(document)} is not in jrc-{self.codes[side]}.tgz")
         for number in numbers:
             if number not in paragraphs:
-                where = f"document {excerpt(document)} is not in jrc-{self.codes[side]}.tgz"
-                raise Malformed(f"paragraph {excerpt(number)} of {where}")
-        read.take(side, sum(len(paragraphs[number]) for number in numbers))
+                absence = f"document {excerpt(document)} is not in jrc-{self.codes[side]}.tgz"
+                raise Malformed(f"paragraph {excerpt(number)} of {absence}")
+        texts.take(side, sum(len(paragraphs[number]) for number in numbers))
         return " ".join(paragraphs[number] for number in numbers)
 
     def _archives(self) -> list[Path]:
@@ -131,19 +132,19 @@ class _Texts:
         if len(self.codes) < 2 or not all(map(is_code, self.codes[:2])):
             select = excerpt(" ".join(self.codes))
             raise FormatError(
-                f"{self._shown}: its links have no text, and select={select!r} names no two "
+                f"{self._label}: its links have no text, and select={select!r} names no two "
                 "languages"
             )
         names = [f"jrc-{code}.tgz" for code in self.codes[:2]]
         if self._folder is None:
             raise FormatError(
-                f"{self._shown}: its links have no text; unpack it beside {' and '.join(names)}"
+                f"{self._label}: its links have no text; unpack it beside {' and '.join(names)}"
             )
         archives = [self._folder / name for name in names]
         absent = ", ".join(str(path) for path in archives if not path.exists())
         if absent:
             raise FormatError(
-                f"{self._shown}: its links have no text, and what they point to is absent: {absent}"
+                f"{self._label}: its links have no text, and what they point to is absent: {absent}"
             )
         return archives
 
@@ -152,16 +153,18 @@ class _Texts:
             self._paragraphs.close()
 
 
-def _sides(select: list[str], src_lang: str, tgt_lang: str, shown: str) -> tuple[int, int]:
+def _sides(select: list[str], src_lang: str, tgt_lang: str, label: str) -> tuple[int, int]:
     """Which of (s1, s2) is the source and which the target."""
     codes = [normal_code(code) for code in select]
     places = []
     for lang in (normal_code(src_lang), normal_code(tgt_lang)):
         ranked = [
-            (r, at) for at, code in enumerate(codes[:2]) if (r := rank(code, lang)) is not None
+            (r, index)
+            for index, code in enumerate(codes[:2])
+            if (r := rank(code, lang)) is not None
         ]
         if not ranked:
-            raise NoMemory(shown, f"no {lang}; languages in the file: {listed(codes)}")
+            raise NoMemory(label, f"no {lang}; languages in the file: {listed(codes)}")
         places.append(min(ranked)[1])
     return places[0], places[1]
 
@@ -181,7 +184,7 @@ def _pair(
     try:
         link, repaired = parsed(data)
         report.note_link(link.get("type", "")[:20].replace(":", "-"))
-        first, second = _both(link, texts, document)
+        first, second = _link_texts(link, texts, document)
     except Malformed as error:
         if error.undecodable:
             report.skip_undecodable(line, encoding)
@@ -193,7 +196,7 @@ def _pair(
     return text1, text2
 
 
-def _both(link: etree._Element, texts: _Texts, document: str) -> tuple[str, str]:
+def _link_texts(link: etree._Element, texts: _Texts, document: str) -> tuple[str, str]:
     s1, s2 = link.find("s1"), link.find("s2")
     if s1 is not None and s2 is not None:
         return _text(s1), _text(s2)

@@ -37,18 +37,18 @@ def check_pair(src_lang: str, tgt_lang: str) -> None:
         raise UsageError(f"{src_lang!r} and {tgt_lang!r} must be two languages")
 
 
-def rank(code: str, asked: str, srclang: str = "") -> int | None:
-    """How well `code` serves a request for `asked`, 0 best; None: not at all. All three in their
-    normal form.
+def rank(code: str, requested: str, srclang: str = "") -> int | None:
+    """How well `code` serves a request for `requested`, 0 best; None: not at all. All three in
+    their normal form.
 
     0 the exact code; 1 a region of the language asked for that is also the file's source language;
     2 another region (fr-ca for fr); 3 the language itself where a region was asked for (fr for
     fr-ca). fr-ca never serves fr-fr."""
-    if code == asked:
+    if code == requested:
         return 0
-    if code.startswith(asked + "-"):
+    if code.startswith(requested + "-"):
         return 1 if code == srclang else 2
-    return 3 if asked.startswith(code + "-") else None
+    return 3 if requested.startswith(code + "-") else None
 
 
 class PairRanks:
@@ -58,30 +58,31 @@ class PairRanks:
     def __init__(self, src_lang: str, tgt_lang: str) -> None:
         self.src, self.tgt = normal_code(src_lang), normal_code(tgt_lang)
         self._count = 0
-        self._known: dict[str, dict[str, tuple[int, int] | None]] = {}
+        self._cache: dict[str, dict[str, tuple[int, int] | None]] = {}
 
-    def known(self, srclang: str) -> dict[str, tuple[int, int] | None]:
+    def cached_ranks(self, srclang: str) -> dict[str, tuple[int, int] | None]:
         """What `ranks` found before for this source language of the file."""
-        return self._known.setdefault(srclang, {})
+        return self._cache.setdefault(srclang, {})
 
     def ranks(self, code: str, srclang: str) -> tuple[int, int] | None:
         """The ranks of `code` as source and as target, NO_RANK for none; None when it
         is neither."""
         ranks = [
-            rank(normal_code(code), asked, normal_code(srclang)) for asked in (self.src, self.tgt)
+            rank(normal_code(code), requested, normal_code(srclang))
+            for requested in (self.src, self.tgt)
         ]
-        as_src, as_tgt = (NO_RANK if each is None else each for each in ranks)
+        as_src, as_tgt = (NO_RANK if value is None else value for value in ranks)
         self._count += 1
         if self._count > _REMEMBERED:
-            self._known = {}
+            self._cache = {}
             self._count = 1
         pair = None if as_src == as_tgt == NO_RANK else (as_src, as_tgt)
-        self.known(srclang)[code] = pair
+        self.cached_ranks(srclang)[code] = pair
         return pair
 
 
 def listed(codes: Iterable[str], at_most: int = 40) -> str:
     """Codes for a message: "de, en-gb, fr", "de, en-gb and 20 more"; "none" when there is none."""
     names = sorted({excerpt(normal_code(code)) for code in codes})
-    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
-    return (", ".join(names[:at_most]) or "none") + more
+    tail = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return (", ".join(names[:at_most]) or "none") + tail

@@ -13,13 +13,13 @@ from contextlib import nullcontext
 from itertools import count, repeat, zip_longest
 from pathlib import Path
 
-from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.formats.clean import clean
 from tmnmt.formats.encoding import MARK, lines
 from tmnmt.formats.report import Report
 from tmnmt.formats.stream import Source, file_source
 from tmnmt.formats.tsv import MAX_LINE
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 
 _PACKINGS = ("", ".gz", ".xz")
@@ -54,14 +54,14 @@ def moses_pairs(sources: Iterable[Source], src_lang: str, tgt_lang: str) -> dict
     by_path = {_path_of(source): source for source in sources}
     pairs = {}
     for path, source in by_path.items():
-        other = by_path.get(path[: -len(src_lang)] + tgt_lang)
-        if path.endswith(f".{src_lang}") and other is not None:
-            pairs[source.shown] = other
+        target = by_path.get(path[: -len(src_lang)] + tgt_lang)
+        if path.endswith(f".{src_lang}") and target is not None:
+            pairs[source.label] = target
     return pairs
 
 
 def _path_of(source: Source) -> str:
-    return source.shown[:-3] if source.shown.lower().endswith(_PACKINGS[1:]) else source.shown
+    return source.label[:-3] if source.label.lower().endswith(_PACKINGS[1:]) else source.label
 
 
 def moses_ids(prefix: Path) -> Source | None:
@@ -74,8 +74,8 @@ def member_ids(pairs: Iterable[str], sources: Sequence[Source]) -> dict[str, Sou
     """The member NAME.ids of an archive for the NAME.src (by its `shown`) of every pair that has
     one."""
     by_path = {_path_of(source): source for source in sources[::-1]}
-    names = {source.shown: _path_of(source).rpartition(".")[0] + ".ids" for source in sources}
-    return {shown: by_path[names[shown]] for shown in pairs if names[shown] in by_path}
+    names = {source.label: _path_of(source).rpartition(".")[0] + ".ids" for source in sources}
+    return {label: by_path[names[label]] for label in pairs if names[label] in by_path}
 
 
 def read_moses(
@@ -115,12 +115,12 @@ def read_moses(
         places_used += sum(1 for _ in places) if ids else 0
     if src_count != tgt_count:
         raise FormatError(
-            f"{src.shown} has {counted(src_count, 'line')} and {tgt.shown} {tgt_count:,}: "
+            f"{src.label} has {quantity(src_count, 'line')} and {tgt.label} {tgt_count:,}: "
             "they are no line-by-line translation"
         )
     if ids and places_used != src_count:
         raise FormatError(
-            f"{ids.shown} has {counted(places_used, 'line')} and {src.shown} {src_count:,}"
+            f"{ids.label} has {quantity(places_used, 'line')} and {src.label} {src_count:,}"
         )
     report.end_file("UTF-8")
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.formats.clean import MAX_TOKENS, clean_name, excerpt, is_name, too_long
-from tmnmt.formats.duplicates import Seen
+from tmnmt.formats.duplicates import PairHashes
 from tmnmt.formats.encoding import head_text, root_element
 from tmnmt.formats.languages import listed
 from tmnmt.formats.memory_formats import MEMORY_FORMATS, MemoryFile, MemoryFormat, Pairs
@@ -19,6 +18,7 @@ from tmnmt.formats.report import DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, Rep
 from tmnmt.formats.stream import NoMemory, Source, file_source, is_zip, zip_sources
 from tmnmt.formats.tsv import Columns
 from tmnmt.progress import ReadProgress
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 
 PROGRESS_EVERY = 500
@@ -55,12 +55,12 @@ class _Share:
 
     def __float__(self) -> float:
         """In [0, 1]."""
-        read = sum(size if stream.closed else stream.tell() for stream, size in self._open)
-        here = min(1.0, read / self._bytes) if self._bytes else 0.0
-        done = sum(self._sizes[: max(self._file, 0)]) + (
-            here * self._sizes[self._file] if self._file >= 0 else 0
+        position = sum(size if stream.closed else stream.tell() for stream, size in self._open)
+        share = min(1.0, position / self._bytes) if self._bytes else 0.0
+        finished = sum(self._sizes[: max(self._file, 0)]) + (
+            share * self._sizes[self._file] if self._file >= 0 else 0
         )
-        return done / max(sum(self._sizes), 1)
+        return finished / max(sum(self._sizes), 1)
 
 
 @dataclass
@@ -84,23 +84,23 @@ class Reader:
 
     def __iter__(self) -> Iterator[Segment]:
         self.report = report = Report()
-        seen = Seen()
+        duplicates = PairHashes()
         reported = 0
         self._share = _Share([self._bytes(path) for path in self.paths])
         for path in self.paths:
-            report.languages, before = set(), (report.read, report.skipped[WRONG_LANGUAGE])
+            report.languages, previous = set(), (report.units, report.skipped[WRONG_LANGUAGE])
             for line, raw in self._pairs(path):
-                segment = _named(raw)
-                if self._keep(line, segment, seen):
+                segment = _clean_names(raw)
+                if self._keep(line, segment, duplicates):
                     yield segment
-                if self.progress and report.read - reported >= PROGRESS_EVERY:
-                    self.progress(report.read - reported, float(self._share))
-                    reported = report.read
-            self._check_languages(path, *before)
-        if self.progress and report.read > reported:
-            self.progress(report.read - reported, 1.0)
+                if self.progress and report.units - reported >= PROGRESS_EVERY:
+                    self.progress(report.units - reported, float(self._share))
+                    reported = report.units
+            self._check_languages(path, *previous)
+        if self.progress and report.units > reported:
+            self.progress(report.units - reported, 1.0)
 
-    def _keep(self, line: int, segment: Segment, seen: Seen) -> bool:
+    def _keep(self, line: int, segment: Segment, duplicates: PairHashes) -> bool:
         report = self.report
         if not segment.src or not segment.tgt:
             report.skip(
@@ -110,7 +110,7 @@ class Reader:
             )
         elif too_long(segment.src) or too_long(segment.tgt):
             report.skip(TOO_LONG, line, f"more than {MAX_TOKENS:,} tokens")
-        elif not seen.add(segment):
+        elif not duplicates.add(segment):
             report.skip(
                 DUPLICATE,
                 line,
@@ -121,11 +121,11 @@ class Reader:
             return True
         return False
 
-    def _check_languages(self, path: Path, read: int, wrong: int) -> None:
-        read, wrong = self.report.read - read, self.report.skipped[WRONG_LANGUAGE] - wrong
-        if read and wrong == read:
+    def _check_languages(self, path: Path, units: int, wrong: int) -> None:
+        units, wrong = self.report.units - units, self.report.skipped[WRONG_LANGUAGE] - wrong
+        if units and wrong == units:
             raise FormatError(
-                f"{path}: none of its {counted(read, 'unit')} has both {self.src_lang} and "
+                f"{path}: none of its {quantity(units, 'unit')} has both {self.src_lang} and "
                 f"{self.tgt_lang}; "
                 f"languages in the file: {listed(self.report.languages)}"
             )
@@ -156,7 +156,7 @@ class Reader:
         return next((pairs for pairs in ways if pairs is not None), None)
 
     def _moses(self, src: Source, tgt: Source, ids: Source | None) -> Pairs:
-        self.report.begin_file(f"{src.shown}, {tgt.shown}", src.allowance)
+        self.report.begin_file(f"{src.label}, {tgt.label}", src.allowance)
         self._need_no_columns(src)
         src = self._share.watched(src)
         tgt = self._share.watched(tgt)
@@ -171,16 +171,16 @@ class Reader:
             self._share.begin(sources)
             pairs = moses_pairs(sources, self.src_lang, self.tgt_lang)
             ids = member_ids(pairs, sources)
-            used = {source.shown for source in (*pairs.values(), *ids.values())}
+            paired = {source.label for source in (*pairs.values(), *ids.values())}
             for source in sources:
-                if source.shown in pairs:
-                    yield from self._moses(source, pairs[source.shown], ids.get(source.shown))
-                elif source.shown not in used:
-                    files, units = self.report.files, self.report.read
+                if source.label in pairs:
+                    yield from self._moses(source, pairs[source.label], ids.get(source.label))
+                elif source.label not in paired:
+                    files, units = self.report.files, self.report.units
                     try:
                         yield from self._member(source)
                     except NoMemory as error:
-                        if self.report.read > units:
+                        if self.report.units > units:
                             raise
                         self.report.files = files
                         passed_over.append(excerpt(source.name) + (error.why and f" ({error.why})"))
@@ -188,24 +188,26 @@ class Reader:
             if len(passed_over) == len(sources):
                 members = f" ({names})" if names else ""
                 raise FormatError(
-                    f"{path}: no memory among its {counted(len(sources), 'member')}{members}; "
+                    f"{path}: no memory among its {quantity(len(sources), 'member')}{members}; "
                     f"{_allowed()}"
                 )
         if passed_over:
             self.report.warnings.append(
-                f"{path}: {counted(len(passed_over), 'member')} passed over, no memories: {names}"
+                f"{path}: {quantity(len(passed_over), 'member')} passed over, no memories: {names}"
             )
 
     def _member(self, source: Source) -> Pairs:
         """The units of an archive's member. NoMemory, before the first unit, where it is none."""
-        if not any(source.suffix in one.suffixes for one in MEMORY_FORMATS.values()):
-            raise NoMemory(source.shown, "")
+        if not any(
+            source.suffix in memory_format.suffixes for memory_format in MEMORY_FORMATS.values()
+        ):
+            raise NoMemory(source.label, "")
         yield from self._file(source)
 
     def _file(self, source: Source, folder: Path | None = None) -> Pairs:
         with self._share.watched(source).stream() as stream:
             kind = _format_of(head_text(stream), source, self.columns)
-            self.report.begin_file(source.shown, source.allowance)
+            self.report.begin_file(source.label, source.allowance)
             if not kind.has_columns:
                 self._need_no_columns(source)
             languages = self.src_lang, self.tgt_lang
@@ -218,13 +220,13 @@ class Reader:
         may have them."""
         if self.columns is None:
             return
-        message = f"{source.shown}: is no TSV, so it has no columns"
+        message = f"{source.label}: is no TSV, so it has no columns"
         if len(self.paths) == 1 and not is_zip(self.paths[0]):
             raise UsageError(message)
         self.report.warnings.append(message)
 
 
-def _named(segment: Segment) -> Segment:
+def _clean_names(segment: Segment) -> Segment:
     names = segment.document, segment.origin, segment.user
     if all(map(is_name, names)):
         return segment
@@ -234,19 +236,21 @@ def _named(segment: Segment) -> Segment:
 
 def _format_of(head: str, source: Source, columns: Columns | None) -> MemoryFormat:
     """The first format that accepts a file that begins so. Raises NoMemory where none does."""
-    for one in MEMORY_FORMATS.values():
-        if one.accepts(head, source, columns):
-            return one
-    what = "no TMX" if source.suffix == ".tmx" else "no memory that can be read"
+    for memory_format in MEMORY_FORMATS.values():
+        if memory_format.accepts(head, source, columns):
+            return memory_format
+    description = "no TMX" if source.suffix == ".tmx" else "no memory that can be read"
     root = root_element(head)
     if root:
-        raise NoMemory(source.shown, f"{what}: its root element is <{excerpt(root)}>", _allowed())
+        raise NoMemory(
+            source.label, f"{description}: its root element is <{excerpt(root)}>", _allowed()
+        )
     why = "it does not begin as XML or as tab-separated columns do"
-    raise NoMemory(source.shown, f"{what}: {why}", _allowed())
+    raise NoMemory(source.label, f"{description}: {why}", _allowed())
 
 
 def _allowed() -> str:
-    titles = ", ".join(one.title for one in MEMORY_FORMATS.values())
+    titles = ", ".join(memory_format.title for memory_format in MEMORY_FORMATS.values())
     return (
         f"allowed: {titles}, each also as .gz, .xz or in a .zip, the PREFIX of two plain files, "
         "XLIFF or PO"

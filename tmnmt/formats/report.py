@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.formats.clean import excerpt
 from tmnmt.formats.stream import Allowance
+from tmnmt.quantities import quantity
 
 DUPLICATE = "duplicate"
 EMPTY = "empty"
@@ -43,8 +43,8 @@ class Skipped:
 class Report:
     """The count of a reading. `kept + total_skipped == read`, while reading and after it."""
 
-    read: int = 0
-    kept: int = 0
+    units: int = 0
+    retained: int = 0
     files: int = 0
     cleaned: int = 0  # texts that lost control characters
     skipped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
@@ -57,7 +57,7 @@ class Report:
     # of alignments, by how many paragraphs each side has: "1-1"
     links: dict[str, int] = field(default_factory=dict)
     # files read besides those named: what an alignment points to
-    beside: list[Path] = field(default_factory=list)
+    related_files: list[Path] = field(default_factory=list)
     _file: str = ""
     _file_start: int = 0
     _undecodable: int = 0
@@ -71,19 +71,19 @@ class Report:
         """`allowance`: of units that the file may hold."""
         self.files += 1
         self._file = file
-        self._file_start = self.read
+        self._file_start = self.units
         self._undecodable = 0
         self._allowance = allowance
 
     def keep(self) -> None:
         """Counts one unit as read and kept. FormatError when the file unpacks to too many."""
         self._count()
-        self.kept += 1
+        self.retained += 1
 
     def _count(self) -> None:
         if self._allowance is not None:
             self._allowance.take_unit()
-        self.read += 1
+        self.units += 1
 
     def note_languages(self, codes: Iterable[str]) -> None:
         if len(self.languages) < LANGUAGES_KEPT:
@@ -115,16 +115,16 @@ class Report:
         mere damage."""
         self.skip(MALFORMED, line, f"bytes that are not {encoding}")
         self._undecodable += 1
-        if self._undecodable > max(UNDECODABLE_ALLOWED, (self.read - self._file_start) // 10):
+        if self._undecodable > max(UNDECODABLE_ALLOWED, (self.units - self._file_start) // 10):
             raise self._wrong_encoding(encoding)
 
     def end_file(self, encoding: str) -> None:
         """FormatError when more than half of a short file could not be decoded."""
-        if self._undecodable * 2 > self.read - self._file_start:
+        if self._undecodable * 2 > self.units - self._file_start:
             raise self._wrong_encoding(encoding)
 
     def _wrong_encoding(self, encoding: str) -> FormatError:
-        units = counted(self.read - self._file_start, "unit")
+        units = quantity(self.units - self._file_start, "unit")
         return FormatError(
             f"{self._file}: not {encoding} ({self._undecodable} of its first {units} cannot be "
             "decoded): "
@@ -136,17 +136,17 @@ class Report:
     def lines(self) -> list[str]:
         """The closing report: one line of counts, one for each reason met with examples, then the
         warnings."""
-        read = f"{counted(self.read, 'unit')} from {counted(self.files, 'file')}"
-        out = [f"read {read}: kept {self.kept:,}, skipped {self.total_skipped:,}"]
+        units = f"{quantity(self.units, 'unit')} from {quantity(self.files, 'file')}"
+        lines = [f"read {units}: kept {self.retained:,}, skipped {self.total_skipped:,}"]
         for reason, count in self.skipped.items():
             if count:
-                out.append(f"  {reason}: {count:,}")
-                out += [f"    {example}" for example in self.examples[reason]]
+                lines.append(f"  {reason}: {count:,}")
+                lines += [f"    {example}" for example in self.examples[reason]]
         if self.cleaned:
-            out.append(
-                f"  {counted(self.cleaned, 'text')} had control characters, which were taken out"
+            lines.append(
+                f"  {quantity(self.cleaned, 'text')} had control characters, which were taken out"
             )
-        return out + [f"  warning: {warning}" for warning in self.warnings]
+        return lines + [f"  warning: {warning}" for warning in self.warnings]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
+from tmnmt.quantities import quantity
 
 KINDS = ("dev", "test")
 # How full a fresh dev or test set is when no more documents are tried, and what none may exceed; of
 # the size asked for.
-FULL, MOST = 0.95, 1.05
+FULL, UPPER = 0.95, 1.05
 
 # Consecutive segments of a document that stay together where documents are too few to be kept out
 # whole, at most; of the segments that are kept out, at most the other share.
@@ -80,14 +80,14 @@ def fresh_split(sizes: Mapping[str, int], segments: int) -> Split:
     there is too little to take so much from."""
     total = sum(sizes.values())
     if 4 * segments > total:
-        most = (
+        hint = (
             f"--segments may be at most {total // 4:,}"
             if total >= 4
             else "there must be four at least"
         )
         raise UsageError(
-            f"{counted(total, 'segment')}: too few to keep out {segments:,} each for dev and "
-            f"test; {most}"
+            f"{quantity(total, 'segment')}: too few to keep out {segments:,} each for dev and "
+            f"test; {hint}"
         )
     dev, test = _kept_out(sizes, segments)
     if dev and test:
@@ -110,15 +110,15 @@ def _kept_out(sizes: Mapping[str, int], segments: int) -> tuple[frozenset[str], 
 
 
 def _filled(order: Iterable[str], sizes: Mapping[str, int], segments: int) -> frozenset[str]:
-    taken = set()
+    selection = set()
     size = 0
     for document in order:
         if size >= FULL * segments:
             break
-        if size + sizes[document] <= MOST * segments:
-            taken.add(document)
+        if size + sizes[document] <= UPPER * segments:
+            selection.add(document)
             size += sizes[document]
-    return frozenset(taken)
+    return frozenset(selection)
 
 
 def listed_split(folder: Path, sizes: Mapping[str, int]) -> Split:
@@ -129,8 +129,8 @@ def listed_split(folder: Path, sizes: Mapping[str, int]) -> Split:
     DataError: no such files (each named), an id that is in both, or no document that they name.
     """
     names = {kind: _listed(folder, kind) for kind in KINDS}
-    if both := sorted(names["dev"] & names["test"]):
-        raise DataError(f"{folder}: {both[0]!r} is in a list of dev and in one of test")
+    if common := sorted(names["dev"] & names["test"]):
+        raise DataError(f"{folder}: {common[0]!r} is in a list of dev and in one of test")
     by_kind: dict[str, set[str]] = {kind: set() for kind in KINDS}
     length = stretch_length(names["dev"] | names["test"], sizes)
     cut = (stretches(document, size, length) for document, size in sizes.items() if length)
@@ -140,15 +140,15 @@ def listed_split(folder: Path, sizes: Mapping[str, int]) -> Split:
             by_kind[kind] |= {document} if names[kind] & {document, split_id(document)} else set()
     for kind in KINDS:
         if not by_kind[kind]:
-            ids = counted(len(names[kind]), "id")
+            ids = quantity(len(names[kind]), "id")
             raise DataError(f"{folder}: none of the {ids} of {kind} is a document of this memory")
-    known = {
+    known_ids = {
         name
         for kind in KINDS
         for document in by_kind[kind]
         for name in (document, split_id(document))
     }
-    absent = tuple(sorted((names["dev"] | names["test"]) - known))
+    absent = tuple(sorted((names["dev"] | names["test"]) - known_ids))
     return Split(frozenset(by_kind["dev"]), frozenset(by_kind["test"]), absent, length)
 
 

@@ -57,8 +57,8 @@ class NoMemory(FormatError):
     `why` in a few words, then what is `allowed`.
     """
 
-    def __init__(self, shown: str, why: str, allowed: str = "") -> None:
-        super().__init__(f"{shown}: {why}{allowed and '; '}{allowed}")
+    def __init__(self, label: str, why: str, allowed: str = "") -> None:
+        super().__init__(f"{label}: {why}{allowed and '; '}{allowed}")
         self.why = why
 
 
@@ -70,7 +70,7 @@ class Allowance:
     `packed`: its bytes as they lie on disk, all or those read so far.
     """
 
-    shown: str
+    label: str
     packed: Callable[[], int]
     _bytes: int = 0
     _units: int = 0
@@ -91,9 +91,9 @@ class Allowance:
         ):
             raise self._bomb(f"more than a unit for every {PACKED_BYTES_A_UNIT} bytes of its size")
 
-    def _bomb(self, to: str) -> FormatError:
+    def _bomb(self, size: str) -> FormatError:
         return FormatError(
-            f"{self.shown}: unpacks to {to}: refused as a decompression bomb; if it is none, "
+            f"{self.label}: unpacks to {size}: refused as a decompression bomb; if it is none, "
             "unpack it first"
         )
 
@@ -104,7 +104,7 @@ class Source:
     .gz or .xz); `size`: the bytes that `open` gives; `allowance`: shared by all sources of an
     archive."""
 
-    shown: str
+    label: str
     name: str
     open: Callable[[], BinaryIO]
     size: int
@@ -125,25 +125,25 @@ class Source:
         """The unpacked bytes. FormatError, here or on reading: missing, empty, damaged, or a
         decompression bomb."""
         with self.open() as raw:
-            unpacked = _unpacked(raw, self.shown, self.allowance)
+            unpacked = _unpacked(raw, self.label, self.allowance)
             if not unpacked.peek(1):
-                raise NoMemory(self.shown, "the file is empty")
+                raise NoMemory(self.label, "the file is empty")
             yield unpacked
 
 
 def file_source(path: Path) -> Source:
     """`path` as one source, whatever it holds."""
     size = path.stat().st_size if path.is_file() else 0  # opening says what is wrong
-    shown, name = str(path), bare_name(path.name)
+    label, name = str(path), bare_name(path.name)
     if size:
-        return Source(shown, name, lambda: open_file(path), size, Allowance(shown, lambda: size))
-    opened: list[BinaryIO] = []  # a pipe, which has no size
+        return Source(label, name, lambda: open_file(path), size, Allowance(label, lambda: size))
+    streams: list[BinaryIO] = []  # a pipe, which has no size
 
     def open_pipe() -> BinaryIO:
-        opened[:] = [_buffered(open_file(path), shown, None)]
-        return opened[0]
+        streams[:] = [_buffered(open_file(path), label, None)]
+        return streams[0]
 
-    return Source(shown, name, open_pipe, size, Allowance(shown, lambda: opened[0].tell()))
+    return Source(label, name, open_pipe, size, Allowance(label, lambda: streams[0].tell()))
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -189,9 +189,9 @@ def zip_sources(path: Path) -> Iterator[list[Source]]:
     with archive:
         _need_own_bytes(archive, str(path))
         yield [
-            Source(shown, name, _member(archive, info, shown, allowance), info.file_size, allowance)
+            Source(label, name, _member(archive, info, label, allowance), info.file_size, allowance)
             for info in archive.infolist()
-            for shown, name in [
+            for label, name in [
                 (f"{path}: {excerpt(info.filename, 300)}", bare_name(info.filename))
             ]
             if not info.filename.endswith("/")
@@ -200,59 +200,59 @@ def zip_sources(path: Path) -> Iterator[list[Source]]:
         ]
 
 
-def _need_own_bytes(archive: zipfile.ZipFile, shown: str) -> None:
+def _need_own_bytes(archive: zipfile.ZipFile, label: str) -> None:
     """FormatError where two members share bytes, as those of bombs do, and those of no archive that
     a tool writes."""
     end = 0
     for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
         if info.header_offset < end:
             raise FormatError(
-                f"{shown}: a damaged zip archive: {excerpt(info.filename, 200)!r} begins inside "
+                f"{label}: a damaged zip archive: {excerpt(info.filename, 200)!r} begins inside "
                 "another member"
             )
         end = info.header_offset + _ZIP_HEADER + info.compress_size
 
 
 def _member(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, shown: str, allowance: Allowance
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, label: str, allowance: Allowance
 ) -> Callable[[], BinaryIO]:
     def open_member() -> BinaryIO:
         # The other ways of packing are unpacked with no limit on memory, and no tool writes
         # memories in them.
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise FormatError(
-                f"{shown}: cannot be unpacked: method {info.compress_type}; allowed: stored or "
+                f"{label}: cannot be unpacked: method {info.compress_type}; allowed: stored or "
                 "deflated"
             )
         try:
             member = archive.open(info)
         except _DAMAGE as error:  # encrypted, or not where the archive says
-            raise FormatError(f"{shown}: cannot be unpacked: {excerpt(str(error), 200)}") from error
-        return _buffered(cast(BinaryIO, member), shown, allowance)
+            raise FormatError(f"{label}: cannot be unpacked: {excerpt(str(error), 200)}") from error
+        return _buffered(cast(BinaryIO, member), label, allowance)
 
     return open_member
 
 
-def _unpacked(raw: BinaryIO, shown: str, allowance: Allowance) -> io.BufferedReader:
-    packed = raw if isinstance(raw, io.BufferedReader) else _buffered(raw, shown, None)
+def _unpacked(raw: BinaryIO, label: str, allowance: Allowance) -> io.BufferedReader:
+    packed = raw if isinstance(raw, io.BufferedReader) else _buffered(raw, label, None)
     head = packed.peek(6)
     if head.startswith(_GZIP):
-        return _buffered(cast(BinaryIO, gzip.GzipFile(fileobj=packed)), shown, allowance)
+        return _buffered(cast(BinaryIO, gzip.GzipFile(fileobj=packed)), label, allowance)
     if head.startswith(_XZ):
-        return _buffered(cast(BinaryIO, _Xz(packed, shown)), shown, allowance)
+        return _buffered(cast(BinaryIO, _Xz(packed, label)), label, allowance)
     return packed
 
 
-def _buffered(raw: BinaryIO, shown: str, allowance: Allowance | None) -> io.BufferedReader:
-    return io.BufferedReader(_Guarded(raw, shown, allowance), BLOCK)
+def _buffered(raw: BinaryIO, label: str, allowance: Allowance | None) -> io.BufferedReader:
+    return io.BufferedReader(_Guarded(raw, label, allowance), BLOCK)
 
 
 class _Xz:
     """One xz stream after another, with zeros between them: lzma.LZMAFile, but with a limit on
     memory."""
 
-    def __init__(self, packed: BinaryIO, shown: str) -> None:
-        self._packed, self._shown = packed, shown
+    def __init__(self, packed: BinaryIO, label: str) -> None:
+        self._packed, self._label = packed, label
         self._decoder: lzma.LZMADecompressor | None = None
 
     def read(self, size: int) -> bytes:
@@ -284,7 +284,7 @@ class _Xz:
         except lzma.LZMAError as error:
             if "limit" in str(error):
                 raise FormatError(
-                    f"{self._shown}: asks for more than {XZ_MEMORY >> 20} MB of memory to be "
+                    f"{self._label}: asks for more than {XZ_MEMORY >> 20} MB of memory to be "
                     "unpacked; "
                     "pack it again, with xz -9 or less"
                 ) from error
@@ -297,25 +297,25 @@ class _Xz:
 class _Guarded(io.RawIOBase):
     """Reads through to `raw`, turns damage into FormatError and stops at a decompression bomb."""
 
-    def __init__(self, raw: BinaryIO, shown: str, allowance: Allowance | None) -> None:
-        self._raw, self._shown, self._allowance = raw, shown, allowance
-        self._given = 0
+    def __init__(self, raw: BinaryIO, label: str, allowance: Allowance | None) -> None:
+        self._raw, self._label, self._allowance = raw, label, allowance
+        self._delivered = 0
 
     def readable(self) -> bool:
         return True
 
     def tell(self) -> int:
-        return self._given
+        return self._delivered
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         try:
             data = self._raw.read(len(buffer))
         except _DAMAGE as error:
             raise FormatError(
-                f"{self._shown}: damaged, cannot be read on: {excerpt(str(error), 200)}"
+                f"{self._label}: damaged, cannot be read on: {excerpt(str(error), 200)}"
             ) from error
         buffer[: len(data)] = data
-        self._given += len(data)
+        self._delivered += len(data)
         if self._allowance is not None:
             self._allowance.take(len(data))
         return len(data)

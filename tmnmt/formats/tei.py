@@ -61,20 +61,20 @@ class Paragraphs:
                 self._db.execute("INSERT INTO texts VALUES (?, ?, ?)", (side, document, packed))
             except sqlite3.IntegrityError as error:
                 raise FormatError(
-                    f"{archive.shown}: two documents with one id: {document}"
+                    f"{archive.label}: two documents with one id: {document}"
                 ) from error
             except sqlite3.Error as error:
                 raise FormatError(
-                    f"{archive.shown}: its texts cannot be kept in a temporary file: {error}"
+                    f"{archive.label}: its texts cannot be kept in a temporary file: {error}"
                 ) from error
             documents += 1
         self._db.execute("COMMIT")
         if not documents:
             raise FormatError(
-                f"{archive.shown}: no document in it; expected {archive.stem} with YEAR/jrc*.xml"
+                f"{archive.label}: no document in it; expected {archive.stem} with YEAR/jrc*.xml"
             )
 
-    def of(self, side: int, document: str) -> dict[str, str] | None:
+    def document_texts(self, side: int, document: str) -> dict[str, str] | None:
         """The texts of a document by paragraph number; None where it is not in the archive."""
         row = self._db.execute(
             "SELECT paragraphs FROM texts WHERE side = ? AND document = ?", (side, document)
@@ -114,11 +114,11 @@ def _documents(archive: Source) -> Iterator[tuple[str, dict[str, str]]]:
     """Every document's CELEX number and its paragraphs."""
     with archive.stream() as stream:
         for path, data in tar_files(
-            stream, archive.shown, lambda path: bare_name(path).endswith(".xml")
+            stream, archive.label, lambda path: bare_name(path).endswith(".xml")
         ):
-            shown, name = f"{archive.shown}: {excerpt(path)}", bare_name(path)
+            label, name = f"{archive.label}: {excerpt(path)}", bare_name(path)
             yield from _document(
-                Source(shown, name, partial(io.BytesIO, data), len(data), archive.allowance)
+                Source(label, name, partial(io.BytesIO, data), len(data), archive.allowance)
             )
         while stream.read(BLOCK):
             pass  # to the check sum at the end
@@ -130,7 +130,7 @@ def _document(source: Source) -> Iterator[tuple[str, dict[str, str]]]:
     document = ""
     paragraphs = dict[str, str]()
     with source.stream() as stream:
-        encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
+        encoding, mark_length = xml_encoding(stream.peek(1), source.label)
         content = utf8(stream, encoding, mark_length)
         for _, name, data, problem, _ in elements(content, (b"head", b"p"), (b"TEI.2",)):
             if name == b"TEI.2":

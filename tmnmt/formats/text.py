@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
-from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.formats.clean import excerpt
 from tmnmt.formats.encoding import (
@@ -27,6 +26,7 @@ from tmnmt.formats.encoding import (
 )
 from tmnmt.formats.stream import bare_name, file_source
 from tmnmt.formats.tsv import NAMES, TSV_SUFFIXES
+from tmnmt.quantities import quantity
 
 _log = logging.getLogger(__name__)
 _LOOKED_AT = 4096  # bytes, or characters
@@ -80,7 +80,7 @@ _SUFFIXES_OF = {  # what a name says that a file is, and what would read it
     _STRINGS: ".strings .stringsdict .xcstrings .resx .resw .yaml .yml .toml .ini .ftl .lang .php",
     f"a table (CSV): {_EXTRACTS_TEXT}": ".csv",
 }
-_BY_SUFFIX = {suffix: what for what, names in _SUFFIXES_OF.items() for suffix in names.split()}
+_BY_SUFFIX = {suffix: kind for kind, names in _SUFFIXES_OF.items() for suffix in names.split()}
 _SUFFIX = re.compile(r"\.\w[\w+~#-]{0,31}\Z")
 _UNFINISHED = ".partial"  # the end of what an interrupted run leaves: NAME.partial is as NAME is
 ALLOWED = "one segment a line, UTF-8"
@@ -109,7 +109,7 @@ class DocumentLines:
     name: str
     source: Path | BufferedReader
     check: Check
-    read: int = 0
+    count: int = 0
     undecodable: int = 0
     control: int = 0
     _first: dict[str, int] | None = None
@@ -122,13 +122,13 @@ class DocumentLines:
             yield from self._lines(self.source)
         self._warn()
 
-    def as_they_come(self, most: int) -> Iterator[list[str]]:
+    def as_they_come(self, limit: int) -> Iterator[list[str]]:
         """The same lines of a stream that is a pipe or a terminal, in lists: all that have come, or
-        `most` and a few. A list is given before more is waited for."""
+        `limit` and a few. A list is given before more is waited for."""
         assert not isinstance(self.source, Path)
         self.check(self.source, self.name)
-        for come in lines_as_they_come(self.source, most):
-            yield list(self._repaired(come))
+        for batch in lines_as_they_come(self.source, limit):
+            yield list(self._repaired(batch))
         self._warn()
 
     @property
@@ -162,8 +162,8 @@ class DocumentLines:
             ("control", self.control, "had NUL bytes or other control characters, taken out"),
         )
         return [
-            f"{self.name}: {counted(n, 'line')} {what} (first: line {first[kind]})"
-            for kind, n, what in kinds
+            f"{self.name}: {quantity(n, 'line')} {description} (first: line {first[kind]})"
+            for kind, n, description in kinds
             if n
         ]
 
@@ -176,14 +176,14 @@ class DocumentLines:
         """The lines, counted, with what is damaged in them replaced or taken out."""
         self._first = {} if self._first is None else self._first
         for line in lines:
-            self.read += 1
+            self.count += 1
             if MARK in line:
                 self.undecodable += 1
-                self._first.setdefault("undecodable", self.read)
+                self._first.setdefault("undecodable", self.count)
                 line = line.replace(MARK, "\ufffd")
             if not line.isprintable() and _CONTROL.search(line):
                 self.control += 1
-                self._first.setdefault("control", self.read)
+                self._first.setdefault("control", self.count)
                 line = _CONTROL.sub("", line)
             yield line
 
@@ -208,9 +208,9 @@ def check_text(stream: BufferedReader, name: str) -> None:
     """Raises FormatError where `stream` cannot be read as lines of text at all: packed or binary
     data. For a file of which somebody has said that it is plain text."""
     head = stream.peek(4)
-    what = next((what for start, what in _DOCUMENTS.items() if head.startswith(start)), "")
-    if what := what or _binary(head[:_LOOKED_AT]):
-        raise FormatError(f"{name}: no plain text, but {what}; allowed: {ALLOWED}")
+    kind = next((kind for start, kind in _DOCUMENTS.items() if head.startswith(start)), "")
+    if kind := kind or _binary(head[:_LOOKED_AT]):
+        raise FormatError(f"{name}: no plain text, but {kind}; allowed: {ALLOWED}")
 
 
 CHECKS: dict[str | None, Check] = {None: check_plain, "text": check_text}  # by the option --format
@@ -224,8 +224,8 @@ def read_document_lines(
     Lines end at \\n or \\r\\n only. UTF-8, or UTF-16 with a byte-order mark. A stream is read as
     its lines come and may be empty. FormatError when the iteration starts: a file that is missing
     or empty, or what `check` refuses."""
-    shown = name or (str(source) if isinstance(source, Path) else "standard input")
-    return DocumentLines(shown, source, check)
+    label = name or (str(source) if isinstance(source, Path) else "standard input")
+    return DocumentLines(label, source, check)
 
 
 def kind_by_name(name: str) -> str:
@@ -237,10 +237,10 @@ def kind_by_name(name: str) -> str:
     return _BY_SUFFIX.get(suffix) or f"{excerpt(suffix)}, a format that is not read"
 
 
-def _refuse(name: str, what: str) -> None:
-    if what:
+def _refuse(name: str, kind: str) -> None:
+    if kind:
         raise FormatError(
-            f"{name}: no plain text, but {what}; plain text ({ALLOWED}) is called NAME.txt, has no "
+            f"{name}: no plain text, but {kind}; plain text ({ALLOWED}) is called NAME.txt, has no "
             f"suffix, or is given with {AS_TEXT}"
         )
 
@@ -263,7 +263,7 @@ def _table(head: str) -> str:
 
 def _marked(head: str) -> str:
     """What has text among keys, times or tags, by its beginning where that is sure."""
-    return next((what for pattern, what in _BY_CONTENT if pattern.search(head[:_LOOKED_AT])), "")
+    return next((kind for pattern, kind in _BY_CONTENT if pattern.search(head[:_LOOKED_AT])), "")
 
 
 def _binary(head: bytes) -> str:

@@ -68,9 +68,9 @@ def read_tmx(
 ) -> Iterator[tuple[int, Segment]]:
     """The units that have both languages, with the line each starts at; the others go to the
     report."""
-    encoding, mark_length = xml_encoding(stream.peek(1), source.shown)
+    encoding, mark_length = xml_encoding(stream.peek(1), source.label)
     reader = _TmxReader(source, src_lang, tgt_lang, report, encoding.upper())
-    closed = False
+    is_complete = False
     content = utf8(stream, encoding, mark_length)
     for line, name, data, problem, _ in elements(content, (b"header", b"tu"), (b"tmx", b"/tmx")):
         if name == b"tu":
@@ -83,11 +83,11 @@ def read_tmx(
         elif name == b"header":
             reader.header(data, line)
         else:
-            closed = True
-    if not closed:
+            is_complete = True
+    if not is_complete:
         report.is_cut_off = True
         report.warnings.append(
-            f"{source.shown}: the file ends without </tmx>: it may have been cut off"
+            f"{source.label}: the file ends without </tmx>: it may have been cut off"
         )
     if is_misread(content):
         report.warn_of_encoding(encoding.upper())
@@ -111,14 +111,14 @@ class _TmxReader:
             header, _ = parsed(data, declarations(data, self.prefixes))
         except Malformed as error:
             self._report.warnings.append(
-                f"{self._source.shown}, line {line}: the header cannot be read: {error}"
+                f"{self._source.label}, line {line}: the header cannot be read: {error}"
             )
             return
         self._srclang = header.get("srclang", "")[:_LONGEST_LANGUAGE]
-        named = _reserved(
+        reserved = _reserved(
             [(prop.get("type") or "", prop.text or "") for prop in header.iterfind("prop")]
         )
-        self._document = clean_name(named.get("document", self._document))
+        self._document = clean_name(reserved.get("document", self._document))
 
     def unit(self, line: int, data: bytes) -> Segment | None:
         """The unit's pair; None when it was skipped, which the report then knows."""
@@ -132,8 +132,8 @@ class _TmxReader:
             return None
         self._report.cleaned += repaired
         src, tgt, codes, properties = self._children(tu)
-        named = _reserved(properties) if properties else {}
-        document = clean_name(named.get("document", self._document))
+        reserved = _reserved(properties) if properties else {}
+        document = clean_name(reserved.get("document", self._document))
         position = self._units_of.get(hash(document), 0)
         self._units_of[hash(document)] = position + 1
         if src is None or tgt is None or src is tgt:
@@ -143,12 +143,12 @@ class _TmxReader:
         if src_seg is None or tgt_seg is None:
             self._report.skip(MALFORMED, line, "a language without <seg>")
             return None
-        if what := excess(src_seg) or excess(tgt_seg):
-            self._report.skip(TOO_LONG, line, what)
+        if problem := excess(src_seg) or excess(tgt_seg):
+            self._report.skip(TOO_LONG, line, problem)
             return None
         pair = self._text(src_seg), self._text(tgt_seg)
-        if named or properties or len(tu.attrib) or len(tgt.attrib) > 1 or len(tgt) > 1:
-            return self._described(pair, document, position, tu, tgt, named, properties)
+        if reserved or properties or len(tu.attrib) or len(tgt.attrib) > 1 or len(tgt) > 1:
+            return self._described(pair, document, position, tu, tgt, reserved, properties)
         src_text, tgt_text = pair
         return Segment(
             src_text.plain,
@@ -167,7 +167,7 @@ class _TmxReader:
         src = tgt = None
         best_src = best_tgt = NO_RANK
         srclang = tu.get("srclang", "")[:_LONGEST_LANGUAGE] or self._srclang
-        known = self._languages.known(srclang)
+        cached_ranks = self._languages.cached_ranks(srclang)
         codes: list[str] = []
         properties: Properties = []
         for child in tu:
@@ -175,7 +175,11 @@ class _TmxReader:
             if tag == "tuv":
                 code = child.get(_XML_LANG) or child.get("lang") or "?"
                 codes.append(code)
-                ranks = known[code] if code in known else self._languages.ranks(code, srclang)
+                ranks = (
+                    cached_ranks[code]
+                    if code in cached_ranks
+                    else self._languages.ranks(code, srclang)
+                )
                 if ranks is None:
                     continue
                 if ranks[0] < best_src:
@@ -194,8 +198,8 @@ class _TmxReader:
     ) -> str:
         sides = ((self._languages.src, src), (self._languages.tgt, tgt))
         missing = [code for code, tuv in sides if tuv is None]
-        what = f"no {' and no '.join(missing)}" if missing else "source and target are one"
-        return f"{what}; the unit has: {listed(codes, 6)}"
+        problem = f"no {' and no '.join(missing)}" if missing else "source and target are one"
+        return f"{problem}; the unit has: {listed(codes, 6)}"
 
     def _text(self, seg: etree._Element) -> Text:
         text, cleaned = clean_codes(text_of(seg))
@@ -209,7 +213,7 @@ class _TmxReader:
         position: int,
         tu: etree._Element,
         tgt: etree._Element,
-        named: dict[str, str],
+        reserved: dict[str, str],
         properties: Properties,
     ) -> Segment:
         """The segment with dates, user and properties: the tu's, its tuid first, then the target's
@@ -222,14 +226,16 @@ class _TmxReader:
         changed = self._date(tu, tgt, "changedate", properties)
         if tuid := tu.get("tuid"):
             properties.insert(0, ("tuid", tuid))
-        written = named.get("position", "")
+        position_text = reserved.get("position", "")
         return Segment(
             pair[0].plain,
             pair[1].plain,
             document,
-            int(written) if written.isdecimal() and len(written) <= _LONGEST_POSITION else position,
+            int(position_text)
+            if position_text.isdecimal() and len(position_text) <= _LONGEST_POSITION
+            else position,
             0,
-            named.get("origin", self._source.name),
+            reserved.get("origin", self._source.name),
             created,
             changed,
             _attribute(tu, tgt, "changeid") or _attribute(tu, tgt, "creationid"),
@@ -241,10 +247,10 @@ class _TmxReader:
     def _date(
         self, tu: etree._Element, tgt: etree._Element, name: str, properties: Properties
     ) -> str:
-        written = _attribute(tu, tgt, name)
-        date = iso_utc(written) if written else ""
+        value = _attribute(tu, tgt, name)
+        date = iso_utc(value) if value else ""
         if date is None:
-            properties.append((name, written))
+            properties.append((name, value))
         return date or ""
 
 
@@ -253,8 +259,8 @@ def declarations(data: bytes, prefixes: frozenset[bytes]) -> bytes:
     read."""
     if not prefixes:
         return b""
-    used = prefixes.intersection(_PREFIX.findall(data))
-    return b" ".join(b'xmlns:%b="urn:%b"' % (prefix, prefix) for prefix in sorted(used))
+    required = prefixes.intersection(_PREFIX.findall(data))
+    return b" ".join(b'xmlns:%b="urn:%b"' % (prefix, prefix) for prefix in sorted(required))
 
 
 def _attribute(tu: etree._Element, tgt: etree._Element, name: str) -> str:
@@ -265,13 +271,13 @@ def _reserved(properties: Properties) -> dict[str, str]:
     """Document, position and origin out of the properties: of each the best-named, then first; it
     is removed there."""
     best: dict[str, tuple[int, int]] = {}
-    for at, (name, _) in enumerate(properties):
-        known = _RESERVED.get(name) or _RESERVED.get(name.lower())
-        if known is not None:
-            what, rank = known
-            if what not in best or rank < best[what][0]:
-                best[what] = rank, at
-    values = {what: properties[at][1] for what, (_, at) in best.items()}
-    for at in sorted((at for _, at in best.values()), reverse=True):
-        del properties[at]
+    for index, (name, _) in enumerate(properties):
+        entry = _RESERVED.get(name) or _RESERVED.get(name.lower())
+        if entry is not None:
+            field, rank = entry
+            if field not in best or rank < best[field][0]:
+                best[field] = rank, index
+    values = {field: properties[index][1] for field, (_, index) in best.items()}
+    for index in sorted((index for _, index in best.values()), reverse=True):
+        del properties[index]
     return values

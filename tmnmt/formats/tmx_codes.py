@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from lxml import etree
 
-from tmnmt.codes.record import TMX, Code, Kind, Part, Text, joined, pairs
+from tmnmt.codes.record import TMX, Code, Kind, Part, Text, join_parts, pairs
 from tmnmt.errors import FormatError
 from tmnmt.formats.elements import Malformed, parsed
 from tmnmt.formats.xml_text import escaped, escaped_attribute
@@ -41,7 +41,7 @@ def excess(seg: etree._Element) -> str:
 
 def text_of(seg: etree._Element) -> Text:
     """The text of a <seg>, as it stands there."""
-    return joined(_flow(seg, count(1))) if len(seg) else Text(seg.text or "")
+    return join_parts(_flow(seg, count(1))) if len(seg) else Text(seg.text or "")
 
 
 def seg_of(text: Text) -> str:
@@ -50,14 +50,14 @@ def seg_of(text: Text) -> str:
     if not text.codes:
         return escaped(text.plain)
     spans = pairs(text.codes)
-    number = {at: i for i, span in enumerate(spans.items(), 1) for at in span}
-    content, at = "", 0
+    number = {index: i for i, span in enumerate(spans.items(), 1) for index in span}
+    content, index = "", 0
     for part in text.parts():
         if isinstance(part, str):
             content += escaped(part)
         else:
-            content += _element(part[0], number.get(at))
-            at += 1
+            content += _element(part[0], number.get(index))
+            index += 1
     _check(content)
     return content
 
@@ -75,7 +75,7 @@ def _flow(element: etree._Element, numbers: Iterator[int]) -> list[Part]:
             last = " " if spaced else last
         else:
             parts += (inside := _highlighted(child, numbers))
-            last = joined(inside).plain[-1:] or last
+            last = join_parts(inside).plain[-1:] or last
         parts.append(tail)
         last = tail[-1:] or last
     return parts

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.errors import FormatError
-from tmnmt.formats.atomic import REPORT_EVERY, Written, writing
+from tmnmt.formats.atomic import REPORT_EVERY, WriteReport, writing
 from tmnmt.formats.clean import clean
 from tmnmt.formats.dates import iso_utc, tmx_date
 from tmnmt.formats.xml_text import escaped, escaped_attribute
@@ -33,7 +33,7 @@ def write_tmx(
     tgt_lang: str,
     *,
     progress: Callable[[int], None] | None = None,
-) -> Written:
+) -> WriteReport:
     """Writes `segments` to `path` (.tmx, .tmx.gz or .tmx.xz); an existing file is replaced at the
     end, atomically.
 
@@ -42,16 +42,16 @@ def write_tmx(
     written as `clean` leaves them, with their codes; how many that changed is in the result.
     FormatError: a date that is not ISO 8601, a code that is no XML, or a file that cannot be
     written."""
-    written = cleaned = 0
+    count = cleaned = 0
     with tmx_writer(path, src_lang, tgt_lang) as write:
         for segment in segments:
             cleaned += write(segment)
-            written += 1
-            if progress and written % REPORT_EVERY == 0:
+            count += 1
+            if progress and count % REPORT_EVERY == 0:
                 progress(REPORT_EVERY)
-    if progress and written % REPORT_EVERY:
-        progress(written % REPORT_EVERY)
-    return Written(written, cleaned)
+    if progress and count % REPORT_EVERY:
+        progress(count % REPORT_EVERY)
+    return WriteReport(count, cleaned)
 
 
 @contextmanager
@@ -110,12 +110,12 @@ def _dates(segment: Segment) -> str:
 
 
 def _properties(segment: Segment) -> str:
-    own = (
+    fields = (
         (DOCUMENT_PROPERTY, segment.document),
         (POSITION_PROPERTY, str(segment.position)),
         (ORIGIN_PROPERTY, segment.origin),
     )
     return "".join(
         f'<prop type="{escaped_attribute(name)}">{escaped(value)}</prop>\n'
-        for name, value in (*own, *segment.properties)
+        for name, value in (*fields, *segment.properties)
     )

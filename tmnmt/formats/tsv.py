@@ -18,15 +18,15 @@ from typing import TextIO
 
 from tmnmt.codes.record import Code
 from tmnmt.codes.stored import codes_of, listed
-from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
-from tmnmt.formats.atomic import REPORT_EVERY, Written, writing
+from tmnmt.formats.atomic import REPORT_EVERY, WriteReport, writing
 from tmnmt.formats.clean import clean, clean_name, excerpt
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.encoding import MARK, byte_order_mark, lines
 from tmnmt.formats.languages import normal_code, rank
 from tmnmt.formats.report import EMPTY, MALFORMED, Report
 from tmnmt.formats.stream import NoMemory, Source
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 
 MAX_LINE = 10_000_000  # characters
@@ -86,28 +86,30 @@ class Columns:
 def parse_columns(text: str) -> Columns:
     """The Columns of "src=5,tgt=6,doc=1,idx=2" or "src=en,tgt=fr,doc=celex_doc"; UsageError when it
     says nothing."""
-    known = {name: field for field, names in NAMES.items() for name in names}
+    fields = {name: field for field, names in NAMES.items() for name in names}
     columns: dict[str, int | str] = {}
-    shown = excerpt(text, 200)
+    quoted = excerpt(text, 200)
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
-        if key not in known:
-            nearest = get_close_matches(key, known, 1)
+        if key not in fields:
+            nearest = get_close_matches(key, fields, 1)
             hint = f"did you mean {nearest[0]}? " if nearest else ""
             raise UsageError(
-                f"columns {shown!r}: unknown column {excerpt(key)!r}; {hint}allowed: {_allowed()}"
+                f"columns {quoted!r}: unknown column {excerpt(key)!r}; {hint}allowed: {_allowed()}"
             )
         column = _column(value) if equals else None
         if not column:
             needs = (
                 f"needs a column counted from 1, {MAX_COLUMNS:,} at most, or its name, as in src=5"
             )
-            raise UsageError(f"columns {shown!r}: {excerpt(part)!r} {needs}")
-        columns[known[key]] = column
+            raise UsageError(f"columns {quoted!r}: {excerpt(part)!r} {needs}")
+        columns[fields[key]] = column
     if "src" not in columns or "tgt" not in columns:
-        raise UsageError(f"columns {shown!r}: src and tgt are both needed, as in src=5,tgt=6,doc=1")
+        raise UsageError(
+            f"columns {quoted!r}: src and tgt are both needed, as in src=5,tgt=6,doc=1"
+        )
     if columns["src"] == columns["tgt"]:
-        raise UsageError(f"columns {shown!r}: src and tgt are the same column")
+        raise UsageError(f"columns {quoted!r}: src and tgt are the same column")
     return Columns(**columns)
 
 
@@ -157,7 +159,7 @@ def read_tsv(
         quoting.see(number, line, cells)
         if reader is None:
             reader = _Rows(
-                source, report, _places(cells, src_lang, tgt_lang, columns, source.shown)
+                source, report, _places(cells, src_lang, tgt_lang, columns, source.label)
             )
             if columns is None or columns.by_name:
                 continue
@@ -166,7 +168,7 @@ def read_tsv(
         elif (segment := reader.segment(number, cells)) is not None:
             yield number, segment
     if quoting.lines:
-        report.warnings.append(f"{source.shown}: {quoting}")
+        report.warnings.append(f"{source.label}: {quoting}")
     report.end_file(encoding)
 
 
@@ -176,26 +178,32 @@ class _Quoting:
 
     def __init__(self) -> None:
         self.lines = 0
-        self._first = self._opened = 0  # lines
+        self._first = self._open_line = 0  # lines
 
     def see(self, number: int, line: str, cells: Sequence[str]) -> None:
         """Looks at every line in turn."""
         if '"' not in line:
             if "\t" in line:
-                self._opened = 0
+                self._open_line = 0
             return
-        own = cells
-        if self._opened:
+        line_cells = cells
+        if self._open_line:
             if cells[0].endswith('"') and _odd(cells[0]):
-                self._count(self._opened)
-            own = cells[1:]
-            self._opened = 0
+                self._count(self._open_line)
+            line_cells = cells[1:]
+            self._open_line = 0
         if any(
-            cell[0:1] == cell[-1:] == '"' and '""' in cell[1:-1] and not _odd(cell) for cell in own
+            cell[0:1] == cell[-1:] == '"' and '""' in cell[1:-1] and not _odd(cell)
+            for cell in line_cells
         ):
             self._count(number)
-        elif own and own[-1].startswith('"') and _odd(own[-1]) and not any(map(_odd, own[:-1])):
-            self._opened = number
+        elif (
+            line_cells
+            and line_cells[-1].startswith('"')
+            and _odd(line_cells[-1])
+            and not any(map(_odd, line_cells[:-1]))
+        ):
+            self._open_line = number
 
     def _count(self, line: int) -> None:
         self.lines += 1
@@ -203,7 +211,7 @@ class _Quoting:
 
     def __str__(self) -> str:
         lines = (
-            f"{counted(self.lines, 'line')} quoted as a spreadsheet quotes cells (first: "
+            f"{quantity(self.lines, 'line')} quoted as a spreadsheet quotes cells (first: "
             f"line {self._first})"
         )
         return (
@@ -217,37 +225,37 @@ def _odd(cell: str) -> bool:
 
 
 def _places(
-    cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns | None, shown: str
+    cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns | None, label: str
 ) -> dict[str, int]:
     """The index of each field's column, from the first line."""
     if len(cells) > MAX_COLUMNS:
         raise NoMemory(
-            shown,
-            f"{counted(len(cells), 'column')} in the first line; at most {MAX_COLUMNS:,} are read",
+            label,
+            f"{quantity(len(cells), 'column')} in the first line; at most {MAX_COLUMNS:,} are read",
         )
     if columns is None:
-        return _from_header(cells, src_lang, tgt_lang, shown)
+        return _from_header(cells, src_lang, tgt_lang, label)
     places: dict[str, int] = {}
     for field in NAMES:
         column = getattr(columns, field)
         if isinstance(column, str):
             if column not in cells:
                 raise NoMemory(
-                    shown, f"no column {column!r} in the first line, which has: {_shown(cells)}"
+                    label, f"no column {column!r} in the first line, which has: {_excerpts(cells)}"
                 )
             places[field] = cells.index(column)
         elif column is not None:
             if column > len(cells):
-                there = counted(len(cells), "column")
+                count = quantity(len(cells), "column")
                 raise NoMemory(
-                    f"{shown}, line 1",
-                    f"{there}, but {field}={column} asked for; columns count from 1",
+                    f"{label}, line 1",
+                    f"{count}, but {field}={column} asked for; columns count from 1",
                 )
             places[field] = column - 1
     return places
 
 
-def _from_header(cells: Sequence[str], src_lang: str, tgt_lang: str, shown: str) -> dict[str, int]:
+def _from_header(cells: Sequence[str], src_lang: str, tgt_lang: str, label: str) -> dict[str, int]:
     lower = [cell.strip().lower() for cell in cells]
     places = {
         field: lower.index(name)
@@ -257,20 +265,20 @@ def _from_header(cells: Sequence[str], src_lang: str, tgt_lang: str, shown: str)
     }
     for field, lang in (("src", normal_code(src_lang)), ("tgt", normal_code(tgt_lang))):
         ranked = [
-            (r, at)
-            for at, name in enumerate(lower)
+            (r, index)
+            for index, name in enumerate(lower)
             if (r := rank(normal_code(name), lang)) is not None
         ]
         if field not in places and ranked:
             places[field] = min(ranked)[1]
         if field not in places:
             raise NoMemory(
-                shown, f"the first line names no column for {lang} ({_shown(cells)})", _EXPECTED
+                label, f"the first line names no column for {lang} ({_excerpts(cells)})", _EXPECTED
             )
     return places
 
 
-def _shown(cells: Sequence[str]) -> str:
+def _excerpts(cells: Sequence[str]) -> str:
     return ", ".join(excerpt(cell, 30) for cell in cells[:12])
 
 
@@ -279,15 +287,17 @@ class _Rows:
         self._source, self._report = source, report
         self._src, self._tgt = places.pop("src"), places.pop("tgt")
         self._document = places.pop("document", None)
-        self._others = places
+        self._optional = places
         self._dates = [field for field in ("created", "changed") if field in places]
-        self._needed = max(self._src, self._tgt, self._document or 0, *places.values(), 0) + 1
+        self._min_cells = max(self._src, self._tgt, self._document or 0, *places.values(), 0) + 1
         self._lines_of: dict[int, int] = {}  # by the hash of a document's name, which may take 4 KB
 
     def segment(self, line: int, cells: list[str]) -> Segment | None:
-        if len(cells) < self._needed:
+        if len(cells) < self._min_cells:
             self._report.skip(
-                MALFORMED, line, f"{counted(len(cells), 'column')} where {self._needed} are needed"
+                MALFORMED,
+                line,
+                f"{quantity(len(cells), 'column')} where {self._min_cells} are needed",
             )
             return None
         document = (
@@ -298,7 +308,7 @@ class _Rows:
         src, src_cleaned = clean(cells[self._src])
         tgt, tgt_cleaned = clean(cells[self._tgt])
         self._report.cleaned += src_cleaned + tgt_cleaned
-        if not self._others:
+        if not self._optional:
             return Segment(src, tgt, document, position, 0, self._source.name)
         try:
             return self._full(src, tgt, document, position, cells)
@@ -307,7 +317,7 @@ class _Rows:
             return None
 
     def _full(self, src: str, tgt: str, document: str, position: int, cells: list[str]) -> Segment:
-        values = {field: cells[at] for field, at in self._others.items()}
+        values = {field: cells[index] for field, index in self._optional.items()}
         if "position" in values:
             position = _whole_number(values["position"])
         properties = _pairs(values.get("properties", ""))
@@ -362,34 +372,34 @@ def _codes(
     properties: tuple[tuple[str, str], ...], name: str, plain: str
 ) -> tuple[tuple[Code, ...], tuple[tuple[str, str], ...]]:
     """The codes that stand in the property of this name, and the properties without it."""
-    written = [value for key, value in properties if key == name]
-    if not written:
+    values = [value for key, value in properties if key == name]
+    if not values:
         return (), properties
     try:
-        codes = codes_of(json.loads(written[0]), plain)
+        codes = codes_of(json.loads(values[0]), plain)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name} {excerpt(written[0], 30)!r} are no codes of the text") from error
+        raise ValueError(f"{name} {excerpt(values[0], 30)!r} are no codes of the text") from error
     return codes, tuple(pair for pair in properties if pair[0] != name)
 
 
 def write_tsv(
     path: Path, segments: Iterable[Segment], *, progress: Callable[[int], None] | None = None
-) -> Written:
+) -> WriteReport:
     """Writes `segments` to `path` (.tsv, .tsv.gz, .tsv.xz) with a header, replacing an existing
     file atomically.
 
     Reading the file again gives equal segments, `id` excepted; codes travel as properties
     x-source-codes and x-target-codes. FormatError: a field with a tab or a line end in it."""
-    written = 0
+    count = 0
     with tsv_writer(path) as write:
         for segment in segments:
             write(segment)
-            written += 1
-            if progress and written % REPORT_EVERY == 0:
+            count += 1
+            if progress and count % REPORT_EVERY == 0:
                 progress(REPORT_EVERY)
-    if progress and written % REPORT_EVERY:
-        progress(written % REPORT_EVERY)
-    return Written(written, 0)
+    if progress and count % REPORT_EVERY:
+        progress(count % REPORT_EVERY)
+    return WriteReport(count, 0)
 
 
 @contextmanager

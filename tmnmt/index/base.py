@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, Self
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
 from tmnmt.formats.iso639 import short
 from tmnmt.index.concordance import Occurrence, Phrase
-from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
@@ -81,7 +81,9 @@ class Index(Protocol):
         for (k, threshold), alike in grouped_by_search(queries).items():
             matches = self.search([query.text for query in alike], k, threshold)
             similar |= zip(alike, matches, strict=True)
-        sources = same_source_by_search(self, [one.text for one in queries if one.same_source])
+        sources = same_source_by_search(
+            self, [query.text for query in queries if query.same_source]
+        )
         return [
             IndexAnswer(
                 list(similar.get(query, ())),
@@ -100,7 +102,7 @@ class WritableIndex(Index, Protocol):
         """Where it lies, whatever the present folder: a path from the root, or an address."""
         ...
 
-    def restricted_to(self, meant: Filter) -> Self:
+    def restricted_to(self, conditions: Filter) -> Self:
         """The same index, of which searches find only the segments that are meant: the best of
         these, exactly. Everything else it does is as before, and to close one closes both."""
         ...
@@ -150,7 +152,7 @@ class BuiltIndex(WritableIndex, Protocol):
         """Those of these segments that are there, by their ids."""
         ...
 
-    def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
+    def segments(self, conditions: Filter = NO_FILTER) -> Iterator[Segment]:
         """All segments that are meant and that these conditions let pass, in order of id."""
         ...
 
@@ -217,10 +219,12 @@ def widened(
     """The matches of every text: `k`, and where those are not `enough`, ever more, until they are,
     or are all."""
     matches: dict[str, list[Match]] = {}
-    left = list(dict.fromkeys(texts))
-    while left:
-        matches.update(zip(left, index.search(left, k, threshold), strict=True))
-        left = [text for text in left if len(matches[text]) == k and not enough(matches[text])]
+    remaining = list(dict.fromkeys(texts))
+    while remaining:
+        matches.update(zip(remaining, index.search(remaining, k, threshold), strict=True))
+        remaining = [
+            text for text in remaining if len(matches[text]) == k and not enough(matches[text])
+        ]
         k *= WIDER
     return matches
 
@@ -269,7 +273,7 @@ def corrected(old: Segment, new: Segment) -> Segment:
     if new.tgt != old.tgt and new.tgt_codes == old.tgt_codes:
         new = replace(new, tgt_codes=())
     return replace(
-        new, id=old.id, changed=changed if changed > old.changed else _after(old.changed)
+        new, id=old.id, changed=changed if changed > old.changed else _second_later(old.changed)
     )
 
 
@@ -285,7 +289,7 @@ def present() -> str:
     return datetime.now(UTC).strftime(_SECONDS)
 
 
-def _after(changed: str) -> str:
+def _second_later(changed: str) -> str:
     """A second later."""
     try:
         later = (datetime.fromisoformat(changed) + timedelta(seconds=1)).strftime(_SECONDS)
@@ -303,14 +307,14 @@ def best_of(matches: Iterable[Match], k: int) -> list[Match]:
 
 
 def check_languages(
-    where: str, languages: tuple[str, str], src_lang: str | None, tgt_lang: str | None
+    location: str, languages: tuple[str, str], src_lang: str | None, tgt_lang: str | None
 ) -> None:
     """Raises MemoryIndexError where an index of these `languages` is asked for others; regions do
     not count, nor whether a code has two letters or three."""
-    for asked, have in zip((src_lang, tgt_lang), languages, strict=True):
-        if asked and primary(asked) != primary(have):
+    for requested, have in zip((src_lang, tgt_lang), languages, strict=True):
+        if requested and primary(requested) != primary(have):
             pairs = f"{languages[0]} to {languages[1]}, not {src_lang or '?'} to {tgt_lang or '?'}"
-            raise MemoryIndexError(f"{where}: this index is from {pairs}")
+            raise MemoryIndexError(f"{location}: this index is from {pairs}")
 
 
 def primary(language: str) -> str:

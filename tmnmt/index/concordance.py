@@ -20,7 +20,7 @@ Side = Literal["source", "target"]
 Span = tuple[int, int]  # where something begins and ends in a text, in characters
 
 MOST_WITHIN = 30  # tokens, so that both sides of a word fit 64 bits
-_LIKE = str.maketrans(
+_SIMILAR_LETTERS = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′ʼ´", "'"),
         **dict.fromkeys("“”„‟«»″", '"'),
@@ -35,9 +35,9 @@ class Word(NamedTuple):
     text: str
     is_beginning: bool = False
 
-    def is_in(self, spelt: str) -> bool:
+    def is_in(self, token: str) -> bool:
         """Whether a token of this spelling is meant."""
-        return spelt.startswith(self.text) if self.is_beginning else spelt == self.text
+        return token.startswith(self.text) if self.is_beginning else token == self.text
 
 
 @dataclass(frozen=True)
@@ -68,19 +68,19 @@ class Phrase:
         words = list[tuple[Word, int]]()
         text = nfc(self.text)
         for begin, end in token_spans(text):
-            before, at = words[-1] if words else (Word(""), -1)
-            if text[begin:end] == "*" and at == begin and before.text[-1:].isalnum():
-                words[-1] = Word(before.text, True), -1
+            previous, previous_end = words[-1] if words else (Word(""), -1)
+            if text[begin:end] == "*" and previous_end == begin and previous.text[-1:].isalnum():
+                words[-1] = Word(previous.text, True), -1
                 continue
             token = text[begin:end][:MAX_TOKEN_CHARS]
             words.append((Word(spelling(token, self.match_case)), end))
-        kept = tuple(word for word, _ in words)
+        phrase_words = tuple(word for word, _ in words)
         if self.within is None:
-            return kept
-        real = tuple(word for word in kept if word.text[:1].isalnum())
-        return tuple(dict.fromkeys(real or kept))
+            return phrase_words
+        real = tuple(word for word in phrase_words if word.text[:1].isalnum())
+        return tuple(dict.fromkeys(real or phrase_words))
 
-    def of(self, segment: Segment) -> str:
+    def side_text(self, segment: Segment) -> str:
         """The text that is looked at."""
         return segment.src if self.side == "source" else segment.tgt
 
@@ -88,36 +88,40 @@ class Phrase:
         """Where it stands in `text`, in characters: every whole phrase, those that overlap an
         earlier one left out; near each other, every word of the shortest stretches with all."""
         spans = spans_in(text)
-        spelt = [spelling(token, self.match_case) for token, _ in spans]
+        spellings = [spelling(token, self.match_case) for token, _ in spans]
         places = [place for _, place in spans]
         if self.within is not None:
-            return [places[at] for at in sorted(self._near(spelt))]
+            return [places[index] for index in sorted(self._stretch_positions(spellings))]
         return [
-            (places[at][0], places[at + len(self.words) - 1][1]) for at in self._in_a_row(spelt)
+            (places[index][0], places[index + len(self.words) - 1][1])
+            for index in self._in_a_row(spellings)
         ]
 
-    def _in_a_row(self, spelt: Sequence[str]) -> Iterator[int]:
-        at, size = 0, len(self.words)
-        while at + size <= len(spelt):
-            if all(word.is_in(spelt[at + i]) for i, word in enumerate(self.words)):
-                yield at
-                at += size
+    def _in_a_row(self, spellings: Sequence[str]) -> Iterator[int]:
+        index, size = 0, len(self.words)
+        while index + size <= len(spellings):
+            if all(word.is_in(spellings[index + i]) for i, word in enumerate(self.words)):
+                yield index
+                index += size
             else:
-                at += 1
+                index += 1
 
-    def _near(self, spelt: Sequence[str]) -> set[int]:
+    def _stretch_positions(self, spellings: Sequence[str]) -> set[int]:
         """The positions of the words in the shortest stretches that have all and are no longer than
         is allowed."""
-        meant = {at: {word for word in self.words if word.is_in(s)} for at, s in enumerate(spelt)}
-        positions = [at for at, words in meant.items() if words]
+        matched_words = {
+            position: {word for word in self.words if word.is_in(s)}
+            for position, s in enumerate(spellings)
+        }
+        positions = [position for position, words in matched_words.items() if words]
         last = dict[Word, int]()  # where each has come last
         shortest = dict[int, int]()  # where a stretch ends, by where it begins
-        for at in positions:
-            last |= dict.fromkeys(meant[at], at)
+        for position in positions:
+            last |= dict.fromkeys(matched_words[position], position)
             begin = min(last.values())
-            if len(last) == len(self.words) and at - begin <= (self.within or 0):
-                shortest.setdefault(begin, at)
-        inside = {at for begin, end in shortest.items() for at in range(begin, end + 1)}
+            if len(last) == len(self.words) and position - begin <= (self.within or 0):
+                shortest.setdefault(begin, position)
+        inside = {position for begin, end in shortest.items() for position in range(begin, end + 1)}
         return inside.intersection(positions)
 
 
@@ -132,18 +136,20 @@ def spelling(token: str, match_case: bool = False) -> str:
     """A match token as it is compared with others."""
     if token.isascii():
         return token if match_case else token.lower()
-    like = token.translate(_LIKE)
-    return like if match_case else unicodedata.normalize("NFC", like.casefold())
+    unified = token.translate(_SIMILAR_LETTERS)
+    return unified if match_case else unicodedata.normalize("NFC", unified.casefold())
 
 
 def occurrences(phrase: Phrase, segments: Iterable[Segment], k: int) -> list[Occurrence]:
     """The `k` newest of these segments that have the phrase (greatest `changed`, then smallest
     id)."""
     occurring = [
-        (segment, places) for segment in segments if (places := phrase.places(phrase.of(segment)))
+        (segment, places)
+        for segment in segments
+        if (places := phrase.places(phrase.side_text(segment)))
     ]
-    occurring.sort(key=lambda one: one[0].id)
-    occurring.sort(key=lambda one: one[0].changed, reverse=True)
+    occurring.sort(key=lambda occurrence: occurrence[0].id)
+    occurring.sort(key=lambda occurrence: occurrence[0].changed, reverse=True)
     return [Occurrence(segment, places) for segment, places in occurring[:k]]
 
 
@@ -169,23 +175,23 @@ def _written_at(text: str) -> tuple[list[int], list[int]]:
     """Where what became every character of the text in NFC begins and ends in it."""
     begins = list[int]()
     ends = list[int]()
-    at = 0
-    while at < len(text):
-        end = at + 1
-        while end < len(text) and not _parts(text[at:end], text[end]):
+    offset = 0
+    while offset < len(text):
+        end = offset + 1
+        while end < len(text) and not _parts(text[offset:end], text[end]):
             end += 1
-        made = len(nfc(text[at:end]))
-        begins += [at] * made
-        ends += [end] * made
-        at = end
+        length = len(nfc(text[offset:end]))
+        begins += [offset] * length
+        ends += [end] * length
+        offset = end
     return begins, ends
 
 
-def _parts(before: str, after: str) -> bool:
+def _parts(prefix: str, character: str) -> bool:
     """Whether a character begins anew: it neither joins what stands before it nor moves into it."""
-    if unicodedata.combining(after):
+    if unicodedata.combining(character):
         return False
-    last = nfc(before)[-1]
-    return unicodedata.normalize("NFC", last + after) == unicodedata.normalize(
+    last = nfc(prefix)[-1]
+    return unicodedata.normalize("NFC", last + character) == unicodedata.normalize(
         "NFC", last
-    ) + unicodedata.normalize("NFC", after)
+    ) + unicodedata.normalize("NFC", character)

@@ -10,7 +10,7 @@ from tmnmt.index.base import Index
 from tmnmt.segments import Match
 
 
-def everything(_number: int) -> bool:
+def accept_always(_number: int) -> bool:
     """Every id is accepted."""
     return True
 
@@ -20,7 +20,7 @@ class CoversPhrases(Protocol):
     """An index that keeps where words stand."""
 
     def covering(
-        self, text: str, k: int, accepts: Callable[[int], bool] = everything
+        self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
         """At most `k` segments whose ids are accepted, and which together cover most of the rare
         phrases of a text, in the order in which they are taken; each with its fuzzy score."""
@@ -28,7 +28,7 @@ class CoversPhrases(Protocol):
 
 
 def covering(
-    index: Index, text: str, k: int, accepts: Callable[[int], bool] = everything
+    index: Index, text: str, k: int, accepts: Callable[[int], bool] = accept_always
 ) -> list[Match]:
     """As `CoversPhrases.covering`; nothing of an index that does not keep where words stand."""
     return index.covering(text, k, accepts) if isinstance(index, CoversPhrases) else []

@@ -13,7 +13,7 @@ By = Literal["pair", "source"]
 
 
 def duplicates(
-    segments: Iterable[Segment], by: By = "pair", within_documents: bool = False
+    segments: Iterable[Segment], criterion: By = "pair", within_documents: bool = False
 ) -> list[int]:
     """The ids of all but the newest (greatest `changed`, then smallest id) among segments that are
     equal in the match tokens of both sides; of the source alone by "source". Within documents: only
@@ -24,17 +24,17 @@ def duplicates(
     newest: dict[bytes, tuple[str, int]] = {}
     older = []
     for segment in segments:
-        key = _key(segment, by, within_documents)
-        this = segment.changed, -segment.id
+        key = _key(segment, criterion, within_documents)
+        current = segment.changed, -segment.id
         best = newest.get(key)
         if best is not None:
-            older.append(-min(best, this)[1])
-        newest[key] = this if best is None else max(best, this)
+            older.append(-min(best, current)[1])
+        newest[key] = current if best is None else max(best, current)
     return older
 
 
-def _key(segment: Segment, by: By, within_documents: bool) -> bytes:
-    target = normalise(segment.tgt) if by == "pair" else ""
+def _key(segment: Segment, criterion: By, within_documents: bool) -> bytes:
+    target = normalise(segment.tgt) if criterion == "pair" else ""
     document = segment.document if within_documents else ""
     key = "\n".join((normalise(segment.src), target, document))  # tokens have no line end
     return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -47,8 +47,8 @@ class Filter:
         """A condition that holds for every row that `keeps` keeps, and its values; properties are
         not in it."""
         conditions = self._conditions()
-        where = " AND ".join(f"{name} {sign} ?" for name, sign, _ in conditions)
-        return where or "TRUE", [value for _, _, value in conditions]
+        clause = " AND ".join(f"{name} {sign} ?" for name, sign, _ in conditions)
+        return clause or "TRUE", [value for _, _, value in conditions]
 
     def _conditions(self) -> list[tuple[str, Literal["=", ">=", "<"], str]]:
         conditions: list[tuple[str, Literal["=", ">=", "<"], str | None]] = [
@@ -61,7 +61,7 @@ class Filter:
         return [(name, sign, value) for name, sign, value in conditions if value is not None]
 
 
-EVERYTHING = Filter()
+NO_FILTER = Filter()
 
 
 def filter_of(options: SegmentFilter) -> Filter:

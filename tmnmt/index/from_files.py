@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tmnmt.counted import counted
 from tmnmt.errors import FormatError
 from tmnmt.files.as_memory import read_memories
 from tmnmt.formats import Columns, Reader, Report
 from tmnmt.index.back_ends import BuiltCounts, back_end_of, check_build_options
 from tmnmt.progress import ReadProgress
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 
 
@@ -71,12 +71,14 @@ def build_from_files(
 def _at_least_one(reader: Reader) -> Iterator[Segment]:
     yield from reader
     report = reader.report
-    if not report.kept:
+    if not report.retained:
         reasons = (
             ", ".join(f"{reason} {count:,}" for reason, count in report.skipped.items() if count)
             or "no units"
         )
         names = ", ".join(map(str, reader.paths))
         first = "; ".join(str(example) for reason in report.examples.values() for example in reason)
-        counts = f"0 of {counted(report.read, 'unit')} kept ({reasons})" + (first and f": {first}")
+        counts = f"0 of {quantity(report.units, 'unit')} kept ({reasons})" + (
+            first and f": {first}"
+        )
         raise FormatError(f"{names}: nothing to index: {counts}")

@@ -17,7 +17,7 @@ from tmnmt.index.base import (
 )
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.fuzzy import SLACK
-from tmnmt.index.worth import FULL, IN_FULL, Query, Trust, most_worth, neighbours, valued
+from tmnmt.index.match_value import FULL, IN_FULL, Query, Trust, most_worth, neighbours, valued
 from tmnmt.segments import Match
 
 OVERSAMPLED = 3  # times as many segments are searched for as pairs are wanted
@@ -51,8 +51,15 @@ def concordance_pairs(index: WritableIndex, phrase: Phrase, k: int) -> list[Occu
     size = k * OVERSAMPLED
     while True:
         occurrences = index.concordance(phrase, size)
-        first = {(one.segment.src, one.segment.tgt): one for one in reversed(occurrences)}
-        pairs = [one for one in occurrences if first[one.segment.src, one.segment.tgt] is one]
+        first = {
+            (occurrence.segment.src, occurrence.segment.tgt): occurrence
+            for occurrence in reversed(occurrences)
+        }
+        pairs = [
+            occurrence
+            for occurrence in occurrences
+            if first[occurrence.segment.src, occurrence.segment.tgt] is occurrence
+        ]
         if len(pairs) >= k or len(occurrences) < size:
             return pairs[:k]
         size *= WIDER
@@ -73,27 +80,36 @@ def search_by_worth(
     more: points only lower what a fuzzy score is worth."""
     size = k * OVERSAMPLED
     answers = index.look_up(
-        [IndexQuery(one.text, size, threshold, same_skeleton=SKELETONS_A_QUERY) for one in queries]
+        [
+            IndexQuery(query.text, size, threshold, same_skeleton=SKELETONS_A_QUERY)
+            for query in queries
+        ]
     )
     similar = [answer.similar for answer in answers]
     places = neighbours(index, queries, similar)
     best: list[list[Match]] = [[] for _ in queries]
-    left = list(range(len(queries)))
-    while left:
-        again = []
-        for at in left:
-            matches = similar[at]
-            seen = {match.segment.id for match in matches}
-            bones = (match for match in answers[at].same_skeleton if match.segment.id not in seen)
-            worth = valued(queries[at], [*matches, *bones], places, penalties, trust)
+    remaining = list(range(len(queries)))
+    while remaining:
+        unfinished = []
+        for row in remaining:
+            matches = similar[row]
+            similar_ids = {match.segment.id for match in matches}
+            bones = (
+                match for match in answers[row].same_skeleton if match.segment.id not in similar_ids
+            )
+            worth = valued(queries[row], [*matches, *bones], places, penalties, trust)
             enough = [match for match in worth if _is_alike(match, threshold)]
-            best[at] = distinct(most_worth(enough, len(enough)))[:k]
-            if len(matches) == size and not _surpasses(best[at][k - 1 : k], matches[-1]):
-                again.append(at)
-        left, size = again, size * WIDER
-        wider = index.search([queries[at].text for at in left], size, threshold) if left else []
-        for at, matches in zip(left, wider, strict=True):
-            similar[at] = matches
+            best[row] = distinct(most_worth(enough, len(enough)))[:k]
+            if len(matches) == size and not _surpasses(best[row][k - 1 : k], matches[-1]):
+                unfinished.append(row)
+        remaining, size = unfinished, size * WIDER
+        wider = (
+            index.search([queries[row].text for row in remaining], size, threshold)
+            if remaining
+            else []
+        )
+        for row, matches in zip(remaining, wider, strict=True):
+            similar[row] = matches
     return best
 
 
@@ -107,8 +123,8 @@ def _surpasses(last: Sequence[Match], following: Match) -> bool:
     order of fuzzy scores."""
     if not last or last[0].worth is None:
         return False
-    most = int(FULL * following.score + SLACK)
-    return (last[0].worth.value, last[0].score) >= (most, following.score)
+    maximum = int(FULL * following.score + SLACK)
+    return (last[0].worth.value, last[0].score) >= (maximum, following.score)
 
 
 def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:

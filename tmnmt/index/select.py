@@ -61,21 +61,24 @@ def select_greedy(query: str, matches: Sequence[Match], k: int) -> list[Match]:
     """At most `k` of `matches`: the best score first, then always the pair that covers most source
     tokens not covered yet, ties by score; ends when no pair covers anything new (as in neural fuzzy
     repair)."""
-    left = with_positions(query, matches)
-    chosen: list[Match] = []
-    seen: set[int] = set()
-    while left and len(chosen) < k:
+    remaining = with_positions(query, matches)
+    selection: list[Match] = []
+    covered_tokens: set[int] = set()
+    while remaining and len(selection) < k:
         best = (
             0
-            if not chosen
-            else max(range(len(left)), key=lambda i: (len(left[i][1] - seen), left[i][0].score, -i))
+            if not selection
+            else max(
+                range(len(remaining)),
+                key=lambda i: (len(remaining[i][1] - covered_tokens), remaining[i][0].score, -i),
+            )
         )
-        match, positions = left.pop(best)
-        if chosen and not positions - seen:
+        match, positions = remaining.pop(best)
+        if selection and not positions - covered_tokens:
             break
-        chosen.append(match)
-        seen |= positions
-    return chosen
+        selection.append(match)
+        covered_tokens |= positions
+    return selection
 
 
 def _unranked(query: str, matches: Sequence[Match]) -> Sequence[Match]:
@@ -106,13 +109,15 @@ def covered(query_tokens: Sequence[str], source_tokens: Sequence[str]) -> frozen
     )
 
 
-def coverage(query: str, chosen: Sequence[Match]) -> list[Coverage]:
+def coverage(query: str, selection: Sequence[Match]) -> list[Coverage]:
     """For every chosen pair, in their order, which of the query's match tokens it covers."""
     coverages: list[Coverage] = []
-    seen: set[int] = set()
-    for _, positions in with_positions(query, chosen):
-        coverages.append(Coverage(tuple(sorted(positions)), tuple(sorted(positions - seen))))
-        seen |= positions
+    covered_tokens: set[int] = set()
+    for _, positions in with_positions(query, selection):
+        coverages.append(
+            Coverage(tuple(sorted(positions)), tuple(sorted(positions - covered_tokens)))
+        )
+        covered_tokens |= positions
     return coverages
 
 

@@ -73,10 +73,10 @@ def sorted_hashes(
     for first, end in pairwise([0, *ends.tolist()]):
         length = int(lengths[first])
         step = max(1, _TOKENS_AT_ONCE // max(length, 1))
-        for at in range(first, end, step):
-            count = min(step, end - at)
+        for row in range(first, end, step):
+            count = min(step, end - row)
             stop = start + count * length
-            parts.append(_hashes(of_word, tokens[start:stop].reshape(count, length), at))
+            parts.append(_hashes(of_word, tokens[start:stop].reshape(count, length), row))
             start = stop
     return np.sort(np.concatenate(parts))
 

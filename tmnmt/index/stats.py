@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.filter import NO_FILTER, Filter
 
 if TYPE_CHECKING:
     from tmnmt.index.base import BuiltIndex
@@ -34,7 +34,7 @@ class Stats:
     bytes: int
 
 
-def stats(index: BuiltIndex, conditions: Filter = EVERYTHING) -> Stats:
+def stats(index: BuiltIndex, conditions: Filter = NO_FILTER) -> Stats:
     """The Stats of the wanted segments, which are read; changes, generation and bytes are those of
     the whole index."""
     documents = Counter[str]()
@@ -50,14 +50,14 @@ def stats(index: BuiltIndex, conditions: Filter = EVERYTHING) -> Stats:
         if segment.changed:
             oldest = min(oldest or segment.changed, segment.changed)
             newest = max(newest, segment.changed)
-    none = documents.pop("", 0)
+    undocumented = documents.pop("", 0)
     return Stats(
         index.src_lang,
         index.tgt_lang,
-        documents.total() + none,
+        documents.total() + undocumented,
         *index.changes(),
         len(documents),
-        none,
+        undocumented,
         oldest,
         newest,
         dict(origins.most_common()),

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tmnmt.codes.form import EXACT, Copied
-from tmnmt.codes.placeholders import ALL, with_placeholders
+from tmnmt.codes.placeholders import ALL_FINDERS, with_placeholders
 from tmnmt.codes.record import Text
 from tmnmt.index.skeleton import bone
 from tmnmt.numbers import NUMBER
@@ -20,7 +20,7 @@ from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, nfc
 
 _DIGITS = re.compile(r"\d+")
-COPIED = Copied((*ALL, *EXACT.finders))
+COPIED = Copied((*ALL_FINDERS, *EXACT.finders))
 ONE = "1"
 MARKS = frozenset(".,;:!?…")  # that end a text
 _END = re.compile(r"(\s*)([.,;:!?…]*)\Z")
@@ -54,21 +54,23 @@ def differences(query: str, src: str) -> Differences | None:
     return differences_of(match_tokens(query), match_tokens(src))
 
 
-def differences_of(one: Sequence[str], other: Sequence[str]) -> Differences | None:
+def differences_of(first: Sequence[str], second: Sequence[str]) -> Differences | None:
     """As `differences`, of texts of these match tokens."""
-    bones, others = [list(map(bone, tokens)) for tokens in (one, other)]
-    if [part for part in bones if part] != [part for part in others if part] or not any(bones):
+    bones, second_bones = [list(map(bone, tokens)) for tokens in (first, second)]
+    if [part for part in bones if part] != [part for part in second_bones if part] or not any(
+        bones
+    ):
         return None
-    kept, theirs = [
+    ours, theirs = [
         [token for token, part in zip(tokens, parts, strict=True) if part]
-        for tokens, parts in ((one, bones), (other, others))
+        for tokens, parts in ((first, bones), (second, second_bones))
     ]
-    differing = [pair for pair in zip(kept, theirs, strict=True) if pair[0] != pair[1]]
+    differing = [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
     numbers = any(token[0].isdecimal() for token, _ in differing)
     case = any(not token[0].isdecimal() for token, _ in differing)
     marks, their_marks = [
         [part or token for token, part in zip(tokens, parts, strict=True)]
-        for tokens, parts in ((one, bones), (other, others))
+        for tokens, parts in ((first, bones), (second, second_bones))
     ]
     return Differences(numbers, case, marks != their_marks)
 
@@ -127,9 +129,9 @@ def _with_end(query: str, src: str, tgt: str) -> str | None:
     """`tgt` with the mark at the end that `query` has, where it differs from `src` in nothing else
     but numbers and case: as it is where it ends so already, else changed as _ENDS says. None where
     neither is so."""
-    (asked, asked_end), (known, known_end) = map(_without_end, (query, src))
+    (query_body, asked_end), (src_body, known_end) = map(_without_end, (query, src))
     end = _END.search(tgt.rstrip())
-    if asked != known or end is None:
+    if query_body != src_body or end is None:
         return None
     if end[2] == asked_end:
         return tgt
@@ -156,20 +158,20 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
     writes it; where the target has no number that the source has not; and where none becomes 1, by
     which words go, but for (1) and for one that begins a text: of other numbers that became 1 every
     other one was wrong, of those that became none every sixth, mostly for other words."""
-    asked, known = NUMBER.findall(query), NUMBER.findall(src)
-    if len(asked) != len(known):
+    query_numbers, src_numbers = NUMBER.findall(query), NUMBER.findall(src)
+    if len(query_numbers) != len(src_numbers):
         return None
     becomes: dict[str, set[str]] = {}
     forms = list[tuple[str, str]]()
-    for new, old in zip(asked, known, strict=True):
+    for new, old in zip(query_numbers, src_numbers, strict=True):
         becomes.setdefault(_digits(old), set()).add(new)
         forms.append((new, old))
     places = list(NUMBER.finditer(tgt))
     if not {_digits(number[0]) for number in places} <= becomes.keys():
         return None
-    written: dict[str, str] = {}
+    new_forms: dict[str, str] = {}
     known_words = set(_IDENTIFIER.findall(src))
-    signs = _signs(known, places)
+    signs = _signs(src_numbers, places)
     for new, old in forms:
         value = _digits(old)
         if becomes[value] == {old}:
@@ -177,7 +179,7 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
         theirs = [number for number in places if _digits(number[0]) == value]
         if _digits(new) == ONE and not all(_is_numbering(tgt, number) for number in theirs):
             return None
-        times = sum(_digits(other) == value for other in known)
+        times = sum(_digits(number) == value for number in src_numbers)
         if len(becomes[value]) > 1 or len(theirs) != times:
             return None
         if len({number[0] for number in theirs}) > 1:
@@ -187,8 +189,8 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
         form = _form(new, old, theirs[0][0], signs)
         if form is None:
             return None
-        written[value] = form
-    return _replaced(tgt, places, lambda number: written.get(_digits(number), number))
+        new_forms[value] = form
+    return _replaced(tgt, places, lambda number: new_forms.get(_digits(number), number))
 
 
 def _replaced(text: str, places: list[re.Match[str]], form: Callable[[str], str]) -> str:
@@ -203,8 +205,8 @@ def _replaced(text: str, places: list[re.Match[str]], form: Callable[[str], str]
 def _is_numbering(text: str, number: re.Match[str]) -> bool:
     """Whether a number stands in brackets, or counts an item at the beginning: no word goes by
     such a one."""
-    before, behind = text[: number.start()].rstrip(), text[number.end() :][:1]
-    return (before[-1:] == "(" and behind == ")") or (not before and behind in (".", ")"))
+    prefix, suffix = text[: number.start()].rstrip(), text[number.end() :][:1]
+    return (prefix[-1:] == "(" and suffix == ")") or (not prefix and suffix in (".", ")"))
 
 
 def _in_other_word(text: str, number: re.Match[str], known_words: Container[str]) -> bool:
@@ -215,7 +217,9 @@ def _in_other_word(text: str, number: re.Match[str], known_words: Container[str]
         return False
     if not text[:start][-1:].isalpha() and text[end + 1 :][:1] == ")":
         return False
-    word = next(one for one in _IDENTIFIER.finditer(text) if one.start() <= start < one.end())
+    word = next(
+        match for match in _IDENTIFIER.finditer(text) if match.start() <= start < match.end()
+    )
     return word[0] not in known_words
 
 
@@ -226,29 +230,33 @@ def _form(new: str, old: str, theirs: str, signs: dict[str, str]) -> str | None:
     alike = list(map(len, runs)) == list(map(len, old_runs))
     if alike and _DIGITS.split(new) == _DIGITS.split(old):  # digit for digit
         digits = iter("".join(runs))
-        return "".join(_like(sign, next(digits)) if sign.isdecimal() else sign for sign in theirs)
+        return "".join(
+            _match_script(sign, next(digits)) if sign.isdecimal() else sign for sign in theirs
+        )
     if len(_DIGITS.findall(theirs)) != len(old_runs):
         return None  # grouped on one side alone
     form = "".join(sign if sign.isdecimal() else signs.get(sign, "\0") for sign in new)
     if "\0" in form:
         return None
-    return "".join(_like(theirs[0], sign) if sign.isdecimal() else sign for sign in form)
+    return "".join(_match_script(theirs[0], sign) if sign.isdecimal() else sign for sign in form)
 
 
-def _like(digit: str, new: str) -> str:
+def _match_script(digit: str, new: str) -> str:
     """The digit `new` in the script of `digit`."""
     zero = ord(digit) - unicodedata.decimal(digit)
     return chr(zero + unicodedata.decimal(new))
 
 
-def _signs(known: list[str], places: list[re.Match[str]]) -> dict[str, str]:
+def _signs(src_numbers: list[str], places: list[re.Match[str]]) -> dict[str, str]:
     """How the target writes the signs in numbers of the source, as far as the pair shows it."""
     signs: dict[str, str] = {}
     theirs = {_digits(number[0]): number[0] for number in places}
-    for number in known:
-        other = theirs.get(_digits(number), "")
-        if _DIGITS.findall(number) == _DIGITS.findall(other):
-            signs |= zip(_DIGITS.split(number)[1:-1], _DIGITS.split(other)[1:-1], strict=True)
+    for number in src_numbers:
+        target_number = theirs.get(_digits(number), "")
+        if _DIGITS.findall(number) == _DIGITS.findall(target_number):
+            signs |= zip(
+                _DIGITS.split(number)[1:-1], _DIGITS.split(target_number)[1:-1], strict=True
+            )
     return signs
 
 
@@ -260,8 +268,8 @@ def _digits(number: str) -> str:
 
 def _with_initial(query: str, src: str, tgt: str) -> str | None:
     """`tgt` with an initial capital, where `query` differs from `src` in that alone; else None."""
-    letters, known = _letters(query), _letters(src)
-    if letters[1:] == known[1:] and letters[:1].isupper() and not known[:1].isupper():
+    letters, src_letters = _letters(query), _letters(src)
+    if letters[1:] == src_letters[1:] and letters[:1].isupper() and not src_letters[:1].isupper():
         return _initial(tgt)
     return None
 
@@ -286,17 +294,17 @@ def _letters(text: str) -> str:
 
 def _initial(text: str) -> str | None:
     """The text with a capital for its first letter, which no placeholder may have."""
-    shown, done = "", False
+    result, has_capital = "", False
     for part, covered in _around_placeholders(text):
-        at = next((i for i, sign in enumerate(part) if sign.isalpha()), None)
-        if at is None or done:
-            shown += part
+        index = next((i for i, sign in enumerate(part) if sign.isalpha()), None)
+        if index is None or has_capital:
+            result += part
         elif covered:
             return None
         else:
-            shown = f"{shown}{part[:at]}{part[at].upper()}{part[at + 1 :]}"
-            done = True
-    return shown
+            result = f"{result}{part[:index]}{part[index].upper()}{part[index + 1 :]}"
+            has_capital = True
+    return result
 
 
 def _around_placeholders(text: str) -> Iterator[tuple[str, bool]]:

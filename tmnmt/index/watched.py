@@ -81,17 +81,17 @@ class WatchedMemory(MemoryIndex):
 
     def _take_over(self, segments: Iterable[Segment]) -> None:
         ids, now = self._file.ids, Counter(segments)
-        gone = [number for segment, numbers in ids.items() for number in numbers[now[segment] :]]
+        removed = [number for segment, numbers in ids.items() for number in numbers[now[segment] :]]
         new = [
             segment
             for segment, count in now.items()
             for _ in range(count - len(ids.get(segment, ())))
         ]
-        if gone:
-            self.delete(gone)
+        if removed:
+            self.delete(removed)
         added = self.add(new)
-        kept = {segment: numbers[: now[segment]] for segment, numbers in ids.items()}
-        self._file.ids = {segment: numbers for segment, numbers in kept.items() if numbers}
+        remaining = {segment: numbers[: now[segment]] for segment, numbers in ids.items()}
+        self._file.ids = {segment: numbers for segment, numbers in remaining.items() if numbers}
         for segment, number in zip(new, added, strict=True):
             self._file.ids.setdefault(segment, []).append(number)
 

@@ -58,7 +58,7 @@ class Plan:
     segments: int  # in the index
     alive: Array  # (segments,) RECORD without rows: id, digest, length in target positions
     missing: Array  # records of pairs whose keys have to be computed, each pair once
-    joined: int  # positions that parts of other machines hold
+    part_positions: int  # positions that parts of other machines hold
     rewritten: int  # positions that are written again, without those of deleted pairs
     header: Header
 
@@ -76,7 +76,7 @@ class Plan:
     @property
     def bytes(self) -> int:
         """Bytes on disk that the work needs, records and what is copied included; FAISS not."""
-        rows = self.positions + self.joined + self.rewritten
+        rows = self.positions + self.part_positions + self.rewritten
         return rows * self.header.position_bytes + len(self.alive) * RECORD.itemsize
 
 
@@ -95,19 +95,21 @@ def longest_whole(model: Model) -> int:
 def header_of(model: Model) -> Header:
     """What keys of this model are bound to. A side of a pair is cut where it is a third longer than
     any segment that is translated at once."""
-    most = 4 * longest_whole(model) // 3
-    return Header(model.states_hash, model.backbone.context_size, model.backbone.hidden_size, most)
+    max_subwords = 4 * longest_whole(model) // 3
+    return Header(
+        model.states_hash, model.backbone.context_size, model.backbone.hidden_size, max_subwords
+    )
 
 
 def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:
     """The keys that the index has of this model; None where it has none of it. Raises
     MemoryIndexError where they are damaged, or not what they say; warns where it has keys of other
     models only."""
-    others = models_of(index_dir)
-    if header.model in others:
+    known_models = models_of(index_dir)
+    if header.model in known_models:
         return KeyFiles(keys_dir(index_dir, header.model), header)
-    if others:
-        models = others[0], header.model
+    if known_models:
+        models = known_models[0], header.model
         log.warning(
             "%s: has keys of model %s, none of %s; they are computed at need", index_dir, *models
         )
@@ -123,12 +125,14 @@ def plan(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard | N
     alive = _alive(index, header, vocab, shard)
     folder = keys_dir(index.path, header.model)
     main = _open(folder, header)
-    own = _open(folder / PART.format(*shard), header) if shard is not None else None
+    shard_files = _open(folder / PART.format(*shard), header) if shard is not None else None
     parts = [KeyFiles(path, header) for path in parts_of(folder)] if shard is None else []
-    present = _digests(*(files.records for files in [own, *parts, main] if files is not None))
+    present = _digests(
+        *(files.records for files in [shard_files, *parts, main] if files is not None)
+    )
     rewritten = main.positions if main and shard is None and mostly_dead(main, alive) else 0
-    joined = sum(part.positions for part in parts)
-    return Plan(len(index), alive, _missing(alive, present), joined, rewritten, header)
+    part_positions = sum(part.positions for part in parts)
+    return Plan(len(index), alive, _missing(alive, present), part_positions, rewritten, header)
 
 
 def compute(
@@ -158,13 +162,16 @@ def compute(
             for path in parts_of(folder):
                 _join(writer, path, work)
         for block in _blocks(work.missing):
-            same = _unchanged(block, index)
+            segments = _unchanged(block, index)
             pairs = [
-                encode_pair((s.src, s.tgt), model.vocab, work.header.max_subwords) for s, _ in same
+                encode_pair((s.src, s.tgt), model.vocab, work.header.max_subwords)
+                for s, _ in segments
             ]
             forced = force_all(backbone, pairs, device)
             keys = [_encoded(work.header, of_pair) for of_pair in forced]
-            writer.append([segment.id for segment, _ in same], [digest for _, digest in same], keys)
+            writer.append(
+                [segment.id for segment, _ in segments], [digest for _, digest in segments], keys
+            )
             if progress:
                 progress(int(block["length"].sum()))
         _link(writer, work.alive)
@@ -182,13 +189,13 @@ def queries_of(model: Model, src: str, tgt: str, device: str = "cpu") -> tuple[A
     return torch.cat([keys.contexts, keys.hiddens], 1).cpu().numpy(), keys.ids.cpu().numpy()
 
 
-def check_disk(index_dir: Path, needed: int) -> int:
+def check_disk(index_dir: Path, required_bytes: int) -> int:
     """The free bytes of the disk with the index. Raises DataError where they are fewer than
-    `needed`."""
+    `required_bytes`."""
     free = shutil.disk_usage(index_dir).free
-    if needed > free:
-        what = f"the keys need {needed / 1e9:,.2f} GB, and {free / 1e9:,.2f} GB are free"
-        raise DataError(f"{index_dir}: {what}; nothing was computed")
+    if required_bytes > free:
+        message = f"the keys need {required_bytes / 1e9:,.2f} GB, and {free / 1e9:,.2f} GB are free"
+        raise DataError(f"{index_dir}: {message}; nothing was computed")
     return free
 
 
@@ -280,9 +287,11 @@ def _link(writer: KeyWriter, alive: Array) -> None:
     """Gives every segment that is alive a record, where its pair has rows."""
     records = KeyFiles(writer.folder, writer.header).records
     digests, first = np.unique(_digests(records), return_index=True)
-    known = np.isin(_digests(alive), digests) & ~np.isin(_named(alive), _named(records))
-    links = records[first[np.searchsorted(digests, _digests(alive[known]))]]
-    links["id"] = alive["id"][known]
+    has_rows = np.isin(_digests(alive), digests) & ~np.isin(
+        _record_keys(alive), _record_keys(records)
+    )
+    links = records[first[np.searchsorted(digests, _digests(alive[has_rows]))]]
+    links["id"] = alive["id"][has_rows]
     writer.link(links)
 
 
@@ -302,12 +311,12 @@ def _set_aside(folder: Path, work: Plan) -> None:
 def _blocks(records: Array) -> Iterator[Array]:
     """The records in runs of about BLOCK_POSITIONS."""
     ends = np.cumsum(records["length"])
-    at = 0
-    while at < len(records):
-        before = int(ends[at]) - int(records["length"][at])
-        end = max(at + 1, int(np.searchsorted(ends, before + BLOCK_POSITIONS, "right")))
-        yield records[at:end]
-        at = end
+    start = 0
+    while start < len(records):
+        offset = int(ends[start]) - int(records["length"][start])
+        end = max(start + 1, int(np.searchsorted(ends, offset + BLOCK_POSITIONS, "right")))
+        yield records[start:end]
+        start = end
 
 
 def _open(folder: Path, header: Header) -> KeyFiles | None:
@@ -320,7 +329,7 @@ def _digests(*records: Array) -> Array:
     return digests.view("V16")[:, 0]
 
 
-def _named(records: Array) -> Array:
+def _record_keys(records: Array) -> Array:
     """Digest and id of every record as 24 bytes."""
     names = np.hstack([records["digest"], records["id"].astype("<u8")[:, None]])
     return np.ascontiguousarray(names).view("V24")[:, 0]

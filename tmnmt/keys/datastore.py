@@ -26,7 +26,7 @@ class Entries(NamedTuple):
     contexts: Array  # (n, k, l) float32 c'
     hiddens: Array  # (n, k, d) float32 z'
     ids: Array  # (n, k) int64 y'
-    before: Array  # (n, k) int64 the subword before it in its pair, -1 before the first
+    previous_ids: Array  # (n, k) int64 the subword before it in its pair, -1 before the first
     pairs: Array  # (n, k) int64 the number of its pair
 
 
@@ -40,7 +40,7 @@ class Datastore:
         self.searches = list(searches)
         self._first = np.cumsum([0, *(search.files.positions for search in searches)])
         self._first_pair = np.cumsum([0, *(len(search.files.records) for search in searches)])
-        self._known: list[Known] = []
+        self._known_pairs: list[Known] = []
         self.forget()
 
     @classmethod
@@ -64,11 +64,11 @@ class Datastore:
         """From now on changes of the memories since the last time are seen: what was deleted is
         found no more; nor are the pairs with the numbers `left_out`, until the next time. Gives
         what searches up to the next time find out of pairs."""
-        self._known = [{} for _ in self.searches]
+        self._known_pairs = [{} for _ in self.searches]
         for pair in left_out:
-            which, number = self._memory_of(pair)
-            self._known[which][number] = None
-        return self._known
+            memory_index, number = self._memory_of(pair)
+            self._known_pairs[memory_index][number] = None
+        return self._known_pairs
 
     def search(self, queries: Array, k: int) -> tuple[Array, Array]:
         """The `k` keys (all, where there are fewer) nearest to each query (n, l + d), c and s side
@@ -76,13 +76,14 @@ class Datastore:
         pair was deleted."""
         k = min(k, max(1, int(self._first[-1])))
         answers = [
-            s.search(queries, k, known) for s, known in zip(self.searches, self._known, strict=True)
+            s.search(queries, k, known_pairs)
+            for s, known_pairs in zip(self.searches, self._known_pairs, strict=True)
         ]
         if len(answers) == 1:
             return answers[0]
         shifted = [
-            np.where(at >= 0, at + first, -1)
-            for (_, at), first in zip(answers, self._first, strict=False)
+            np.where(positions >= 0, positions + first, -1)
+            for (_, positions), first in zip(answers, self._first, strict=False)
         ]
         return best(np.hstack([scores for scores, _ in answers]), np.hstack(shifted), k)
 
@@ -100,24 +101,24 @@ class Datastore:
         for search, first, first_pair in zip(
             self.searches, self._first, self._first_pair, strict=False
         ):
-            here = (positions >= first) & (positions < first + search.files.positions)
-            at, files = positions[here] - first, search.files
-            pairs = search.pairs(at)
-            entries.contexts[here] = files.contexts[at]
-            entries.hiddens[here] = files.hiddens[at]
-            entries.ids[here] = files.ids[at]
-            entries.before[here] = np.where(
-                search.starts(pairs) == at, -1, files.ids[np.maximum(at - 1, 0)]
+            mask = (positions >= first) & (positions < first + search.files.positions)
+            rows, files = positions[mask] - first, search.files
+            pairs = search.pairs(rows)
+            entries.contexts[mask] = files.contexts[rows]
+            entries.hiddens[mask] = files.hiddens[rows]
+            entries.ids[mask] = files.ids[rows]
+            entries.previous_ids[mask] = np.where(
+                search.starts(pairs) == rows, -1, files.ids[np.maximum(rows - 1, 0)]
             )
-            entries.pairs[here] = pairs + first_pair
+            entries.pairs[mask] = pairs + first_pair
         return entries
 
     def words(self, positions: Array) -> Array:
         """y' at positions (n, k), int64; 0 where the position is -1."""
         words = np.zeros(positions.shape, np.int64)
         for search, first in zip(self.searches, self._first, strict=False):
-            here = (positions >= first) & (positions < first + search.files.positions)
-            words[here] = search.files.ids[positions[here] - first]
+            mask = (positions >= first) & (positions < first + search.files.positions)
+            words[mask] = search.files.ids[positions[mask] - first]
         return words
 
     def pair_of(self, src: str, tgt: str) -> list[int]:
@@ -129,28 +130,28 @@ class Datastore:
             if number is not None
         ]
 
-    def segment(self, pair: int, known: Sequence[Known] = ()) -> Segment:
-        """A segment that has the pair of this number, by what searches found out of pairs: `known`,
-        or since the last time. Raises LookupError where none has found it."""
-        which, number = self._memory_of(pair)
-        segment = (known or self._known)[which].get(number)
+    def segment(self, pair: int, known_pairs: Sequence[Known] = ()) -> Segment:
+        """A segment that has the pair of this number, by what searches found out of pairs:
+        `known_pairs`, or since the last time. Raises LookupError where none has found it."""
+        memory_index, number = self._memory_of(pair)
+        segment = (known_pairs or self._known_pairs)[memory_index].get(number)
         if segment is None:
             raise LookupError(f"pair {pair} was not found by a search")
         return segment
 
     def _memory_of(self, pair: int) -> tuple[int, int]:
         """Which memory a pair is of, and its number there."""
-        which = int(np.searchsorted(self._first_pair, pair, "right")) - 1
-        return which, pair - int(self._first_pair[which])
+        memory_index = int(np.searchsorted(self._first_pair, pair, "right")) - 1
+        return memory_index, pair - int(self._first_pair[memory_index])
 
     def place(self, position: int) -> tuple[int, int]:
         """The number of the pair that a position belongs to, and the subword position in that
         pair's target."""
-        which = int(np.searchsorted(self._first, position, "right")) - 1
-        at = position - int(self._first[which])
-        pair = int(self.searches[which].pairs(np.array(at)))
-        return pair + int(self._first_pair[which]), at - int(
-            self.searches[which].starts(np.array(pair))
+        memory_index = int(np.searchsorted(self._first, position, "right")) - 1
+        local_position = position - int(self._first[memory_index])
+        pair = int(self.searches[memory_index].pairs(np.array(local_position)))
+        return pair + int(self._first_pair[memory_index]), local_position - int(
+            self.searches[memory_index].starts(np.array(pair))
         )
 
 
@@ -163,8 +164,8 @@ def keys_state(index: Index, model: str) -> str:
             "computes"
         )
     files = KeyFiles.open(index.path, model)
-    along = zlib.crc32(Directions.open(files).matrix.tobytes())
-    return f"{files.positions} {along} {_checksum(files.folder / FAISS_FILE)}"
+    checksum = zlib.crc32(Directions.open(files).matrix.tobytes())
+    return f"{files.positions} {checksum} {_checksum(files.folder / FAISS_FILE)}"
 
 
 def _checksum(path: Path) -> str:

@@ -27,12 +27,12 @@ from tmnmt.keys.files import Array, Header, KeyFiles
 
 DIRECTIONS_FILE = "directions.f32"
 FORMAT = 1
-MOST = 64  # numbers of a key as it is searched; chosen on dev
+MAX_SIZE = 64  # numbers of a key as it is searched; chosen on dev
 SAMPLE = 1 << 16  # keys that they are learned from, at most
 SHRUNK = 0.1  # of the mean variance, added to that of the same word in every direction
 BLOCK = 1 << 13  # keys read at a time
 OUTGROWN = 4  # times as many keys as they were learned of: they are learned anew
-FEW = 2048  # keys: too few to learn from, seen in full
+MIN_KEYS = 2048  # keys: too few to learn from, seen in full
 IN_FULL = 30.0  # times D in full is about what D is along directions
 SMALLEST = 1e-6  # of a length that is divided by
 # format, l + d, n, keys they were learned of; behind it the numbers, and the CRC-32 of all
@@ -52,7 +52,7 @@ class Directions:
         """Numbers of a key as it is searched."""
         return int(self.matrix.shape[1])
 
-    def of(self, contexts: Array, hiddens: Array) -> Array:
+    def project(self, contexts: Array, hiddens: Array) -> Array:
         """v (n, size) float32 of c (n, l) and s (n, d)."""
         return np.ascontiguousarray(unit(contexts, hiddens) @ self.matrix)
 
@@ -69,7 +69,7 @@ class Directions:
         return directions
 
 
-class Seen:
+class ProjectedKeys:
     """The keys of `files` along directions, (N, size) float32; read when they are asked for."""
 
     def __init__(self, files: KeyFiles, directions: Directions) -> None:
@@ -80,15 +80,15 @@ class Seen:
         return self.shape[0]
 
     def __getitem__(self, index: Array | slice) -> Array:
-        return self._directions.of(self._files.contexts[index], self._files.hiddens[index])
+        return self._directions.project(self._files.contexts[index], self._files.hiddens[index])
 
-    def since(self, first: int) -> Array:
+    def tail(self, first: int) -> Array:
         """Those from position `first` on."""
-        seen = np.empty((max(0, len(self) - first), self.shape[1]), np.float32)
-        for at in range(first, len(self), BLOCK):
-            block = self[at : at + BLOCK]
-            seen[at - first : at - first + len(block)] = block
-        return seen
+        keys = np.empty((max(0, len(self) - first), self.shape[1]), np.float32)
+        for start in range(first, len(self), BLOCK):
+            block = self[start : start + BLOCK]
+            keys[start - first : start - first + len(block)] = block
+        return keys
 
 
 def update_directions(files: KeyFiles, faiss: Path, seed: int = 0) -> Directions:
@@ -98,53 +98,56 @@ def update_directions(files: KeyFiles, faiss: Path, seed: int = 0) -> Directions
     seed: of the sample."""
     path = files.folder / DIRECTIONS_FILE
     try:
-        known = Directions.open(files)
-        if files.positions <= OUTGROWN * max(known.keys, FEW // OUTGROWN):
-            return known
+        old_directions = Directions.open(files)
+        if files.positions <= OUTGROWN * max(old_directions.keys, MIN_KEYS // OUTGROWN):
+            return old_directions
     except MemoryIndexError:
         pass  # made anew
     faiss.unlink(missing_ok=True)
-    learned = learn(files, seed)
-    header = np.array([(FORMAT, *learned.matrix.shape, learned.keys)], _HEADER)
-    content = header.tobytes() + learned.matrix.astype("<f4").tobytes()
+    new_directions = learn(files, seed)
+    header = np.array([(FORMAT, *new_directions.matrix.shape, new_directions.keys)], _HEADER)
+    content = header.tobytes() + new_directions.matrix.astype("<f4").tobytes()
     write(path, content + _checksum(content), alone=True)
-    return learned
+    return new_directions
 
 
 def searched_size(header: Header) -> int:
     """Numbers of a key as it is searched."""
-    return min(MOST, header.context_size + header.hidden_size)
+    return min(MAX_SIZE, header.context_size + header.hidden_size)
 
 
 def learn(files: KeyFiles, seed: int = 0) -> Directions:
     """The discriminants of a sample of the keys, which `seed` draws; of few keys all numbers."""
     count, size = files.positions, searched_size(files.header)
-    own = files.header.context_size + files.header.hidden_size
-    if count < FEW:
-        return Directions(np.eye(own, dtype=np.float32) * np.float32(IN_FULL**0.5), count)
-    chosen = np.random.default_rng(seed).choice(count, min(count, SAMPLE), replace=False)
-    chosen.sort()
-    words, word = np.unique(files.ids[chosen], return_inverse=True)
-    every, means = np.zeros((own, own)), np.zeros((len(words), own))
-    for at in range(0, len(chosen), BLOCK):
-        rows = slice(at, at + BLOCK)
-        keys = unit(files.contexts[chosen[rows]], files.hiddens[chosen[rows]])
-        every += keys.T @ keys
+    key_size = files.header.context_size + files.header.hidden_size
+    if count < MIN_KEYS:
+        return Directions(np.eye(key_size, dtype=np.float32) * np.float32(IN_FULL**0.5), count)
+    sample = np.random.default_rng(seed).choice(count, min(count, SAMPLE), replace=False)
+    sample.sort()
+    words, word = np.unique(files.ids[sample], return_inverse=True)
+    moments, means = np.zeros((key_size, key_size)), np.zeros((len(words), key_size))
+    for start in range(0, len(sample), BLOCK):
+        rows = slice(start, start + BLOCK)
+        keys = unit(files.contexts[sample[rows]], files.hiddens[sample[rows]])
+        moments += keys.T @ keys
         np.add.at(means, word[rows], keys)
     counts = np.bincount(word, minlength=len(words))
-    mean = means.sum(0) / max(1, len(chosen))
+    mean = means.sum(0) / max(1, len(sample))
     means /= np.sqrt(np.maximum(1, counts))[:, None]
-    total = (every - len(chosen) * np.outer(mean, mean)) / max(1, len(chosen))
-    within = (every - means.T @ means) / max(1, len(chosen) - len(words))
-    vectors = discriminants(total, within)[:, :size]
+    total = (moments - len(sample) * np.outer(mean, mean)) / max(1, len(sample))
+    word_covariance = (moments - means.T @ means) / max(1, len(sample) - len(words))
+    vectors = discriminants(total, word_covariance)[:, :size]
     return Directions(np.ascontiguousarray(vectors, np.float32), count)
 
 
-def discriminants(total: Array, within: Array) -> Array:
-    """The directions (o, o) of greatest variance by `total` (o, o) against `within` (o, o), which
-    is shrunk; those of greatest ratio first. Along each the variance by `within` is 1."""
-    shrunk = SHRUNK * np.trace(within) / len(within) + SMALLEST
-    half = np.linalg.inv(np.linalg.cholesky(within + shrunk * np.eye(len(within))))
+def discriminants(total: Array, word_covariance: Array) -> Array:
+    """The directions (o, o) of greatest variance by `total` (o, o) against `word_covariance` (o,
+    o), which is shrunk; those of greatest ratio first. Along each the variance by `word_covariance`
+    is 1."""
+    shrunk = SHRUNK * np.trace(word_covariance) / len(word_covariance) + SMALLEST
+    half = np.linalg.inv(
+        np.linalg.cholesky(word_covariance + shrunk * np.eye(len(word_covariance)))
+    )
     _, vectors = np.linalg.eigh(half @ total @ half.T)
     return np.asarray(half.T @ vectors[:, ::-1])
 
@@ -174,12 +177,12 @@ def _read(path: Path) -> Directions:
     content, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
     if len(content) < _HEADER.itemsize or checksum != _checksum(content):
         raise _damaged(path)
-    version, own, size, keys = np.frombuffer(content, _HEADER, 1)[0].tolist()
+    version, key_size, size, keys = np.frombuffer(content, _HEADER, 1)[0].tolist()
     numbers = content[_HEADER.itemsize :]
-    fits = 0 < size <= MOST or size == own
-    if version != FORMAT or not fits or len(numbers) != 4 * own * size:
+    fits = 0 < size <= MAX_SIZE or size == key_size
+    if version != FORMAT or not fits or len(numbers) != 4 * key_size * size:
         raise _damaged(path)
-    matrix = np.frombuffer(numbers, "<f4").reshape(own, size)
+    matrix = np.frombuffer(numbers, "<f4").reshape(key_size, size)
     if not np.isfinite(matrix).all():
         raise _damaged(path)
     return Directions(matrix, keys)

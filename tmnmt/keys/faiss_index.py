@@ -27,7 +27,7 @@ from tmnmt.durable import replacing
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.keys import gpu as key_gpu
-from tmnmt.keys.directions import Directions, Seen
+from tmnmt.keys.directions import Directions, ProjectedKeys
 from tmnmt.keys.files import KeyFiles
 from tmnmt.progress import ReadProgress
 
@@ -39,7 +39,7 @@ CLASSES: dict[str, Kind] = {
     "IndexHNSWSQ": "hnsw",
 }
 KINDS: dict[str, Kind] = {"flat": "flat", "ivf": "ivf", "ivfpq": "ivfpq", "hnsw": "hnsw"}
-LEAST: dict[Kind, int] = {
+MIN_TRAINING: dict[Kind, int] = {
     "flat": 0,
     "ivf": 39,
     "ivfpq": 39 * 256,
@@ -77,9 +77,10 @@ def bytes_a_key(kind: Kind, size: int) -> int:
 def check_kind(kind: Kind, positions: int) -> None:
     """Raises UsageError where FAISS is not installed, or there are too few keys to learn this kind
     from."""
-    if positions < LEAST[kind]:
+    if positions < MIN_TRAINING[kind]:
         raise UsageError(
-            f"{positions:,} keys are too few for {kind}, which needs {LEAST[kind]:,}; use flat"
+            f"{positions:,} keys are too few for {kind}, which needs {MIN_TRAINING[kind]:,}; "
+            "use flat"
         )
     if kind != "flat":
         load_faiss()
@@ -98,7 +99,7 @@ def update_faiss(
         path.unlink(missing_ok=True)
         return
     check_kind(kind, files.positions)
-    keys = Seen(files, Directions.open(files))
+    keys = ProjectedKeys(files, Directions.open(files))
     index = _load_fitting(files, kind, keys.shape[1])
     if index is None:
         index = train(keys, kind, seed)
@@ -109,37 +110,37 @@ def update_faiss(
     _write(key_gpu.on_cpu(index), path)
 
 
-def train(keys: Seen, kind: Kind, seed: int = 0) -> Any:
+def train(keys: ProjectedKeys, kind: Kind, seed: int = 0) -> Any:
     """An empty index of this kind, trained on a sample of the keys (N, n) drawn by `seed`."""
     faiss = load_faiss()
     count, size = keys.shape
     lists = lists_for(count)
-    written = {
+    description = {
         "ivf": f"IVF{lists},SQfp16",
         "ivfpq": f"IVF{lists},PQ{_codes(size)}",
         "hnsw": f"HNSW{LINKS}_SQfp16",
     }[kind]
-    index = faiss.index_factory(size, written, faiss.METRIC_L2)
+    index = faiss.index_factory(size, description, faiss.METRIC_L2)
     if kind == "hnsw":
         sample_size = 1  # it learns nothing
         index.hnsw.efConstruction = EF_CONSTRUCTION
     else:
-        sample_size = min(count, max(SAMPLE_A_LIST * lists, LEAST["ivfpq"]))
+        sample_size = min(count, max(SAMPLE_A_LIST * lists, MIN_TRAINING["ivfpq"]))
         log.info("%s: learning %s lists from %s keys", kind, f"{lists:,}", f"{sample_size:,}")
-    chosen = np.sort(np.random.default_rng(seed).choice(count, sample_size, replace=False))
-    key_gpu.train(index, keys[chosen])
+    sample = np.sort(np.random.default_rng(seed).choice(count, sample_size, replace=False))
+    key_gpu.train(index, keys[sample])
     return index
 
 
-def add(index: Any, keys: Seen, progress: ReadProgress | None = None) -> None:
+def add(index: Any, keys: ProjectedKeys, progress: ReadProgress | None = None) -> None:
     """Adds those of the keys (N, n) that the index does not have yet; `progress` as for
     `update_faiss`."""
-    before = index.ntotal
-    for at in range(before, len(keys), ADDED):
-        block = keys[at : at + ADDED]
+    initial_count = index.ntotal
+    for start in range(initial_count, len(keys), ADDED):
+        block = keys[start : start + ADDED]
         index.add(block)
         if progress:
-            progress(len(block), (at + len(block) - before) / (len(keys) - before))
+            progress(len(block), (start + len(block) - initial_count) / (len(keys) - initial_count))
 
 
 def open_faiss(files: KeyFiles, size: int) -> tuple[Kind, Any | None]:
@@ -218,8 +219,8 @@ def _check(path: Path) -> None:
     size = path.stat().st_size - CHECKSUM_BYTES
     checksum = 0
     with path.open("rb") as file:
-        for at in range(0, size, CHECKED):
-            checksum = zlib.crc32(file.read(min(CHECKED, size - at)), checksum)
+        for offset in range(0, size, CHECKED):
+            checksum = zlib.crc32(file.read(min(CHECKED, size - offset)), checksum)
         if file.read() != checksum.to_bytes(CHECKSUM_BYTES, "little"):
             raise MemoryIndexError(f"{path}: damaged; delete it and run tmnmt keys again")
 

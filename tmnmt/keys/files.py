@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.durable import make_folder, sync_folder, write
-from tmnmt.errors import MemoryIndexError, shown
+from tmnmt.errors import MemoryIndexError, short_repr
 from tmnmt.index.embedded.journal import SECTOR
 from tmnmt.index.embedded.lock import writing
 from tmnmt.index.embedded.manifest import KEYS_DIR
@@ -156,8 +156,8 @@ class KeyFiles:
         has none; the error names the models that it has keys of."""
         folder = keys_dir(index_dir, model)
         if not (folder / HEADER_FILE).exists():
-            others = ", ".join(models_of(index_dir))
-            state = f"has keys of model {others} only, none" if others else "has no keys"
+            model_names = ", ".join(models_of(index_dir))
+            state = f"has keys of model {model_names} only, none" if model_names else "has no keys"
             raise MemoryIndexError(
                 f"{index_dir}: {state} of model {model}; compute them with tmnmt keys"
             )
@@ -171,12 +171,12 @@ class KeyFiles:
 
     def record_of(self, digest: tuple[int, int]) -> int | None:
         """The number of a record with this digest."""
-        at = int(np.searchsorted(self._digests, np.uint64(digest[0])))
-        while at < len(self._digests) and int(self._digests[at]) == digest[0]:
-            number = int(self._by_digest[at])
+        index = int(np.searchsorted(self._digests, np.uint64(digest[0])))
+        while index < len(self._digests) and int(self._digests[index]) == digest[0]:
+            number = int(self._by_digest[index])
             if int(self.records["digest"][number, 1]) == digest[1]:
                 return number
-            at += 1
+            index += 1
         return None
 
     def read(self, number: int) -> Keys:
@@ -186,16 +186,16 @@ class KeyFiles:
         rows = slice(int(record["start"]), int(record["start"]) + int(record["length"]))
         keys = Keys(*(np.array(column[rows]) for column in self._rows))
         if _content(keys) != int(record["content"]):
-            where = f"{self.folder}: the keys of segment {record['id']} are damaged"
-            raise MemoryIndexError(f"{where}; delete this folder and run tmnmt keys again")
+            problem = f"{self.folder}: the keys of segment {record['id']} are damaged"
+            raise MemoryIndexError(f"{problem}; delete this folder and run tmnmt keys again")
         return keys
 
     def check_words(self, ids: Array, vocabulary: int) -> None:
         """Raises MemoryIndexError where one of these subwords is none of a vocabulary of so many:
         whoever wrote it may have written a right checksum too."""
         if ids.size and not (ids.min() >= 0 and ids.max() < vocabulary):
-            where = f"{self.folder}: keys of subwords that the model does not have"
-            raise MemoryIndexError(f"{where}; delete this folder and run tmnmt keys again")
+            problem = f"{self.folder}: keys of subwords that the model does not have"
+            raise MemoryIndexError(f"{problem}; delete this folder and run tmnmt keys again")
 
     def _mapped(self) -> tuple[Array, Array, Array]:
         arrays = []
@@ -325,12 +325,12 @@ def _read_records(folder: Path) -> tuple[Array, int]:
     raw = path.read_bytes() if path.exists() else b""
     content = raw.rstrip(b"\0")
     blocks = [np.zeros(0, RECORD)]
-    at = 0
-    while at + _FRAME.itemsize <= len(content):
-        start = at + _FRAME.itemsize
-        count, checksum, _ = np.frombuffer(content, _FRAME, 1, at)[0].tolist()
+    offset = 0
+    while offset + _FRAME.itemsize <= len(content):
+        start = offset + _FRAME.itemsize
+        count, checksum, _ = np.frombuffer(content, _FRAME, 1, offset)[0].tolist()
         end = start + count * RECORD.itemsize
-        whole = content[at:start] == _frame_of(count, checksum)
+        whole = content[offset:start] == _frame_of(count, checksum)
         # the end, or its sector
         unwritten = end >= len(raw) or end // SECTOR * SECTOR >= len(content)
         if whole and end + len(_END) > len(content) and unwritten:
@@ -341,25 +341,25 @@ def _read_records(folder: Path) -> tuple[Array, int]:
             or content[end : end + len(_END)] != _END
         ):
             raise MemoryIndexError(
-                f"{path}: damaged at byte {at:,}; delete its folder and run tmnmt keys again"
+                f"{path}: damaged at byte {offset:,}; delete its folder and run tmnmt keys again"
             )
         blocks.append(np.frombuffer(content, RECORD, count, start))
-        at = end + len(_END)
+        offset = end + len(_END)
     records = np.concatenate(blocks)
-    if not (_within(records["start"]) and _within(records["length"])):
+    if not (_are_valid(records["start"]) and _are_valid(records["length"])):
         raise MemoryIndexError(
             f"{path}: damaged (rows that cannot be); delete its folder and run tmnmt keys again"
         )
-    return records, at
+    return records, offset
 
 
-def _within(numbers: Array) -> bool:
+def _are_valid(numbers: Array) -> bool:
     return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < MOST_ROWS)
 
 
 def _frame_of(count: int, checksum: int) -> bytes:
-    own = zlib.crc32(np.array([count, checksum], "<u4").tobytes())
-    return np.array([(count, checksum, own)], _FRAME).tobytes()
+    frame_checksum = zlib.crc32(np.array([count, checksum], "<u4").tobytes())
+    return np.array([(count, checksum, frame_checksum)], _FRAME).tobytes()
 
 
 def _read_header(folder: Path) -> Header:
@@ -368,19 +368,19 @@ def _read_header(folder: Path) -> Header:
         _, content = read_small(path, MOST_HEADER_BYTES)
         if content.get("format") != FORMAT:
             message = (
-                f"{path}: keys of format {shown(content.get('format'))}, this version "
+                f"{path}: keys of format {short_repr(content.get('format'))}, this version "
                 f"reads {FORMAT}"
             )
             raise MemoryIndexError(f"{message}; delete its folder and run tmnmt keys again")
         checksum = content.pop(_CHECKSUM, None)
         header = Header(**content)
         sizes = header.context_size, header.hidden_size, header.max_subwords
-        named = (
+        has_name = (
             is_text(header.model)
             and header.model.isprintable()
             and len(header.model) <= LONGEST_NAME
         )
-        if not named or not all(is_count(size, 1) and size <= LARGEST for size in sizes):
+        if not has_name or not all(is_count(size, 1) and size <= LARGEST for size in sizes):
             raise ValueError("a size or a name is not what it should be")
         if checksum != _header_checksum(header):
             raise MemoryIndexError(
@@ -400,8 +400,10 @@ def _check_header(folder: Path, expected: Header) -> None:
             f"{folder}: these are keys of model {header.model}, not of {expected.model}"
         )
     if header != expected:
-        what = f"made with {_sizes(header)}, not {_sizes(expected)} as the model has now"
-        raise MemoryIndexError(f"{folder}: {what}; delete this folder and run tmnmt keys again")
+        difference = f"made with {_sizes(header)}, not {_sizes(expected)} as the model has now"
+        raise MemoryIndexError(
+            f"{folder}: {difference}; delete this folder and run tmnmt keys again"
+        )
 
 
 def _sizes(header: Header) -> str:
@@ -436,10 +438,10 @@ def _too_short(path: Path, size: int) -> MemoryIndexError:
     )
 
 
-def _put(path: Path, content: bytes, at: int) -> None:
+def _put(path: Path, content: bytes, offset: int) -> None:
     """On disk when it returns, so that no record names rows that a power cut could take."""
     with path.open("r+b") as file:
-        file.seek(at)
+        file.seek(offset)
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -93,18 +93,18 @@ class Layout:
 
     def keys(self, rows: bytes, length: int) -> PairKeys:
         """The keys of a pair of so many positions, from its rows."""
-        columns, at = [], 0
+        columns, start = [], 0
         for width in self._widths:
-            end = at + length * width
-            columns.append(np.frombuffer(rows[at:end], np.uint8).reshape(length, width))
-            at = end
-        ids = np.frombuffer(rows[at:], "<i4")
+            end = start + length * width
+            columns.append(np.frombuffer(rows[start:end], np.uint8).reshape(length, width))
+            start = end
+        ids = np.frombuffer(rows[start:], "<i4")
         words = torch.from_numpy(ids.astype(np.int64))
         sizes = self.header.context_size, self.header.hidden_size
         if self.directions:
             return directions_of(*sizes, words, torch.from_numpy(columns[0].copy()))
-        both = self.header.decoded(Keys(columns[0], columns[1], ids))
-        contexts, hiddens = map(torch.from_numpy, both)
+        vectors = self.header.decoded(Keys(columns[0], columns[1], ids))
+        contexts, hiddens = map(torch.from_numpy, vectors)
         return PairKeys(contexts, hiddens, words)
 
     @property
@@ -118,7 +118,7 @@ class _Place(NamedTuple):
     """Where the rows of a pair lie."""
 
     log: int
-    at: int
+    offset: int
     length: int
     content: int
 
@@ -191,14 +191,20 @@ class KeyCache:
         """Keeps those of these pairs that would go when the next log begins, as they were used."""
         old = [digest for digest in digests if self._is_old(digest)]
         rows = [(digest, self._rows(digest)) for digest in old]
-        self.add([(each, one, self._places[each].length) for each, one in rows if one is not None])
+        self.add(
+            [
+                (digest, pair_rows, self._places[digest].length)
+                for digest, pair_rows in rows
+                if pair_rows is not None
+            ]
+        )
 
     def _rows(self, digest: Digest) -> bytes | None:
         place = self._places.get(digest)
         if place is None:
             return None
         size = place.length * self.layout.position_bytes
-        rows = os.pread(self._logs[place.log].handle, size, place.at)
+        rows = os.pread(self._logs[place.log].handle, size, place.offset)
         if len(rows) != size or zlib.crc32(rows) != place.content:
             del self._places[digest]
             return None
@@ -239,13 +245,13 @@ class KeyCache:
         content = frame + b"".join(rows for _, rows, _ in pairs)
         number = self._log_for(len(content))
         handle = os.open(self.folder / f"{number}.log", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        at = self._logs[number].end
+        offset = self._logs[number].end
         try:
-            os.ftruncate(handle, at)  # what a killed writer left
+            os.ftruncate(handle, offset)  # what a killed writer left
             try:
-                _write_all(handle, content, at)
+                _write_all(handle, content, offset)
             except OSError:
-                os.ftruncate(handle, at)
+                os.ftruncate(handle, offset)
                 raise
         finally:
             os.close(handle)
@@ -261,20 +267,20 @@ class KeyCache:
         number = latest + 1
         path = self.folder / f"{number}.log"
         path.write_bytes(self.layout.head)
-        for other in self._logs:
-            if other < latest or not fits:
-                (self.folder / f"{other}.log").unlink(missing_ok=True)
+        for log_number in self._logs:
+            if log_number < latest or not fits:
+                (self.folder / f"{log_number}.log").unlink(missing_ok=True)
         self.refresh()
         return number
 
     def _read_on(self, number: int) -> None:
         position_bytes = self.layout.position_bytes
         for rows_at, records in self._logs[number].new_records(position_bytes):
-            at = rows_at
+            offset = rows_at
             for digest, length, content in records.tolist():
-                place = _Place(number, at, length, content)
+                place = _Place(number, offset, length, content)
                 self._places[digest[0], digest[1]] = place
-                at += length * position_bytes
+                offset += length * position_bytes
 
     def _make_folder(self) -> None:
         """Raises OSError."""
@@ -284,11 +290,11 @@ class KeyCache:
             raise FileNotFoundError(f"{self.index_dir}: the index is not there any more")
         make_folder(self.folder)
         caches = [path for path in self.folder.parent.glob(f"*{SUFFIX}") if path.is_dir()]
-        for path in sorted(caches, key=_used, reverse=True)[MODELS:]:
+        for path in sorted(caches, key=_last_use, reverse=True)[MODELS:]:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _used(folder: Path) -> float:
+def _last_use(folder: Path) -> float:
     """When a cache was last written to."""
     times = [folder.stat().st_mtime]
     for number in _numbers(folder):
@@ -306,12 +312,12 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _frame(count: int, checksum: int) -> bytes:
-    own = zlib.crc32(np.array([count, checksum], "<u4").tobytes())
-    return np.array([(count, checksum, own)], _FRAME).tobytes()
+    frame_checksum = zlib.crc32(np.array([count, checksum], "<u4").tobytes())
+    return np.array([(count, checksum, frame_checksum)], _FRAME).tobytes()
 
 
-def _write_all(handle: int, content: bytes, at: int) -> None:
+def _write_all(handle: int, content: bytes, offset: int) -> None:
     rest = memoryview(content)
     while rest:
-        written = os.pwrite(handle, rest, at)
-        at, rest = at + written, rest[written:]
+        count = os.pwrite(handle, rest, offset)
+        offset, rest = offset + count, rest[count:]

@@ -51,7 +51,7 @@ def even(vectors: Tensor) -> Tensor:
     return pad(vectors, (0, 1)) if vectors.shape[-1] % 2 else vectors
 
 
-def turned(vectors: Tensor) -> Tensor:
+def rotate(vectors: Tensor) -> Tensor:
     """Vectors (..., d) at length 1 as `directions` has them."""
     unit = normalize(even(vectors), dim=-1)
     return unit @ torch.from_numpy(rotation(unit.shape[-1])).to(unit)
@@ -63,7 +63,7 @@ def encode(vectors: Tensor) -> Tensor:
     size = vectors.shape[1]
     if vectors.device.type != "cpu":
         return _packed(
-            torch.bucketize(turned(vectors) * size**0.5, _levels()[2].to(vectors.device))
+            torch.bucketize(rotate(vectors) * size**0.5, _levels()[2].to(vectors.device))
         )
     return kernels.encode_directions(vectors.contiguous(), signs(size), _levels()[2])
 
@@ -71,12 +71,12 @@ def encode(vectors: Tensor) -> Tensor:
 def directions(codes: Tensor) -> Tensor:
     """(..., w) uint8 to (..., d): what the inner product with a turned vector of length 1 is taken
     of. Its expectation is that with the vector itself."""
-    both = torch.stack([codes & 15, codes >> 4], -1).flatten(-2)
+    level_codes = torch.stack([codes & 15, codes >> 4], -1).flatten(-2)
     whole, unit = whole_levels()
-    numbers: Tensor = whole.to(codes.device).float()[both.long()]
+    numbers: Tensor = whole.to(codes.device).float()[level_codes.long()]
     square = numbers.square().sum(-1, keepdim=True).clamp_min(1.0)
-    made: Tensor = numbers * (both.shape[-1] ** 0.5 / unit / square)
-    return made
+    vectors: Tensor = numbers * (level_codes.shape[-1] ** 0.5 / unit / square)
+    return vectors
 
 
 def of_quantised(rows: Array, size: int, bits: int) -> Tensor:

@@ -35,6 +35,6 @@ class PairKeys:
 
 def directions_of(context_size: int, hidden_size: int, ids: Tensor, codes: Tensor) -> PairKeys:
     """The keys of a pair as directions alone."""
-    nothing = torch.empty(0, context_size, device=ids.device)
+    no_contexts = torch.empty(0, context_size, device=ids.device)
     no_states = torch.empty(0, hidden_size, device=ids.device)
-    return PairKeys(nothing, no_states, ids, codes.to(ids.device))
+    return PairKeys(no_contexts, no_states, ids, codes.to(ids.device))

@@ -66,7 +66,7 @@ class PairKeyStore:
             positions_kept = DIRECTIONS_KEPT if directions else POSITIONS_KEPT
         self.positions_kept = positions_kept
         self.precomputed = list(precomputed)
-        self._kept: OrderedDict[tuple[Pair, bool], PairKeys] = OrderedDict()
+        self._cached_keys: OrderedDict[tuple[Pair, bool], PairKeys] = OrderedDict()
         self._positions = 0
         self._lock = threading.Lock()
 
@@ -95,9 +95,9 @@ class PairKeyStore:
         keys_of: dict[Pair, PairKeys] = {}
         for pair in {pair: None for pairs in pairs_of for pair in pairs}:
             use = pair, pair in stored
-            if use in self._kept:
-                self._kept.move_to_end(use)
-                keys_of[pair] = self._kept[use]
+            if use in self._cached_keys:
+                self._cached_keys.move_to_end(use)
+                keys_of[pair] = self._cached_keys[use]
         missing = list({pair: None for pairs in pairs_of for pair in pairs if pair not in keys_of})
         if missing:
             for _, cache in caches:
@@ -114,7 +114,7 @@ class PairKeyStore:
             cache.renew([digest_of(*pair) for pair in new])
         new |= self._put(computed, segments, caches)
         for pair, keys in new.items():
-            keys_of[pair] = self._kept[pair, pair in stored] = keys
+            keys_of[pair] = self._cached_keys[pair, pair in stored] = keys
             self._positions += len(keys.ids)
         self._forget()
         return [[keys_of[pair] for pair in pairs] for pairs in pairs_of]
@@ -144,7 +144,9 @@ class PairKeyStore:
         rows = {pair: (layout.rows(computed[pair]), len(computed[pair].ids)) for pair in rest}
         for index, cache in caches:
             now = index.find({segments[pair].id for pair in rest})
-            living = [pair for pair in rest if _same(now.get(segments[pair].id), segments[pair])]
+            living = [
+                pair for pair in rest if _texts_match(now.get(segments[pair].id), segments[pair])
+            ]
             cache.add([(digest_of(*pair), *rows[pair]) for pair in living])
             rest = [pair for pair in rest if pair not in living]
         if layout.directions:
@@ -153,8 +155,8 @@ class PairKeyStore:
 
     def _on_device(self, keys: PairKeys) -> PairKeys:
         parts = keys.contexts, keys.hiddens, keys.ids, keys.codes
-        moved = (part.to(self.device) if part is not None else None for part in parts)
-        return PairKeys(*moved)  # type: ignore[arg-type]
+        tensors = (part.to(self.device) if part is not None else None for part in parts)
+        return PairKeys(*tensors)  # type: ignore[arg-type]
 
     def _forced(self, coded: Sequence[Coded]) -> list[PairKeys]:
         if not self.directions or not coded:
@@ -171,11 +173,11 @@ class PairKeyStore:
 
     def __len__(self) -> int:
         """How many pairs are kept."""
-        return len(self._kept)
+        return len(self._cached_keys)
 
     def _forget(self) -> None:
         while self._positions > self.positions_kept:
-            _, keys = self._kept.popitem(last=False)
+            _, keys = self._cached_keys.popitem(last=False)
             self._positions -= len(keys.ids)
 
     def _read(self, pair: Pair, caches: Sequence[tuple[MemoryIndex, KeyCache]]) -> PairKeys | None:
@@ -209,9 +211,9 @@ class PairKeyStore:
         return PairKeys(contexts, hiddens, ids)
 
 
-def _same(segment: Segment | None, other: Segment) -> bool:
+def _texts_match(segment: Segment | None, reference: Segment) -> bool:
     """Whether a segment of an index has the texts of the other one."""
-    return segment is not None and (segment.src, segment.tgt) == (other.src, other.tgt)
+    return segment is not None and (segment.src, segment.tgt) == (reference.src, reference.tgt)
 
 
 def encode_pair(pair: Pair, vocab: Vocabulary, max_subwords: int) -> Coded:

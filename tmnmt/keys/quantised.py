@@ -38,9 +38,9 @@ def encode(vectors: Array, bits: int) -> Array:
     n, size = vectors.shape
     if not np.isfinite(vectors).all():
         raise DataError("a key of this model has a number that is none")
-    turned = vectors.astype(np.float32) @ rotation(size)
-    length = np.linalg.norm(turned, axis=1, keepdims=True)
-    unit = np.divide(turned, length, out=np.zeros_like(turned), where=length > 0)
+    rotated = vectors.astype(np.float32) @ rotation(size)
+    length = np.linalg.norm(rotated, axis=1, keepdims=True)
+    unit = np.divide(rotated, length, out=np.zeros_like(rotated), where=length > 0)
     centres, bounds = levels(bits)
     codes = np.searchsorted(bounds, unit * np.sqrt(np.float32(size))).astype(np.uint8)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -58,9 +58,9 @@ def decode(rows: Array, size: int, bits: int) -> Array:
     for bit, plane in enumerate(np.split(flat[:, 2:], bits, axis=1)):
         codes |= np.unpackbits(plane, axis=1, count=size) << np.uint8(bit)
     scale = np.ascontiguousarray(flat[:, :2]).view("<f2").astype(np.float32)
-    turned = levels(bits)[0][codes] * scale
+    rotated = levels(bits)[0][codes] * scale
     # by torch, which takes as many threads as it was told to
-    vectors: Array = (torch.from_numpy(turned) @ torch.from_numpy(rotation(size)).t()).numpy()
+    vectors: Array = (torch.from_numpy(rotated) @ torch.from_numpy(rotation(size)).t()).numpy()
     return vectors.reshape(*rows.shape[:-1], size)
 
 
@@ -89,7 +89,7 @@ def levels(bits: int) -> tuple[Array, Array]:
         cdf = [0.0, *map(_NORMAL.cdf, bounds), 1.0]
         pdf = [0.0, *map(_NORMAL.pdf, bounds), 0.0]
         centres = [(pdf[i] - pdf[i + 1]) / (cdf[i + 1] - cdf[i]) for i in range(count)]
-        bounds = [(one + other) / 2 for one, other in pairwise(centres)]
+        bounds = [(lower + upper) / 2 for lower, upper in pairwise(centres)]
     return np.array(centres, np.float32), np.array(bounds, np.float32)
 
 
@@ -103,11 +103,11 @@ def signs_of(size: int) -> Array:
 def rotation(size: int) -> Array:
     """(size, size): the signs, then Hadamard's matrix, in blocks whose sizes are powers of two."""
     matrix = np.zeros((size, size), np.float32)
-    at = 0
-    while at < size:
+    start = 0
+    while start < size:
         block = np.ones((1, 1), np.float32)
-        while 2 * len(block) <= size - at:
+        while 2 * len(block) <= size - start:
             block = np.block([[block, block], [block, -block]]) / np.sqrt(np.float32(2))
-        end = at + len(block)
-        matrix[at:end, at:end], at = block, end
+        end = start + len(block)
+        matrix[start:end, start:end], start = block, end
     return signs_of(size)[:, None] * matrix

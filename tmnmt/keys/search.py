@@ -9,7 +9,7 @@ import numpy as np
 
 from tmnmt.errors import UsageError
 from tmnmt.index.embedded.index import MemoryIndex
-from tmnmt.keys.directions import Directions, Seen
+from tmnmt.keys.directions import Directions, ProjectedKeys
 from tmnmt.keys.faiss_index import Kind, open_faiss
 from tmnmt.keys.files import Array, KeyFiles, digest_of
 from tmnmt.segments import Segment
@@ -43,8 +43,8 @@ class KeySearch:
         self.directions = Directions.open(files)
         self.kind, self._faiss = open_faiss(files, self.directions.size)
         self._indexed = self._faiss.ntotal if self._faiss is not None else 0
-        self._keys = Seen(files, self.directions)
-        self._compared = self._keys.since(self._indexed)  # those that FAISS does not have
+        self._keys = ProjectedKeys(files, self.directions)
+        self._compared = self._keys.tail(self._indexed)  # those that FAISS does not have
         self._widened = CANDIDATES if self.kind == "ivfpq" else 1
         records = files.records[files.records["length"] > 0]
         self._records = records[np.lexsort((records["id"], records["start"]))]
@@ -58,47 +58,49 @@ class KeySearch:
         needed and missing."""
         return cls(index, KeyFiles.open(index.path, model))
 
-    def search(self, queries: Array, k: int, known: Known | None = None) -> tuple[Array, Array]:
+    def search(
+        self, queries: Array, k: int, known_pairs: Known | None = None
+    ) -> tuple[Array, Array]:
         """The `k` nearest keys of every query: scores -D and positions, both (n, k), best first,
         equal ones by position.
 
         queries: (n, l + d) float32, c and s side by side. Where there are fewer keys, the scores at
-        the end are -inf and the positions -1. known: what earlier searches found out of pairs,
-        which is believed, and added to: the memory is then as it was at the first. Raises
+        the end are -inf and the positions -1. known_pairs: what earlier searches found out of
+        pairs, which is believed, and added to: the memory is then as it was at the first. Raises
         UsageError for queries of another size."""
-        known = {} if known is None else known
+        known_pairs = {} if known_pairs is None else known_pairs
         queries = np.asarray(queries, np.float32)
         header = self.files.header
         size = header.context_size + header.hidden_size
         if queries.ndim != 2 or queries.shape[1] != size or k < 1:
             raise UsageError(f"queries {queries.shape}, k {k}: wanted are (n, {size}), k >= 1")
-        queries = self.directions.of(*np.split(queries, [header.context_size], 1))
+        queries = self.directions.project(*np.split(queries, [header.context_size], 1))
         scores = np.full((len(queries), k), -np.inf, np.float32)
         positions = np.full((len(queries), k), -1, np.int64)
-        left, size = np.arange(len(queries)), k
-        while len(left):
-            nearest_scores, nearest = self.nearest(queries[left], size)
-            alive = self._alive(nearest, known)
+        unfilled, size = np.arange(len(queries)), k
+        while len(unfilled):
+            nearest_scores, nearest = self.nearest(queries[unfilled], size)
+            alive = self._alive(nearest, known_pairs)
             first = np.argsort(~alive, axis=1, kind="stable")[:, :k]  # those that are alive
-            there = np.take_along_axis(alive, first, 1)
-            scores[left, : first.shape[1]] = np.where(
-                there, np.take_along_axis(nearest_scores, first, 1), -np.inf
+            valid = np.take_along_axis(alive, first, 1)
+            scores[unfilled, : first.shape[1]] = np.where(
+                valid, np.take_along_axis(nearest_scores, first, 1), -np.inf
             )
-            positions[left, : first.shape[1]] = np.where(
-                there, np.take_along_axis(nearest, first, 1), -1
+            positions[unfilled, : first.shape[1]] = np.where(
+                valid, np.take_along_axis(nearest, first, 1), -1
             )
             short = (alive.sum(1) < k) & (nearest[:, -1] >= 0) & (size < self.files.positions)
-            left, size = left[short], 2 * size
+            unfilled, size = unfilled[short], 2 * size
         return scores, positions
 
     def places(self, positions: Array) -> list[KeyPlace | None]:
         """Where the keys at these positions (n,) come from; of equal pairs the one with the
         smallest id. None: the segment is not there any more, or the position is -1."""
-        known: Known = {}
-        self.look_up(positions, known)
+        known_pairs: Known = {}
+        self.look_up(positions, known_pairs)
         return [
             KeyPlace(segment.id, int(position - self._starts[pair]), int(self.files.ids[position]))
-            if position >= 0 and (segment := known[pair])
+            if position >= 0 and (segment := known_pairs[pair])
             else None
             for position, pair in zip(
                 positions.tolist(), self.pairs(positions).tolist(), strict=True
@@ -121,8 +123,8 @@ class KeySearch:
     def _distances(self, queries: Array, positions: Array) -> Array:
         """D of the keys on disk at the positions (n, candidates)."""
         keys = self._keys[np.maximum(positions, 0).reshape(-1)]
-        apart = keys.reshape(*positions.shape, -1) - queries[:, None]
-        return np.asarray(np.square(apart).sum(-1))
+        differences = keys.reshape(*positions.shape, -1) - queries[:, None]
+        return np.asarray(np.square(differences).sum(-1))
 
     def pairs(self, positions: Array) -> Array:
         """The number of the distinct pair whose rows each position is one of, in the shape of
@@ -138,33 +140,33 @@ class KeySearch:
         record = self.files.record_of(digest_of(src, tgt))
         return None if record is None else int(self.pairs(self.files.records["start"][record]))
 
-    def look_up(self, positions: Array, known: Known) -> None:
-        """Adds to `known` those pairs of the positions that it lacks: of each the segment with the
-        smallest id."""
+    def look_up(self, positions: Array, known_pairs: Known) -> None:
+        """Adds to `known_pairs` those pairs of the positions that it lacks: of each the segment
+        with the smallest id."""
         pairs = np.unique(self.pairs(positions[positions >= 0])).tolist()
-        left = {pair: int(self._first[pair]) for pair in pairs if pair not in known}
-        known |= dict.fromkeys(left)
-        while left:
-            records = {pair: self._records[at] for pair, at in left.items()}
+        record_indices = {pair: int(self._first[pair]) for pair in pairs if pair not in known_pairs}
+        known_pairs |= dict.fromkeys(record_indices)
+        while record_indices:
+            records = {pair: self._records[index] for pair, index in record_indices.items()}
             now = self.index.find(int(record["id"]) for record in records.values())
             for pair, record in records.items():
                 segment = now.get(int(record["id"]))
                 if segment and digest_of(segment.src, segment.tgt) == tuple(
                     record["digest"].tolist()
                 ):
-                    known[pair] = segment
-            left = {
-                pair: at + 1
-                for pair, at in left.items()
-                if not known[pair] and at + 1 < self._last[pair]
+                    known_pairs[pair] = segment
+            record_indices = {
+                pair: index + 1
+                for pair, index in record_indices.items()
+                if not known_pairs[pair] and index + 1 < self._last[pair]
             }
 
-    def _alive(self, positions: Array, known: Known) -> Array:
+    def _alive(self, positions: Array, known_pairs: Known) -> Array:
         """Which of the positions (n, k) belong to a segment that is there as it was."""
-        self.look_up(positions, known)
-        pairs, at = np.unique(self.pairs(positions), return_inverse=True)
-        alive = np.array([known.get(pair) is not None for pair in pairs.tolist()])
-        return alive[at.reshape(positions.shape)] & (positions >= 0)
+        self.look_up(positions, known_pairs)
+        pairs, inverse = np.unique(self.pairs(positions), return_inverse=True)
+        alive = np.array([known_pairs.get(pair) is not None for pair in pairs.tolist()])
+        return alive[inverse.reshape(positions.shape)] & (positions >= 0)
 
 
 def flat(keys: Array, queries: Array, k: int) -> tuple[Array, Array]:
@@ -172,11 +174,13 @@ def flat(keys: Array, queries: Array, k: int) -> tuple[Array, Array]:
     (n, k)."""
     scores = np.full((len(queries), k), -np.inf, np.float32)
     positions = np.full((len(queries), k), -1, np.int64)
-    own = np.square(queries).sum(1, keepdims=True)
+    query_squares = np.square(queries).sum(1, keepdims=True)
     rows = max(1024, min(BLOCK, (1 << 26) // max(1, len(queries))))  # at most 256 MB of scores
-    for at in range(0, len(keys), rows):
-        block_keys = keys[at : at + rows]
-        block = 2 * queries @ block_keys.T - np.square(block_keys).sum(1) - own  # (n, rows)
+    for start in range(0, len(keys), rows):
+        block_keys = keys[start : start + rows]
+        block = (
+            2 * queries @ block_keys.T - np.square(block_keys).sum(1) - query_squares
+        )  # (n, rows)
         np.minimum(block, 0, out=block)
         top = (
             np.argpartition(block, -k, 1)[:, -k:]
@@ -185,7 +189,9 @@ def flat(keys: Array, queries: Array, k: int) -> tuple[Array, Array]:
         )
         top = np.broadcast_to(top, (len(queries), top.shape[1]))
         values = np.take_along_axis(block, top, 1)
-        scores, positions = best(np.hstack([scores, values]), np.hstack([positions, top + at]), k)
+        scores, positions = best(
+            np.hstack([scores, values]), np.hstack([positions, top + start]), k
+        )
     return scores, positions
 
 

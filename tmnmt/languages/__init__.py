@@ -63,4 +63,6 @@ def data_for(code: str) -> Language:
 @cache
 def listed(name: str) -> tuple[str, ...]:
     """The words that any language has under a name, such as "abbreviations"."""
-    return tuple(word for one in languages().values() for word in getattr(one, name).split())
+    return tuple(
+        word for language in languages().values() for word in getattr(language, name).split()
+    )

@@ -42,7 +42,7 @@ from tmnmt.compiled import kernels
 from tmnmt.compiled.kernels import Array, Table, can_be_compiled
 from tmnmt.config.options import Mode
 from tmnmt.layers.collated import Slots
-from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
 from tmnmt.layers.nearest import SessionPositions
 from tmnmt.layers.reading import FACTS
 from tmnmt.layers.traced import LayerTrace, TracedSource
@@ -63,7 +63,7 @@ STEEP = 10.0
 # what the empty slot leaves is a half where the cosine is 0.65, and a 56th at 0.45, until training
 # says otherwise
 UNLIKE, DOUBT = 0.65, 20.0
-LEAST = 1e-12  # the length of a key that is nothing
+MIN_LENGTH = 1e-12  # the length of a key that is nothing
 SMALL = 1e-6  # keeps a division by the square of a vanishing state finite
 # slots at most that W is multiplied with ahead: about as many as a sentence has rows over all its
 # steps
@@ -98,7 +98,7 @@ class Filled(Positions):
     """Slots made ready."""
 
     # the weights by which a shallow cache asks them, for compiled code; None: there is none
-    asked: Table | None
+    weight_table: Table | None
     own_size: int  # l + d
 
     @cached_property
@@ -116,21 +116,21 @@ class Matched(NamedTuple):
     # (R', C) g: 1 where the slot's word came after y_{t-1}, else 0; None where nothing asks
     follows: Tensor | None
     weights: Tensor  # (R', C) P_m, the empty slot left out
-    most: Tensor  # (R',) the greatest of them
+    max_weight: Tensor  # (R',) the greatest of them
     level: Tensor  # (R',) log sum exp of the energies, match + kappa g
 
-    def signs(self, context: Tensor, meant: Tensor | None) -> Tensor:
+    def signs(self, context: Tensor, log_odds: Tensor | None) -> Tensor:
         """(R', 3 or 4) how far the slots are to be trusted at c (R', l): sum P_m match / |c|^2,
         which is 1 where c k is the match and the slot was written at c; log sum exp of the energies
-        / |c|^2; max P_m; sum P_m g. Beside an empty slot, `meant`, the last two are of the P_m that
-        leave it its share."""
+        / |c|^2; max P_m; sum P_m g. Beside an empty slot, `log_odds`, the last two are of the P_m
+        that leave it its share."""
         square = vecdot(context, context).clamp_min(SMALL)
-        shares = [self.most]
+        shares = [self.max_weight]
         if self.follows is not None:
             shares.append(vecdot(self.weights, self.follows))
-        if meant is not None:
-            left = meant.sigmoid()
-            shares = [left * share for share in shares]
+        if log_odds is not None:
+            slot_share = log_odds.sigmoid()
+            shares = [slot_share * share for share in shares]
         return torch.stack(
             [vecdot(self.weights, self.scores) / square, self.level / square, *shares], -1
         )
@@ -243,13 +243,13 @@ class SessionCache(MemoryLayer[Filled]):
         return Filled(
             keys=slots.keys,
             ids=slots.ids,
-            before=slots.before,
+            previous_ids=slots.previous_ids,
             mask=slots.mask,
             first=first_of(slots.ids),
-            read=self._shallow(slots) if shallow else self._deep(slots, embed),
+            values=self._shallow(slots) if shallow else self._deep(slots, embed),
             worth=None,
             sentence=torch.arange(len(slots.ids), device=slots.ids.device),
-            asked=self._asked() if shallow and is_in_fp32 else None,
+            weight_table=self._weight_table() if shallow and is_in_fp32 else None,
             own_size=self.V.in_features + self.U.in_features,
         )
 
@@ -257,9 +257,9 @@ class SessionCache(MemoryLayer[Filled]):
         """W of every slot, and one over the length of its key: (N, C, 2)."""
         projected: Tensor = self.W(slots.keys if self.K is not None else slots.values)
         lengths = torch.linalg.vector_norm(slots.keys, dim=-1, keepdim=True)
-        return torch.cat([projected, lengths.clamp_min(LEAST).reciprocal()], -1)
+        return torch.cat([projected, lengths.clamp_min(MIN_LENGTH).reciprocal()], -1)
 
-    def _asked(self) -> Table:
+    def _weight_table(self) -> Table:
         """This layer's weights, for compiled code."""
         signs = 0 if self.signs is None else self.signs.in_features
         layers = self.Q, self.K, self.kappa, self.V, self.U, self.U.bias, self.signs, self.empty
@@ -270,52 +270,58 @@ class SessionCache(MemoryLayer[Filled]):
     def _deep(self, slots: Slots, embed: Embed) -> Tensor:
         """v + E e(y) of every slot (N, C, d), and W of it behind it: (N, C, 2 d), or (N, C, d + 1)
         where the gate is one number. Of many slots without: W is multiplied with in the step."""
-        said = with_words(self.word, slots.values, slots.ids, embed)
-        few = said.shape[1] <= PROJECTED or self.W.out_features == 1
-        return torch.cat([said, self.W(said)], -1) if few else said
+        values = with_words(self.word, slots.values, slots.ids, embed)
+        is_projected = values.shape[1] <= PROJECTED or self.W.out_features == 1
+        return torch.cat([values, self.W(values)], -1) if is_projected else values
 
-    def fuse(self, at: At, hidden: Tensor, ready: Filled) -> tuple[Tensor, Read[Filled]]:
+    def fuse(
+        self, step: StepState, hidden: Tensor, ready: Filled
+    ) -> tuple[Tensor, LayerOutput[Filled]]:
         """Deep: s~ (R, d), where the cache is empty what came in, and lambda (R, d) or (R, 1), 0
         there (eq. 6, 8). Shallow: what is mixed in."""
         if self.kind.fusion == "shallow":
-            weights, logit = self.recall(*at, ready)
-            return hidden, Read(ready, weights, words=Words(*ready.words, logit))
+            weights, logit = self.recall(*step, ready)
+            return hidden, LayerOutput(ready, weights, words=Words(*ready.words, logit))
         view = ready.view
-        own, context = view.pick(at.hidden), view.pick(at.context)
-        weights = self.matched(view.pick(at.prev), own, context, ready).weights
+        state, context = view.pick(step.hidden), view.pick(step.context)
+        weights = self.matched(view.pick(step.prev), state, context, ready).weights
         recalled, projected = self.blend(weights, ready)
-        gate = torch.sigmoid(self.logits(own, context, projected))
-        into = own if hidden is at.hidden else view.pick(hidden)
+        gate = torch.sigmoid(self.logits(state, context, projected))
+        base = state if hidden is step.hidden else view.pick(hidden)
         added = self.kind.combining == "add"
-        fused = torch.addcmul(into, gate, recalled) if added else torch.lerp(into, recalled, gate)
-        return view.put(fused, hidden), Read(ready, view.put(weights), gate=view.put(gate))
+        fused = torch.addcmul(base, gate, recalled) if added else torch.lerp(base, recalled, gate)
+        return view.put(fused, hidden), LayerOutput(ready, view.put(weights), gate=view.put(gate))
 
     def recall(
         self, prev: Tensor, hidden: Tensor, context: Tensor, ready: Filled
     ) -> tuple[Tensor, Tensor]:
         """Shallow: P_m (R, C), and the logit of lambda (R,), which is -inf where the cache is
         empty, of y_{t-1} (R,), s (R, d) and c (R, l)."""
-        if ready.asked is not None and can_be_compiled(hidden):
-            return self._recall_compiled(At(prev, hidden, context), ready, ready.asked)
+        if ready.weight_table is not None and can_be_compiled(hidden):
+            return self._recall_compiled(
+                StepState(prev, hidden, context), ready, ready.weight_table
+            )
         view = ready.view
         hidden, context = view.pick(hidden), view.pick(context)
         matched = self.matched(view.pick(prev), hidden, context, ready)
-        projected = view.rows.blend(matched.weights, ready.read[..., :1])
+        projected = view.rows.blend(matched.weights, ready.values[..., :1])
         logit = self.logits(hidden, context, projected)
-        meant = self.meant(matched.weights, hidden, context, ready)
+        log_odds = self.slot_log_odds(matched.weights, hidden, context, ready)
         if self.signs is not None:
-            logit = logit + STEEP * self.signs(matched.signs(context, meant))
-        logit = logit[:, 0] if meant is None else logit_of_product(logit[:, 0], meant)
+            logit = logit + STEEP * self.signs(matched.signs(context, log_odds))
+        logit = logit[:, 0] if log_odds is None else logit_of_product(logit[:, 0], log_odds)
         return view.put(matched.weights), view.put(logit, -torch.inf)
 
-    def _recall_compiled(self, at: At, ready: Filled, asked: Table) -> tuple[Tensor, Tensor]:
+    def _recall_compiled(
+        self, step: StepState, ready: Filled, weight_table: Table
+    ) -> tuple[Tensor, Tensor]:
         """The same as `recall` by compiled code."""
-        prev, hidden = at.prev.contiguous(), at.hidden.contiguous()
-        context = at.context.contiguous()
+        prev, hidden = step.prev.contiguous(), step.hidden.contiguous()
+        context = step.context.contiguous()
         query = context if self.A is None else self.query(hidden, context).contiguous()
         slots = ready.keys.shape[1]
         return kernels.recall_slots(
-            ready.table, asked, slots, prev, context, hidden, query, STEEP, ready.room
+            ready.table, weight_table, slots, prev, context, hidden, query, STEEP, ready.room
         )
 
     def query(self, hidden: Tensor, context: Tensor) -> Tensor:
@@ -332,15 +338,15 @@ class SessionCache(MemoryLayer[Filled]):
         follows = None
         scores = energy = self.scores(hidden, context, ready)
         if self.kappa is not None:
-            follows = (view.before == prev[:, None]).to(scores.dtype)
+            follows = (view.previous_ids == prev[:, None]).to(scores.dtype)
             energy = torch.addcmul(scores, follows, STEEP * self.kappa)
         if view.mask is not None:
             energy = energy.masked_fill(~view.mask, -torch.inf)
         weights = energy.softmax(-1)
-        most = weights.amax(-1)
-        return Matched(scores, follows, weights, most, energy.amax(-1) - most.log())
+        max_weight = weights.amax(-1)
+        return Matched(scores, follows, weights, max_weight, energy.amax(-1) - max_weight.log())
 
-    def meant(
+    def slot_log_odds(
         self, weights: Tensor, hidden: Tensor, context: Tensor, ready: Positions
     ) -> Tensor | None:
         """(R',) log odds that the slots are meant and not the empty one, by the cosine of what P_m
@@ -348,12 +354,12 @@ class SessionCache(MemoryLayer[Filled]):
         get; None: there is no empty slot."""
         if self.empty is None:
             return None
-        least, steep = self.empty  # a and b
-        shares = weights * ready.view.pick(ready.read[ready.sentence, :, 1])
+        threshold, steep = self.empty  # a and b
+        shares = weights * ready.view.pick(ready.values[ready.sentence, :, 1])
         recalled = ready.view.rows.blend(shares, ready.keys)
         cosine = vecdot(recalled, normalize(self.slots_of(context, hidden)[0], dim=-1))
-        meant: Tensor = STEEP * steep * (cosine - least)
-        return meant
+        log_odds: Tensor = STEEP * steep * (cosine - threshold)
+        return log_odds
 
     def scores(self, hidden: Tensor, context: Tensor, ready: Positions) -> Tensor:
         """The match (R', C) of s (R', d) and c (R', l) with their slots (eq. 5)."""
@@ -362,7 +368,7 @@ class SessionCache(MemoryLayer[Filled]):
     def blend(self, weights: Tensor, ready: Positions) -> tuple[Tensor, Tensor]:
         """Deep: m (R', d) and W m of P_m (R', C) of the rows with a filled cache."""
         d = self.U.in_features
-        blended = ready.view.rows.blend(weights, ready.read)
+        blended = ready.view.rows.blend(weights, ready.values)
         recalled = blended[:, :d]
         return recalled, blended[:, d:] if blended.shape[1] > d else self.W(
             recalled
@@ -371,8 +377,8 @@ class SessionCache(MemoryLayer[Filled]):
     def logits(self, hidden: Tensor, context: Tensor, projected: Tensor) -> Tensor:
         """U s + V c + W m + b of W m (R, d): (R, d), or all (R, 1) of a shallow cache or a scalar
         gate."""
-        own: Tensor = self.U(hidden)
-        return torch.addmm(own + projected, context, self.V.weight.t())
+        hidden_logits: Tensor = self.U(hidden)
+        return torch.addmm(hidden_logits + projected, context, self.V.weight.t())
 
 
 class CacheContents:
@@ -421,7 +427,7 @@ class CacheContents:
         return self._ids[0, : len(self)]
 
     @property
-    def before(self) -> Tensor:
+    def previous_ids(self) -> Tensor:
         """(len,) int64: the subword before it, where it was written last; <s> before the first of a
         sentence."""
         return self._ids[1, : len(self)]
@@ -434,8 +440,8 @@ class CacheContents:
     def record(self) -> dict[str, Any]:
         """All but keys and values, for JSON: size, and every slot with its word and the one before
         it, least recently written first."""
-        before = self.before.tolist()
-        words = [(slot, word, before[slot]) for slot, word in self._words.items()]
+        previous_ids = self.previous_ids.tolist()
+        words = [(slot, word, previous_ids[slot]) for slot, word in self._words.items()]
         return {"size": self.size, "overwrite": self.overwrite, "words": words}
 
     def refilled(
@@ -447,30 +453,36 @@ class CacheContents:
         vocabulary: how many subwords there are. Raises ValueError for what no cache of these sizes
         can have said."""
         shape, device = (self._keys.shape[1], self._values.shape[1]), self._keys.device
-        made = CacheContents(self.size, *shape, record["overwrite"], device)
+        contents = CacheContents(self.size, *shape, record["overwrite"], device)
         if any(type(number) is not int for row in record["words"] for number in row):
             raise ValueError("its slots are no whole numbers")
-        made._words = OrderedDict((slot, word) for slot, word, _ in record["words"])
-        if sorted(made._words) != list(range(len(record["words"]))) or len(made) > self.size:
+        contents._words = OrderedDict((slot, word) for slot, word, _ in record["words"])
+        if (
+            sorted(contents._words) != list(range(len(record["words"])))
+            or len(contents) > self.size
+        ):
             raise ValueError("its slots are not what was written")
-        made._slots = {word: slot for slot, word in made._words.items()}
+        contents._slots = {word: slot for slot, word in contents._words.items()}
         for slot, *words in record["words"]:
-            made._ids[:, slot] = torch.tensor(words)
-        if not bool(((made._ids >= 0) & (made._ids < vocabulary)).all()):
+            contents._ids[:, slot] = torch.tensor(words)
+        if not bool(((contents._ids >= 0) & (contents._ids < vocabulary)).all()):
             raise ValueError(f"a word that is not among the {vocabulary:,} of the vocabulary")
-        if self.overwrite and len(made._slots) < len(made):
+        if self.overwrite and len(contents._slots) < len(contents):
             raise ValueError("a word has two slots, with overwriting on")
-        for name, target, saved in (("keys", made._keys, keys), ("values", made._values, values)):
-            if saved.shape != (len(made), target.shape[1]) or not saved.is_floating_point():
+        for name, target, saved in (
+            ("keys", contents._keys, keys),
+            ("values", contents._values, values),
+        ):
+            if saved.shape != (len(contents), target.shape[1]) or not saved.is_floating_point():
                 raise ValueError(
-                    f"its {name} are {saved.dtype} {tuple(saved.shape)}, wanted {len(made)} "
+                    f"its {name} are {saved.dtype} {tuple(saved.shape)}, wanted {len(contents)} "
                     "slots of "
                     f"{target.shape[1]} floating-point numbers"
                 )
-            target[: len(made)] = saved.to(device)
+            target[: len(contents)] = saved.to(device)
             if not bool(target.isfinite().all()):
                 raise ValueError(f"its {name} are not all finite")
-        return made
+        return contents
 
     def write(self, keys: Tensor, values: Tensor, ids: Tensor) -> None:
         """Remember a translated sentence: keys (T, l), values (T, d), ids (T,); padding and, OURS,
@@ -480,32 +492,34 @@ class CacheContents:
         first, then all are written at once."""
         if self.size == 0:
             return
-        written: list[tuple[int, int, bool]] = []  # slot, position, and whether it is averaged in
-        said: dict[int, tuple[int, int]] = {}  # slot -> its word, and the one before it
+        writes: list[tuple[int, int, bool]] = []  # slot, position, and whether it is averaged in
+        slot_words: dict[int, tuple[int, int]] = {}  # slot -> its word, and the one before it
         words = ids.tolist()
-        for t, (before, word) in enumerate(zip([BOS, *words], words, strict=False)):
+        for t, (previous, word) in enumerate(zip([BOS, *words], words, strict=False)):
             if word not in (EOS, PAD):
-                slot, again = self._slot(word)
-                written.append((slot, t, again))
-                said[slot] = word, before
-        if not said:
+                slot, is_repeated = self._slot(word)
+                writes.append((slot, t, is_repeated))
+                slot_words[slot] = word, previous
+        if not slot_words:
             return
         device = self._ids.device
-        at = torch.tensor([*said], device=device)
-        self._ids.index_copy_(1, at, torch.tensor([*said.values()], device=device).T)
+        slot_indices = torch.tensor([*slot_words], device=device)
+        self._ids.index_copy_(
+            1, slot_indices, torch.tensor([*slot_words.values()], device=device).T
+        )
         keys, values = (x.detach().to(device).float() for x in (keys, values))
-        if any(again for *_, again in written):
-            self._average(written, keys, values)
+        if any(is_repeated for *_, is_repeated in writes):
+            self._average(writes, keys, values)
             return
-        last = {slot: t for slot, t, _ in written}
-        positions = torch.tensor([last[slot] for slot in said], device=device)
-        self._keys.index_copy_(0, at, keys.index_select(0, positions))
-        self._values.index_copy_(0, at, values.index_select(0, positions))
+        last = {slot: t for slot, t, _ in writes}
+        positions = torch.tensor([last[slot] for slot in slot_words], device=device)
+        self._keys.index_copy_(0, slot_indices, keys.index_select(0, positions))
+        self._values.index_copy_(0, slot_indices, values.index_select(0, positions))
 
     def _slot(self, word: int) -> tuple[int, bool]:
         """The slot that `word` is written to, and whether it holds the same word already."""
         slot = self._slots.get(word) if self.overwrite else None
-        again = slot is not None
+        is_repeated = slot is not None
         if slot is None and len(self._words) < self.size:
             slot = len(self._words)
         elif slot is None:
@@ -514,15 +528,15 @@ class CacheContents:
                 del self._slots[forgotten]
         self._words[slot], self._slots[word] = word, slot
         self._words.move_to_end(slot)
-        return slot, again
+        return slot, is_repeated
 
-    def _average(self, written: list[tuple[int, int, bool]], keys: Tensor, values: Tensor) -> None:
+    def _average(self, writes: list[tuple[int, int, bool]], keys: Tensor, values: Tensor) -> None:
         """Every slot becomes a weighted sum of what it held and of the sentence's positions, since
         averaging twice is 1/4, 1/4, 1/2."""
         old_shares: dict[int, float] = {}  # slot -> share of what it held before this sentence
         shares: dict[int, dict[int, float]] = {}  # slot -> position -> share
-        for slot, t, again in written:
-            if again:
+        for slot, t, is_repeated in writes:
+            if is_repeated:
                 old_shares[slot] = old_shares.get(slot, 1.0) / 2
                 halves = {u: share / 2 for u, share in shares.get(slot, {}).items()}
                 shares[slot] = halves | {t: 0.5}
@@ -552,12 +566,12 @@ def collate_caches(
     if not any(len(cache) for cache in contents):
         return None
     lengths = torch.tensor([len(cache) for cache in contents], device=device)
-    keys, values, ids, before = (
+    keys, values, ids, previous_ids = (
         _padded([getattr(cache, name) for cache in contents], device)
-        for name in ("keys", "values", "ids", "before")
+        for name in ("keys", "values", "ids", "previous_ids")
     )
     mask = torch.arange(keys.shape[1], device=device) < lengths[:, None]
-    return Slots(keys=keys, values=values, ids=ids, before=before, mask=mask)
+    return Slots(keys=keys, values=values, ids=ids, previous_ids=previous_ids, mask=mask)
 
 
 def _padded(rows: list[Tensor], device: torch.device | str) -> Tensor:

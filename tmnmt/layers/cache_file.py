@@ -16,12 +16,12 @@ import torch
 
 from tmnmt.codes.stored import Listed, codes_of, listed
 from tmnmt.durable import write
-from tmnmt.errors import DataError, ModelError, shown
+from tmnmt.errors import DataError, ModelError, short_repr
 from tmnmt.layers.cache import CacheContents
 from tmnmt.models.folder import UNREADABLE, reason_of
 
 FORMAT = 6
-READ = (5, FORMAT)  # 5: no codes
+READABLE_FORMATS = (5, FORMAT)  # 5: no codes
 # of a segment that is done: source, target, id, time, the memory that the id is of, and the codes
 # of both sides as lists
 DoneRecord = tuple[str, str, int, str, str, list[Listed], list[Listed]]
@@ -33,8 +33,8 @@ class Saved:
     before it; and every segment that is done."""
 
     cache: CacheContents
-    before: tuple[str, CacheContents] | None = None
-    done: Sequence[DoneRecord] = ()
+    pending: tuple[str, CacheContents] | None = None
+    segments: Sequence[DoneRecord] = ()
 
 
 def save_caches(path: Path, saved: Saved, model: str) -> None:
@@ -44,29 +44,29 @@ def save_caches(path: Path, saved: Saved, model: str) -> None:
     from safetensors.torch import save
 
     caches = {"cache": saved.cache} | (
-        {"before": saved.before[1]} if saved.before is not None else {}
+        {"before": saved.pending[1]} if saved.pending is not None else {}
     )
     tensors = {
         f"{name}.{part}": getattr(cache, part).cpu().contiguous()
         for name, cache in caches.items()
         for part in ("keys", "values")
     }
-    about = {
+    metadata = {
         "format": FORMAT,
         "model": model,
-        "text": saved.before[0] if saved.before is not None else None,
+        "text": saved.pending[0] if saved.pending is not None else None,
         **{name: cache.record() for name, cache in caches.items()},
-        "done": saved.done,
+        "done": saved.segments,
     }
     try:
-        write(path, save(tensors, {"session": json.dumps(about)}))
+        write(path, save(tensors, {"session": json.dumps(metadata)}))
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) -> Saved:
-    """What `save_caches` wrote to `path`; `like` is an empty cache of the sizes that are wanted,
-    `vocabulary` how many subwords the model has.
+def load_caches(path: Path, model: str, template: CacheContents, vocabulary: int) -> Saved:
+    """What `save_caches` wrote to `path`; `template` is an empty cache of the sizes that are
+    wanted, `vocabulary` how many subwords the model has.
 
     Raises DataError where the file is no session, ModelError where another model, K or kind of
     cache made it."""
@@ -76,39 +76,45 @@ def load_caches(path: Path, model: str, like: CacheContents, vocabulary: int) ->
         if path.exists() and not path.is_file() and not path.is_dir():
             raise ValueError("no regular file")  # a pipe would be waited for
         with safe_open(path, "pt") as file:
-            about = json.loads((file.metadata() or {})["session"])
+            metadata = json.loads((file.metadata() or {})["session"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}
-        if about["format"] not in READ:
+        if metadata["format"] not in READABLE_FORMATS:
             raise DataError(
-                f"{path}: session format {shown(about['format'])}, this version reads "
-                f"{' and '.join(map(str, READ))}"
+                f"{path}: session format {short_repr(metadata['format'])}, this version reads "
+                f"{' and '.join(map(str, READABLE_FORMATS))}"
             )
-        if type(about["model"]) is not str or not about["model"].isprintable():
+        if type(metadata["model"]) is not str or not metadata["model"].isprintable():
             raise ValueError("the name of its model is missing")
-        if about["model"] != model:
-            raise ModelError(f"{path}: was saved with model {about['model']}, this one is {model}")
+        if metadata["model"] != model:
+            raise ModelError(
+                f"{path}: was saved with model {metadata['model']}, this one is {model}"
+            )
         caches = {
             name: _filled(
                 path,
-                like,
-                about[name],
+                template,
+                metadata[name],
                 tensors[f"{name}.keys"],
                 tensors[f"{name}.values"],
                 vocabulary,
             )
             for name in ("cache", "before")
-            if name in about
+            if name in metadata
         }
-        if "before" in caches and not isinstance(about["text"], str):
+        if "before" in caches and not isinstance(metadata["text"], str):
             raise ValueError("the text that may still be confirmed is missing")
-        added: list[Any] = [[], []] if about["format"] == 5 else []
-        before = (about["text"], caches["before"]) if "before" in caches else None
-        return Saved(caches["cache"], before, [_done(*entry, *added) for entry in about["done"]])
+        added: list[Any] = [[], []] if metadata["format"] == 5 else []
+        pending = (metadata["text"], caches["before"]) if "before" in caches else None
+        return Saved(
+            caches["cache"],
+            pending,
+            [_segment_record(*entry, *added) for entry in metadata["done"]],
+        )
     except UNREADABLE as error:
         raise DataError(f"{path}: no saved session: {reason_of(error)}") from error
 
 
-def _done(
+def _segment_record(
     src: Any, tgt: Any, number: Any, changed: Any, memory: Any, of_source: Any, of_target: Any
 ) -> DoneRecord:
     if (
@@ -120,13 +126,13 @@ def _done(
     return src, tgt, number, changed, memory, listed(src, codes[0]), listed(tgt, codes[1])
 
 
-def _on(overwrite: bool) -> str:
+def _switch_text(overwrite: bool) -> str:
     return "on" if overwrite else "off"
 
 
 def _filled(
     path: Path,
-    like: CacheContents,
+    template: CacheContents,
     record: dict[str, Any],
     keys: torch.Tensor,
     values: torch.Tensor,
@@ -134,14 +140,14 @@ def _filled(
 ) -> CacheContents:
     if type(record["size"]) is not int or type(record["overwrite"]) is not bool:
         raise ValueError("its size is no whole number, or its overwriting not true or false")
-    if record["size"] != like.size:
+    if record["size"] != template.size:
         raise ModelError(
-            f"{path}: was saved with a cache of {shown(record['size'])} slots, here it has "
-            f"{like.size}"
+            f"{path}: was saved with a cache of {short_repr(record['size'])} slots, here it has "
+            f"{template.size}"
         )
-    if record["overwrite"] != like.overwrite:
+    if record["overwrite"] != template.overwrite:
         raise ModelError(
-            f"{path}: was saved with overwriting {_on(record['overwrite'])}, here it is "
-            f"{_on(like.overwrite)}"
+            f"{path}: was saved with overwriting {_switch_text(record['overwrite'])}, here it is "
+            f"{_switch_text(template.overwrite)}"
         )
-    return like.refilled(record, keys, values, vocabulary)
+    return template.refilled(record, keys, values, vocabulary)

@@ -29,7 +29,7 @@ class Pairs:
     contexts: Tensor  # (N, P, l) c'
     hiddens: Tensor  # (N, P, d) z'
     ids: Tensor  # (N, P) int64
-    before: Tensor  # (N, P) int64: the word before it in its pair, <s> before the first
+    previous_ids: Tensor  # (N, P) int64: the word before it in its pair, <s> before the first
     mask: Tensor  # (N, P) bool
     pair: Tensor  # (N, P) int64: index of the pair in the sentence's list
     position: Tensor  # (N, P) int64: subword position in that pair's target
@@ -49,7 +49,7 @@ class Slots:
     values: Tensor  # (N, C, d); likewise (N, C, 0)
     ids: Tensor  # (N, C) int64: the word of every slot
     # (N, C) int64: the word before it where it was written last, <s> before the first
-    before: Tensor
+    previous_ids: Tensor
     mask: Tensor  # (N, C) bool
 
 
@@ -92,7 +92,7 @@ def collate(
         contexts=side("contexts").float(),
         hiddens=side("hiddens").float(),
         ids=ids,
-        before=torch.where(position == 0, BOS, ids.roll(1, 1)),
+        previous_ids=torch.where(position == 0, BOS, ids.roll(1, 1)),
         mask=mask,
         pair=pair,
         position=position,

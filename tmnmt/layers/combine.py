@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from tmnmt.compiled import kernels
 from tmnmt.config.options import Mode as Mode  # what a decoder can do
 from tmnmt.durable import write
-from tmnmt.errors import ModelError, UsageError, shown
+from tmnmt.errors import ModelError, UsageError, short_repr
 from tmnmt.layers.cache import SessionCache
-from tmnmt.layers.contract import At, Collated, MemoryLayer, Moving, Read
+from tmnmt.layers.contract import BeamState, Collated, LayerOutput, MemoryLayer, StepState
 from tmnmt.layers.nearest import NearestPositions
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.layers.trace import Trace, trace_of
@@ -38,7 +38,7 @@ from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 from tmnmt.registry import Registry
 
 FORMAT = "6"  # of memory.safetensors
-READ = ("5", FORMAT)  # 5: a session cache has no empty slot
+READABLE_FORMATS = ("5", FORMAT)  # 5: a session cache has no empty slot
 # in the order in which they fuse and mix
 LAYERS: Registry[type[MemoryLayer[Any]]] = Registry(
     "layer", {"cache": SessionCache, "tm": TranslationMemory, "nearest": NearestPositions}
@@ -46,19 +46,19 @@ LAYERS: Registry[type[MemoryLayer[Any]]] = Registry(
 
 
 @dataclass(frozen=True)
-class Ready:
+class LayerInputs:
     """What the layers read of a batch, by their names, in their order; empty: the plain model."""
 
-    layers: dict[str, Moving] = field(default_factory=dict)
+    layers: dict[str, BeamState] = field(default_factory=dict)
 
-    def rows(self, index: Tensor) -> Ready:
+    def rows(self, index: Tensor) -> LayerInputs:
         """The rows `index` (R',) in that order."""
-        return Ready({name: ready.rows(index) for name, ready in self.layers.items()})
+        return LayerInputs({name: ready.rows(index) for name, ready in self.layers.items()})
 
-    def reordered(self, index: Tensor) -> Ready:
+    def reordered(self, index: Tensor) -> LayerInputs:
         """The same, of an `index` (R,) where every row takes the place of one of its own
         sentence."""
-        return Ready({name: ready.reordered(index) for name, ready in self.layers.items()})
+        return LayerInputs({name: ready.reordered(index) for name, ready in self.layers.items()})
 
 
 class Stepped(NamedTuple):
@@ -66,8 +66,8 @@ class Stepped(NamedTuple):
 
     log_probs: Tensor  # (R, V) log p(y_t), in fp32, or fp64 where the read-out is
     state: Any  # of the backbone
-    at: At
-    ready: Ready  # moved on
+    step: StepState
+    ready: LayerInputs  # moved on
     trace: Trace | None  # where it was asked for
 
 
@@ -82,12 +82,12 @@ class MemoryLayers(nn.Module):
         self,
         tm: TranslationMemory | None = None,
         cache: SessionCache | None = None,
-        **others: MemoryLayer[Any],
+        **plugin_layers: MemoryLayer[Any],
     ) -> None:
         super().__init__()
-        learned = {"tm": tm, "cache": cache, **others}
+        by_name = {"tm": tm, "cache": cache, **plugin_layers}
         for name, layer in LAYERS.items():
-            self.add_module(name, learned.get(name) if layer.is_learned else layer())
+            self.add_module(name, by_name.get(name) if layer.is_learned else layer())
         self._names = (*LAYERS,)
 
     @property
@@ -102,7 +102,7 @@ class MemoryLayers(nn.Module):
         served = {mode for layer in self.layers.values() for mode in layer.modes}
         return tuple(mode for mode in get_args(Mode) if mode in served or mode == "off")
 
-    def ready(self, collated: Collated, backbone: Backbone, mode: Mode) -> Ready:
+    def ready(self, collated: Collated, backbone: Backbone, mode: Mode) -> LayerInputs:
         """All that no step changes, once a batch, one row a sentence, of the layers that have
         something to read in this mode.
 
@@ -112,7 +112,7 @@ class MemoryLayers(nn.Module):
             name: layer.ready(collated, backbone.embed, layer.outputs(mode))
             for name, layer in self.layers.items()
         }
-        return Ready({name: moving for name, moving in ready.items() if moving is not None})
+        return LayerInputs({name: moving for name, moving in ready.items() if moving is not None})
 
     def step(
         self,
@@ -120,7 +120,7 @@ class MemoryLayers(nn.Module):
         prev: Tensor,
         state: Any,
         encoded: Any,
-        ready: Ready,
+        ready: LayerInputs,
         explain: bool = False,
         rows: Tensor | None = None,
     ) -> Stepped:
@@ -132,35 +132,35 @@ class MemoryLayers(nn.Module):
 
         # 1. Inject, and 2. the backbone moves on: a reference network is part of its step.
         state, context, hidden = backbone.step(prev, state, encoded)
-        at = At(prev, hidden, context)
+        step = StepState(prev, hidden, context)
 
         # 3. Fuse, in order.
-        reads: dict[str, Read[Any]] = {}
+        reads: dict[str, LayerOutput[Any]] = {}
         hiddens = [hidden]
         for name, layer in layers:
-            hidden, reads[name] = layer.fuse(at, hidden, ready.layers[name])
+            hidden, reads[name] = layer.fuse(step, hidden, ready.layers[name])
             hiddens.append(hidden)
-        moved = Ready({name: read.ready for name, read in reads.items()})
+        advanced = LayerInputs({name: reading.ready for name, reading in reads.items()})
 
         # 4. Read out.
-        stands = at
+        stands = step
         if rows is not None:
-            at = At(*(part[rows] for part in at))
+            step = StepState(*(part[rows] for part in step))
             hiddens = [hidden[rows] for hidden in hiddens]
-            reads = {name: read.rows(rows) for name, read in reads.items()}
+            reads = {name: reading.rows(rows) for name, reading in reads.items()}
             if not len(rows):
-                none = hidden.new_empty(0, backbone.vocab_size)
-                return Stepped(none, state, stands, moved, None)
-        log_probs = read_out(backbone, at, hiddens[-1])
+                empty = hidden.new_empty(0, backbone.vocab_size)
+                return Stepped(empty, state, stands, advanced, None)
+        log_probs = read_out(backbone, step, hiddens[-1])
         log_gen = log_probs.clone() if explain else None
 
         # 5. Mix, in order.
         for name, layer in layers:
-            log_probs, reads[name] = layer.mix(at, log_probs, reads[name])
+            log_probs, reads[name] = layer.mix(step, log_probs, reads[name])
         trace = None
         if log_gen is not None:
-            trace = trace_of(partial(read_out, backbone, at), hiddens, reads, log_gen)
-        return Stepped(log_probs, state, stands, moved, trace)
+            trace = trace_of(partial(read_out, backbone, step), hiddens, reads, log_gen)
+        return Stepped(log_probs, state, stands, advanced, trace)
 
     def digest(self, mode: Mode, cache: bool) -> str:
         """16 hexadecimal digits of what a decoder in this mode, with a session cache or without,
@@ -177,8 +177,8 @@ class MemoryLayers(nn.Module):
     def parameters_read(self, mode: Mode, cache: bool) -> int:
         """Number of the trained numbers that a decoder in this mode, with a session cache or
         without, reads."""
-        read = (layer.parameters_read(mode) for _, layer in self._read(mode, cache))
-        return sum(value.numel() for parameters in read for _, value in parameters)
+        counts = (layer.parameters_read(mode) for _, layer in self._read(mode, cache))
+        return sum(value.numel() for parameters in counts for _, value in parameters)
 
     def _read(self, mode: Mode, cache: bool) -> Iterator[tuple[str, MemoryLayer[Any]]]:
         """The learned layers that do something in this mode."""
@@ -229,12 +229,13 @@ class MemoryLayers(nn.Module):
                     f"{path}: no memory file of tmnmt (which says its format, and what layers "
                     "it holds)"
                 )
-            if metadata["format"] not in READ:
+            if metadata["format"] not in READABLE_FORMATS:
                 raise ValueError(
-                    f"format {shown(metadata['format'])}, this version reads {' and '.join(READ)}"
+                    f"format {short_repr(metadata['format'])}, this version reads "
+                    f"{' and '.join(READABLE_FORMATS)}"
                 )
             with without_numbers():
-                layers = cls._of(json.loads(metadata["kinds"]), base)
+                layers = cls._build(json.loads(metadata["kinds"]), base)
             fill(layers, {_module_name(name): tensor for name, tensor in tensors.items()})
         except UNREADABLE as error:
             reason = reason_of(error)
@@ -245,7 +246,7 @@ class MemoryLayers(nn.Module):
         return layers.to(device).eval()
 
     @classmethod
-    def _of(cls, kinds: dict[str, Any], base: Backbone) -> MemoryLayers:
+    def _build(cls, kinds: dict[str, Any], base: Backbone) -> MemoryLayers:
         sizes = base.context_size, base.hidden_size, base.word_size
         if unknown := kinds.keys() - LAYERS.keys():
             raise ValueError(f"layers that this version does not know: {', '.join(unknown)}")
@@ -257,10 +258,10 @@ class MemoryLayers(nn.Module):
         return cls(**stored)
 
 
-def read_out(backbone: Backbone, at: At, hidden: Tensor) -> Tensor:
+def read_out(backbone: Backbone, step: StepState, hidden: Tensor) -> Tensor:
     """log p (R, V) of the state h (R, d) that the layers have made of s. Without gradients it is
     written over the logits that the backbone has given."""
-    logits = backbone.readout(at.prev, hidden, at.context)
+    logits = backbone.readout(step.prev, hidden, step.context)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     if logits.requires_grad or not logits.is_cpu or logits.dtype != torch.float32:
         return logits.log_softmax(-1)

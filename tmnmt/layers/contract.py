@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from tmnmt.config.options import Mode
 from tmnmt.layers.collated import Pairs, Recent, Slots
 from tmnmt.layers.mixing import mix_copy
-from tmnmt.layers.neighbours import Asked, Voters
+from tmnmt.layers.neighbours import NeighbourQuery, Voters
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.words import Embed
@@ -41,18 +41,18 @@ class Collated:
     pairs: Pairs | None = None
     slots: Slots | None = None
     recent: Recent | None = None  # positions of confirmed segments
-    neighbours: Asked | None = None  # further positions beside the pairs
+    neighbours: NeighbourQuery | None = None  # further positions beside the pairs
     voters: Voters | None = None  # neighbours whose words are mixed in
     # how every sentence reads the nearest positions, which are not read without it
     reaches: Sequence[SentenceReach] = ()
 
     @property
-    def asked(self) -> Asked | None:
+    def search(self) -> NeighbourQuery | None:
         """What is asked of the whole memory at every step."""
-        return self.voters.asked if self.voters is not None else self.neighbours
+        return self.voters.search if self.voters is not None else self.neighbours
 
 
-class At(NamedTuple):
+class StepState(NamedTuple):
     """Where a step stands, before any layer has changed it."""
 
     prev: Tensor  # (R,) int64 y_{t-1}
@@ -60,7 +60,7 @@ class At(NamedTuple):
     context: Tensor  # (R, l) c_t
 
 
-class Moving(Protocol):
+class BeamState(Protocol):
     """What is ready for a batch: it follows the rows of the beam."""
 
     def rows(self, index: Tensor) -> Self:
@@ -71,7 +71,7 @@ class Moving(Protocol):
         sentence."""
 
 
-R = TypeVar("R", bound=Moving)
+R = TypeVar("R", bound=BeamState)
 
 
 class Words(NamedTuple):
@@ -83,7 +83,7 @@ class Words(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Read(Generic[R]):
+class LayerOutput(Generic[R]):
     """What a layer read at a step."""
 
     ready: R  # for the next step
@@ -94,10 +94,10 @@ class Read(Generic[R]):
     # a pool, of which no other has a weight
     positions: Tensor | None = None
 
-    def rows(self, index: Tensor) -> Read[R]:
+    def rows(self, index: Tensor) -> LayerOutput[R]:
         """The same of the rows `index` alone."""
         gate, words, positions = self.gate, self.words, self.positions
-        return Read(
+        return LayerOutput(
             self.ready.rows(index),
             self.weights[index],
             gate[index] if gate is not None else None,
@@ -106,7 +106,7 @@ class Read(Generic[R]):
         )
 
     @property
-    def opened(self) -> Tensor:
+    def openness(self) -> Tensor:
         """(R,) how far the gate of mixing is open, else that of fusing, as the mean over elements;
         0 of a layer that only reads."""
         if self.words is not None:
@@ -160,14 +160,16 @@ class MemoryLayer(nn.Module, ABC, Generic[R]):
         know the `outputs` that are asked for."""
 
     @abstractmethod
-    def fuse(self, at: At, hidden: Tensor, ready: R) -> tuple[Tensor, Read[R]]:
+    def fuse(self, step: StepState, hidden: Tensor, ready: R) -> tuple[Tensor, LayerOutput[R]]:
         """The layer reads, by the raw state; h' (R, d) is what becomes of h (R, d), `hidden`
         itself where nothing is blended in."""
 
-    def mix(self, at: At, log_probs: Tensor, read: Read[R]) -> tuple[Tensor, Read[R]]:
+    def mix(
+        self, step: StepState, log_probs: Tensor, reading: LayerOutput[R]
+    ) -> tuple[Tensor, LayerOutput[R]]:
         """log p' (R, V) of the layers' log p (R, V) before it: the words that were read are mixed
         in, where there are any. Without gradients it is written in place of log p. A layer that
         reads by what those before it say does so now, and gives all that it has read."""
-        if read.words is None:
-            return log_probs, read
-        return mix_copy(log_probs, read.weights, *read.words), read
+        if reading.words is None:
+            return log_probs, reading
+        return mix_copy(log_probs, reading.weights, *reading.words), reading

@@ -38,13 +38,13 @@ class Coverage(nn.Module):
         """What is taken off the energies (R, P) of positions of this `coverage` (R, P, W)."""
         return 0.0 if self.weight is None else (coverage * self.weight).sum(-1)
 
-    def after(self, coverage: Tensor, used: Tensor, q: Tensor) -> Tensor:
-        """`coverage` (R, P, W) after a step that read q (R, P) and used the share `used` (R,) in
+    def update(self, coverage: Tensor, share: Tensor, q: Tensor) -> Tensor:
+        """`coverage` (R, P, W) after a step that read q (R, P) and used the share `share` (R,) in
         [0, 1] of it."""
         if self.kind == "off":
             return coverage
-        read = q if self.kind == "plain" else used[:, None] * q
+        mass = q if self.kind == "plain" else share[:, None] * q
         if self.gru is None:
-            return coverage + read[..., None]
-        moved: Tensor = self.gru(read.reshape(-1, 1), coverage.reshape(-1, GRU_WIDTH))
-        return moved.view_as(coverage)
+            return coverage + mass[..., None]
+        updated: Tensor = self.gru(mass.reshape(-1, 1), coverage.reshape(-1, GRU_WIDTH))
+        return updated.view_as(coverage)

@@ -8,7 +8,7 @@ from torch.nn.functional import logsigmoid
 
 from tmnmt.compiled import kernels
 
-LEAST = 1e-37  # a probability whose logarithm, -85, changes no sum that matters
+MIN_PROBABILITY = 1e-37  # a probability whose logarithm, -85, changes no sum that matters
 
 
 def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> Tensor:
@@ -31,8 +31,8 @@ def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tens
     scaled = log_gen + log_rest
     mixed = torch.logaddexp(scaled.gather(1, ids), copied)
     # a word that stands at several positions is written several times: its gradient once
-    once = first == torch.arange(ids.shape[1], device=ids.device)
-    return scaled.scatter(1, ids, torch.where(once, mixed, mixed.detach()))
+    is_first = first == torch.arange(ids.shape[1], device=ids.device)
+    return scaled.scatter(1, ids, torch.where(is_first, mixed, mixed.detach()))
 
 
 def mix_gold(log_gen: Tensor, p_copy: Tensor, logit: Tensor) -> Tensor:
@@ -45,6 +45,6 @@ def safe_log(p: Tensor) -> Tensor:
     """log p, where it is 0 with a gradient of 0 instead of NaN: -inf, or -85 without gradients,
     since a logarithm of 0 takes eight times as long."""
     if not p.requires_grad:
-        return p.clamp_min(LEAST).log()
+        return p.clamp_min(MIN_PROBABILITY).log()
     positive = p > 0
     return torch.where(positive, torch.where(positive, p, 1.0).log(), -torch.inf)

@@ -34,10 +34,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.compiled.kernels import NEAREST, can_be_compiled, narrow_shares
 from tmnmt.config.options import Mode
-from tmnmt.keys.nibbles import directions, encode, turned, width
+from tmnmt.keys.nibbles import directions, encode, rotate, width
 from tmnmt.layers.collated import Pairs, Recent
-from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
-from tmnmt.layers.packed import Near, Packed, Panels, Stretch
+from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
+from tmnmt.layers.packed import Packed, Panels, PoolReading, Stretch
 from tmnmt.layers.pool_sources import sources_of_pool
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.layers.traced import LayerTrace, TracedSource
@@ -131,7 +131,7 @@ class Pool(Positions):
     @cached_property
     def numbers(self) -> tuple[Tensor, Tensor, Tensor]:
         """tau, T and the penalty as the rows see them, (R, P + C) each."""
-        tau, temperature, penalty = self.read[self.sentence].unbind(-1)
+        tau, temperature, penalty = self.values[self.sentence].unbind(-1)
         return tau, temperature, penalty
 
 
@@ -198,7 +198,7 @@ class NearestPositions(MemoryLayer[PoolReady]):
         packed = pool = None
         sentence = torch.arange(len(parts[0].ids), device=parts[0].ids.device)
         if compiled and sentence.is_cpu:
-            packed = Packed.of([(part.packed(), part.numbers) for part in parts])
+            packed = Packed.build([(part.packed(), part.numbers) for part in parts])
         else:
             pool = pool_of(parts, sentence)
         is_penalised = any(part.numbers[..., 2].any() for part in parts)
@@ -206,24 +206,28 @@ class NearestPositions(MemoryLayer[PoolReady]):
         coverage = parts[0].numbers.new_zeros(len(sentence), positions)
         return PoolReady(parts, packed, pool, sentence, coverage)
 
-    def fuse(self, at: At, hidden: Tensor, ready: PoolReady) -> tuple[Tensor, Read[PoolReady]]:
+    def fuse(
+        self, step: StepState, hidden: Tensor, ready: PoolReady
+    ) -> tuple[Tensor, LayerOutput[PoolReady]]:
         """Reads by the raw state; nothing is blended into it."""
-        packed, moved = ready.packed, ready
-        if packed is not None and can_be_compiled(at.hidden):
+        packed, updated = ready.packed, ready
+        if packed is not None and can_be_compiled(step.hidden):
             if ready.coverage.shape[1]:
-                moved = replace(ready, coverage=ready.coverage.clone())
-            near = packed.read(at.hidden, ready.sentence, moved.coverage)
+                updated = replace(ready, coverage=ready.coverage.clone())
+            nearest = packed.read(step.hidden, ready.sentence, updated.coverage)
         else:
-            near = self.near(at.hidden, ready)
+            nearest = self.search_pool(step.hidden, ready)
             if ready.coverage.shape[1]:
-                more = near.logit.sigmoid()[:, None] * near.q
-                moved = replace(ready, coverage=ready.coverage.scatter_add(1, near.places, more))
-        words = Words(near.words, near.first, near.logit)
-        return hidden, Read(moved, near.q, words=words, positions=near.places)
+                mass = nearest.logit.sigmoid()[:, None] * nearest.q
+                updated = replace(
+                    ready, coverage=ready.coverage.scatter_add(1, nearest.places, mass)
+                )
+        words = Words(nearest.words, nearest.first, nearest.logit)
+        return hidden, LayerOutput(updated, nearest.q, words=words, positions=nearest.places)
 
     def mix(
-        self, at: At, log_probs: Tensor, read: Read[PoolReady]
-    ) -> tuple[Tensor, Read[PoolReady]]:
+        self, at: StepState, log_probs: Tensor, read: LayerOutput[PoolReady]
+    ) -> tuple[Tensor, LayerOutput[PoolReady]]:
         """Mixes the words in, by a share that is less where the model is sure of a word."""
         words = read.words
         if words is not None:
@@ -234,7 +238,7 @@ class NearestPositions(MemoryLayer[PoolReady]):
             read = replace(read, words=words._replace(logit=logit))
         return super().mix(at, log_probs, read)
 
-    def near(self, hidden: Tensor, ready: PoolReady) -> Near:
+    def search_pool(self, hidden: Tensor, ready: PoolReady) -> PoolReading:
         """What compiled code reads of the pool, by torch."""
         pool = ready.laid_out
         distance = self.distances(hidden, pool, ready.coverage)  # (R, P + C)
@@ -248,12 +252,12 @@ class NearestPositions(MemoryLayer[PoolReady]):
         places = torch.where(real, places, places[:, :1])
         words = pool.words[0].gather(1, places)
         logit = torch.where(share > 0, torch.logit(share), -torch.inf)
-        return Near(q, words, first_of(words), places, logit)
+        return PoolReading(q, words, first_of(words), places, logit)
 
     def distances(self, hidden: Tensor, pool: Pool, coverage: Tensor) -> Tensor:
         """D (R, P + C) of s (R, d), infinite where there is no position."""
         view = pool.view
-        state = turned(view.pick(hidden))
+        state = rotate(view.pick(hidden))
         keys = directions(pool.keys).to(state.dtype)
         distance = 2.0 - 2.0 * view.rows.dot(state, keys)
         if view.mask is not None:
@@ -279,10 +283,10 @@ def pool_of(parts: Sequence[_Part], sentence: Tensor) -> Pool:
     return Pool(
         keys=codes,
         ids=words,
-        before=torch.full_like(words, BOS),
+        previous_ids=torch.full_like(words, BOS),
         mask=mask,
         first=words,
-        read=numbers,
+        values=numbers,
         worth=None,
         sentence=sentence,
     )
@@ -303,6 +307,6 @@ def _of_pairs(pairs: Pairs | None, reaches: Sequence[SentenceReach]) -> _Part | 
 def _of_session(recent: Recent | None, reaches: Sequence[SentenceReach]) -> _Part | None:
     if recent is None:
         return None
-    values = torch.tensor([each.session.numbers for each in reaches], device=recent.ids.device)
+    values = torch.tensor([reach.session.numbers for reach in reaches], device=recent.ids.device)
     numbers = values[:, None].expand(*recent.ids.shape, 3)
     return _Part(recent.codes, recent.ids, recent.mask, numbers, recent.stretches)

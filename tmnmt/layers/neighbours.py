@@ -29,7 +29,7 @@ from tmnmt.text import match_tokens
 from tmnmt.vocab import BOS
 
 
-class Asked:
+class NeighbourQuery:
     """What the sentences of one batch ask of the datastore, as it is when the batch begins.
 
     sources: what is translated; pairs: what is read of each sentence anyway, and is no neighbour
@@ -42,15 +42,17 @@ class Asked:
         sources: Sequence[str],
         pairs: Sequence[Sequence[tuple[str, str]]],
     ) -> None:
-        self._known = datastore.forget()
+        self._known_pairs = datastore.forget()
         self.datastore, self.k = datastore, k
         self._sources = [match_tokens(source) for source in sources]
-        own = [
+        pair_numbers = [
             [number for pair in own_pairs for number in datastore.pair_of(*pair)]
             for own_pairs in pairs
         ]
-        self._own = np.full((len(own), max(map(len, own), default=0)), -1)  # (N, pairs)
-        for row, numbers in zip(self._own, own, strict=True):
+        self._pair_numbers = np.full(
+            (len(pair_numbers), max(map(len, pair_numbers), default=0)), -1
+        )  # (N, pairs)
+        for row, numbers in zip(self._pair_numbers, pair_numbers, strict=True):
             row[: len(numbers)] = numbers
         self._tokens: dict[int, list[str]] = {}  # of a pair's source
         self._scores: dict[tuple[int, int], float] = {}  # of sentence and pair
@@ -60,22 +62,24 @@ class Asked:
         has found, as if each row were a sentence of its own."""
         queries = torch.cat([context, hidden], 1)
         _, positions = self.datastore.search(queries.float().cpu().numpy(), self.k)
-        whose = sentence.cpu().numpy()
+        row_sentences = sentence.cpu().numpy()
         entries = self.datastore.entries(positions)
-        mask = (positions >= 0) & ~(entries.pairs[:, :, None] == self._own[whose][:, None]).any(-1)
-        fuzzy = self._fuzzy(entries.pairs, whose, mask)
+        mask = (positions >= 0) & ~(
+            entries.pairs[:, :, None] == self._pair_numbers[row_sentences][:, None]
+        ).any(-1)
+        fuzzy = self._fuzzy(entries.pairs, row_sentences, mask)
 
-        def there(array: Array) -> Tensor:
+        def make_tensor(array: Array) -> Tensor:
             return torch.from_numpy(array).to(context.device)
 
-        ids, before = there(entries.ids), there(entries.before)
-        scores = there(fuzzy)
-        return there(positions), Pairs(
-            contexts=there(entries.contexts),
-            hiddens=there(entries.hiddens),
+        ids, previous_ids = make_tensor(entries.ids), make_tensor(entries.previous_ids)
+        scores = make_tensor(fuzzy)
+        return make_tensor(positions), Pairs(
+            contexts=make_tensor(entries.contexts),
+            hiddens=make_tensor(entries.hiddens),
             ids=ids,
-            before=before.where(before >= 0, BOS),
-            mask=there(mask),
+            previous_ids=previous_ids.where(previous_ids >= 0, BOS),
+            mask=make_tensor(mask),
             pair=torch.zeros_like(ids),
             position=torch.zeros_like(ids),
             marks=torch.stack([scores, (scores >= 1).to(scores.dtype)], -1),
@@ -93,7 +97,7 @@ class Asked:
     def match(self, sentence: int, pair: int) -> Match:
         """A pair that was found, as a match of a sentence of the batch, whatever another batch has
         asked since."""
-        segment = self.datastore.segment(pair, self._known)
+        segment = self.datastore.segment(pair, self._known_pairs)
         tokens = self._sources[sentence], match_tokens(segment.src)
         return Match(segment, fuzzy_score(*tokens), edit_distance(*tokens))
 
@@ -101,11 +105,13 @@ class Asked:
         """(R, k) float32: the fuzzy score of every neighbour's pair with the row's sentence, 0
         where there is none."""
         rows = np.broadcast_to(sentence[:, None], pairs.shape)[mask]
-        asked, at = np.unique(np.stack([rows, pairs[mask]], 1), axis=0, return_inverse=True)
+        questions, inverse = np.unique(
+            np.stack([rows, pairs[mask]], 1), axis=0, return_inverse=True
+        )
         scores = np.zeros(pairs.shape, np.float32)
         scores[mask] = np.array(
-            [self._score(*question) for question in asked.tolist()], np.float32
-        )[at.reshape(-1)]
+            [self._score(*question) for question in questions.tolist()], np.float32
+        )[inverse.reshape(-1)]
         return scores
 
     def _score(self, sentence: int, pair: int) -> float:
@@ -124,7 +130,7 @@ class Voters(Protocol):
     """Neighbours whose words a layer of a plug-in mixes in; it follows the rows of the beam."""
 
     @property
-    def asked(self) -> Asked: ...
+    def search(self) -> NeighbourQuery: ...
 
     def rows(self, index: Tensor) -> Self: ...
 
@@ -134,7 +140,7 @@ class Voters(Protocol):
 class Voting(Protocol):
     """How neighbours' words are mixed in."""
 
-    def voters(self, asked: Asked) -> Voters:
+    def voters(self, query: NeighbourQuery) -> Voters:
         """What is asked of the whole memory, as a layer reads it."""
 
 
@@ -142,20 +148,22 @@ class Voting(Protocol):
 class NeighbourState:
     """What was read of neighbours so far: a row may find the same one again at a later step."""
 
-    asked: Asked
+    search: NeighbourQuery
     sentence: Tensor  # (R,) int64: which of the N each row belongs to
     positions: Tensor  # (R, H) int64: what every step found
     coverage: Tensor  # (R, H, W) what was read of it by then, see `Coverage`
 
     @classmethod
-    def of(cls, asked: Asked, width: int, device: torch.device | str = "cpu") -> NeighbourState:
+    def start(
+        cls, search: NeighbourQuery, width: int, device: torch.device | str = "cpu"
+    ) -> NeighbourState:
         """The start: one row a sentence; `width` is W."""
-        sentences = asked.sentences
-        nothing = torch.zeros(sentences, 0, dtype=torch.int64, device=device)
+        sentences = search.sentences
+        empty = torch.zeros(sentences, 0, dtype=torch.int64, device=device)
         return cls(
-            asked,
+            search,
             torch.arange(sentences, device=device),
-            nothing,
+            empty,
             torch.zeros(sentences, 0, width, device=device),
         )
 
@@ -171,15 +179,17 @@ class NeighbourState:
     def covered(self, positions: Tensor) -> Tensor:
         """(R, k, W): what was last kept of the positions (R, k); zero where they come for the first
         time."""
-        nothing = self.coverage.new_zeros(len(positions), 1, self.coverage.shape[2])
+        zeros = self.coverage.new_zeros(len(positions), 1, self.coverage.shape[2])
         steps = torch.arange(1, self.positions.shape[1] + 1, device=positions.device)
-        same = self.positions[:, None] == positions[..., None]  # (R, k, H)
-        latest = (same * steps).amax(-1) if len(steps) else torch.zeros_like(positions)  # 0: never
-        return torch.cat([nothing, self.coverage], 1).gather(
-            1, latest[..., None].expand(-1, -1, nothing.shape[2])
+        matches = self.positions[:, None] == positions[..., None]  # (R, k, H)
+        latest = (
+            (matches * steps).amax(-1) if len(steps) else torch.zeros_like(positions)
+        )  # 0: never
+        return torch.cat([zeros, self.coverage], 1).gather(
+            1, latest[..., None].expand(-1, -1, zeros.shape[2])
         )
 
-    def moved(self, positions: Tensor, coverage: Tensor) -> NeighbourState:
+    def extended(self, positions: Tensor, coverage: Tensor) -> NeighbourState:
         """After a step that found `positions` (R, k) and left `coverage` (R, k, W) of them."""
         return replace(
             self,
@@ -188,14 +198,14 @@ class NeighbourState:
         )
 
 
-def beside(pairs: Pairs, neighbours: Pairs, sentence: Tensor) -> Pairs:
+def join_neighbours(pairs: Pairs, neighbours: Pairs, sentence: Tensor) -> Pairs:
     """The pairs of every row's `sentence` (R,), and what the row has found behind them: every row
     is a sentence of its own."""
-    joined = {
+    tensors = {
         field.name: torch.cat(
             [getattr(pairs, field.name)[sentence], getattr(neighbours, field.name)], 1
         )
         for field in fields(Pairs)
         if getattr(pairs, field.name) is not None
     }
-    return Pairs(**joined)
+    return Pairs(**tensors)

@@ -18,7 +18,7 @@ from tmnmt.keys import nibbles
 ROOM = 8 * PANEL  # positions of a session's first panels
 
 
-class Near(NamedTuple):
+class PoolReading(NamedTuple):
     """What the rows read at a step; q is 0 of those that are fewer than K."""
 
     q: Tensor  # (R, K)
@@ -89,7 +89,7 @@ class Packed:
     bias: Tensor  # zeros
 
     @classmethod
-    def of(cls, sources: Sequence[tuple[Sequence[Stretch | None], Tensor]]) -> Packed:
+    def build(cls, sources: Sequence[tuple[Sequence[Stretch | None], Tensor]]) -> Packed:
         """sources: of every sentence the positions, None where it has none, and tau, T and penalty
         (N, P, 3) of every place, source after source."""
         sentences = len(sources[0][0])
@@ -107,7 +107,7 @@ class Packed:
         most = max(multiplied)
         return cls(table_of_blocks(rows), tuple(sources), base, most, size, torch.zeros(most))
 
-    def read(self, hidden: Tensor, sentence: Tensor, coverage: Tensor) -> Near:
+    def read(self, hidden: Tensor, sentence: Tensor, coverage: Tensor) -> PoolReading:
         """By states (R, d) of rows of the sentences (R,). What was read is added to coverage (R,
         P), or (R, 0) where nothing is penalised. Raises ValueError for other types and sizes."""
         hidden, sentence = nibbles.even(hidden).contiguous(), sentence.contiguous()
@@ -115,4 +115,4 @@ class Packed:
         read = read_nearest(
             self.blocks, self.positions, self.most, signs, self.bias, hidden, sentence, coverage
         )
-        return Near(*read)
+        return PoolReading(*read)

@@ -18,8 +18,8 @@ def sources_of_pool(
     share = trace.mixed.gate if trace.mixed is not None else trace.weights.new_zeros(())
     pairs, recent = collated.pairs, collated.recent
     count = pairs.ids.shape[1] if pairs is not None else 0
-    every = count + (recent.ids.shape[1] if recent is not None else 0)
-    weights = trace.weights.new_zeros(every)
+    total = count + (recent.ids.shape[1] if recent is not None else 0)
+    weights = trace.weights.new_zeros(total)
     if trace.positions is not None:
         weights.scatter_add_(0, trace.positions, trace.weights)
     of_pairs, pairs_mass, p_pairs = _read(weights[:count], pairs, sentence, word)
@@ -51,5 +51,5 @@ def _as_slots(recent: Recent | None) -> Slots | None:
     """Positions of confirmed segments as the slots that a token tells of."""
     if recent is None:
         return None
-    nothing = recent.codes[..., :0]
-    return Slots(nothing, nothing, recent.ids, recent.ids, recent.mask)
+    no_codes = recent.codes[..., :0]
+    return Slots(no_codes, no_codes, recent.ids, recent.ids, recent.mask)

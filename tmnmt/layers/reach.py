@@ -163,7 +163,7 @@ def reaches_of(indexes: Sequence[Index], model: str) -> Reaches:
     was calibrated for the model with this `states_hash`, else the standard ones. A logged warning
     says where a memory has changed so much that its numbers are not read any more, or has those of
     other models or products only. Raises DataError where a file of numbers is damaged."""
-    chosen = STANDARD
+    selection = STANDARD
     largest = 0
     for index in indexes:
         if not isinstance(index, MemoryIndex):
@@ -172,8 +172,8 @@ def reaches_of(indexes: Sequence[Index], model: str) -> Reaches:
         if calibration is None:
             _warn_of_others(index.path, model)
         elif calibration.memory > largest and _fits(calibration, index):
-            chosen, largest = calibration.reaches, calibration.memory
-    return chosen
+            selection, largest = calibration.reaches, calibration.memory
+    return selection
 
 
 def _fits(calibration: Calibration, index: MemoryIndex) -> bool:
@@ -192,13 +192,13 @@ def _fits(calibration: Calibration, index: MemoryIndex) -> bool:
 
 def _warn_of_others(index_dir: Path, model: str) -> None:
     paths = {*(index_dir / KEYS_DIR).glob(f"*{SUFFIX}")} - {reach_file(index_dir, model)}
-    others = sorted(path.name for path in paths)
-    if others:
+    file_names = sorted(path.name for path in paths)
+    if file_names:
         log.warning(
             "%s: is calibrated for model %s, not for %s; standard numbers hold. Run tmnmt "
             "calibrate with this model and --precision",
             index_dir,
-            others[0].removesuffix(SUFFIX),
+            file_names[0].removesuffix(SUFFIX),
             model,
         )
 
@@ -228,7 +228,7 @@ def _calibration(content: Any, model: str) -> Calibration:
 def _trial(content: Any) -> Trial:
     if not isinstance(content, dict):
         raise ValueError("a trial is missing")
-    figures = (_number(content.get(name), most) for name, most in FIGURES.items())
+    figures = (_number(content.get(name), maximum) for name, maximum in FIGURES.items())
     return Trial(_reaches(content.get("reaches")), *figures)
 
 
@@ -249,8 +249,8 @@ def _reach(content: Any) -> Reach:
     return Reach(tau, temperature, penalty)
 
 
-def _number(value: Any, most: float) -> float:
-    """A finite number from 0 to `most`. Raises ValueError for anything else."""
-    if type(value) not in (int, float) or not math.isfinite(value) or not 0 <= value <= most:
-        raise ValueError(f"{value!r} is no number from 0 to {most:g}")
+def _number(value: Any, maximum: float) -> float:
+    """A finite number from 0 to `maximum`. Raises ValueError for anything else."""
+    if type(value) not in (int, float) or not math.isfinite(value) or not 0 <= value <= maximum:
+        raise ValueError(f"{value!r} is no number from 0 to {maximum:g}")
     return float(value)

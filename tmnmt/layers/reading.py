@@ -10,10 +10,10 @@ from typing import NamedTuple
 from torch import Tensor
 
 from tmnmt.compiled import kernels
-from tmnmt.layers.contract import At
+from tmnmt.layers.contract import StepState
 from tmnmt.layers.view import Positions
 
-MATCH, AGREEMENT, FOLLOWS, MOST, LEVEL, FACTS = range(6)  # as `compiled.reading` has them
+MATCH, AGREEMENT, FOLLOWS, MAXIMUM, LEVEL, FACTS = range(6)  # as `compiled.reading` has them
 
 
 class Energies(NamedTuple):
@@ -37,7 +37,7 @@ class Compiled(NamedTuple):
 
 def read_positions(
     positions: Positions,
-    at: At,
+    step: StepState,
     query: Tensor,
     energies: Energies,
     last: Tensor | None = None,
@@ -47,8 +47,8 @@ def read_positions(
     """By queries (R, l'), keys (N, P, l'), what was read of the pairs at the step before (R, P')
     and all that was read before (R, P, 1). What is blended begins with a state of `state_size`
     numbers, or with none."""
-    _, length, numbers = positions.read.shape
-    query, prev, hidden, context = (x.contiguous() for x in (query, *at))
+    _, length, numbers = positions.values.shape
+    query, prev, hidden, context = (x.contiguous() for x in (query, *step))
     read = kernels.read_positions(
         positions.table,
         (length, numbers),

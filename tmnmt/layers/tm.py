@@ -40,11 +40,11 @@ from tmnmt.compiled import kernels
 from tmnmt.compiled.kernels import can_be_compiled, cover
 from tmnmt.config.options import Mode
 from tmnmt.layers.collated import Pairs
-from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
 from tmnmt.layers.coverage import Coverage, CoverageKind
-from tmnmt.layers.mixing import LEAST
-from tmnmt.layers.neighbours import Asked, NeighbourState, beside
-from tmnmt.layers.reading import MOST, Energies, blend, read_positions
+from tmnmt.layers.mixing import MIN_PROBABILITY
+from tmnmt.layers.neighbours import NeighbourQuery, NeighbourState, join_neighbours
+from tmnmt.layers.reading import MAXIMUM, Energies, blend, read_positions
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.layers.words import Embed, with_words, word_map
@@ -96,21 +96,21 @@ class Gate(nn.Module):
         self.out = nn.Linear(GATE_WIDTH, outputs)
         self.trust = nn.Parameter(torch.tensor([DOUBTED, DOUBT])) if signs else None  # a, b
         nn.init.constant_(self.out.bias, start)
-        self._kept = ProductsKept()
+        self._products = ProductsKept()
 
-    def before_at(self, at: Tensor) -> Tensor:
+    def before_at(self, features: Tensor) -> Tensor:
         """`before` of contexts and states side by side (..., l + d), in one product."""
         weights = self.context.weight, self.hidden.weight
-        return self._kept.of("before", weights, self.context.bias, dim=1)(at)
+        return self._products.build("before", weights, self.context.bias, dim=1)(features)
 
-    def before(self, context: Tensor, hidden: Tensor) -> Tensor:
+    def preactivation(self, context: Tensor, hidden: Tensor) -> Tensor:
         """The part that does not depend on what is read: (..., l), (..., d) -> (..., 128)."""
         return plus_linear(self.context(context), hidden, self.hidden)
 
-    def after(self, before: Tensor, value: Tensor, signs: Tensor) -> Tensor:
+    def logits(self, preactivation: Tensor, value: Tensor, signs: Tensor) -> Tensor:
         """Logits (..., outputs) of that part, the projected z~ (..., 128) and the signs (..., 5),
         (..., 0) where it has none."""
-        inner = before + value
+        inner = preactivation + value
         if self.signs is None or self.trust is None:
             alone: Tensor = self.out(torch.tanh(inner))
             return alone
@@ -118,13 +118,13 @@ class Gate(nn.Module):
         doubt, steep = self.trust.unbind()
         return logits + logsigmoid(steep * (signs[..., 2:3] - doubt))
 
-    def opened(self, at: Tensor, value: Tensor, signs: Tensor) -> Tensor:
+    def openness(self, features: Tensor, value: Tensor, signs: Tensor) -> Tensor:
         """The gate of contexts and states side by side (R, l + d), the projected z~ (R, 128) and
         the signs (R, 5), in as few operations as there are: (R, outputs)."""
-        inner = self.before_at(at).add_(value)
+        inner = self.before_at(features).add_(value)
         if self.signs is not None:
             inner.addmm_(signs, self.signs.weight.t())
-        logits = self._kept.of("out", [self.out.weight], self.out.bias)(inner.tanh_())
+        logits = self._products.build("out", [self.out.weight], self.out.bias)(inner.tanh_())
         if self.trust is not None:
             doubt, steep = self.trust.tolist()
             logits += logsigmoid(steep * (signs[:, 2:3] - doubt))
@@ -137,7 +137,7 @@ OUTPUTS: dict[Mode, tuple[str, ...]] = {
     "fusion": ("fusion",),
     "both": ("fusion", "copy"),
 }
-BEFORE = {"pointer": False}  # what a file says nothing of that is older than the pointer
+DEFAULT_PARTS = {"pointer": False}  # what a file says nothing of that is older than the pointer
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class PairPositions(Positions):
     """The positions of the pairs. `read` is (N, P, d + ... + 2): z', W z' of every gate, f and e
     side by side; without W z' where W is multiplied with in the step."""
 
-    said: Tensor  # (N, P, d) what fusion blends of every position
+    fusion_values: Tensor  # (N, P, d) what fusion blends of every position
 
 
 @dataclass(frozen=True)
@@ -188,11 +188,11 @@ class PairsReady:
         coverage, last = (x.index_select(0, index) for x in (self.coverage, self.last))
         return replace(self, coverage=coverage, last=last)
 
-    def at(self, tm: TranslationMemory, context: Tensor, hidden: Tensor) -> PairsReady:
+    def prepare(self, tm: TranslationMemory, context: Tensor, hidden: Tensor) -> PairsReady:
         """What a step at c (R, l) and s (R, d) reads."""
         return self
 
-    def after(self, coverage: Tensor, q: Tensor) -> TMReady:
+    def advance(self, coverage: Tensor, q: Tensor) -> TMReady:
         """Once a step has read q (R, P) and left this coverage."""
         return replace(self, coverage=coverage, last=q)
 
@@ -207,10 +207,10 @@ class NeighboursReady:
     """The pairs of every sentence, and what is asked of the whole memory at every step."""
 
     pairs: Pairs | None  # of N sentences; None: there are none
-    said: Tensor | None  # (N, P, d) what fusion blends of them; None: nothing
+    fusion_values: Tensor | None  # (N, P, d) what fusion blends of them; None: nothing
     coverage: Tensor  # (R, P, W)
     last: Tensor  # (R, P), or (R, 0) before the first step
-    near: NeighbourState
+    neighbour_state: NeighbourState
     embed: Embed
     copy: Gate | None
     fusion: Gate | None
@@ -219,31 +219,41 @@ class NeighboursReady:
     def rows(self, index: Tensor) -> NeighboursReady:
         """The rows `index` (R',) in that order."""
         coverage, last = (x.index_select(0, index) for x in (self.coverage, self.last))
-        return replace(self, coverage=coverage, last=last, near=self.near.rows(index))
+        return replace(
+            self, coverage=coverage, last=last, neighbour_state=self.neighbour_state.rows(index)
+        )
 
     reordered = rows
 
-    def at(self, tm: TranslationMemory, context: Tensor, hidden: Tensor) -> PairsWithNeighbours:
+    def prepare(
+        self, tm: TranslationMemory, context: Tensor, hidden: Tensor
+    ) -> PairsWithNeighbours:
         """What a step at c (R, l) and s (R, d) reads: the pairs, and the neighbours behind them."""
-        near = self.near
-        neighbours, new = near.asked.find(context, hidden, near.sentence)
-        pairs = new if self.pairs is None else beside(self.pairs, new, near.sentence)
-        said = pairs.hiddens
+        neighbour_state = self.neighbour_state
+        neighbours, new = neighbour_state.search.find(context, hidden, neighbour_state.sentence)
+        pairs = (
+            new
+            if self.pairs is None
+            else join_neighbours(self.pairs, new, neighbour_state.sentence)
+        )
+        fusion_values = pairs.hiddens
         if self.fusion is not None:
-            said = tm.said(new, self.embed)
-        if self.said is not None:
-            said = torch.cat([self.said[near.sentence], said], 1)
+            fusion_values = tm.fusion_values(new, self.embed)
+        if self.fusion_values is not None:
+            fusion_values = torch.cat(
+                [self.fusion_values[neighbour_state.sentence], fusion_values], 1
+            )
         return PairsWithNeighbours(
             positions=tm.positions(
-                pairs, said, torch.cat([pairs.hiddens, pairs.marks], -1)
+                pairs, fusion_values, torch.cat([pairs.hiddens, pairs.marks], -1)
             ).compact(),
-            coverage=torch.cat([self.coverage, near.covered(neighbours)], 1),
+            coverage=torch.cat([self.coverage, neighbour_state.covered(neighbours)], 1),
             last=self.last,
             copy=self.copy,
             fusion=self.fusion,
             energies=self.energies,
             neighbours=neighbours,
-            of=self,
+            origin=self,
         )
 
 
@@ -252,12 +262,17 @@ class PairsWithNeighbours(PairsReady):
     """Of one step: the pairs, and the neighbours (R, k) that it has found behind them."""
 
     neighbours: Tensor
-    of: NeighboursReady
+    origin: NeighboursReady
 
-    def after(self, coverage: Tensor, q: Tensor) -> NeighboursReady:
+    def advance(self, coverage: Tensor, q: Tensor) -> NeighboursReady:
         pairs = coverage.shape[1] - self.neighbours.shape[1]
-        near = self.of.near.moved(self.neighbours, coverage[:, pairs:])
-        return replace(self.of, coverage=coverage[:, :pairs], last=q[:, :pairs], near=near)
+        neighbour_state = self.origin.neighbour_state.extended(self.neighbours, coverage[:, pairs:])
+        return replace(
+            self.origin,
+            coverage=coverage[:, :pairs],
+            last=q[:, :pairs],
+            neighbour_state=neighbour_state,
+        )
 
     @property
     def neighbour_positions(self) -> Tensor:
@@ -303,7 +318,7 @@ class TranslationMemory(MemoryLayer[TMReady]):
 
     @classmethod
     def of_kind(cls, sizes: tuple[int, int, int], kind: Mapping[str, Any]) -> TranslationMemory:
-        return cls(*sizes, TMKind(**{**BEFORE, **kind}))
+        return cls(*sizes, TMKind(**{**DEFAULT_PARTS, **kind}))
 
     @property
     def modes(self) -> tuple[Mode, ...]:  # type: ignore[override]
@@ -358,11 +373,11 @@ class TranslationMemory(MemoryLayer[TMReady]):
         self, pairs: Pairs, embed: Embed, copy: Gate | None, fusion: Gate | None
     ) -> PairsReady:
         """The pairs with all that no step changes, one row a sentence, nothing read so far."""
-        read = torch.cat([pairs.hiddens, *self.of_gates(pairs.hiddens), pairs.marks], -1)
-        said = self.said(pairs, embed) if fusion is not None else pairs.hiddens
+        values = torch.cat([pairs.hiddens, *self.of_gates(pairs.hiddens), pairs.marks], -1)
+        fusion_values = self.fusion_values(pairs, embed) if fusion is not None else pairs.hiddens
         rows, length = pairs.ids.shape
         return PairsReady(
-            positions=self.positions(pairs, said, read),
+            positions=self.positions(pairs, fusion_values, values),
             coverage=pairs.contexts.new_zeros(rows, length, self.coverage.width),
             last=pairs.contexts.new_zeros(rows, 0),
             copy=copy,
@@ -373,45 +388,47 @@ class TranslationMemory(MemoryLayer[TMReady]):
     def with_neighbours(
         self,
         pairs: Pairs | None,
-        asked: Asked,
+        search: NeighbourQuery,
         embed: Embed,
         copy: Gate | None,
         fusion: Gate | None,
     ) -> NeighboursReady:
         """The pairs, where there are any, beside which every step asks for neighbours."""
-        near = NeighbourState.of(asked, self.coverage.width, self.log_eta.device)
-        sentences, nothing = len(near.sentence), near.coverage.new_zeros
-        said = self.said(pairs, embed) if pairs is not None and fusion is not None else None
+        neighbour_state = NeighbourState.start(search, self.coverage.width, self.log_eta.device)
+        sentences, new_zeros = len(neighbour_state.sentence), neighbour_state.coverage.new_zeros
+        fusion_values = (
+            self.fusion_values(pairs, embed) if pairs is not None and fusion is not None else None
+        )
         return NeighboursReady(
             pairs=pairs,
-            said=said,
-            coverage=nothing(
+            fusion_values=fusion_values,
+            coverage=new_zeros(
                 sentences, 0 if pairs is None else pairs.ids.shape[1], self.coverage.width
             ),
-            last=nothing(sentences, 0),
-            near=near,
+            last=new_zeros(sentences, 0),
+            neighbour_state=neighbour_state,
             embed=embed,
             copy=copy,
             fusion=fusion,
             energies=self.energies(),
         )
 
-    def said(self, pairs: Pairs, embed: Embed) -> Tensor:
+    def fusion_values(self, pairs: Pairs, embed: Embed) -> Tensor:
         """z' + E e(y') of every position (N, P, d), which fusion blends."""
         return with_words(self.word, pairs.hiddens, pairs.ids, embed)
 
-    def positions(self, pairs: Pairs, said: Tensor, read: Tensor) -> PairPositions:
+    def positions(self, pairs: Pairs, fusion_values: Tensor, values: Tensor) -> PairPositions:
         """The positions of the pairs, one row a sentence."""
         return PairPositions(
             keys=pairs.contexts,
             ids=pairs.ids,
-            before=pairs.before,
+            previous_ids=pairs.previous_ids,
             mask=pairs.mask,
             first=first_of(pairs.ids),
-            read=read,
+            values=values,
             worth=self.worth(pairs),
             sentence=torch.arange(len(pairs.ids), device=pairs.ids.device),
-            said=said,
+            fusion_values=fusion_values,
         )
 
     def of_gates(self, values: Tensor) -> list[Tensor]:
@@ -452,7 +469,7 @@ class TranslationMemory(MemoryLayer[TMReady]):
         if self.pointer is None or not pairs:
             return preferred
         came = last.detach().roll(1, 1) * follows[:, :pairs]
-        came = came / came.amax(1, keepdim=True).clamp_min(LEAST)
+        came = came / came.amax(1, keepdim=True).clamp_min(MIN_PROBABILITY)
         return preferred + self.pointer * F.pad(came, (0, follows.shape[1] - pairs))
 
     def attend(self, preferred: Tensor, coverage: Tensor, mask: Tensor | None) -> Tensor:
@@ -465,63 +482,67 @@ class TranslationMemory(MemoryLayer[TMReady]):
         energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
         return energy.softmax(-1) * mask
 
-    def fuse(self, at: At, hidden: Tensor, ready: TMReady) -> tuple[Tensor, Read[TMReady]]:
+    def fuse(
+        self, step: StepState, hidden: Tensor, ready: TMReady
+    ) -> tuple[Tensor, LayerOutput[TMReady]]:
         """Fusion blends z~ into h (eq. 8); of copying, what is to be mixed in (eq. 6, 7). What was
         used is, with both, what was copied."""
-        seen = ready.at(self, at.context, at.hidden)
-        if can_be_compiled(at.hidden) and self.coverage.gru is None:
-            return self._fuse_compiled(at, hidden, seen)
-        view = seen.positions.view
+        step_pairs = ready.prepare(self, step.context, step.hidden)
+        if can_be_compiled(step.hidden) and self.coverage.gru is None:
+            return self._fuse_compiled(step, hidden, step_pairs)
+        view = step_pairs.positions.view
         gate = None
         words = None
-        raw, context = view.pick(at.hidden), view.pick(at.context)
-        read = self.read(view.pick(at.prev), raw, context, seen)
-        q = view.put(read.q)
-        used = q.new_zeros(len(q))
-        if seen.fusion is not None:
-            opened = fusion_gate(seen.fusion, raw, context, read)
-            blended = view.rows.blend(read.q, seen.positions.said)
-            into = raw if hidden is at.hidden else view.pick(hidden)
-            hidden = view.put(torch.lerp(into, blended, opened), hidden)
-            gate = view.put(opened)
-            used = gate.mean(-1)
-        if seen.copy is not None:
-            logit = view.put(copy_logit(seen.copy, raw, context, read), -torch.inf)
-            words, used = Words(view.ids, view.first, logit), torch.sigmoid(logit)
-        after = seen.after(self.coverage.after(seen.coverage, used, q), q)
-        return hidden, Read(after, q, gate, words, seen.neighbour_positions)
+        raw, context = view.pick(step.hidden), view.pick(step.context)
+        reading = self.read(view.pick(step.prev), raw, context, step_pairs)
+        q = view.put(reading.q)
+        share = q.new_zeros(len(q))
+        if step_pairs.fusion is not None:
+            openness = fusion_gate(step_pairs.fusion, raw, context, reading)
+            blended = view.rows.blend(reading.q, step_pairs.positions.fusion_values)
+            base = raw if hidden is step.hidden else view.pick(hidden)
+            hidden = view.put(torch.lerp(base, blended, openness), hidden)
+            gate = view.put(openness)
+            share = gate.mean(-1)
+        if step_pairs.copy is not None:
+            logit = view.put(copy_logit(step_pairs.copy, raw, context, reading), -torch.inf)
+            words, share = Words(view.ids, view.first, logit), torch.sigmoid(logit)
+        next_ready = step_pairs.advance(self.coverage.update(step_pairs.coverage, share, q), q)
+        return hidden, LayerOutput(next_ready, q, gate, words, step_pairs.neighbour_positions)
 
     def _fuse_compiled(
-        self, at: At, hidden: Tensor, seen: PairsReady
-    ) -> tuple[Tensor, Read[TMReady]]:
+        self, step: StepState, hidden: Tensor, step_pairs: PairsReady
+    ) -> tuple[Tensor, LayerOutput[TMReady]]:
         """The same as `fuse`, of all rows at once, by compiled code."""
-        d, positions = at.hidden.shape[1], seen.positions
-        covered = seen.coverage if self.coverage.width else None
-        query = self.query(at.context)
-        read = read_positions(positions, at, query, seen.energies, seen.last, covered, d)
-        q, blended, facts = read
+        d, positions = step.hidden.shape[1], step_pairs.positions
+        covered = step_pairs.coverage if self.coverage.width else None
+        query = self.query(step.context)
+        reading = read_positions(
+            positions, step, query, step_pairs.energies, step_pairs.last, covered, d
+        )
+        q, blended, facts = reading
         if blended.shape[1] == d + 2:  # W is multiplied with in the step
             of_gates = self.of_gates(blended[:, :d])
             blended = torch.cat([blended[:, :d], *of_gates, blended[:, d:]], -1)
-        own = torch.cat([at.context, at.hidden], -1)
+        features = torch.cat([step.context, step.hidden], -1)
         gate = words = None
-        coverage = seen.coverage
-        if seen.fusion is not None:
+        coverage = step_pairs.coverage
+        if step_pairs.fusion is not None:
             signs = torch.cat([facts[:, :2], blended[:, -2:], facts[:, 2:3]], -1)
-            gate = seen.fusion.opened(own, blended[:, -2 - GATE_WIDTH : -2], signs)
-            gate *= facts[:, MOST, None] > 0
-            hidden = torch.lerp(hidden, blend(positions, q, positions.said), gate)
-        if seen.copy is not None:
-            logit = _copy_logits(seen.copy, own, at.hidden.shape[1], blended, facts)
+            gate = step_pairs.fusion.openness(features, blended[:, -2 - GATE_WIDTH : -2], signs)
+            gate *= facts[:, MAXIMUM, None] > 0
+            hidden = torch.lerp(hidden, blend(positions, q, positions.fusion_values), gate)
+        if step_pairs.copy is not None:
+            logit = _copy_logits(step_pairs.copy, features, step.hidden.shape[1], blended, facts)
             words = Words(*positions.words, logit)
             if self.coverage.kind == "gated":
                 coverage = cover(coverage, logit, q)
             else:
-                coverage = self.coverage.after(coverage, logit, q)
+                coverage = self.coverage.update(coverage, logit, q)
         elif gate is not None:
-            coverage = self.coverage.after(coverage, gate.mean(-1), q)
-        after = seen.after(coverage, q)
-        return hidden, Read(after, q, gate, words, seen.neighbour_positions)
+            coverage = self.coverage.update(coverage, gate.mean(-1), q)
+        next_ready = step_pairs.advance(coverage, q)
+        return hidden, LayerOutput(next_ready, q, gate, words, step_pairs.neighbour_positions)
 
     def energies(self) -> Energies:
         """What compiled code is told of the energy."""
@@ -537,11 +558,11 @@ class TranslationMemory(MemoryLayer[TMReady]):
         """What the rows with pairs (R',), (R', d), (R', l) read from them."""
         view, d = ready.positions.view, hidden.shape[1]
         scores = view.rows.dot(self.query(context), ready.positions.keys)  # (R', P)
-        follows = (view.before == prev[:, None]).to(scores.dtype)
+        follows = (view.previous_ids == prev[:, None]).to(scores.dtype)
         preferred = self.prefer(scores, view.worth, follows)
         pointed = self.point(preferred, view.pick(ready.last), follows)
         q = self.attend(pointed, view.pick(ready.coverage), view.mask)
-        blended = view.rows.blend(q, ready.positions.read)
+        blended = view.rows.blend(q, ready.positions.values)
         z_tilde, of_gates, marks = blended.tensor_split((d, -2), -1)
         if not of_gates.shape[1]:
             of_gates = torch.cat(self.of_gates(z_tilde), -1)
@@ -559,23 +580,25 @@ class TranslationMemory(MemoryLayer[TMReady]):
         (B, T, P), logits (B, T, o). For training: only the coverage needs a loop over t, everything
         else is computed before it."""
         scores = self.query(contexts) @ pairs.contexts.transpose(1, 2)  # (B, T, P)
-        follows = (pairs.before[:, None] == prev[:, :, None]).to(scores.dtype)
+        follows = (pairs.previous_ids[:, None] == prev[:, :, None]).to(scores.dtype)
         signs = self._signs(scores, hiddens, contexts, follows, pairs)
         worth = self.worth(pairs)
         preferred = self.prefer(scores, worth[:, None] if worth is not None else None, follows)
-        before = gate.before(contexts, hiddens)  # (B, T, 128)
+        preactivation = gate.preactivation(contexts, hiddens)  # (B, T, 128)
         projected = gate.value(pairs.hiddens)  # (B, P, 128)
         coverage = scores.new_zeros(*pairs.ids.shape, self.coverage.width)
-        nothing = coverage.new_zeros(len(coverage), 0)
+        empty = coverage.new_zeros(len(coverage), 0)
         q: list[Tensor] = []
         logits: list[Tensor] = []
         for t in range(contexts.shape[1]):
-            pointed = self.point(preferred[:, t], q[-1] if q else nothing, follows[:, t])
+            pointed = self.point(preferred[:, t], q[-1] if q else empty, follows[:, t])
             q.append(self.attend(pointed, coverage, pairs.mask))
             weights = q[t][:, None]  # (B, 1, P)
             sign = torch.bmm(weights, signs[:, t])[:, 0]
-            logits.append(gate.after(before[:, t], torch.bmm(weights, projected)[:, 0], sign))
-            coverage = self.coverage.after(coverage, torch.sigmoid(logits[t]).mean(-1), q[t])
+            logits.append(
+                gate.logits(preactivation[:, t], torch.bmm(weights, projected)[:, 0], sign)
+            )
+            coverage = self.coverage.update(coverage, torch.sigmoid(logits[t]).mean(-1), q[t])
         return torch.stack(q, 1), torch.stack(logits, 1)
 
     def _signs(
@@ -592,14 +615,14 @@ class TranslationMemory(MemoryLayer[TMReady]):
         return torch.cat([torch.stack([match, agreement], -1), marks, follows[..., None]], -1)
 
 
-def copy_logit(gate: Gate, hidden: Tensor, context: Tensor, read: Reading) -> Tensor:
+def copy_logit(gate: Gate, hidden: Tensor, context: Tensor, reading: Reading) -> Tensor:
     """The copy gate's logits (R',) of rows with pairs."""
-    before, value = gate.before(context, hidden), read.of_gates[:, :GATE_WIDTH]
-    return gate.after(before, value, read.signs).squeeze(-1)
+    preactivation, value = gate.preactivation(context, hidden), reading.of_gates[:, :GATE_WIDTH]
+    return gate.logits(preactivation, value, reading.signs).squeeze(-1)
 
 
 def _copy_logits(
-    gate: Gate, own: Tensor, state_size: int, blended: Tensor, facts: Tensor
+    gate: Gate, features: Tensor, state_size: int, blended: Tensor, facts: Tensor
 ) -> Tensor:
     """`copy_logit` (R,) of all rows, by contexts and states side by side (R, l + d); -inf where
     there is nothing to read."""
@@ -607,7 +630,7 @@ def _copy_logits(
     if gate.trust is not None:
         trust = gate.trust[0].item(), gate.trust[1].item()
     return kernels.copy_logits(
-        gate.before_at(own),
+        gate.before_at(features),
         blended,
         facts,
         state_size,
@@ -618,10 +641,10 @@ def _copy_logits(
     )
 
 
-def fusion_gate(gate: Gate, hidden: Tensor, context: Tensor, read: Reading) -> Tensor:
+def fusion_gate(gate: Gate, hidden: Tensor, context: Tensor, reading: Reading) -> Tensor:
     """The fusion gate (R', d) or (R', 1) of rows with pairs."""
-    before, value = gate.before(context, hidden), read.of_gates[:, -GATE_WIDTH:]
-    return torch.sigmoid(gate.after(before, value, read.signs))
+    preactivation, value = gate.preactivation(context, hidden), reading.of_gates[:, -GATE_WIDTH:]
+    return torch.sigmoid(gate.logits(preactivation, value, reading.signs))
 
 
 def plus_linear(x: Tensor, y: Tensor, layer: nn.Linear) -> Tensor:

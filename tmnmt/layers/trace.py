@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tmnmt.layers.contract import Read
+from tmnmt.layers.contract import LayerOutput
 from tmnmt.layers.traced import LayerTrace, Part
 
 
@@ -26,39 +26,41 @@ class Trace:
     plain: Tensor  # (R, V), (C,) or (): the read-out of the raw state
     layers: Mapping[str, LayerTrace]
 
-    def at(self, rows: Tensor, words: Tensor) -> Trace:
+    def select(self, rows: Tensor, words: Tensor) -> Trace:
         """Of the candidates (C,): the rows that they extend, and their words; so that no step keeps
         anything of the vocabulary's size."""
-        layers = {name: layer.at(rows, words) for name, layer in self.layers.items()}
+        layers = {name: layer.pick(rows, words) for name, layer in self.layers.items()}
         return Trace(self.plain[rows, words], layers)
 
-    def chosen(self, row: int, candidate: int) -> Trace:
+    def pick(self, row: int, candidate: int) -> Trace:
         """Of one candidate, which extends this row."""
-        layers = {name: layer.chosen(row, candidate) for name, layer in self.layers.items()}
+        layers = {name: layer.pick_candidate(row, candidate) for name, layer in self.layers.items()}
         return Trace(self.plain[candidate], layers)
 
 
 def trace_of(
     read_out: Callable[[Tensor], Tensor],
     hiddens: Sequence[Tensor],
-    reads: Mapping[str, Read[Any]],
+    reads: Mapping[str, LayerOutput[Any]],
     log_gen: Tensor,
 ) -> Trace:
     """Weights, gates and parts of a step: `hiddens` are the raw one and that after each layer,
     `log_gen` is the read-out of the last one."""
     p_gen = p = log_gen.exp()
-    after: dict[str, Tensor] = {}
-    for name, before, behind in reversed(list(zip(reads, hiddens, hiddens[1:], strict=False))):
-        after[name] = p
-        if before is not behind:
-            p = read_out(before).exp()
-    return Trace(p, {name: _layer(read, after[name], p_gen) for name, read in reads.items()})
+    layer_probs: dict[str, Tensor] = {}
+    for name, previous, current in reversed(list(zip(reads, hiddens, hiddens[1:], strict=False))):
+        layer_probs[name] = p
+        if previous is not current:
+            p = read_out(previous).exp()
+    return Trace(
+        p, {name: _layer(reading, layer_probs[name], p_gen) for name, reading in reads.items()}
+    )
 
 
-def _layer(read: Read[Any], after: Tensor, p_gen: Tensor) -> LayerTrace:
-    fused = Part(after, read.gate.mean(-1)) if read.gate is not None else None
+def _layer(reading: LayerOutput[Any], probs: Tensor, p_gen: Tensor) -> LayerTrace:
+    fused = Part(probs, reading.gate.mean(-1)) if reading.gate is not None else None
     mixed = None
-    if read.words is not None:
-        p = torch.zeros_like(p_gen).scatter_add(1, read.words.ids, read.weights)
-        mixed = Part(p, torch.sigmoid(read.words.logit))
-    return LayerTrace(read.weights, fused, mixed, read.positions)
+    if reading.words is not None:
+        p = torch.zeros_like(p_gen).scatter_add(1, reading.words.ids, reading.weights)
+        mixed = Part(p, torch.sigmoid(reading.words.logit))
+    return LayerTrace(reading.weights, fused, mixed, reading.positions)

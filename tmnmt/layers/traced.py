@@ -21,10 +21,10 @@ class Part:
     p: Tensor
     gate: Tensor
 
-    def at(self, rows: Tensor, words: Tensor) -> Part:
+    def pick(self, rows: Tensor, words: Tensor) -> Part:
         return Part(self.p[rows, words], self.gate[rows])
 
-    def chosen(self, candidate: int) -> Part:
+    def pick_candidate(self, candidate: int) -> Part:
         return Part(self.p[candidate], self.gate[candidate])
 
 
@@ -39,15 +39,15 @@ class LayerTrace:
     # positions of a pool
     positions: Tensor | None
 
-    def at(self, rows: Tensor, words: Tensor) -> LayerTrace:
-        fused = self.fused and self.fused.at(rows, words)
-        return replace(self, fused=fused, mixed=self.mixed and self.mixed.at(rows, words))
+    def pick(self, rows: Tensor, words: Tensor) -> LayerTrace:
+        fused = self.fused and self.fused.pick(rows, words)
+        return replace(self, fused=fused, mixed=self.mixed and self.mixed.pick(rows, words))
 
-    def chosen(self, row: int, candidate: int) -> LayerTrace:
+    def pick_candidate(self, row: int, candidate: int) -> LayerTrace:
         return LayerTrace(
             weights=self.weights[row].cpu(),
-            fused=self.fused and self.fused.chosen(candidate),
-            mixed=self.mixed and self.mixed.chosen(candidate),
+            fused=self.fused and self.fused.pick_candidate(candidate),
+            mixed=self.mixed and self.mixed.pick_candidate(candidate),
             positions=self.positions[row].cpu() if self.positions is not None else None,
         )
 

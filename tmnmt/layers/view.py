@@ -26,7 +26,7 @@ class Rows:
     width: int  # the most rows any sentence has
 
     @classmethod
-    def of(cls, sentence: Tensor, sentences: int) -> Rows:
+    def build(cls, sentence: Tensor, sentences: int) -> Rows:
         """`sentence` (R,) in any order; a sentence may have no row at all."""
         if sentences == 1:
             return cls(None, 1, len(sentence))
@@ -68,21 +68,21 @@ class View:
     ids: Tensor  # (R, P)
     first: Tensor  # (R, P)
     mask: Tensor | None  # (R', P); None where all are real
-    before: Tensor  # (R', P)
+    previous_ids: Tensor  # (R', P)
     worth: Tensor | None  # (R', P)
 
     def pick(self, x: Tensor) -> Tensor:
         """The rows of x (R, ...) that see any: (R', ...)."""
         return x if self.filled is None else x.index_select(0, self.filled)
 
-    def put(self, part: Tensor, other: float | Tensor = 0.0) -> Tensor:
-        """(R, ...) of what those rows have (R', ...) and of `other`, a number or (R, ...), for the
-        rest."""
+    def put(self, part: Tensor, default: float | Tensor = 0.0) -> Tensor:
+        """(R, ...) of what those rows have (R', ...) and of `default`, a number or (R, ...), for
+        the rest."""
         if self.filled is None:
             return part
-        if not isinstance(other, Tensor):
-            other = part.new_full((len(self.ids), *part.shape[1:]), other)
-        return other.index_copy(0, self.filled, part)
+        if not isinstance(default, Tensor):
+            default = part.new_full((len(self.ids), *part.shape[1:]), default)
+        return default.index_copy(0, self.filled, part)
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class Positions:
 
     keys: Tensor  # (N, P, l), or as a cache keeps them
     ids: Tensor  # (N, P) int64
-    before: Tensor  # (N, P) int64: the word before it
+    previous_ids: Tensor  # (N, P) int64: the word before it
     mask: Tensor  # (N, P) bool
     first: Tensor  # (N, P) int64: the first position that holds the same word
-    read: Tensor  # (N, P, ...) what a step blends of every position, as its layer says
+    values: Tensor  # (N, P, ...) what a step blends of every position, as its layer says
     worth: Tensor | None  # (N, P) what is added to the match of every position; None: nothing
     sentence: Tensor  # (R,) int64: which of the N each row reads
 
@@ -109,11 +109,11 @@ class Positions:
         ids, first = self.words
         return View(
             filled=filled,
-            rows=Rows.of(sentence, len(self.keys)),
+            rows=Rows.build(sentence, len(self.keys)),
             ids=ids,
             first=first,
             mask=None if bool(mask.all()) else mask,
-            before=self.before[sentence],
+            previous_ids=self.previous_ids[sentence],
             worth=self.worth[sentence] if self.worth is not None else None,
         )
 
@@ -125,13 +125,13 @@ class Positions:
     @cached_property
     def table(self) -> Table:
         """What there is to read, for compiled code."""
-        (_, positions, key_size), (*_, read_size) = self.keys.shape, self.read.shape
+        (_, positions, key_size), (*_, read_size) = self.keys.shape, self.values.shape
         arrays = (
             Array.of("sentences of rows", self.sentence, torch.int64),
             Array.of("keys", self.keys),
-            Array.of("what is read", self.read),
+            Array.of("what is read", self.values),
             Array.of("mask", self.mask, torch.bool),
-            Array.of("words before", self.before, torch.int64),
+            Array.of("words before", self.previous_ids, torch.int64),
             None if self.worth is None else Array.of("worth", self.worth),
         )
         return Table.of((positions, key_size, read_size), arrays)
@@ -156,16 +156,16 @@ class Positions:
         sees, sentence = self._filled(), self.sentence
         if not bool(sees.all()):
             sentence = torch.where(sees, sentence, sentence[sees.long().argmin()])
-        read = torch.unique(sentence)
-        if 2 * len(read) > len(self.keys):
+        sentences = torch.unique(sentence)
+        if 2 * len(sentences) > len(self.keys):
             return self
         of_sentences = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "sentence"}
         shared = {
-            name: x.index_select(0, read)
+            name: x.index_select(0, sentences)
             for name, x in of_sentences.items()
             if isinstance(x, Tensor)
         }
-        return replace(self, **shared, sentence=torch.searchsorted(read, sentence))
+        return replace(self, **shared, sentence=torch.searchsorted(sentences, sentence))
 
     def _filled(self) -> Tensor:
         """(R,) bool: has the row anything to read?"""

@@ -125,27 +125,27 @@ def _fetch_packed(address: str, packed: Path, size: int, advance: Advance) -> No
             time.sleep(PAUSE * 2**attempt)
 
 
-def _fetch_rest(address: str, packed: Path, most: int, advance: Advance) -> None:
-    begun = packed.stat().st_size if packed.exists() else 0
+def _fetch_rest(address: str, packed: Path, limit: int, advance: Advance) -> None:
+    byte_count = packed.stat().st_size if packed.exists() else 0
     try:
-        with _answer(address, begun) as body, packed.open("ab") as out:
-            if begun and body.status != 206:  # the server sends all of it again
-                out.truncate(0)
-                advance(-begun)
-                begun = 0
+        with _answer(address, byte_count) as body, packed.open("ab") as output:
+            if byte_count and body.status != 206:  # the server sends all of it again
+                output.truncate(0)
+                advance(-byte_count)
+                byte_count = 0
             missing = body.length
             while chunk := body.read(CHUNK):
-                out.write(chunk)
-                begun += len(chunk)
+                output.write(chunk)
+                byte_count += len(chunk)
                 missing = missing - len(chunk) if missing is not None else None
                 advance(len(chunk))
-                if begun > most:
-                    out.truncate(0)
+                if byte_count > limit:
+                    output.truncate(0)
                     raise DataError(f"{address}: larger than the list of models says")
             if missing:
                 raise ConnectionError("the connection broke")
     except urllib.error.HTTPError as error:
-        if error.code != 416 or not begun:  # where nothing is missing, it is whole
+        if error.code != 416 or not byte_count:  # where nothing is missing, it is whole
             raise
 
 
@@ -153,13 +153,13 @@ def _unpack(packed: Path, path: Path, file: PublishedFile, place: str) -> None:
     """From gzip, whole or not at all."""
     new, digest, size = path.with_name(f"{path.name}.new"), hashlib.sha256(), 0
     try:
-        with packed.open("rb") as source, new.open("wb") as out:
+        with packed.open("rb") as source, new.open("wb") as output:
             for chunk in _unpacked(source):
                 size += len(chunk)
                 if size > file.size:
                     break
                 digest.update(chunk)
-                out.write(chunk)
+                output.write(chunk)
         if size != file.size or digest.hexdigest() != file.sha256:
             raise DataError(
                 f"{place}: not the file that the list of models names (its size or sha256 is "
@@ -207,12 +207,12 @@ def _check_address(address: str) -> None:
 
 
 @contextmanager
-def _answer(address: str, begun: int) -> Iterator[http.client.HTTPResponse]:
-    """The body behind the first `begun` bytes. A proxy of the environment is used. Raises what
+def _answer(address: str, start: int) -> Iterator[http.client.HTTPResponse]:
+    """The body behind the first `start` bytes. A proxy of the environment is used. Raises what
     urllib raises."""
     headers = {"User-Agent": "tmnmt", "Accept-Encoding": "identity"}
-    if begun:
-        headers["Range"] = f"bytes={begun}-"
+    if start:
+        headers["Range"] = f"bytes={start}-"
     opener = urllib.request.build_opener(_SameHost)
     with opener.open(urllib.request.Request(address, headers=headers), timeout=TIMEOUT) as answer:
         yield answer

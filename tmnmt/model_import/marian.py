@@ -30,7 +30,7 @@ from torch import Tensor
 
 from tmnmt.config.bounds import MOST_WORDS_EACH
 from tmnmt.durable import rename, sync_tree
-from tmnmt.errors import ModelError, shown
+from tmnmt.errors import ModelError, short_repr
 from tmnmt.index.base import primary
 from tmnmt.model_import.marian_binary import (
     SETTINGS,
@@ -51,7 +51,7 @@ from tmnmt.models.base import Trainable
 from tmnmt.models.encoder_decoder import ACTIVATIONS, EncoderDecoder
 from tmnmt.models.folder import UNREADABLE, load_model, read_regular, reason_of, save_model
 from tmnmt.models.foreign import ALLOWED, check_file, check_parts, check_path, family_of
-from tmnmt.models.int8 import MOST, Int8Weight
+from tmnmt.models.int8 import MAX_VALUE, Int8Weight
 from tmnmt.models.kinds import make
 from tmnmt.models.shortlist import Shortlist, shares_words
 from tmnmt.vocab import (
@@ -144,28 +144,31 @@ def import_marian(folder: Path, output: Path, src_lang: str, tgt_lang: str, tag:
     if imported.prefix:
         config["prefix"] = imported.prefix
     files = None if (folder / "config.json").exists() else files_of(folder)
-    named = files.languages if files is not None else None
-    if named is not None and [*map(primary, named)] != [primary(src_lang), primary(tgt_lang)]:
+    languages = files.languages if files is not None else None
+    if languages is not None and [*map(primary, languages)] != [
+        primary(src_lang),
+        primary(tgt_lang),
+    ]:
         raise ModelError(
-            f"{folder}: its files are called by {named[0]} to {named[1]}, so it is no model from "
-            f"{src_lang} to {tgt_lang}"
+            f"{folder}: its files are called by {languages[0]} to {languages[1]}, so it is no "
+            f"model from {src_lang} to {tgt_lang}"
         )
     shortlist = files.shortlist if files is not None else None
-    made = output.with_name(output.name + ".new")
-    shutil.rmtree(made, ignore_errors=True)
+    new_folder = output.with_name(output.name + ".new")
+    shutil.rmtree(new_folder, ignore_errors=True)
     try:
-        save_model(made, imported.backbone, imported.vocab, config)
+        save_model(new_folder, imported.backbone, imported.vocab, config)
         if shortlist is not None:
-            _shortlist(shortlist, imported).save(made)
+            _shortlist(shortlist, imported).save(new_folder)
         try:
-            load_model(made)  # it opens: limits of sizes are checked there
+            load_model(new_folder)  # it opens: limits of sizes are checked there
         except ModelError as error:
-            reason = str(error).replace(f"{made}/", "").removeprefix(f"{made}: ")
+            reason = str(error).replace(f"{new_folder}/", "").removeprefix(f"{new_folder}: ")
             raise ModelError(f"{folder}: {reason}") from error
-        sync_tree(made)
-        rename(made, output)
+        sync_tree(new_folder)
+        rename(new_folder, output)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new_folder, ignore_errors=True)
 
 
 def read_marian(folder: Path, tgt_lang: str) -> Imported:
@@ -198,8 +201,8 @@ def _check_family(path: Path) -> None:
         raise ModelError(f"{path}: names no model_type, so it is of no Marian model; {ALLOWED}")
     if family := family_of(config["model_type"]):
         raise ModelError(
-            f"{path}: model_type is {shown(config['model_type'])}: {family}, which is no Marian "
-            f"model; {ALLOWED}"
+            f"{path}: model_type is {short_repr(config['model_type'])}: {family}, which is no "
+            f"Marian model; {ALLOWED}"
         )
     _expect(path, config, "model_type", ("marian",))
 
@@ -228,12 +231,12 @@ def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
     )
     _expect_numbers(path, config, target)
     weights = _weights(folder)
-    read = set(UNREAD)
+    consumed_names = set(UNREAD)
 
     def tensor_of(*names: str) -> Tensor:
         for name in names:
             if name in weights:
-                read.add(name)
+                consumed_names.add(name)
                 return weights[name].float()
         raise ModelError(f"{folder}: the weights have no {names[0]}")
 
@@ -250,8 +253,8 @@ def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
     tensors = _layers(
         config["encoder_layers"], config["decoder_layers"], _hugging_face_names(tensor_of)
     )
-    _expect_none_left(folder, [name for name in weights if name not in read])
-    return _made(
+    _expect_none_left(folder, [name for name in weights if name not in consumed_names])
+    return _assemble(
         folder,
         config | {"tied": tied, "shared": shared},
         tables,
@@ -263,7 +266,7 @@ def _from_hugging_face(folder: Path, tgt_lang: str) -> Imported:
     )
 
 
-def _made(
+def _assemble(
     folder: Path,
     config: Mapping[str, Any],
     tables: dict[str, Tensor],
@@ -353,7 +356,7 @@ def _int8(parameters: Mapping[str, Tensor], scales: Mapping[str, Tensor]) -> dic
             continue
         whole = (matrix / scale).round()
         weight = Int8Weight(whole.to(torch.int8), scale.expand(len(matrix), 1)[:, 0].clone())
-        if whole.abs().max() <= MOST and torch.equal(weight.exact(), matrix):
+        if whole.abs().max() <= MAX_VALUE and torch.equal(weight.exact(), matrix):
             weights[name] = weight
     return weights
 
@@ -381,8 +384,10 @@ def _order(folder: Path, numbers: dict[str, int], rows: int, bias: Tensor | None
     """Marian's number of each of our words. Raises ModelError where pieces and table do not fit."""
     for number, times in Counter(numbers.values()).items():
         if times > 1 or not 0 <= number < len(numbers):
-            what = "two pieces have" if times > 1 else "a piece has"
-            raise ModelError(f"{folder}: the vocabulary's {len(numbers):,} pieces: {what} {number}")
+            subject = "two pieces have" if times > 1 else "a piece has"
+            raise ModelError(
+                f"{folder}: the vocabulary's {len(numbers):,} pieces: {subject} {number}"
+            )
     if len(numbers) > rows:
         raise ModelError(
             f"{folder}: the vocabulary has {len(numbers):,} pieces, the embeddings {rows:,} rows"
@@ -394,8 +399,8 @@ def _order(folder: Path, numbers: dict[str, int], rows: int, bias: Tensor | None
             raise ModelError(f"{folder}: the vocabulary has no piece {piece}")
     pad = numbers.get(PADDING, numbers[END])
     special = {pad, numbers[END], numbers[UNKNOWN]}
-    others = [number for number in range(len(numbers)) if number not in special]
-    return torch.tensor([pad, pad, numbers[END], numbers[UNKNOWN], *others])
+    ordinary = [number for number in range(len(numbers)) if number not in special]
+    return torch.tensor([pad, pad, numbers[END], numbers[UNKNOWN], *ordinary])
 
 
 def _pieces(numbers: dict[str, int], order: Tensor) -> list[str]:
@@ -420,48 +425,48 @@ def _prefix(folder: Path, source: dict[str, int], tgt_lang: str) -> str:
 def _layers(
     encoder: int,
     decoder: int,
-    read: Callable[[str, int, str, str], tuple[Tensor, Tensor]],
+    get_tensors: Callable[[str, int, str, str], tuple[Tensor, Tensor]],
     is_student: bool = False,
 ) -> dict[str, Tensor]:
-    """Our parameters of all layers. `read`(side, layer, part, name) gives weight and bias: parts
-    "self", "cell" in its place in a student's decoder, "cross", "ffn"; names q, k, v, out, inner,
-    norm, candidate, gate."""
-    made: dict[str, Tensor] = {}
+    """Our parameters of all layers. `get_tensors`(side, layer, part, name) gives weight and bias:
+    parts "self", "cell" in its place in a student's decoder, "cross", "ffn"; names q, k, v, out,
+    inner, norm, candidate, gate."""
+    parameters: dict[str, Tensor] = {}
 
     def put(name: str, parts: list[tuple[Tensor, Tensor]]) -> None:
-        made[f"{name}.weight"] = torch.cat([weight for weight, _ in parts])
-        made[f"{name}.bias"] = torch.cat([bias for _, bias in parts])
+        parameters[f"{name}.weight"] = torch.cat([weight for weight, _ in parts])
+        parameters[f"{name}.bias"] = torch.cat([bias for _, bias in parts])
 
     for side, layers in (("encoder", encoder), ("decoder", decoder)):
         for n in range(layers):
             ours = f"{side}.{n}"
             if is_student and side == "decoder":
-                both = [read(side, n, "cell", x) for x in ("candidate", "gate")]
-                put(f"{ours}.cell.candidate_gate", both)
-                put(f"{ours}.cell.norm", [read(side, n, "cell", "norm")])
+                cell_tensors = [get_tensors(side, n, "cell", x) for x in ("candidate", "gate")]
+                put(f"{ours}.cell.candidate_gate", cell_tensors)
+                put(f"{ours}.cell.norm", [get_tensors(side, n, "cell", "norm")])
             else:
-                put(f"{ours}.attention.qkv", [read(side, n, "self", x) for x in "qkv"])
-                put(f"{ours}.attention.out", [read(side, n, "self", "out")])
-                put(f"{ours}.attention.norm", [read(side, n, "self", "norm")])
+                put(f"{ours}.attention.qkv", [get_tensors(side, n, "self", x) for x in "qkv"])
+                put(f"{ours}.attention.out", [get_tensors(side, n, "self", "out")])
+                put(f"{ours}.attention.norm", [get_tensors(side, n, "self", "norm")])
             if side == "decoder":
-                put(f"{ours}.cross.query", [read(side, n, "cross", "q")])
-                put(f"{ours}.cross.keys_values", [read(side, n, "cross", x) for x in "kv"])
-                put(f"{ours}.cross.out", [read(side, n, "cross", "out")])
-                put(f"{ours}.cross.norm", [read(side, n, "cross", "norm")])
+                put(f"{ours}.cross.query", [get_tensors(side, n, "cross", "q")])
+                put(f"{ours}.cross.keys_values", [get_tensors(side, n, "cross", x) for x in "kv"])
+                put(f"{ours}.cross.out", [get_tensors(side, n, "cross", "out")])
+                put(f"{ours}.cross.norm", [get_tensors(side, n, "cross", "norm")])
             for name in ("inner", "out", "norm"):
-                put(f"{ours}.feed_forward.{name}", [read(side, n, "ffn", name)])
-    return made
+                put(f"{ours}.feed_forward.{name}", [get_tensors(side, n, "ffn", name)])
+    return parameters
 
 
 def _hugging_face_names(
     tensor: Callable[..., Tensor],
 ) -> Callable[[str, int, str, str], tuple[Tensor, Tensor]]:
     parts = {"self": "self_attn", "cross": "encoder_attn"}
-    fed = {"inner": "fc1", "out": "fc2", "norm": "final_layer_norm"}
+    feed_forward = {"inner": "fc1", "out": "fc2", "norm": "final_layer_norm"}
 
     def read(side: str, layer: int, part: str, name: str) -> tuple[Tensor, Tensor]:
         if part == "ffn":
-            theirs = fed[name]
+            theirs = feed_forward[name]
         elif name == "norm":
             theirs = f"{parts[part]}_layer_norm"
         else:
@@ -483,12 +488,12 @@ def _from_files(folder: Path, files: MarianFiles, tgt_lang: str) -> Imported:
     is_student = config.get("transformer-decoder-autoreg") == "rnn"
     if is_student:
         _expect(path, config, "dec-cell", ("ssru",))
-    source, target = (_numbered_file(each) for each in files.vocabularies)
+    source, target = (_numbered_file(file) for file in files.vocabularies)
 
-    read = set[str]()
+    consumed_names = set[str]()
 
     def tensor(name: str) -> Tensor:
-        read.add(name)
+        consumed_names.add(name)
         if name not in stored.tensors:
             raise ModelError(f"{path}: the weights have no {name}")
         return torch.from_numpy(np.array(stored.tensors[name], np.float32))
@@ -525,9 +530,11 @@ def _from_files(folder: Path, files: MarianFiles, tgt_lang: str) -> Imported:
         sizes["encoder_layers"], sizes["decoder_layers"], _archive_names(scale), is_student
     )
     scales |= _archive_tables(stored.tensors, config, lambda name: scale(name)[:, :1])
-    unread = [name for name in stored.tensors if _OF_LAYER.match(name) and name not in read]
+    unread = [
+        name for name in stored.tensors if _OF_LAYER.match(name) and name not in consumed_names
+    ]
     _expect_none_left(path, unread)
-    made = _made(
+    imported = _assemble(
         folder,
         sizes,
         tables,
@@ -539,7 +546,7 @@ def _from_files(folder: Path, files: MarianFiles, tgt_lang: str) -> Imported:
         files.vocabularies,
         scales,
     )
-    return made
+    return imported
 
 
 def _container_of_arrays(path: Path) -> Container:
@@ -590,7 +597,7 @@ def _archive_names(
     """Marian multiplies from the other side, so its matrices are turned."""
     parts = {"self": "self", "cell": "rnn", "cross": "context", "ffn": "ffn"}
     norms = {"cell": "_ffn_ln", "ffn": "_ffn_ln"}
-    fed = {"inner": "1", "out": "2"}
+    feed_forward = {"inner": "1", "out": "2"}
 
     def read(side: str, layer: int, part: str, name: str) -> tuple[Tensor, Tensor]:
         stem = f"{side}_l{layer + 1}_{parts[part]}"
@@ -602,7 +609,7 @@ def _archive_names(
             return weight, weight.new_zeros(len(weight))
         if name == "gate":
             return tensor(f"{stem}_Wf").T, tensor(f"{stem}_bf").flatten()
-        letter = fed[name] if part == "ffn" else "o" if name == "out" else name
+        letter = feed_forward[name] if part == "ffn" else "o" if name == "out" else name
         return tensor(f"{stem}_W{letter}").T, tensor(f"{stem}_b{letter}").flatten()
 
     return read
@@ -693,11 +700,11 @@ def _expect_numbers(path: Path, config: Mapping[str, Any], target: Mapping[str, 
             )
 
 
-def _expect_none_left(where: Path, names: Sequence[str]) -> None:
+def _expect_none_left(location: Path, names: Sequence[str]) -> None:
     """That all weights were read: what is left out would be missed."""
     if names:
-        more = f" and {len(names) - 1:,} more" if names[1:] else ""
-        raise ModelError(f"{where}: {names[0]}{more}: weights that the settings do not name")
+        suffix = f" and {len(names) - 1:,} more" if names[1:] else ""
+        raise ModelError(f"{location}: {names[0]}{suffix}: weights that the settings do not name")
 
 
 def _table(path: Path) -> str:
@@ -725,7 +732,7 @@ def _numbered_file(path: Path) -> dict[str, int]:
     """The pieces of a vocabulary in YAML, or of a sentencepiece model, with their numbers."""
     if ".spm" not in path.suffixes:
         return _checked_numbers(path, yaml_of(path))
-    model = Vocabulary.of(content_of(path, MOST_TABLE_BYTES), path)
+    model = Vocabulary.parse(content_of(path, MOST_TABLE_BYTES), path)
     return {model.piece(number): number for number in range(len(model))}
 
 
@@ -745,13 +752,13 @@ def _spm(path: Path, numbers: Mapping[str, int]) -> bytes:
         raise ModelError(f"{path}: no sentencepiece model, or half of one") from error
     if spm is None:
         raise ModelError(f"{path}: is empty")
-    own = [
+    piece_ids = [
         number for number in range(len(spm)) if not (spm.is_byte(number) or spm.is_control(number))
     ]
-    there = sum(spm.id_to_piece(number) in numbers for number in own)
-    if 2 * there < len(own):
+    count = sum(spm.id_to_piece(number) in numbers for number in piece_ids)
+    if 2 * count < len(piece_ids):
         raise ModelError(
-            f"{path}: {there:,} of its {len(own):,} pieces are in the vocabulary, so it "
+            f"{path}: {count:,} of its {len(piece_ids):,} pieces are in the vocabulary, so it "
             "is another model's"
         )
     return content

@@ -62,10 +62,10 @@ class Item(NamedTuple):
     length: int
 
 
-def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
+def content_of(path: Path, limit: int = MOST_BYTES) -> bytes:
     """The content of a file, unpacked where its name ends in .gz. Raises ModelError where it cannot
-    be read, or is larger than `most` bytes."""
-    content = read_regular(path, most, "no file of a Marian model is")
+    be read, or is larger than `limit` bytes."""
+    content = read_regular(path, limit, "no file of a Marian model is")
     if path.suffix != ".gz":
         return content
     try:
@@ -73,8 +73,8 @@ def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
             unpacked = bytearray()
             while chunk := file.read(CHUNK):
                 unpacked += chunk
-                if len(unpacked) > most:
-                    raise ModelError(f"{path}: unpacks to more than {most:,} bytes")
+                if len(unpacked) > limit:
+                    raise ModelError(f"{path}: unpacks to more than {limit:,} bytes")
     except (OSError, EOFError, zlib.error) as error:
         raise ModelError(
             f"{path}: no whole gzip file: {reason_of(error)}; download it again"
@@ -110,7 +110,10 @@ def _items(content: bytes) -> list[Item]:
     if not 1 <= count <= MOST_ITEMS or 16 + 32 * count > len(content):
         raise ValueError(f"{count:,} tensors are more than the file holds")
     heads = [struct.unpack_from("<QQQQ", content, 16 + 32 * n) for n in range(count)]
-    if any(not 1 <= name <= MOST_NAME or most > MOST_DIMENSIONS for name, _, most, _ in heads):
+    if any(
+        not 1 <= name <= MOST_NAME or dimensions > MOST_DIMENSIONS
+        for name, _, dimensions, _ in heads
+    ):
         raise ValueError("a name or a shape is too long")
     place = 16 + 32 * count
     shapes_at = place + sum(name for name, *_ in heads)
@@ -144,9 +147,9 @@ def _tensor(content: bytes, item: Item) -> tuple[Array, float]:
     if any(size < 1 for size in item.shape):
         raise ValueError(f"{item.name} is of size {list(item.shape)}")
     size = math.prod(item.shape)
-    needed = size * 4 if item.type == FLOAT32 else size + 4 * (item.type == INTGEMM8)
-    if needed > item.length:
-        raise ValueError(f"{item.name} has {item.length:,} bytes, wanted: {needed:,}")
+    expected_bytes = size * 4 if item.type == FLOAT32 else size + 4 * (item.type == INTGEMM8)
+    if expected_bytes > item.length:
+        raise ValueError(f"{item.name} has {item.length:,} bytes, wanted: {expected_bytes:,}")
     if item.type == FLOAT32:
         numbers = np.frombuffer(content, "<f4", size, item.start).reshape(item.shape)
         return numbers.astype(np.float32), 0.0

@@ -57,43 +57,43 @@ def languages_of(folder: Path) -> tuple[str, str]:
 def files_of(folder: Path) -> MarianFiles | None:
     """None where the folder has none of a Marian model. Raises ModelError where some are missing,
     or there are several of a kind."""
-    table = _only(folder, NAMING_TABLES)
+    table = _single_file(folder, NAMING_TABLES)
     if table is not None:
-        return _named(folder, table)
-    weights = _only(folder, WEIGHTS)
+        return _table_files(folder, table)
+    weights = _single_file(folder, WEIGHTS)
     if weights is None:
         return None
-    shared = _only(folder, BOTH_SIDES)
-    sides = [shared or _only(folder, side) for side in (SOURCE_SIDE, TARGET_SIDE)]
+    shared = _single_file(folder, BOTH_SIDES)
+    sides = [shared or _single_file(folder, side) for side in (SOURCE_SIDE, TARGET_SIDE)]
     if sides[0] is None or sides[1] is None:
         raise ModelError(
             f"{folder}: has {weights.name} and no vocabulary; wanted: vocab.*.spm, or "
             "srcvocab.*.spm and trgvocab.*.spm"
         )
-    return MarianFiles(weights, (sides[0], sides[1]), _only(folder, SHORTLIST))
+    return MarianFiles(weights, (sides[0], sides[1]), _single_file(folder, SHORTLIST))
 
 
-def _named(folder: Path, table: Path) -> MarianFiles:
+def _table_files(folder: Path, table: Path) -> MarianFiles:
     settings = yaml_of(table)
     weights = folder / Path(_listed(table, settings, "models")[0]).name
     vocabularies = [folder / Path(name).name for name in _listed(table, settings, "vocabs")]
     shortlist = settings.get("shortlist")
-    named = shortlist[0] if isinstance(shortlist, list) and shortlist else None
-    path = folder / Path(named).name if isinstance(named, str) else None
+    shortlist_name = shortlist[0] if isinstance(shortlist, list) and shortlist else None
+    path = folder / Path(shortlist_name).name if isinstance(shortlist_name, str) else None
     return MarianFiles(
-        _there(weights),
-        (_there(vocabularies[0]), _there(vocabularies[-1])),
+        _resolve(weights),
+        (_resolve(vocabularies[0]), _resolve(vocabularies[-1])),
         path if path is not None and path.exists() else None,
     )
 
 
-def _there(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     """The file, or the same gzipped; where there is neither, reading it says so."""
     packed = path.with_name(path.name + ".gz")
     return packed if packed.exists() and not path.exists() else path
 
 
-def _only(folder: Path, patterns: Sequence[str]) -> Path | None:
+def _single_file(folder: Path, patterns: Sequence[str]) -> Path | None:
     """The one file of the folder that is called so. Raises ModelError where there are several."""
     paths = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     if len(paths) > 1:

@@ -11,7 +11,7 @@ import torch
 from tmnmt.models.base import Backbone
 from tmnmt.vocab import BOS, EOS, PairVocabulary
 
-ASKED, LENGTH = 32, 12  # sources that are made up, and their pieces
+PROBES, LENGTH = 32, 12  # sources that are made up, and their pieces
 FEWEST = 20  # pieces that one side alone must have, for an answer
 TIMES = 10  # as likely the words of one side are to be those that the model writes
 
@@ -30,19 +30,21 @@ def writes_its_source(backbone: Backbone, vocab: PairVocabulary, spms: tuple[byt
     """Of sides that share a table of words: whether the model writes words that the sentencepiece
     model of the source alone has, and not those of the target. It is asked for the first word
     behind made-up sources of pieces of both sides, always the same ones."""
-    known = {vocab.piece(number): number for number in range(len(vocab))}
-    source, target = ({known[one] for one in _pieces(spm) if one in known} for spm in spms)
+    piece_numbers = {vocab.piece(number): number for number in range(len(vocab))}
+    source, target = (
+        {piece_numbers[piece] for piece in _pieces(spm) if piece in piece_numbers} for spm in spms
+    )
     sides = [sorted(source - target), sorted(target - source)]
     if min(map(len, sides)) < FEWEST:
         return False
     draw = torch.Generator().manual_seed(1)
-    drawn = torch.tensor([*sides[0], *sides[1]])
+    candidates = torch.tensor([*sides[0], *sides[1]])
     weights = torch.tensor([1 / len(side) for side in sides for _ in side])
-    src = drawn[torch.multinomial(weights.expand(ASKED, -1), LENGTH, True, generator=draw)]
-    src = torch.cat([src, torch.full((ASKED, 1), EOS)], 1)
-    encoded = backbone.encode(src, torch.full((ASKED,), LENGTH + 1))
-    contexts, hiddens = backbone.forced(encoded, torch.full((ASKED, 1), EOS))
-    logits = backbone.readout(torch.full((ASKED, 1), BOS), hiddens, contexts)
+    src = candidates[torch.multinomial(weights.expand(PROBES, -1), LENGTH, True, generator=draw)]
+    src = torch.cat([src, torch.full((PROBES, 1), EOS)], 1)
+    encoded = backbone.encode(src, torch.full((PROBES,), LENGTH + 1))
+    contexts, hiddens = backbone.forced(encoded, torch.full((PROBES, 1), EOS))
+    logits = backbone.readout(torch.full((PROBES, 1), BOS), hiddens, contexts)
     likely = torch.softmax(logits[:, 0].double(), -1)
     of_source, of_target = (likely[:, side].sum(-1) for side in sides)
     return bool((of_source > TIMES * of_target).float().mean() > 0.9)

@@ -24,18 +24,18 @@ def join_models(
     parts = [_single(folder) for folder in (first, second)]
     src_lang, tgt_lang = languages or (parts[0].config["src_lang"], parts[1].config["tgt_lang"])
     _check_chain(parts, (src_lang, tgt_lang))
-    made = output.with_name(output.name + ".new")
-    shutil.rmtree(made, ignore_errors=True)
+    new_folder = output.with_name(output.name + ".new")
+    shutil.rmtree(new_folder, ignore_errors=True)
     try:
-        make_folder(made)
+        make_folder(new_folder)
         for name, folder in zip(PARTS, (first, second), strict=True):
-            shutil.copytree(folder, made / name)
-        _write_own(made, parts, src_lang, tgt_lang)
-        load_model(made)
-        sync_tree(made)
-        rename(made, output)
+            shutil.copytree(folder, new_folder / name)
+        _write_own(new_folder, parts, src_lang, tgt_lang)
+        load_model(new_folder)
+        sync_tree(new_folder)
+        rename(new_folder, output)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new_folder, ignore_errors=True)
 
 
 def _single(folder: Path) -> Model:
@@ -64,7 +64,7 @@ def _write_own(folder: Path, parts: list[Model], src_lang: str, tgt_lang: str) -
     """What the folder has beside the two: a vocabulary of the outer sides, and config.toml."""
     configs = [part.config for part in parts]
     prefix = configs[0].get("prefix", "")
-    vocab = PairVocabulary.joined(parts[0].vocab, parts[1].vocab, prefix)
+    vocab = PairVocabulary.combine(parts[0].vocab, parts[1].vocab, prefix)
     for name, content in vocab.files.items():
         write(folder / name, content)
     lengths = [config["max_subwords"] for config in configs if "max_subwords" in config]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tmnmt.errors import DataError, UsageError, shown
+from tmnmt.errors import DataError, UsageError, short_repr
 from tmnmt.formats.languages import is_code
 from tmnmt.index.base import primary
 
@@ -32,7 +32,7 @@ MOST_BYTES = 1 << 25  # of the list
 MOST_FILE_BYTES = 1 << 31  # of one file of a model
 # the best first; a smaller one is faster
 ARCHITECTURES = ("base-memory", "base", "tiny")
-NEEDED, OPTIONAL = ("model",), ("lexicalShortlist",)
+REQUIRED, OPTIONAL = ("model",), ("lexicalShortlist",)
 VOCABULARIES = (("vocab",), ("srcVocab", "trgVocab"))
 RELEASED = "Release"  # how the status of a released model begins
 
@@ -99,8 +99,8 @@ def known_models(src_lang: str, tgt_lang: str) -> list[KnownModel]:
         for src, tgt, architecture, size, *figures in rows
     )
     pair = primary(src_lang), primary(tgt_lang)
-    same = [m for m in models if (primary(m.src_lang), primary(m.tgt_lang)) == pair]
-    return sorted(same, key=lambda model: _place(model.architecture))
+    matches = [m for m in models if (primary(m.src_lang), primary(m.tgt_lang)) == pair]
+    return sorted(matches, key=lambda model: _place(model.architecture))
 
 
 @dataclass(frozen=True)
@@ -110,29 +110,29 @@ class Registry:
     base: str
     models: tuple[PublishedModel, ...]
 
-    def of(self, src_lang: str, tgt_lang: str) -> list[PublishedModel]:
+    def find(self, src_lang: str, tgt_lang: str) -> list[PublishedModel]:
         """The models of a pair, released ones first, the best of them first. Where none has a
         region that is asked for, those of the same languages."""
-        asked = src_lang, tgt_lang
-        exact = [m for m in self.models if (m.src_lang, m.tgt_lang) == asked]
-        pair = tuple(map(primary, asked))
-        same = (m for m in self.models if (primary(m.src_lang), primary(m.tgt_lang)) == pair)
-        return sorted(exact or same, key=_preference)
+        languages = src_lang, tgt_lang
+        exact = [m for m in self.models if (m.src_lang, m.tgt_lang) == languages]
+        pair = tuple(map(primary, languages))
+        related = (m for m in self.models if (primary(m.src_lang), primary(m.tgt_lang)) == pair)
+        return sorted(exact or related, key=_preference)
 
     def best(self, src_lang: str, tgt_lang: str, architecture: str = "") -> PublishedModel:
         """The released model to take. Raises UsageError where there is none, and says which there
         are."""
-        models = self.of(src_lang, tgt_lang)
+        models = self.find(src_lang, tgt_lang)
         if not models:
-            raise UsageError(f"no model from {src_lang} to {tgt_lang} is published; {self._near()}")
+            raise UsageError(f"no model from {src_lang} to {tgt_lang} is published; {self._hint()}")
         fitting = [m for m in models if m.is_released and architecture in ("", m.architecture)]
         if fitting:
             return fitting[0]
-        there = ", ".join(f"{m.architecture} ({m.status})" for m in models)
+        available = ", ".join(f"{m.architecture} ({m.status})" for m in models)
         kind = f"released {architecture} model" if architecture else "released model"
-        raise UsageError(f"{src_lang} to {tgt_lang} has no {kind}; published are: {there}")
+        raise UsageError(f"{src_lang} to {tgt_lang} has no {kind}; published are: {available}")
 
-    def _near(self) -> str:
+    def _hint(self) -> str:
         pairs = sorted({f"{m.src_lang}-{m.tgt_lang}" for m in self.models if m.is_released})
         return f"released pairs: {', '.join(pairs)}" if pairs else "the list is empty"
 
@@ -142,8 +142,8 @@ def _preference(model: PublishedModel) -> tuple[bool, int]:
 
 
 def _place(architecture: str) -> int:
-    known = architecture in ARCHITECTURES
-    return ARCHITECTURES.index(architecture) if known else len(ARCHITECTURES)
+    is_listed = architecture in ARCHITECTURES
+    return ARCHITECTURES.index(architecture) if is_listed else len(ARCHITECTURES)
 
 
 def registry_of(content: bytes, source: str) -> Registry:
@@ -163,38 +163,40 @@ def _models(pairs: Mapping[str, Any], source: str) -> Iterator[PublishedModel]:
     for pair, entries in pairs.items():
         for entry in entries if isinstance(entries, list) else ():
             if not isinstance(entry, dict):
-                raise DataError(f"{source}: models of {shown(pair)} are no tables")
+                raise DataError(f"{source}: models of {short_repr(pair)} are no tables")
             files = entry.get("files")
             if not isinstance(files, dict):
-                raise DataError(f"{source}: a model of {shown(pair)} has no `files`")
+                raise DataError(f"{source}: a model of {short_repr(pair)} has no `files`")
             keys = ("sourceLanguage", "targetLanguage", "architecture", "releaseStatus")
             src_lang, tgt_lang, architecture, status = (entry.get(key, "") for key in keys)
             if not all(isinstance(text, str) for text in (architecture, status)):
-                raise DataError(f"{source}: a model of {shown(pair)} has no architecture")
+                raise DataError(f"{source}: a model of {short_repr(pair)} has no architecture")
             if not all(isinstance(code, str) and is_code(code) for code in (src_lang, tgt_lang)):
-                raise DataError(f"{source}: a model of {shown(pair)} has no languages")
-            unpacked = tuple(_files(files, f"{source}: {shown(pair)}"))
+                raise DataError(f"{source}: a model of {short_repr(pair)} has no languages")
+            unpacked = tuple(_files(files, f"{source}: {short_repr(pair)}"))
             yield PublishedModel(src_lang, tgt_lang, architecture, status, unpacked)
 
 
 def _files(files: Mapping[str, Any], place: str) -> Iterator[PublishedFile]:
     vocabulary = next((names for names in VOCABULARIES if names[0] in files), VOCABULARIES[0])
-    for name in (*NEEDED, *vocabulary, *OPTIONAL):
+    for name in (*REQUIRED, *vocabulary, *OPTIONAL):
         if name in files:
             yield _file(files[name], f"{place}: {name}")
         elif name not in OPTIONAL:
             raise DataError(f"{place}: has no `{name}`")
 
 
-def _file(about: Any, place: str) -> PublishedFile:
+def _file(entry: Any, place: str) -> PublishedFile:
     keys = ("path", "uncompressedSize", "uncompressedHash")
-    path, size, sha256 = map(about.get, keys) if isinstance(about, dict) else (None, None, None)
+    path, size, sha256 = map(entry.get, keys) if isinstance(entry, dict) else (None, None, None)
     if not isinstance(path, str) or not _is_safe(path):
-        raise DataError(f"{place}: `path` is {shown(path)}, wanted: a path below `baseUrl`")
+        raise DataError(f"{place}: `path` is {short_repr(path)}, wanted: a path below `baseUrl`")
     if type(size) is not int or not 0 < size <= MOST_FILE_BYTES:
-        raise DataError(f"{place}: `uncompressedSize` is {shown(size)}, wanted: a number of bytes")
+        raise DataError(
+            f"{place}: `uncompressedSize` is {short_repr(size)}, wanted: a number of bytes"
+        )
     if not isinstance(sha256, str) or len(sha256) != 64:
-        raise DataError(f"{place}: `uncompressedHash` is {shown(sha256)}, wanted: a sha256")
+        raise DataError(f"{place}: `uncompressedHash` is {short_repr(sha256)}, wanted: a sha256")
     return PublishedFile(path, size, sha256.lower())
 
 

@@ -33,8 +33,8 @@ class Encoded(Protocol):
     def cut(self, length: int) -> Self:
         """The first `length` positions of every source."""
 
-    def beside(self, others: Sequence[Self]) -> Self:
-        """These rows, then those of `others`, all of them as `encode` gives them."""
+    def concat(self, batches: Sequence[Self]) -> Self:
+        """These rows, then those of `batches`, all of them as `encode` gives them."""
 
 
 # (y_{t-1} (B,), s_{t-1} (B, d), c_t (B, l)) -> what is added to the state's update (B, update_size)
@@ -56,42 +56,44 @@ class Surveyed:
 
 
 @dataclass(frozen=True)
-class Around:
+class SurroundingText:
     """All of a document that is not the sentence `own`."""
 
     document: Surveyed
-    own: int
+    sentence: int
 
-    def in_place_of(self, other: Around) -> Around:
-        """This sentence where `other` stands: all around it is that document's."""
-        document = Surveyed(*(tensor.clone() for tensor in other.document.tensors))
-        for there, here in zip(document.tensors, self.document.tensors, strict=True):
-            there[other.own] = here[self.own]
-        return Around(document, other.own)
+    def in_place_of(self, target: SurroundingText) -> SurroundingText:
+        """This sentence where `target` stands: all around it is that document's."""
+        document = Surveyed(*(tensor.clone() for tensor in target.document.tensors))
+        for target_rows, source_rows in zip(document.tensors, self.document.tensors, strict=True):
+            target_rows[target.sentence] = source_rows[self.sentence]
+        return SurroundingText(document, target.sentence)
 
 
-Place = Before | Around | None  # what a row is read with; None: nothing
+Place = Before | SurroundingText | None  # what a row is read with; None: nothing
 
 
 E = TypeVar("E", default=Any)  # what `encode` gives
 S = TypeVar("S", default=Any)  # a decoder's state
 
 
-class Noted(NamedTuple):
+class StepRecord(NamedTuple):
     """What a recurrent backbone gives of a step beside what it returns."""
 
     state: Tensor  # (R, d) s_t, from which it goes on
     attention: Tensor  # (R, S)
 
 
-def noted_along(notes: Sequence[Noted], rows: Sequence[int], length: int) -> Noted | None:
+def noted_along(notes: Sequence[StepRecord], rows: Sequence[int], length: int) -> StepRecord | None:
     """What was noted of one row of every step, (T, d) and (T, S), of a source of so many subwords;
     None where nothing was."""
     if not notes or not rows:
         return None
-    along = [*zip(notes, rows, strict=False)]
-    states = torch.stack([note.state[row] for note, row in along])
-    return Noted(states, torch.stack([note.attention[row, :length] for note, row in along]))
+    note_rows = [*zip(notes, rows, strict=False)]
+    states = torch.stack([note.state[row] for note, row in note_rows])
+    return StepRecord(
+        states, torch.stack([note.attention[row, :length] for note, row in note_rows])
+    )
 
 
 class Backbone(nn.Module, ABC, Generic[E, S]):
@@ -171,7 +173,7 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
         its first translation, as subwords without </s>."""
         raise NotImplementedError
 
-    def noting(self) -> tuple[Self, list[Noted]]:
+    def noting(self) -> tuple[Self, list[StepRecord]]:
         """The same, and a list that every step of it adds to; nothing is ever added by one whose
         state is more than a row of numbers, or that has none to give."""
         return self, []
@@ -234,8 +236,8 @@ class Trainable(Backbone[E, S]):
 def stacked(parts: Sequence[Tensor], dim: int = 1) -> Tensor:
     """Rows (R, ...) of several tensors one after the other; 0 where one is shorter along `dim`."""
     longest = max(part.shape[dim] for part in parts)
-    behind = [0, 0] * (parts[0].dim() - 1 - dim)
-    return torch.cat([pad(part, (*behind, 0, longest - part.shape[dim])) for part in parts])
+    padding = [0, 0] * (parts[0].dim() - 1 - dim)
+    return torch.cat([pad(part, (*padding, 0, longest - part.shape[dim])) for part in parts])
 
 
 def shift(tgt: Tensor, bos: int) -> Tensor:

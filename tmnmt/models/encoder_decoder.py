@@ -159,9 +159,9 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         """The same parameters, in evaluation mode and packed for products in `dtype`; None: in
         their own precision; int8: of whole numbers, with results in fp32, on the CPU. It learns
         nothing, and follows no change of the parameters."""
-        same = copy.copy(self.eval())
+        clone = copy.copy(self.eval())
         in_int8 = dtype == torch.int8
-        same.dtype = None if in_int8 else dtype
+        clone.dtype = None if in_int8 else dtype
         positive = {
             layer.inner
             for layer in self.modules()
@@ -171,28 +171,30 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
             name: layer for name, layer in self.named_modules() if isinstance(layer, nn.Linear)
         }
         if in_int8:
-            same.output_int8 = self._int8_weight(*self._output_named)
-        same.products = {
-            layer: Int8Product.of(
+            clone.output_int8 = self._int8_weight(*self._output_named)
+        clone.products = {
+            layer: Int8Product.build(
                 self._int8_weight(f"{name}.weight", layer.weight), layer.bias, layer in positive
             )
             if in_int8
             else product(layer.weight.detach(), layer.bias.detach(), dtype, layer in positive)
             for name, layer in linears.items()
         }
-        same.products[None] = same._output(slice(None))
-        same.compiled = same._compiled_step()
-        return same
+        clone.products[None] = clone._output(slice(None))
+        clone.compiled = clone._compiled_step()
+        return clone
 
     def in_bytes(self) -> Self:
         """The same, packed for products in int8, with what is multiplied in 8 bits in place of 16:
         for states whose direction is read, not for what a model says."""
-        same = copy.copy(self)
-        same.products = {
-            layer: replace(made, in_bytes=True) if isinstance(made, Int8Product) else made
-            for layer, made in (self.products or {}).items()
+        clone = copy.copy(self)
+        clone.products = {
+            layer: replace(layer_product, in_bytes=True)
+            if isinstance(layer_product, Int8Product)
+            else layer_product
+            for layer, layer_product in (self.products or {}).items()
         }
-        return same
+        return clone
 
     def stored_int8(self) -> dict[str, Int8Weight]:
         """Those weights by name that were stored in int8 and have not changed."""
@@ -217,41 +219,47 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
             return None
         parts = []
         for number, layer in enumerate(self.decoder):
-            cross, fed = layer.cross, layer.feed_forward
-            inner: Product = partial(self._inner, fed)
+            cross, feed_forward = layer.cross, layer.feed_forward
+            inner: Product = partial(self._inner, feed_forward)
             if self.activation is F.relu:  # which is in the product
-                (inner,) = self._in_fp32(fed.inner)
+                (inner,) = self._in_fp32(feed_forward.inner)
             parts += [
                 self._past_part(number),
                 CompiledPart(
                     "source", NormWeights.of(cross.norm), *self._in_fp32(cross.query, cross.out)
                 ),
                 CompiledPart(
-                    "feed-forward", NormWeights.of(fed.norm), inner, *self._in_fp32(fed.out)
+                    "feed-forward",
+                    NormWeights.of(feed_forward.norm),
+                    inner,
+                    *self._in_fp32(feed_forward.out),
                 ),
             ]
         words = Array.of("embeddings", table)
         final = NormWeights.of(self.final_norm)
         step = CompiledStep(parts, words, self.scale, self.heads, self.norm == "pre", final)
-        return Int8Step.of(step) or step
+        return Int8Step.build(step) or step
 
     def _in_fp32(self, *layers: nn.Linear) -> list[Product]:
         """Their products as packed, with results in fp32."""
         products = [self.products[layer] for layer in layers] if self.products is not None else []
-        return [made.in_fp32 if isinstance(made, Rounded) else made for made in products]
+        return [
+            layer_product.in_fp32 if isinstance(layer_product, Rounded) else layer_product
+            for layer_product in products
+        ]
 
     def limited_to(self, words: Tensor) -> Self:
-        same = copy.copy(self)
+        clone = copy.copy(self)
         output = limited(self._output(words), words, self.vocab_size)
-        same.products = {**(self.products or {}), None: output}
-        return same
+        clone.products = {**(self.products or {}), None: output}
+        return clone
 
     def _output(self, words: Tensor | slice) -> Product:
         """The read-out's product with rows of the output table; in another precision the bias is
         added after it."""
         if self.output_int8 is not None:
             rows = words if isinstance(words, Tensor) else None
-            return Int8Product.of(self.output_int8, self.output_bias, rows=rows)
+            return Int8Product.build(self.output_int8, self.output_bias, rows=rows)
         bias = None if self.dtype is not None else self.output_bias.detach()[words]
         return product(self.output_table.detach()[words], bias, self.dtype)
 
@@ -261,8 +269,8 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
             return self.products[layer](x)
         if self.dtype is None:
             return F.linear(x, layer.weight, layer.bias)
-        made: Tensor = Linear.apply(x, layer.weight, layer.bias, self.dtype)
-        return made
+        result: Tensor = Linear.apply(x, layer.weight, layer.bias, self.dtype)
+        return result
 
     def _drop(self, x: Tensor) -> Tensor:
         return _dropout(x, self.dropout) if self.training and self.dropout else x
@@ -291,11 +299,11 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         tied = "embedding.weight", self.embedding.weight
         return tied if self.output is None else ("output", self.output)
 
-    def _before(self, part: Part, x: Tensor) -> Tensor:
+    def _part_input(self, part: Part, x: Tensor) -> Tensor:
         """What a part reads of the sum so far."""
         return part.norm(x) if self.norm == "pre" else x
 
-    def _after(self, part: Part, x: Tensor) -> Tensor:
+    def _part_output(self, part: Part, x: Tensor) -> Tensor:
         """The sum with what a part has added."""
         return x if self.norm == "pre" else part.norm(x)
 
@@ -304,16 +312,18 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         words = F.embedding(ids, table.weight, PAD) * self.scale
         return self._drop(words + self._sinusoids(start + ids.shape[1], words)[start:])
 
-    def _sinusoids(self, length: int, like: Tensor) -> Tensor:
+    def _sinusoids(self, length: int, template: Tensor) -> Tensor:
         """Positions 0 to length - 1, all sines first, then all cosines: (length, d). The slowest
         wave has the rate 1/10,000 in Marian, one step more than that in Vaswani et al. 2017."""
-        if len(self._positions) < length or self._positions.device != like.device:
+        if len(self._positions) < length or self._positions.device != template.device:
             half = self.hidden_size // 2
             steps = half - 1 if self.positions == "marian" else half
-            rate = torch.exp(torch.arange(half, device=like.device) * (-math.log(10_000.0) / steps))
-            angle = torch.arange(max(length, 256), device=like.device)[:, None] * rate
+            rate = torch.exp(
+                torch.arange(half, device=template.device) * (-math.log(10_000.0) / steps)
+            )
+            angle = torch.arange(max(length, 256), device=template.device)[:, None] * rate
             self._positions = torch.cat([angle.sin(), angle.cos()], 1)
-        return self._positions[:length].to(like.dtype)
+        return self._positions[:length].to(template.dtype)
 
     def _split(self, x: Tensor) -> Tensor:
         """(B, T, d) -> (B, H, T, k)."""
@@ -323,8 +333,8 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         """q (B, H, T, k), keys and values (B, H, S, k), bias to be added to the energies -> (B, T,
         d). Learning is faster in two plain products, all else in one piece."""
         if not q.requires_grad:
-            read = F.scaled_dot_product_attention(q, keys, values, attn_mask=bias)
-            return read.transpose(1, 2).flatten(2)
+            attended = F.scaled_dot_product_attention(q, keys, values, attn_mask=bias)
+            return attended.transpose(1, 2).flatten(2)
         energy = (q * q.shape[-1] ** -0.5) @ keys.transpose(2, 3)
         if bias is not None:
             energy = energy + bias
@@ -344,10 +354,10 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         self, part: Attention, x: Tensor, bias: Tensor, laid_out: Padded | Unpadded
     ) -> Tensor:
         """x, laid out so, with what its positions read of each other."""
-        qkv = laid_out.back(self._linear(part.qkv, self._before(part, x)))
-        q, keys, values = (self._split(each) for each in qkv.chunk(3, -1))
-        attended = laid_out.away(self._attend(q, keys, values, bias))
-        return self._after(part, x + self._drop(self._linear(part.out, attended)))
+        qkv = laid_out.pad(self._linear(part.qkv, self._part_input(part, x)))
+        q, keys, values = (self._split(chunk) for chunk in qkv.chunk(3, -1))
+        attended = laid_out.unpad(self._attend(q, keys, values, bias))
+        return self._part_output(part, x + self._drop(self._linear(part.out, attended)))
 
     def encode(self, src: Tensor, src_len: Tensor) -> EncodedSource:
         mask = torch.arange(src.shape[1], device=src.device) < src_len[:, None]  # (B, S)
@@ -355,18 +365,21 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         laid_out = (
             PADDED if self.products is None or not mask.is_cpu else Unpadded.where_it_pays(mask)
         )
-        x = laid_out.away(self._embed(table, src))
+        x = laid_out.unpad(self._embed(table, src))
         bias = bias_of(mask, self.dtype or x.dtype)
         for layer in self.encoder:
             x = self._self_attended(layer.attention, x, bias, laid_out)
-            fed = layer.feed_forward
-            x = self._after(fed, x + self._drop(self._feed_forward(fed, self._before(fed, x))))
+            feed_forward = layer.feed_forward
+            x = self._part_output(
+                feed_forward,
+                x + self._drop(self._feed_forward(feed_forward, self._part_input(feed_forward, x))),
+            )
         x = self.encoder_norm(x) if self.encoder_norm is not None else x
-        both = [
-            laid_out.back(self._linear(layer.cross.keys_values, x)).chunk(2, -1)
+        keys_values = [
+            laid_out.pad(self._linear(layer.cross.keys_values, x)).chunk(2, -1)
             for layer in self.decoder
         ]
-        split = [(self._split(k).contiguous(), self._split(v).contiguous()) for k, v in both]
+        split = [(self._split(k).contiguous(), self._split(v).contiguous()) for k, v in keys_values]
         return EncodedSource(tuple(k for k, _ in split), tuple(v for _, v in split), mask)
 
     def _read_source(
@@ -377,14 +390,14 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         that part, each (R, 1, d). `encoded` may hold one row for several consecutive rows."""
         layer = self.decoder[number]
         cross, sentences = layer.cross, len(encoded.mask)
-        q = self._linear(cross.query, self._before(cross, x))
+        q = self._linear(cross.query, self._part_input(cross, x))
         q = q.view(sentences, -1, self.hidden_size)
         source = encoded.keys[number], encoded.values[number], encoded.bias
-        read = self._attend(self._split(q), *source)
-        x = self._after(cross, x + self._linear(cross.out, read).view_as(x))
-        query = self._before(layer.feed_forward, x)
+        attended = self._attend(self._split(q), *source)
+        x = self._part_output(cross, x + self._linear(cross.out, attended).view_as(x))
+        query = self._part_input(layer.feed_forward, x)
         total = x + self._feed_forward(layer.feed_forward, query)
-        return self._after(layer.feed_forward, total), query, total
+        return self._part_output(layer.feed_forward, total), query, total
 
     def embed(self, ids: Tensor) -> Tensor:
         words: Tensor = self.embedding(ids)
@@ -420,13 +433,13 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         for number, layer in enumerate(self.decoder):
             x = self._read_past(number, x, encoded.keys[0].dtype)
             cross = layer.cross
-            q = self._split(self._linear(cross.query, self._before(cross, x)))
+            q = self._split(self._linear(cross.query, self._part_input(cross, x)))
             queries.append(q)
             attended = self._attend(q, encoded.keys[number], encoded.values[number], encoded.bias)
-            x = self._after(cross, x + self._drop(self._linear(cross.out, attended)))
-            query = self._before(layer.feed_forward, x)
+            x = self._part_output(cross, x + self._drop(self._linear(cross.out, attended)))
+            query = self._part_input(layer.feed_forward, x)
             total = x + self._drop(self._feed_forward(layer.feed_forward, query))
-            x = self._after(layer.feed_forward, total)
+            x = self._part_output(layer.feed_forward, total)
         return query, total, queries
 
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
@@ -503,5 +516,5 @@ def _dropout(x: Tensor, p: float) -> Tensor:
         return F.dropout(x, p)
     limit = max(round(p * 256), 1)
     words = np.random.SFC64(int(torch.randint(2**62, ())))
-    drawn = torch.from_numpy(words.random_raw(-(-x.numel() // 8)).view(np.uint8))[: x.numel()]
-    return x * (drawn >= limit).to(x.dtype).mul_(256 / (256 - limit)).view_as(x)
+    noise = torch.from_numpy(words.random_raw(-(-x.numel() // 8)).view(np.uint8))[: x.numel()]
+    return x * (noise >= limit).to(x.dtype).mul_(256 / (256 - limit)).view_as(x)

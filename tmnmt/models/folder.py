@@ -27,7 +27,7 @@ from torch import nn
 
 from tmnmt.config.options import Decoding
 from tmnmt.durable import make_folder, write
-from tmnmt.errors import ModelError, shown
+from tmnmt.errors import ModelError, short_repr
 from tmnmt.models.base import Backbone, Injectable
 from tmnmt.models.encoder_decoder import EncoderDecoder
 from tmnmt.models.foreign import in_place_of_model
@@ -193,8 +193,8 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
         return _load_pivot(folder, config, vocab, device)
     path = folder / "base.safetensors"
     try:
-        most = _most_weights(len(vocab), config["model"])
-        content = read_checked(path, config, most, f"no weights of the sizes in {CONFIG_FILE} are")
+        limit = _most_weights(len(vocab), config["model"])
+        content = read_checked(path, config, limit, f"no weights of the sizes in {CONFIG_FILE} are")
         weights, int8 = unpacked_int8(content)
         if any(config["model"].get(name, 0) > len(weights) for name in LAYERS):
             raise ValueError("it has fewer tensors than config.toml says layers")
@@ -210,10 +210,12 @@ def load_model(folder: Path, device: str = "cpu") -> Model:
     digest = _hash(content, vocab.model)
     model = Model(backbone.to(device).eval(), vocab, config, digest, folder, digest)
     stored = config[CHECKSUMS]
-    there = [name for name in network_files() if name in stored or (folder / name).exists()]
-    if len(there) > 1:
-        raise ModelError(f"{folder}: {' and '.join(there)}; a model has one of them at most")
-    return _with_network(model, there[0], content, device) if there else model
+    network_names = [name for name in network_files() if name in stored or (folder / name).exists()]
+    if len(network_names) > 1:
+        raise ModelError(
+            f"{folder}: {' and '.join(network_names)}; a model has one of them at most"
+        )
+    return _with_network(model, network_names[0], content, device) if network_names else model
 
 
 def _load_pivot(folder: Path, config: dict[str, Any], vocab: Vocabulary, device: str) -> Model:
@@ -238,15 +240,17 @@ def _hash(*contents: bytes) -> str:
 def _with_network(model: Model, name: str, base: bytes, device: str) -> Model:
     """The model with the network of its folder."""
     path, backbone = model.folder / name, model.backbone
-    what = network_files()[name]
+    network_kind = network_files()[name]
     if not isinstance(backbone, Injectable):
-        raise ModelError(f"{path}: this base takes no {what} network; a recurrent one does")
-    most = NETWORK_SIZE * most_bytes(backbone), f"no {what} network of this base is"
-    content = read_checked(path, model.config, *most)
+        raise ModelError(f"{path}: this base takes no {network_kind} network; a recurrent one does")
+    limit = NETWORK_SIZE * most_bytes(backbone), f"no {network_kind} network of this base is"
+    content = read_checked(path, model.config, *limit)
     try:
-        bound = with_stored_network(content, NETWORKS[what], backbone, model.hash)
+        bound = with_stored_network(content, NETWORKS[network_kind], backbone, model.hash)
     except UNREADABLE as error:
-        raise ModelError(f"{path}: no {what} network of this base: {reason_of(error)}") from error
+        raise ModelError(
+            f"{path}: no {network_kind} network of this base: {reason_of(error)}"
+        ) from error
     digest = _hash(base, model.vocab.model, content)
     return replace(model, backbone=bound.to(device).eval(), hash=digest)
 
@@ -256,10 +260,10 @@ def _read_vocabulary(folder: Path, config: dict[str, Any]) -> Vocabulary:
     names = [name for name in VOCABULARY_FILES if name in config[CHECKSUMS]]
     if PIECES_FILE not in names:
         names = [SPM_FILE]
-    most = MOST_VOCABULARY_BYTES, "no vocabulary is"
-    files = {name: read_checked(folder / name, config, *most) for name in names}
+    limit = MOST_VOCABULARY_BYTES, "no vocabulary is"
+    files = {name: read_checked(folder / name, config, *limit) for name in names}
     if PIECES_FILE not in files:
-        return Vocabulary.of(files[SPM_FILE], folder / SPM_FILE)
+        return Vocabulary.parse(files[SPM_FILE], folder / SPM_FILE)
     try:
         return PairVocabulary.read(files, config.get("prefix", ""))
     except (RuntimeError, ValueError, LookupError, RecursionError) as error:
@@ -276,7 +280,7 @@ def stamp(folder: Path) -> None:
     write_config(folder, _parsed_config(folder / CONFIG_FILE, (1, FORMAT)))
 
 
-def read_checked(path: Path, config: dict[str, Any], most: int, none_is: str) -> bytes:
+def read_checked(path: Path, config: dict[str, Any], limit: int, none_is: str) -> bytes:
     """The content of a file of the model folder. Raises ModelError as `read_regular` does, and
     where the content is not what was saved (sha256)."""
     checksum = config[CHECKSUMS].get(path.name)
@@ -284,7 +288,7 @@ def read_checked(path: Path, config: dict[str, Any], most: int, none_is: str) ->
         raise ModelError(
             f"{path.with_name(CONFIG_FILE)}: key `{CHECKSUMS}.{path.name}` is missing; {_STAMP}"
         )
-    content = read_regular(path, most, none_is)
+    content = read_regular(path, limit, none_is)
     if hashlib.sha256(content).hexdigest() != checksum:
         raise ModelError(
             f"{path}: damaged, or another file (its sha256 is not that in {CONFIG_FILE}); {_STAMP}"
@@ -292,10 +296,10 @@ def read_checked(path: Path, config: dict[str, Any], most: int, none_is: str) ->
     return content
 
 
-def read_regular(path: Path, most: int, none_is: str) -> bytes:
+def read_regular(path: Path, limit: int, none_is: str) -> bytes:
     """The content of a regular file: no pipe is waited for, no device read without end, and nothing
-    read that is too large. Raises ModelError where it cannot be read, or has more than `most` bytes
-    (`none_is` says why that is so)."""
+    read that is too large. Raises ModelError where it cannot be read, or has more than `limit`
+    bytes (`none_is` says why that is so)."""
     try:
         with open(
             path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
@@ -303,8 +307,8 @@ def read_regular(path: Path, most: int, none_is: str) -> bytes:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise ModelError(f"{path}: cannot be read: no regular file")
-            if status.st_size > most:
-                raise ModelError(f"{path}: larger than {most:,} bytes; {none_is}")
+            if status.st_size > limit:
+                raise ModelError(f"{path}: larger than {limit:,} bytes; {none_is}")
             return file.read(status.st_size)
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {reason_of(error)}") from error
@@ -341,21 +345,21 @@ def languages_in(folder: Path) -> tuple[str, str]:
 
 def reason_of(error: Exception) -> str:
     """What an error says, on one short line; of a file only why it cannot be read."""
-    said = (
+    message = (
         error.strerror
         if isinstance(error, OSError) and error.strerror
         else " ".join(str(error).split())
     )
-    said = said if said.isprintable() else ascii(said)[1:-1]
-    return said if len(said) <= LONGEST_REASON else f"{said[:LONGEST_REASON]} ..."
+    message = message if message.isprintable() else ascii(message)[1:-1]
+    return message if len(message) <= LONGEST_REASON else f"{message[:LONGEST_REASON]} ..."
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG_FILE
     if not path.exists():
-        what = in_place_of_model(folder)
+        hint = in_place_of_model(folder)
         raise ModelError(
-            f"{folder}: no model folder (it has no {CONFIG_FILE}){what and f': {what}'}"
+            f"{folder}: no model folder (it has no {CONFIG_FILE}){hint and f': {hint}'}"
         )
     config = _parsed_config(path, (FORMAT,))
     for key in ("src_lang", "tgt_lang", "model", CHECKSUMS):
@@ -377,7 +381,9 @@ def _parsed_config(path: Path, formats: tuple[int, ...]) -> dict[str, Any]:
     number = config.get("format")
     if type(number) is not int or number not in formats:
         old = f"; {_STAMP}" if number == 1 else ""
-        raise ModelError(f"{path}: model format {shown(number)}, this version reads {FORMAT}{old}")
+        raise ModelError(
+            f"{path}: model format {short_repr(number)}, this version reads {FORMAT}{old}"
+        )
     return config
 
 
@@ -393,7 +399,8 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
     def check(key: str, value: object, right: bool, allowed_values: str) -> None:
         if not right:
             raise ModelError(
-                f"{path}: key `{shown(key)[1:-1]}` is {shown(value)}, wanted: {allowed_values}"
+                f"{path}: key `{short_repr(key)[1:-1]}` is {short_repr(value)}, wanted: "
+                f"{allowed_values}"
             )
 
     for key in ("src_lang", "tgt_lang"):
@@ -412,9 +419,9 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
         **{k: v for k, v in sizes.items() if k not in ("kind", "dropout", *WAYS)},
     }
     for key, value in counts.items():
-        least, most = (0, MOST_WORDS) if key == "source_words" else (1, LARGEST)
-        right = type(value) is int and least <= value <= most
-        check(key, value, right, f"a whole number, {least} to {most:,}")
+        minimum, maximum = (0, MOST_WORDS) if key == "source_words" else (1, LARGEST)
+        right = type(value) is int and minimum <= value <= maximum
+        check(key, value, right, f"a whole number, {minimum} to {maximum:,}")
     for key, allowed in WAYS.items():
         right = any(sizes.get(key, way) is way or sizes.get(key) == way for way in allowed)
         check(key, sizes.get(key), right, " or ".join(map(str, allowed)).lower())

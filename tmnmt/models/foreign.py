@@ -14,7 +14,7 @@ ALLOWED = (
     "wanted: the folder of a Marian model, of Hugging Face (config.json), of OPUS-MT (decoder.yml) "
     "or of Mozilla (model.*.bin)"
 )
-_AGAIN = "download it again"
+_REMEDY = "download it again"
 _HEAD = 512  # bytes that are looked at
 _UNFINISHED = (".part", ".partial", ".crdownload", ".download", ".incomplete", ".aria2", ".tmp")
 _PARTS = (".json", ".yml", ".spm", ".safetensors", ".bin", ".npz")
@@ -98,9 +98,9 @@ def in_place_of_model(path: Path) -> str:
     if not path.is_dir():
         return f"it is {_what_file(path)}" if path.exists() else "there is no such folder"
     names = {entry.name for entry in path.iterdir()}
-    for name, what in _OWN_FOLDERS.items():
+    for name, description in _OWN_FOLDERS.items():
         if name in names:
-            return f"it is {what}"
+            return f"it is {description}"
     try:
         check_path(path)
     except ModelError as error:
@@ -122,10 +122,10 @@ def check_path(path: Path) -> None:
         raise ModelError(f"{path}: there is no such file or folder; {ALLOWED}")
     if not path.is_dir():
         raise ModelError(f"{path}: is {_what_file(path)}")
-    names = {one.name for one in path.iterdir()}
-    for name, what in _FOLDERS.items():
+    names = {entry.name for entry in path.iterdir()}
+    for name, description in _FOLDERS.items():
         if name in names:
-            raise ModelError(f"{path}: is {what}")
+            raise ModelError(f"{path}: is {description}")
     if any(map(_OF_FAIRSEQ.fullmatch, names)):
         raise ModelError(f"{path}: is a model of fairseq; {ALLOWED}")
     if "model.bin" in names and names.intersection(_OF_CTRANSLATE2):
@@ -133,14 +133,14 @@ def check_path(path: Path) -> None:
     if "model" in names and (path / "model" / "model.bin").is_file():
         raise ModelError(f"{path}: holds {_CTRANSLATE2}")
     if unfinished := sorted(name for name in names if name.endswith(_UNFINISHED)):
-        raise ModelError(f"{path / unfinished[0]}: is half of a download; {_AGAIN}")
+        raise ModelError(f"{path / unfinished[0]}: is half of a download; {_REMEDY}")
 
 
 def check_file(path: Path) -> None:
     """Raises ModelError where a file of a model is not what its name says: a Git LFS pointer, a web
     page, a file that is empty or ends too soon. One that is not there raises nothing."""
-    if path.is_file() and (what := _in_its_place(path) or _what_is_missing(path)):
-        raise ModelError(f"{path}: {what}")
+    if path.is_file() and (problem := _in_its_place(path) or _what_is_missing(path)):
+        raise ModelError(f"{path}: {problem}")
 
 
 def check_parts(folder: Path) -> None:
@@ -153,11 +153,11 @@ def check_parts(folder: Path) -> None:
 
 
 def _what_file(path: Path) -> str:
-    what = _in_its_place(path) if path.is_file() else "no regular file"
-    if what:
-        return f"{what}; {ALLOWED}"
+    problem = _in_its_place(path) if path.is_file() else "no regular file"
+    if problem:
+        return f"{problem}; {ALLOWED}"
     if path.name.endswith(_UNFINISHED):
-        return f"half of a download; {_AGAIN}; {ALLOWED}"
+        return f"half of a download; {_REMEDY}; {ALLOWED}"
     return _BY_SUFFIX.get(path.suffix.lower(), f"a file, and no folder; {ALLOWED}")
 
 
@@ -169,11 +169,11 @@ def _in_its_place(path: Path) -> str:
     except OSError as error:
         return f"cannot be read: {error.strerror or error}"
     if not head:
-        return f"an empty file; {_AGAIN}"
+        return f"an empty file; {_REMEDY}"
     if head.startswith(_POINTER):
         return "a pointer of Git LFS and not the file itself; `git lfs pull` fetches that"
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGES):
-        return f"a web page and not the file itself; {_AGAIN}, by the link of the file"
+        return f"a web page and not the file itself; {_REMEDY}, by the link of the file"
     return ""
 
 
@@ -185,9 +185,9 @@ def _what_is_missing(path: Path) -> str:
     if path.suffix == ".safetensors":
         expected = _safetensors_size(path, head, size)
         if expected > size:
-            return f"half of a download: {size:,} of its {expected:,} bytes are there; {_AGAIN}"
+            return f"half of a download: {size:,} of its {expected:,} bytes are there; {_REMEDY}"
     elif head.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(path):
-        return f"half of a download: its end is missing after {size:,} bytes; {_AGAIN}"
+        return f"half of a download: its end is missing after {size:,} bytes; {_REMEDY}"
     return ""
 
 
@@ -206,7 +206,7 @@ def _safetensors_size(path: Path, head: bytes, size: int) -> int:
         file.seek(8)
         try:
             table = json.loads(file.read(length))
-            ends = [one["data_offsets"][1] for name, one in table.items() if name[:2] != "__"]
+            ends = [entry["data_offsets"][1] for name, entry in table.items() if name[:2] != "__"]
             return int(8 + length + max(ends, default=0))
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return 0

@@ -34,7 +34,7 @@ class Sizes(NamedTuple):
     update: int
 
     @classmethod
-    def of(cls, base: Injectable) -> Sizes:
+    def build(cls, base: Injectable) -> Sizes:
         return cls(
             base.word_size,
             base.hidden_size,
@@ -60,8 +60,8 @@ class Injected(Injectable[E, S]):
     def __init__(self, base: Injectable[Any, S], network: Network) -> None:
         super().__init__()
         self.base, self.network = base, network
-        self.word_size, self.hidden_size, self.context_size, *_ = Sizes.of(base)
-        *_, self.annotation_size, self.update_size = Sizes.of(base)
+        self.word_size, self.hidden_size, self.context_size, *_ = Sizes.build(base)
+        *_, self.annotation_size, self.update_size = Sizes.build(base)
         self.vocab_size, self.shares_encoded = base.vocab_size, base.shares_encoded
         self.encoder_reads, self.reach = base.encoder_reads, base.reach
 
@@ -84,11 +84,13 @@ class Injected(Injectable[E, S]):
     def injecting(self, encoded: E) -> Inject | None:
         """What the network says at every step of an encoded batch; None where that is nothing."""
 
-    def _together(self, encoded: E, also: Inject | None) -> Inject | None:
-        own = self.injecting(encoded)
-        if own is None or also is None:
-            return own or also
-        return lambda prev, state, context: own(prev, state, context) + also(prev, state, context)
+    def _together(self, encoded: E, extra: Inject | None) -> Inject | None:
+        inject = self.injecting(encoded)
+        if inject is None or extra is None:
+            return inject or extra
+        return lambda prev, state, context: (
+            inject(prev, state, context) + extra(prev, state, context)
+        )
 
     def annotations(self, encoded: E) -> Tensor:
         return self.base.annotations(self.of_base(encoded))

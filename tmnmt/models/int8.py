@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tmnmt.compiled.kernels import Int8Panels
 
-MOST = 127
+MAX_VALUE = 127
 
 
 class Int8Weight(NamedTuple):
@@ -27,7 +27,7 @@ class Int8Weight(NamedTuple):
     @classmethod
     def rounded(cls, weight: Tensor) -> Int8Weight:
         """The nearest to a matrix of fp32: its greatest number in a row becomes 127 or -127."""
-        scales = weight.abs().amax(1) / MOST
+        scales = weight.abs().amax(1) / MAX_VALUE
         divisor = torch.where(scales > 0, scales, 1.0)[:, None]
         return cls((weight / divisor).round().to(torch.int8), scales)
 
@@ -35,10 +35,10 @@ class Int8Weight(NamedTuple):
         """The same in fp32."""
         return self.whole.float() * self.scales[:, None]
 
-    def side_by_side(self, *others: Int8Weight) -> Int8Weight:
+    def side_by_side(self, *weights: Int8Weight) -> Int8Weight:
         """With the outputs of others behind these."""
-        every = self, *others
-        return Int8Weight(torch.cat([w.whole for w in every]), torch.cat([w.scales for w in every]))
+        parts = self, *weights
+        return Int8Weight(torch.cat([w.whole for w in parts]), torch.cat([w.scales for w in parts]))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Int8Product:
     in_bytes: bool = False  # what is multiplied is rounded to 8 bits, in half of the time
 
     @classmethod
-    def of(
+    def build(
         cls,
         weight: Int8Weight,
         bias: Tensor | None = None,
@@ -62,9 +62,9 @@ class Int8Product:
         whole, scales = weight.whole.contiguous(), weight.scales
         if whole.dim() != 2 or scales.shape != whole.shape[:1]:
             raise ValueError(f"{list(scales.shape)} scales for weights of {list(whole.shape)}")
-        chosen = torch.arange(len(whole)) if rows is None else rows.contiguous()
+        selection = torch.arange(len(whole)) if rows is None else rows.contiguous()
         added = torch.zeros(len(whole)) if bias is None else bias.detach().float()
-        return cls(Int8Panels(whole, chosen, scales.float(), added), relu)
+        return cls(Int8Panels(whole, selection, scales.float(), added), relu)
 
     @property
     def inputs(self) -> int:

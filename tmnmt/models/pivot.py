@@ -28,7 +28,7 @@ from tmnmt.models.base import Backbone, stacked
 from tmnmt.spans import piece_spans, shares
 from tmnmt.vocab import BOS, EOS, PAD, UNK, Vocabulary
 
-KEPT = 4096  # sentences whose pivots are kept
+CACHE_SIZE = 4096  # sentences whose pivots are kept
 
 Ids = tuple[int, ...]
 
@@ -39,7 +39,7 @@ class PivotEncoded:
     has encoded them."""
 
     src: Tensor  # (B, S), padded
-    written: Tensor  # (B, P) of the first's target, with </s>, padded
+    pivots: Tensor  # (B, P) of the first's target, with </s>, padded
     inner: Any
 
     @property
@@ -47,18 +47,18 @@ class PivotEncoded:
         return self.src != PAD
 
     def rows(self, index: Tensor) -> PivotEncoded:
-        src, written = (part.index_select(0, index) for part in (self.src, self.written))
-        return PivotEncoded(src, written, self.inner.rows(index))
+        src, pivots = (part.index_select(0, index) for part in (self.src, self.pivots))
+        return PivotEncoded(src, pivots, self.inner.rows(index))
 
     def cut(self, length: int) -> PivotEncoded:
         """Of a batch without longer sources: the pivots are as long as they have to be."""
         longest = int(self.inner.mask.sum(1).max()) if len(self.src) else 0
-        return PivotEncoded(self.src[:, :length], self.written, self.inner.cut(longest))
+        return PivotEncoded(self.src[:, :length], self.pivots, self.inner.cut(longest))
 
-    def beside(self, others: Sequence[PivotEncoded]) -> PivotEncoded:
-        src = stacked([self.src, *(other.src for other in others)])
-        written = stacked([self.written, *(other.written for other in others)])
-        return PivotEncoded(src, written, self.inner.beside([other.inner for other in others]))
+    def concat(self, batches: Sequence[PivotEncoded]) -> PivotEncoded:
+        src = stacked([self.src, *(batch.src for batch in batches)])
+        pivots = stacked([self.pivots, *(batch.pivots for batch in batches)])
+        return PivotEncoded(src, pivots, self.inner.concat([batch.inner for batch in batches]))
 
 
 class Pivot(Backbone[PivotEncoded, Any]):
@@ -69,15 +69,15 @@ class Pivot(Backbone[PivotEncoded, Any]):
         self,
         first: Backbone,
         second: Backbone,
-        written: Vocabulary,
-        read: Vocabulary,
+        first_vocab: Vocabulary,
+        second_vocab: Vocabulary,
         first_dtype: torch.dtype | None = None,
     ) -> None:
-        """written: the vocabulary of the first model, read: that of the second. first_dtype: of the
-        first model's products where it decodes, whatever the second's are."""
+        """first_vocab: the vocabulary of the first model, read: that of the second. first_dtype: of
+        the first model's products where it decodes, whatever the second's are."""
         super().__init__()
         self.first, self.second, self.first_dtype = first, second, first_dtype
-        self._written_in, self._read_in = written, read
+        self._written_in, self._read_in = first_vocab, second_vocab
         self.hidden_size, self.context_size = second.hidden_size, second.context_size
         self.vocab_size, self.word_size = second.vocab_size, second.word_size
         self.shares_encoded, self.reach = second.shares_encoded, second.reach
@@ -85,18 +85,18 @@ class Pivot(Backbone[PivotEncoded, Any]):
 
     def with_parts(self, first: Backbone, second: Backbone) -> Pivot:
         """The same with other backbones of the same models."""
-        made = Pivot(first, second, self._written_in, self._read_in, self.first_dtype)
-        made._pivots = self._pivots
-        return made
+        pivot = Pivot(first, second, self._written_in, self._read_in, self.first_dtype)
+        pivot._pivots = self._pivots
+        return pivot
 
     def encode(self, src: Tensor, src_len: Tensor) -> PivotEncoded:
-        written = self._written(src, src_len)
-        read = [self._read(ids) for ids in written]
-        length = torch.tensor([len(ids) for ids in read], device=src.device)
-        inner = self.second.encode(_padded(read, src.device), length)
-        return PivotEncoded(src, _padded([(*ids, EOS) for ids in written], src.device), inner)
+        pivots = self._make_pivots(src, src_len)
+        second_ids = [self._read(ids) for ids in pivots]
+        length = torch.tensor([len(ids) for ids in second_ids], device=src.device)
+        inner = self.second.encode(_padded(second_ids, src.device), length)
+        return PivotEncoded(src, _padded([(*ids, EOS) for ids in pivots], src.device), inner)
 
-    def _written(self, src: Tensor, src_len: Tensor) -> list[Ids]:
+    def _make_pivots(self, src: Tensor, src_len: Tensor) -> list[Ids]:
         """The pivots, without </s>. An empty source has an empty one."""
         sources = [
             tuple(row[:length]) for row, length in zip(src.tolist(), src_len.tolist(), strict=True)
@@ -106,18 +106,18 @@ class Pivot(Backbone[PivotEncoded, Any]):
         if new:
             rows = torch.tensor(new, device=src.device)
             lengths = src_len[rows]
-            said = greedy(self.first, src[rows, : int(lengths.max())], lengths)
-            pivots |= zip((sources[row] for row in new), said, strict=True)
+            outputs = greedy(self.first, src[rows, : int(lengths.max())], lengths)
+            pivots |= zip((sources[row] for row in new), outputs, strict=True)
         for ids, pivot in pivots.items():
             self._pivots[ids] = pivot
             self._pivots.move_to_end(ids)
-        while len(self._pivots) > KEPT:
+        while len(self._pivots) > CACHE_SIZE:
             self._pivots.popitem(last=False)
         return [pivots.get(ids, ()) for ids in sources]
 
-    def _read(self, written: Ids) -> Ids:
+    def _read(self, pivot: Ids) -> Ids:
         """A pivot as the second model reads it, with </s>."""
-        text = self._written_in.decode(written)
+        text = self._written_in.decode(pivot)
         return (*(self._read_in.encode_source(text) if text else ()), EOS)
 
     def for_beam(self, encoded: PivotEncoded) -> PivotEncoded:
@@ -147,23 +147,25 @@ class Pivot(Backbone[PivotEncoded, Any]):
     def alphas(self, encoded: PivotEncoded, tgt: Tensor) -> Tensor:
         of_second = self.second.alphas(encoded.inner, tgt)  # (B, T, P)
         lengths = encoded.mask.sum(1)
-        of_first = self.first.alphas(self.first.encode(encoded.src, lengths), encoded.written)
-        between = torch.zeros(len(tgt), of_second.shape[2], of_first.shape[1])
-        for row, ids in enumerate(encoded.written.tolist()):
-            own = [one for one in ids if one > UNK]
-            text = self._written_in.decode(own)
-            links = self._links(own, text)
-            between[row, : len(links), : len(own) + 1] = links
-        return of_second @ between.to(of_second) @ of_first
+        of_first = self.first.alphas(self.first.encode(encoded.src, lengths), encoded.pivots)
+        bridge = torch.zeros(len(tgt), of_second.shape[2], of_first.shape[1])
+        for row, ids in enumerate(encoded.pivots.tolist()):
+            piece_ids = [piece_id for piece_id in ids if piece_id > UNK]
+            text = self._written_in.decode(piece_ids)
+            links = self._links(piece_ids, text)
+            bridge[row, : len(links), : len(piece_ids) + 1] = links
+        return of_second @ bridge.to(of_second) @ of_first
 
-    def _links(self, written: Sequence[int], text: str) -> Tensor:
+    def _links(self, pivot: Sequence[int], text: str) -> Tensor:
         """How a pivot's subwords, and </s>, in the second's vocabulary share those in the first's.
         One that shares none has </s>."""
         pieces = self._read_in.source_pieces(text) if text else []
-        links = torch.zeros(len(pieces) + 1, len(written) + 1)
-        if pieces and written:
-            into = piece_spans([self._written_in.piece(one) for one in written], text)
-            links[:-1, :-1] = torch.from_numpy(shares(piece_spans(pieces, text), into).T)
+        links = torch.zeros(len(pieces) + 1, len(pivot) + 1)
+        if pieces and pivot:
+            pivot_spans = piece_spans(
+                [self._written_in.piece(piece_id) for piece_id in pivot], text
+            )
+            links[:-1, :-1] = torch.from_numpy(shares(piece_spans(pieces, text), pivot_spans).T)
         links[:, -1] = 1 - links[:, :-1].sum(1)
         return links
 
@@ -174,18 +176,18 @@ def greedy(backbone: Backbone, src: Tensor, src_len: Tensor) -> list[Ids]:
     as many as the source has, and ten, at most."""
     encoded = backbone.encode(src, src_len)
     state = backbone.start(encoded)
-    said = torch.full((len(src), 1), BOS, device=src.device)
+    outputs = torch.full((len(src), 1), BOS, device=src.device)
     ended = torch.zeros(len(src), dtype=torch.bool, device=src.device)
     for _ in range(2 * src.shape[1] + 10):
-        state, context, hidden = backbone.step(said[:, -1], state, encoded)
-        logits = backbone.readout(said[:, -1], hidden, context)
+        state, context, hidden = backbone.step(outputs[:, -1], state, encoded)
+        logits = backbone.readout(outputs[:, -1], hidden, context)
         logits[:, [PAD, BOS, UNK]] = -torch.inf
         word = logits.argmax(1).masked_fill(ended, EOS)
-        said = torch.cat([said, word[:, None]], 1)
+        outputs = torch.cat([outputs, word[:, None]], 1)
         ended |= word == EOS
         if bool(ended.all()):
             break
-    rows = (ids[1:] for ids in said.tolist())
+    rows = (ids[1:] for ids in outputs.tolist())
     return [tuple(ids[: ids.index(EOS)] if EOS in ids else ids) for ids in rows]
 
 

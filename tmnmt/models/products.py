@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from tmnmt.compiled.kernels import version_of
 
 Product = Callable[[Tensor], Tensor]
-FEW = 12  # rows: below it a product in bf16 takes longer than one of packed weights
+FEW_ROWS = 12  # rows: below it a product in bf16 takes longer than one of packed weights
 
 
 def product(
@@ -49,7 +49,7 @@ class Rounded:
     exact: Product | None  # of packed weights, for few rows
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self.exact is not None and _few(x):
+        if self.exact is not None and _is_small(x):
             return self.exact(x.float()).to(self.weight.dtype)
         return self._rounded(x)
 
@@ -57,25 +57,27 @@ class Rounded:
         """The result in fp32, which for few rows is not rounded at all."""
         return (
             self.exact(x.float())
-            if self.exact is not None and _few(x)
+            if self.exact is not None and _is_small(x)
             else self._rounded(x).float()
         )
 
     def _rounded(self, x: Tensor) -> Tensor:
-        made = F.linear(x.to(self.weight.dtype), self.weight, self.bias)
-        return made.relu_() if self.relu else made
+        result = F.linear(x.to(self.weight.dtype), self.weight, self.bias)
+        return result.relu_() if self.relu else result
 
 
-def _few(x: Tensor) -> bool:
-    return x.numel() < FEW * x.shape[-1]
+def _is_small(x: Tensor) -> bool:
+    return x.numel() < FEW_ROWS * x.shape[-1]
 
 
 def _exact(weight: Tensor, bias: Tensor | None, relu: bool) -> Product:
     """In the precision of the weight."""
     if _can_be_packed(weight):
         packed = torch.ops.quantized.linear_prepack_fp16(weight, bias)
-        made = torch.ops.quantized
-        packed_product = made.linear_relu_dynamic_fp16 if relu else made.linear_dynamic_fp16
+        quantized = torch.ops.quantized
+        packed_product = (
+            quantized.linear_relu_dynamic_fp16 if relu else quantized.linear_dynamic_fp16
+        )
         return lambda x: packed_product(x, packed)
     weight = weight.contiguous()
     if relu:
@@ -87,19 +89,19 @@ class ProductsKept:
     """Products of weights that are made again where the weights have changed."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[object, Product]] = {}
+        self._cache: dict[str, tuple[object, Product]] = {}
 
-    def of(
+    def build(
         self, name: str, weights: Sequence[Tensor], bias: Tensor | None = None, dim: int = 0
     ) -> Product:
         """With the weights side by side in dimension `dim`, as one."""
-        which = version_of([*weights, *([] if bias is None else [bias])])
-        kept = self._kept.get(name)
-        if kept is None or kept[0] != which:
+        version = version_of([*weights, *([] if bias is None else [bias])])
+        entry = self._cache.get(name)
+        if entry is None or entry[0] != version:
             weight = torch.cat([w.detach() for w in weights], dim)
-            made = product(weight, bias.detach() if bias is not None else None)
-            kept = self._kept[name] = which, made
-        return kept[1]
+            new_product = product(weight, bias.detach() if bias is not None else None)
+            entry = self._cache[name] = version, new_product
+        return entry[1]
 
 
 def limited(full: Product, words: Tensor, size: int) -> Product:
@@ -107,8 +109,8 @@ def limited(full: Product, words: Tensor, size: int) -> Product:
 
     def over_all(x: Tensor) -> Tensor:
         scores = full(x)
-        every = scores.new_full((*scores.shape[:-1], size), -torch.inf)
-        return every.index_copy_(-1, words, scores)
+        full_scores = scores.new_full((*scores.shape[:-1], size), -torch.inf)
+        return full_scores.index_copy_(-1, words, scores)
 
     return over_all
 

@@ -96,27 +96,27 @@ class BidirectionalGRU(torch.autograd.Function):
             saved.append((r, z, n, h[..., 2 * d :]))
             state = torch.lerp(state, new, mask[t])
             states.append(state)
-        out = torch.stack(states)
-        ctx.save_for_backward(mask, w, out)
+        result = torch.stack(states)
+        ctx.save_for_backward(mask, w, result)
         ctx.saved, ctx.dtype = saved, dtype
-        return out
+        return result
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        mask, w, out = ctx.saved_tensors
+        mask, w, result = ctx.saved_tensors
         grad_out, dtype, d = grads[0], ctx.dtype, w.shape[1]
         low = w.transpose(1, 2) if dtype is None else w.to(dtype).transpose(1, 2)
-        zero, carry = torch.zeros_like(out[0]), torch.zeros_like(out[0])
-        dx = out.new_empty(*out.shape[:-1], 3 * d)
+        zero, carry = torch.zeros_like(result[0]), torch.zeros_like(result[0])
+        dx = result.new_empty(*result.shape[:-1], 3 * d)
         dh = torch.empty_like(dx)
-        for t in range(out.shape[0] - 1, -1, -1):
+        for t in range(result.shape[0] - 1, -1, -1):
             grad = grad_out[t] + carry
             new = grad * mask[t]
             r, z, n, h_n = ctx.saved[t]
-            before = out[t - 1] if t else zero
-            dx[t], dh[t], old = _gru_back(new, r, z, n, h_n, before)
+            previous_state = result[t - 1] if t else zero
+            dx[t], dh[t], old = _gru_back(new, r, z, n, h_n, previous_state)
             carry = grad - new + old + product_in(dtype, dh[t], low)
-        previous = torch.cat([zero[None], out[:-1]]).transpose(0, 1).flatten(1, 2)  # (2, S*B, d)
+        previous = torch.cat([zero[None], result[:-1]]).transpose(0, 1).flatten(1, 2)  # (2, S*B, d)
         flat = dh.transpose(0, 1).flatten(1, 2)  # (2, S*B, 3d)
         dw = product_in(dtype, previous.transpose(1, 2), flat)
         return dx, None, dw, flat.sum(1, keepdim=True), None
@@ -156,7 +156,7 @@ class Attention:
         self.d_keys = torch.zeros_like(self.keys)
         self.dv = torch.zeros_like(self.v)
 
-    def back(self, t: int, d_context: Tensor) -> Tensor:
+    def backward(self, t: int, d_context: Tensor) -> Tensor:
         """Gradient of step t's context (B, e) -> that of its query (B, a)."""
         u, alpha = self.steps[t]
         low = torch.bmm(self.values, d_context[:, :, None].to(self.values.dtype))
@@ -164,9 +164,9 @@ class Attention:
         d_energy = alpha * (d_alpha - (alpha * d_alpha).sum(-1, keepdim=True))  # (B, S)
         low_energy = d_energy.to(u.dtype)
         self.dv += (low_energy.view(1, -1) @ u.view(-1, u.shape[-1])).view(-1)
-        through = torch.addcmul(u, u, u, value=-1).mul_(low_energy[..., None])  # (B, S, a)
-        self.d_keys += through
-        return through.sum(1) * (4 * self.v)
+        d_inner = torch.addcmul(u, u, u, value=-1).mul_(low_energy[..., None])  # (B, S, a)
+        self.d_keys += d_inner
+        return d_inner.sum(1) * (4 * self.v)
 
     def gradients(self, d_contexts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Gradients of all contexts (T, B, e) -> those of values, keys and v, after the last
@@ -253,13 +253,13 @@ class AttendingDecoder(torch.autograd.Function):
                 grad_s[t] + carry, r2, z2, n2, h2n, middle
             )
             d_context[t] = grad_c[t] + product_in(dtype, dx2[t], low_context)
-            d_state[t, :, :a] = attention.back(t, d_context[t])
+            d_state[t, :, :a] = attention.backward(t, d_context[t])
             d_middle = d_middle + product_in(dtype, d_state[t], low_state)
-            before = s[t - 1] if t else start
-            dx[t], dh1[t], old = _gru_back(d_middle, r1, z1, n1, h1n, before)
+            previous = s[t - 1] if t else start
+            dx[t], dh1[t], old = _gru_back(d_middle, r1, z1, n1, h1n, previous)
             carry = old + product_in(dtype, dh1[t], low_w1)
         middles = torch.stack([saved[4] for saved in ctx.saved]).flatten(0, 1)
-        before = torch.cat([start[None], s[:-1]]).flatten(0, 1)
+        previous = torch.cat([start[None], s[:-1]]).flatten(0, 1)
         d_values, d_keys, dv = attention.gradients(d_context)
         flat1, flat_state, flat2 = dh1.flatten(0, 1), d_state.flatten(0, 1), dx2.flatten(0, 1)
         return (
@@ -268,7 +268,7 @@ class AttendingDecoder(torch.autograd.Function):
             d_values,
             d_keys,
             None,
-            product_in(dtype, before.t(), flat1),
+            product_in(dtype, previous.t(), flat1),
             flat1.sum(0),
             product_in(dtype, middles.t(), flat_state),
             flat_state[:, a:].sum(0),
@@ -303,15 +303,15 @@ class OutputLoss(torch.autograd.Function):
         precision = torch.promote_types(hidden.dtype, torch.float32)
         total, real = hidden.new_zeros(()), ids != 0
         grad = low_hidden.new_empty(hidden.shape[0], w.shape[0])  # of the logits: p at first
-        for at in range(0, hidden.shape[0], OutputLoss.BLOCK):
-            rows = slice(at, at + OutputLoss.BLOCK)
+        for start in range(0, hidden.shape[0], OutputLoss.BLOCK):
+            rows = slice(start, start + OutputLoss.BLOCK)
             logits = torch.addmm(low_b, low_hidden[rows], low_w.t())
             torch.softmax(logits, -1, out=grad[rows])
             # the mean of -log p is that of the target, and how far its logit stands above the mean
             if smoothing:
-                above = logits.gather(1, ids[rows, None])[:, 0].to(precision)
-                above -= logits.mean(1, dtype=precision)
-                total += smoothing * (above * real[rows]).sum()
+                margin = logits.gather(1, ids[rows, None])[:, 0].to(precision)
+                margin -= logits.mean(1, dtype=precision)
+                total += smoothing * (margin * real[rows]).sum()
         p = grad.gather(1, ids[:, None])[:, 0].to(precision).clamp_min(SMALLEST)
         total -= (p.log() * real).sum()
         # scatter_add_ copies all of bf16

@@ -45,14 +45,14 @@ class Annotations:
             mask=self.mask[:, :length],
         )
 
-    def beside(self, others: Sequence[Annotations]) -> Annotations:
-        """These rows, then those of `others`."""
-        every = [self, *others]
+    def concat(self, batches: Sequence[Annotations]) -> Annotations:
+        """These rows, then those of `batches`."""
+        encoded = [self, *batches]
         return Annotations(
-            stacked([one.values for one in every]),
-            stacked([one.keys for one in every]),
-            stacked([one.mask for one in every]),
-            torch.cat([one.start for one in every]),
+            stacked([batch.values for batch in encoded]),
+            stacked([batch.keys for batch in encoded]),
+            stacked([batch.mask for batch in encoded]),
+            torch.cat([batch.start for batch in encoded]),
         )
 
 
@@ -120,8 +120,8 @@ class RNNsearch(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor])
             if name.endswith(("encoder_weight", "decoder_weight", "state_weight")):
                 blocks = parameter if parameter.dim() == 3 else parameter[None]
                 for block in blocks:
-                    for at in range(0, block.shape[1], block.shape[0]):
-                        nn.init.orthogonal_(block.data[:, at : at + block.shape[0]])
+                    for start in range(0, block.shape[1], block.shape[0]):
+                        nn.init.orthogonal_(block.data[:, start : start + block.shape[0]])
             elif parameter.dim() == 2 and "embedding" not in name:
                 nn.init.xavier_uniform_(parameter)
         nn.init.normal_(self.embedding.weight, std=self.embedding.embedding_dim**-0.5)
@@ -133,8 +133,8 @@ class RNNsearch(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor])
         """layer(x), the product in the loops' precision."""
         if self.dtype is None:
             return F.linear(x, layer.weight, layer.bias)
-        out = F.linear(x.to(self.dtype), layer.weight.to(self.dtype)).to(x.dtype)
-        return out if layer.bias is None else out + layer.bias
+        product = F.linear(x.to(self.dtype), layer.weight.to(self.dtype)).to(x.dtype)
+        return product if layer.bias is None else product + layer.bias
 
     def _embed(self, ids: Tensor) -> Tensor:
         return F.dropout(self.embedding(ids), self.dropout, self.training)
@@ -166,10 +166,10 @@ class RNNsearch(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor])
         self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         x = self.decoder_input(self.embedding(prev))
-        new, context, _ = self._moved(x, prev, state, encoded, inject)
+        new, context, _ = self._advance(x, prev, state, encoded, inject)
         return new, context, new
 
-    def _moved(
+    def _advance(
         self,
         x: Tensor,
         prev: Tensor,
@@ -196,16 +196,16 @@ class RNNsearch(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor])
         return encoded.values
 
     def alphas(self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None) -> Tensor:
-        return torch.stack([alpha for *_, alpha in self._along(encoded, tgt, inject)], 1)
+        return torch.stack([alpha for *_, alpha in self._steps(encoded, tgt, inject)], 1)
 
-    def _along(
+    def _steps(
         self, encoded: Annotations, tgt: Tensor, inject: Inject | None
     ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """State, context and attention of every step of a known target."""
         state, words = encoded.start, shift(tgt, BOS)
         inputs = self._linear(self.decoder_input, self._embed(words))
         for x, prev in zip(inputs.unbind(1), words.unbind(1), strict=True):
-            state, context, alpha = self._moved(x, prev, state, encoded, inject)
+            state, context, alpha = self._advance(x, prev, state, encoded, inject)
             yield state, context, alpha
 
     def embed(self, ids: Tensor) -> Tensor:
@@ -228,7 +228,7 @@ class RNNsearch(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor])
         self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor]:
         if inject is not None:  # whose gradients are autograd's
-            states, contexts, _ = zip(*self._along(encoded, tgt, inject), strict=True)
+            states, contexts, _ = zip(*self._steps(encoded, tgt, inject), strict=True)
             return torch.stack(contexts, 1), torch.stack(states, 1)
         # (T, B, 3d)
         x = self._linear(self.decoder_input, self._embed(shift(tgt, BOS))).transpose(0, 1)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from tmnmt.models.base import Inject, Injectable, Noted, shift
+from tmnmt.models.base import Inject, Injectable, StepRecord, shift
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import gru_gates
 from tmnmt.models.rnnsearch import Annotations, RNNsearch
@@ -35,7 +35,7 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
     shares_encoded = True
     reach = RNNsearch.reach
     encoder_reads = RNNsearch.encoder_reads
-    notes: list[Noted] | None = None  # where they are asked for
+    notes: list[StepRecord] | None = None  # where they are asked for
 
     def __init__(self, model: RNNsearch, dtype: torch.dtype | None = None) -> None:
         super().__init__()
@@ -55,8 +55,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
             self.state = self._product(doubled.t(), bias)
             self.attention_vector = 2 * model.attention_vector
             self.context = self._product(model.context_input.weight, model.context_input.bias)
-            before = torch.cat([model.readout_hidden.weight, model.readout_context.weight], 1)
-            self.before_output = self._product(before)
+            weight = torch.cat([model.readout_hidden.weight, model.readout_context.weight], 1)
+            self.before_output = self._product(weight)
             self.output = self._product(words, model.output_bias)
 
     def _product(self, weight: Tensor, bias: Tensor | None = None) -> Product:
@@ -75,8 +75,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         """Every annotation beside its share of the GRU's input, W h + b, which attention sums up
         with it: no step reads W. Only where these are fewer numbers than W has, in bf16 by far,
         since there W costs less."""
-        most = self.context_size if self.dtype is None else self.context_size // 4
-        if encoded.mask.numel() > most:
+        limit = self.context_size if self.dtype is None else self.context_size // 4
+        if encoded.mask.numel() > limit:
             return encoded
         return replace(
             encoded,
@@ -84,15 +84,15 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         )
 
     def limited_to(self, words: Tensor) -> FastRNNsearch:
-        same, model = copy.copy(self), self.model
+        clone, model = copy.copy(self), self.model
         output = self._product(model.embedding.weight[words], model.output_bias[words])
-        same.output = limited(output, words, self.vocab_size)
-        return same
+        clone.output = limited(output, words, self.vocab_size)
+        return clone
 
-    def noting(self) -> tuple[FastRNNsearch, list[Noted]]:
-        same, notes = copy.copy(self), list[Noted]()
-        same.notes = notes
-        return same, notes
+    def noting(self) -> tuple[FastRNNsearch, list[StepRecord]]:
+        clone, notes = copy.copy(self), list[StepRecord]()
+        clone.notes = notes
+        return clone, notes
 
     def annotations(self, encoded: Annotations) -> Tensor:
         return encoded.values[..., : self.annotation_size]
@@ -108,7 +108,7 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
     ) -> tuple[Tensor, Tensor, Tensor]:
         new, context, alpha = self._attending(prev, state, encoded, inject)
         if self.notes is not None:
-            self.notes.append(Noted(new, alpha.flatten(0, 1)))
+            self.notes.append(StepRecord(new, alpha.flatten(0, 1)))
         return new, context, new
 
     def _attending(
@@ -117,8 +117,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         """The new state, the context, and the attention (n, K, S)."""
         a = self.attention
         middle, projected, alpha = self._looking(prev, state, encoded)
-        read = torch.bmm(alpha, encoded.values).flatten(0, 1)  # (R, l) or (R, l + 3d)
-        context, x2 = read[:, : self.context_size], read[:, self.context_size :]
+        blended = torch.bmm(alpha, encoded.values).flatten(0, 1)  # (R, l) or (R, l + 3d)
+        context, x2 = blended[:, : self.context_size], blended[:, self.context_size :]
         if not x2.shape[1]:
             x2 = self.context(context)
         if inject is not None:
@@ -141,14 +141,14 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
     def _energy(self, query: Tensor, keys: Tensor) -> Tensor:
         """query: (n, K, 1, a), doubled; keys: (n, 1, S, a) -> (n, K, S); on a CPU as many sentences
         at a time as fit its cache, or else as many rows of one."""
-        each = max(1, CACHED // max(1, query.shape[1] * keys.shape[2] * self.attention))
-        each = each if query.device.type == "cpu" else max(1, len(query))
+        sentences = max(1, CACHED // max(1, query.shape[1] * keys.shape[2] * self.attention))
+        sentences = sentences if query.device.type == "cpu" else max(1, len(query))
         if len(query) == 1:
             rows = max(1, CACHED // max(1, keys.shape[2] * self.attention))
             rows = rows if query.device.type == "cpu" else max(1, query.shape[1])
             together = torch.split(query, rows, 1)
-            return torch.cat([self._energies(one, keys) for one in together], 1)
-        parts = zip(torch.split(query, each), torch.split(keys, each), strict=True)
+            return torch.cat([self._energies(part, keys) for part in together], 1)
+        parts = zip(torch.split(query, sentences), torch.split(keys, sentences), strict=True)
         return torch.cat([self._energies(q, k) for q, k in parts])
 
     def _energies(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -167,18 +167,18 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
         """As `RNNsearch.forced`, but keeps nothing for gradients; 0 stands behind a target."""
         contexts = encoded.values.new_zeros(*tgt.shape, self.context_size)
         hiddens = encoded.values.new_zeros(*tgt.shape, self.hidden_size)
-        for t, rows, state, context, _ in self._along(encoded, tgt, inject):
+        for t, rows, state, context, _ in self._steps(encoded, tgt, inject):
             contexts[rows, t], hiddens[rows, t] = context, state
         real = (tgt != PAD)[..., None]
         return contexts * real, hiddens * real
 
     def alphas(self, encoded: Annotations, tgt: Tensor, inject: Inject | None = None) -> Tensor:
         alphas = encoded.values.new_zeros(*tgt.shape, encoded.mask.shape[1])
-        for t, rows, *_, alpha in self._along(encoded, tgt, inject):
+        for t, rows, *_, alpha in self._steps(encoded, tgt, inject):
             alphas[rows, t] = alpha[:, 0]
         return alphas
 
-    def _along(
+    def _steps(
         self, encoded: Annotations, tgt: Tensor, inject: Inject | None
     ) -> Iterator[tuple[int, Tensor, Tensor, Tensor, Tensor]]:
         """Every step of known targets with the rows that take it, since targets leave where they

@@ -37,13 +37,17 @@ class Shortlist:
     always: Tensor
     shared: bool  # both sides have one vocabulary: a word may stay what it is
 
-    def words(self, sources: Iterable[int], others: Iterable[Tensor] = ()) -> Tensor:
+    def words(self, sources: Iterable[int], extra_words: Iterable[Tensor] = ()) -> Tensor:
         """(k,) int64, ascending: what sentences of these source words may be translated with; and
-        `others`, such as the words of pairs."""
-        read = torch.tensor(sorted(set(sources)), dtype=torch.int64)
-        lists = [self.of_source[read].flatten(), self.always, *(ids.flatten() for ids in others)]
-        every = torch.cat([*lists, read] if self.shared else lists)
-        words: Tensor = cast(Any, every).unique()
+        `extra_words`, such as the words of pairs."""
+        source_ids = torch.tensor(sorted(set(sources)), dtype=torch.int64)
+        lists = [
+            self.of_source[source_ids].flatten(),
+            self.always,
+            *(ids.flatten() for ids in extra_words),
+        ]
+        candidates = torch.cat([*lists, source_ids] if self.shared else lists)
+        words: Tensor = cast(Any, candidates).unique()
         return words[(words >= FIRST) | (words == EOS)]
 
     def save(self, folder: Path) -> None:
@@ -53,7 +57,7 @@ class Shortlist:
         stamp(folder)
 
     @staticmethod
-    def there(model: Model) -> bool:
+    def exists(model: Model) -> bool:
         """Whether the model folder has one."""
         return SHORTLIST_FILE in model.config[CHECKSUMS]
 
@@ -62,13 +66,13 @@ class Shortlist:
         """That of a model folder. Raises UsageError where there is none, ModelError for a file that
         is none of this model."""
         path = model.folder / SHORTLIST_FILE
-        if not cls.there(model):
+        if not cls.exists(model):
             raise UsageError(
                 f"{model.folder}: this model has no shortlist; tmnmt shortlist makes one"
             )
         rows, size = source_size(model.vocab), len(model.vocab)
-        most = 4 * (rows * MOST_WORDS_EACH + size) + MOST_HEADER_BYTES
-        content = read_checked(path, model.config, most, "no shortlist of this model is")
+        limit = 4 * (rows * MOST_WORDS_EACH + size) + MOST_HEADER_BYTES
+        content = read_checked(path, model.config, limit, "no shortlist of this model is")
         try:
             tensors = {name: x.long() for name, x in unpacked(content)[0].items()}
             of_source, always = tensors["source"], tensors["always"]
@@ -89,5 +93,5 @@ def shares_words(vocab: Vocabulary) -> bool:
 
 def source_size(vocab: Vocabulary) -> int:
     """Of the source's vocabulary."""
-    own = vocab.source_words if isinstance(vocab, PairVocabulary) else 0
-    return own or len(vocab)
+    source_words = vocab.source_words if isinstance(vocab, PairVocabulary) else 0
+    return source_words or len(vocab)

@@ -120,8 +120,8 @@ class Student(EncoderDecoder[CellState]):
 
     def _candidate_gate(self, number: int, x: Tensor) -> tuple[Tensor, Tensor]:
         """W y and f of every position: (B, T, d) -> twice (B, T, d)."""
-        both = self._linear(self._cell(number).candidate_gate, x).to(x.dtype)
-        candidate, gate = both.chunk(2, -1)
+        candidate_gate = self._linear(self._cell(number).candidate_gate, x).to(x.dtype)
+        candidate, gate = candidate_gate.chunk(2, -1)
         return candidate, torch.sigmoid(gate)
 
     def _read_past(self, number: int, x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -130,9 +130,9 @@ class Student(EncoderDecoder[CellState]):
         for position in range(x.shape[1]):
             cell = torch.lerp(candidate[:, position], cell, gate[:, position])
             cells.append(cell)
-        read = torch.relu(torch.stack(cells, 1))  # (B, T, d)
-        made: Tensor = self._cell(number).norm(x + self._drop(read))
-        return made
+        activations = torch.relu(torch.stack(cells, 1))  # (B, T, d)
+        result: Tensor = self._cell(number).norm(x + self._drop(activations))
+        return result
 
     def alphas(self, encoded: EncodedSource, tgt: Tensor) -> Tensor:
         """Head 0 of the last layer, which Marian trains as an alignment."""

@@ -95,23 +95,23 @@ class Transformer(EncoderDecoder[DecoderState | SeenState]):
             return self.compiled.step(prev, position, state, encoded.source)
         if isinstance(state, SeenState):
             raise TypeError("this state is of a compiled step")
-        state, at = state.roomy(), state.length
-        x = total = query = self._embed(self.embedding, prev[:, None], at)
-        d, seen = self.hidden_size, state.seen[: at + 1]
+        state, length = state.roomy(), state.length
+        x = total = query = self._embed(self.embedding, prev[:, None], length)
+        d, kv_cache = self.hidden_size, state.kv_cache[: length + 1]
         for number in range(len(self.decoder)):
             part = self._attention(number)
-            qkv = self._linear(part.qkv, self._before(part, x))[:, 0]
-            seen[at, number] = qkv[:, d:]
-            attended = self._look_back(qkv[:, :d], seen[:, number])
-            x = self._after(part, x + self._linear(part.out, attended))
+            qkv = self._linear(part.qkv, self._part_input(part, x))[:, 0]
+            kv_cache[length, number] = qkv[:, d:]
+            attended = self._look_back(qkv[:, :d], kv_cache[:, number])
+            x = self._part_output(part, x + self._linear(part.out, attended))
             x, query, total = self._read_source(number, x, encoded)
         return state.longer(), query[:, 0], level_of(total[:, 0])
 
-    def _look_back(self, q: Tensor, seen: Tensor) -> Tensor:
+    def _look_back(self, q: Tensor, kv_cache: Tensor) -> Tensor:
         """Self-attention of one position: q (B, d), seen (T, B, 2 d), keys then values
         -> (B, 1, d)."""
-        length, rows, _ = seen.shape
-        keys, values = seen.view(length, rows, 2, self.heads, -1).permute(2, 1, 3, 0, 4)
+        length, rows, _ = kv_cache.shape
+        keys, values = kv_cache.view(length, rows, 2, self.heads, -1).permute(2, 1, 3, 0, 4)
         return self._attend(q.view(rows, self.heads, 1, -1), keys, values, None)
 
     def _read_past(self, number: int, x: Tensor, dtype: torch.dtype) -> Tensor:

@@ -52,14 +52,14 @@ class EncodedSource:
         keys, values = (tuple(t[:, :, :length] for t in part) for part in (self.keys, self.values))
         return EncodedSource(keys, values, self.mask[:, :length])
 
-    def beside(self, others: Sequence[EncodedSource]) -> EncodedSource:
-        """These rows, then those of `others`."""
-        every = [self, *others]
+    def concat(self, batches: Sequence[EncodedSource]) -> EncodedSource:
+        """These rows, then those of `batches`."""
+        encoded = [self, *batches]
         keys, values = (
             tuple(stacked(parts, 2) for parts in zip(*side, strict=True))
-            for side in ([one.keys for one in every], [one.values for one in every])
+            for side in ([batch.keys for batch in encoded], [batch.values for batch in encoded])
         )
-        return EncodedSource(keys, values, stacked([one.mask for one in every]))
+        return EncodedSource(keys, values, stacked([batch.mask for batch in encoded]))
 
 
 class Taken:
@@ -80,7 +80,7 @@ class DecoderState:
     """What the decoder's self-attention has seen: keys and values of `length` positions in every
     layer. States share memory, and none writes where another one reads."""
 
-    seen: Tensor  # (capacity, layers, B, 2 d): keys, then values
+    kv_cache: Tensor  # (capacity, layers, B, 2 d): keys, then values
     length: int
     taken: Taken
 
@@ -90,20 +90,20 @@ class DecoderState:
 
     def rows(self, index: Tensor) -> DecoderState:
         """The rows `index` (R,), in that order."""
-        capacity, layers, _, numbers = self.seen.shape
-        seen = self.seen.new_empty(capacity, layers, index.shape[0], numbers)
-        torch.index_select(self.seen[: self.length], 2, index, out=seen[: self.length])
+        capacity, layers, _, numbers = self.kv_cache.shape
+        seen = self.kv_cache.new_empty(capacity, layers, index.shape[0], numbers)
+        torch.index_select(self.kv_cache[: self.length], 2, index, out=seen[: self.length])
         return DecoderState(seen, self.length, Taken(self.length))
 
     def roomy(self) -> DecoderState:
         """The same with room for one more position."""
-        if self.length < self.seen.shape[0] and self.taken.take(self.length):
+        if self.length < self.kv_cache.shape[0] and self.taken.take(self.length):
             return self
-        return DecoderState(grown(self.seen, self.length), self.length, Taken(self.length + 1))
+        return DecoderState(grown(self.kv_cache, self.length), self.length, Taken(self.length + 1))
 
     def longer(self) -> DecoderState:
         """The state behind one more position."""
-        return DecoderState(self.seen, self.length + 1, self.taken)
+        return DecoderState(self.kv_cache, self.length + 1, self.taken)
 
 
 @dataclass(frozen=True)
@@ -112,43 +112,45 @@ class SeenState:
     layer. Where rows are put in another order, numbers of rows move, and nothing of what they saw.
     States share memory, and none writes where another one reads."""
 
-    seen: Tensor  # (capacity, layers, room, 2 d) fp32: keys, then values
+    kv_cache: Tensor  # (capacity, layers, room, 2 d) fp32: keys, then values
     origin: Tensor  # (capacity, R) int64: which of the room's rows a row saw at a position
     length: int
     taken: Taken
 
     @classmethod
     def empty(cls, rows: int, layers: int, d: int) -> SeenState:
-        seen = torch.empty(CAPACITY, layers, rows, 2 * d)
-        return cls(seen, torch.empty(CAPACITY, rows, dtype=torch.int64), 0, Taken(0))
+        kv_cache = torch.empty(CAPACITY, layers, rows, 2 * d)
+        return cls(kv_cache, torch.empty(CAPACITY, rows, dtype=torch.int64), 0, Taken(0))
 
     def rows(self, index: Tensor) -> SeenState:
         """The rows `index` (R',), in that order."""
         origin = self.origin.new_empty(self.origin.shape[0], index.shape[0])
         torch.index_select(self.origin[: self.length], 1, index, out=origin[: self.length])
-        moved = SeenState(self.seen, origin, self.length, self.taken)
-        return moved if index.shape[0] <= self.seen.shape[2] else moved._apart()
+        state = SeenState(self.kv_cache, origin, self.length, self.taken)
+        return state if index.shape[0] <= self.kv_cache.shape[2] else state._separate()
 
-    def _apart(self) -> SeenState:
+    def _separate(self) -> SeenState:
         """With room of its own for every row."""
-        capacity, layers, _, numbers = self.seen.shape
+        capacity, layers, _, numbers = self.kv_cache.shape
         rows = self.origin.shape[1]
-        seen = self.seen.new_empty(capacity, layers, rows, numbers)
-        for at in range(self.length):
-            torch.index_select(self.seen[at], 1, self.origin[at], out=seen[at])
+        kv_cache = self.kv_cache.new_empty(capacity, layers, rows, numbers)
+        for position in range(self.length):
+            torch.index_select(
+                self.kv_cache[position], 1, self.origin[position], out=kv_cache[position]
+            )
         origin = torch.arange(rows).repeat(capacity, 1)
-        return SeenState(seen, origin, self.length, Taken(self.length))
+        return SeenState(kv_cache, origin, self.length, Taken(self.length))
 
     def roomy(self) -> SeenState:
         """With room for one more position."""
-        if self.length < self.seen.shape[0] and self.taken.take(self.length):
+        if self.length < self.kv_cache.shape[0] and self.taken.take(self.length):
             return self
-        seen, origin = (grown(x, self.length) for x in (self.seen, self.origin))
-        return SeenState(seen, origin, self.length, Taken(self.length + 1))
+        kv_cache, origin = (grown(x, self.length) for x in (self.kv_cache, self.origin))
+        return SeenState(kv_cache, origin, self.length, Taken(self.length + 1))
 
     def longer(self) -> SeenState:
         """The state behind one more position."""
-        return SeenState(self.seen, self.origin, self.length + 1, self.taken)
+        return SeenState(self.kv_cache, self.origin, self.length + 1, self.taken)
 
 
 @dataclass(frozen=True)
@@ -187,10 +189,10 @@ def bias_of(mask: Tensor, dtype: torch.dtype) -> Tensor:
 class Padded:
     """Positions of sentences (B, S, ...) as they are."""
 
-    def away(self, x: Tensor) -> Tensor:
+    def unpad(self, x: Tensor) -> Tensor:
         return x
 
-    def back(self, x: Tensor) -> Tensor:
+    def pad(self, x: Tensor) -> Tensor:
         return x
 
 
@@ -211,14 +213,14 @@ class Unpadded:
             return PADDED
         return cls(real, *mask.shape)
 
-    def away(self, x: Tensor) -> Tensor:
+    def unpad(self, x: Tensor) -> Tensor:
         """(B, S, ...) -> (M, ...)"""
         return x.flatten(0, 1).index_select(0, self.real)
 
-    def back(self, x: Tensor) -> Tensor:
+    def pad(self, x: Tensor) -> Tensor:
         """(M, ...) -> (B, S, ...), 0 on padding."""
-        every = x.new_zeros(self.sentences * self.length, *x.shape[1:])
-        return every.index_copy_(0, self.real, x).view(self.sentences, self.length, *x.shape[1:])
+        padded = x.new_zeros(self.sentences * self.length, *x.shape[1:])
+        return padded.index_copy_(0, self.real, x).view(self.sentences, self.length, *x.shape[1:])
 
 
 PADDED = Padded()

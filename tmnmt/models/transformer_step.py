@@ -57,16 +57,16 @@ class CompiledStep:
         takes for granted."""
         state = state.roomy()
         x = kernels.embed(prev.contiguous(), self.embedding, position, self.scale)
-        read, added = x, None
+        inputs, added = x, None
         for number, part in enumerate(self.parts):
             if self.norms_first:
-                read = part.norm(x, added, torch.empty_like(x))
+                inputs = part.norm(x, added, torch.empty_like(x))
             elif added is not None:
-                read = self.parts[number - 1].norm(x, added, x)
-            inner, layer = part.first(read), number // 3
+                inputs = self.parts[number - 1].norm(x, added, x)
+            inner, layer = part.first(inputs), number // 3
             if isinstance(state, SeenState) and part.kind == "self":
                 inner = kernels.look_back(
-                    inner, state.seen, state.origin, state.length, layer, self.heads
+                    inner, state.kv_cache, state.origin, state.length, layer, self.heads
                 )
             elif isinstance(state, CellState) and part.kind == "cell":
                 inner = kernels.update_cell_(inner, state.cells[layer])
@@ -75,7 +75,7 @@ class CompiledStep:
             added = part.last(inner) if part.last is not None else inner
         if added is None:
             raise ValueError("a decoder without layers")
-        return state.longer(), read, kernels.level_of_sum_(x, added, LEVEL)
+        return state.longer(), inputs, kernels.level_of_sum_(x, added, LEVEL)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Int8Step:
     final_norm: NormWeights
 
     @classmethod
-    def of(cls, step: CompiledStep) -> Int8Step | None:
+    def build(cls, step: CompiledStep) -> Int8Step | None:
         """None where a product is not in int8, or norms have different numbers under the root."""
         plan = []
         for kind, norm, first, last in step.parts:
@@ -105,7 +105,9 @@ class Int8Step:
         """As `CompiledStep.step`."""
         state, prev = state.roomy(), prev.contiguous()
         moving, origin = (
-            (state.seen, state.origin) if isinstance(state, SeenState) else (state.cells, None)
+            (state.kv_cache, state.origin) if isinstance(state, SeenState) else (state.cells, None)
         )
-        read, level = self.plan.step(prev, position, moving, origin, state.length, source, LEVEL)
-        return state.longer(), read, level
+        last_inputs, level = self.plan.step(
+            prev, position, moving, origin, state.length, source, LEVEL
+        )
+        return state.longer(), last_inputs, level

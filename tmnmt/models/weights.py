@@ -30,11 +30,11 @@ def packed(tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None
         return content
     header, numbers = _header(content)
     ordered = {_NOTES: dict(sorted(notes.items()))} | {
-        name: about for name, about in header.items() if name != _NOTES
+        name: entry for name, entry in header.items() if name != _NOTES
     }
-    written = json.dumps(ordered, ensure_ascii=False, separators=(",", ":")).encode()
-    written += b" " * (-len(written) % _SIZE_BYTES)
-    return len(written).to_bytes(_SIZE_BYTES, "little") + written + numbers
+    header_bytes = json.dumps(ordered, ensure_ascii=False, separators=(",", ":")).encode()
+    header_bytes += b" " * (-len(header_bytes) % _SIZE_BYTES)
+    return len(header_bytes).to_bytes(_SIZE_BYTES, "little") + header_bytes + numbers
 
 
 def unpacked(content: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:

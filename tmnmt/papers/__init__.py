@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tmnmt.registry import register
 
-register("base", "deeplau", "tmnmt.papers.deeplau:DeepLAU", before="transformer")
+register("base", "deeplau", "tmnmt.papers.deeplau:DeepLAU", successor="transformer")
 register("network", "reference", "tmnmt.papers.reference_network:Referring")
 register("network", "context", "tmnmt.papers.context_network:InDocument")
 register("network trainer", "reference", "tmnmt.papers.reference_training:ReferenceTrainer")
@@ -21,6 +21,6 @@ register("joint trainer", "gates", "tmnmt.papers.gate_tuning:gates_part")
 register("selection", "walk", "tmnmt.papers.selection:walk")
 register("selection", "contrastive", "tmnmt.papers.selection:contrastive")
 register("similarity", "bleu", "tmnmt.papers.selection:BLEU")
-register("command", "adapt-knn", "tmnmt.papers.commands:adapt_knn", before="get-model")
+register("command", "adapt-knn", "tmnmt.papers.commands:adapt_knn", successor="get-model")
 register("command", "adapt-context", "tmnmt.papers.commands:adapt_context", "get-model")
 register("command", "adapt-reference", "tmnmt.papers.commands:adapt_reference", "get-model")

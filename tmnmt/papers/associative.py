@@ -33,9 +33,9 @@ class Norm:
         self.scale, self.bias, self.dtype = scale, bias, dtype
         self.steps: list[tuple[Tensor, Tensor]] = []  # what was normalised, and by how much
 
-    def forward(self, made: Tensor) -> Tensor:
-        made = made.to(self.scale.dtype).view(len(made), *self.scale.shape)
-        normal, _, rstd = torch.native_layer_norm(made, made.shape[2:], None, None, EPSILON)
+    def forward(self, product: Tensor) -> Tensor:
+        product = product.to(self.scale.dtype).view(len(product), *self.scale.shape)
+        normal, _, rstd = torch.native_layer_norm(product, product.shape[2:], None, None, EPSILON)
         self.steps.append((normal, rstd))
         return torch.addcmul(self.bias, normal, self.scale)
 
@@ -44,18 +44,18 @@ class Norm:
         self.d_made = self.scale.new_empty(
             len(self.steps), rows, self.scale.numel(), dtype=self.dtype
         )  # gradients of all products
-        self.ones = self.scale.new_ones(1, rows)
+        self.unit_row = self.scale.new_ones(1, rows)
         self.d_scale, self.d_bias = self.scale.new_zeros(2, 1, self.scale.numel())
 
-    def back(self, t: int, grad: Tensor) -> Tensor:
+    def backward(self, t: int, grad: Tensor) -> Tensor:
         """Gradient of step t's result (B, parts, d) -> that of its products (B, parts d)."""
         normal, rstd = self.steps[t]
         of_scale = grad * normal
-        self.d_bias.addmm_(self.ones, grad.flatten(1))
-        self.d_scale.addmm_(self.ones, of_scale.flatten(1))
-        along = of_scale.mul_(self.scale).mean(-1, keepdim=True)
+        self.d_bias.addmm_(self.unit_row, grad.flatten(1))
+        self.d_scale.addmm_(self.unit_row, of_scale.flatten(1))
+        projection = of_scale.mul_(self.scale).mean(-1, keepdim=True)
         grad = grad * self.scale
-        grad = grad.sub_(grad.mean(-1, keepdim=True)).addcmul_(normal, along, value=-1)
+        grad = grad.sub_(grad.mean(-1, keepdim=True)).addcmul_(normal, projection, value=-1)
         self.d_made[t] = grad.mul_(rstd).flatten(1)
         return self.d_made[t]
 
@@ -74,29 +74,35 @@ class NormedProduct(Norm):
     def product(self, x: Tensor) -> Tensor:
         return product_in(self.dtype, x, self.low)
 
-    def through(self, t: int, grad: Tensor) -> Tensor:
+    def input_gradient(self, t: int, grad: Tensor) -> Tensor:
         """Gradient of step t's result -> that of its x (B, in)."""
-        return (self.back(t, grad) @ self.low.t()).to(grad.dtype)
+        return (self.backward(t, grad) @ self.low.t()).to(grad.dtype)
 
     def weight_gradient(self, x: Tensor) -> Tensor:
         """x of all steps (T B, in), after the last `back`."""
-        made = self.d_made.flatten(0, 1)
-        return (x.to(made.dtype).t() @ made).to(x.dtype)
+        d_products = self.d_made.flatten(0, 1)
+        return (x.to(d_products.dtype).t() @ d_products).to(x.dtype)
 
 
-def unit(read: Tensor, kept: Tensor, state: Tensor) -> tuple[Tensor, Saved]:
+def unit(input_products: Tensor, state_products: Tensor, state: Tensor) -> tuple[Tensor, Saved]:
     """R (B, 5, d), K (B, 4, d), h (B, d) -> h', and what its gradient needs."""
-    gates = torch.sigmoid_(read[:, :3] + kept[:, :3])
+    gates = torch.sigmoid_(input_products[:, :3] + state_products[:, :3])
     r, z, g = gates.unbind(1)
-    candidate = torch.lerp(read[:, 3], kept[:, 3], r).tanh_()
+    candidate = torch.lerp(input_products[:, 3], state_products[:, 3], r).tanh_()
     mixed = torch.lerp(state, candidate, z)
-    new = torch.lerp(mixed, read[:, 4], g)
-    return new, (gates, candidate, kept[:, 3] - read[:, 3], candidate - state, read[:, 4] - mixed)
+    new = torch.lerp(mixed, input_products[:, 4], g)
+    return new, (
+        gates,
+        candidate,
+        state_products[:, 3] - input_products[:, 3],
+        candidate - state,
+        input_products[:, 4] - mixed,
+    )
 
 
 def unit_back(grad: Tensor, saved: Saved) -> tuple[Tensor, Tensor, Tensor]:
     """Gradient of h' (B, d) -> those of R (B, 5, d), of K (B, 4, d), and of h by itself."""
-    gates, candidate, across, moved, linear = saved
+    gates, candidate, difference, change, linear = saved
     r, z, g = gates.unbind(1)
     d_read = grad.new_empty(len(grad), 5, grad.shape[1])
     d_linear = torch.mul(grad, g, out=d_read[:, 4])
@@ -106,7 +112,7 @@ def unit_back(grad: Tensor, saved: Saved) -> tuple[Tensor, Tensor, Tensor]:
     d_kept = grad.new_empty(len(grad), 4, grad.shape[1])
     d_across = torch.mul(d_before, r, out=d_kept[:, 3])
     torch.sub(d_before, d_across, out=d_read[:, 3])
-    open_gates = torch.stack([d_before * across, d_mixed * moved, grad * linear], 1)
+    open_gates = torch.stack([d_before * difference, d_mixed * change, grad * linear], 1)
     d_gates = open_gates.mul_(torch.addcmul(gates, gates, gates, value=-1))
     d_read[:, :3] = d_gates
     d_kept[:, :3] = d_gates
@@ -128,7 +134,7 @@ class AssociativeLayer(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        read: Tensor,
+        input_products: Tensor,
         mask: Tensor,
         read_scale: Tensor,
         read_bias: Tensor,
@@ -139,34 +145,34 @@ class AssociativeLayer(torch.autograd.Function):
     ) -> Tensor:
         reads = Norm(read_scale, read_bias, dtype)
         keeps = NormedProduct(scale, bias, w, dtype)
-        state = scale.new_zeros(read.shape[1], scale.shape[1])
+        state = scale.new_zeros(input_products.shape[1], scale.shape[1])
         states, saved = [], []
-        for t in range(len(read)):
-            kept = keeps.forward(keeps.product(state))
-            new, own = unit(reads.forward(read[t]), kept, state)
-            saved.append(own)
+        for t in range(len(input_products)):
+            state_products = keeps.forward(keeps.product(state))
+            new, intermediates = unit(reads.forward(input_products[t]), state_products, state)
+            saved.append(intermediates)
             state = torch.lerp(state, new, mask[t])
             states.append(state)
-        out = torch.stack(states)
-        ctx.save_for_backward(mask, out)
+        result = torch.stack(states)
+        ctx.save_for_backward(mask, result)
         ctx.reads, ctx.keeps, ctx.saved = reads, keeps, saved
-        return out
+        return result
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        mask, out = ctx.saved_tensors
+        mask, result = ctx.saved_tensors
         reads, keeps = ctx.reads, ctx.keeps
         reads.start_back()
         keeps.start_back()
-        carry = torch.zeros_like(out[0])
-        for t in range(len(out) - 1, -1, -1):
+        carry = torch.zeros_like(result[0])
+        for t in range(len(result) - 1, -1, -1):
             grad = grads[0][t] + carry
             new = grad * mask[t]
             d_read, d_kept, old = unit_back(new, ctx.saved[t])
             reads.back(t, d_read)
-            carry = grad - new + old + keeps.through(t, d_kept)
-        before = torch.cat([torch.zeros_like(out[:1]), out[:-1]]).flatten(0, 1)
-        dw = keeps.weight_gradient(before)
+            carry = grad - new + old + keeps.input_gradient(t, d_kept)
+        previous_states = torch.cat([torch.zeros_like(result[:1]), result[:-1]]).flatten(0, 1)
+        dw = keeps.weight_gradient(previous_states)
         return reads.d_made, None, *reads.gradients(), *keeps.gradients(), dw, None
 
 
@@ -203,22 +209,22 @@ class AssociativeDecoder(torch.autograd.Function):
         norms = [NormedProduct(scale, bias, w, dtype) for scale, bias, w in triples]
         layers = list(zip(norms[::2], norms[1::2], strict=True))
         states, saved, contexts = list(start.unbind(1)), [], []
-        after: list[list[Tensor]] = [[] for _ in layers]
+        layer_states: list[list[Tensor]] = [[] for _ in layers]
         for t in range(len(words)):
             query = queries[t] + product_in(dtype, states[-1], low_query)
             x = attention.read(query)
             contexts.append(x)
             step = []
             for number, (reads, keeps) in enumerate(layers):
-                made = reads.product(x)
-                read = reads.forward(made + words[t] if number == 0 else made)
-                kept = keeps.forward(keeps.product(states[number]))
-                x, own = unit(read, kept, states[number])
-                step.append(own)
+                products = reads.product(x)
+                input_products = reads.forward(products + words[t] if number == 0 else products)
+                state_products = keeps.forward(keeps.product(states[number]))
+                x, intermediates = unit(input_products, state_products, states[number])
+                step.append(intermediates)
                 states[number] = x
-                after[number].append(x)
+                layer_states[number].append(x)
             saved.append(step)
-        c, *s = map(torch.stack, (contexts, *after))
+        c, *s = map(torch.stack, (contexts, *layer_states))
         ctx.save_for_backward(start, low_query, c, *s)
         ctx.layers, ctx.saved, ctx.attention, ctx.dtype = layers, saved, attention, dtype
         return c, s[-1]
@@ -233,25 +239,25 @@ class AssociativeDecoder(torch.autograd.Function):
         carry = [torch.zeros_like(start[:, 0]) for _ in layers]
         d_context, d_queries = torch.empty_like(c), grad_c.new_empty(*c.shape[:2], len(attention.v))
         for t in range(len(c) - 1, -1, -1):
-            through = grad_s[t]
+            d_input = grad_s[t]
             for number in range(len(layers) - 1, -1, -1):
                 reads, keeps = layers[number]
-                d_read, d_kept, old = unit_back(carry[number] + through, ctx.saved[t][number])
-                carry[number] = old + keeps.through(t, d_kept)
-                through = reads.through(t, d_read)
-            d_context[t] = grad_c[t] + through
+                d_read, d_kept, old = unit_back(carry[number] + d_input, ctx.saved[t][number])
+                carry[number] = old + keeps.input_gradient(t, d_kept)
+                d_input = reads.input_gradient(t, d_read)
+            d_context[t] = grad_c[t] + d_input
             d_queries[t] = attention.back(t, d_context[t])
             carry[-1] = carry[-1] + product_in(dtype, d_queries[t], low_query.t())
-        before = [
+        previous_states = [
             torch.cat([first[None], x[:-1]]).flatten(0, 1)
             for first, x in zip(start.unbind(1), s, strict=True)
         ]
         weights: list[Tensor] = []
-        for (reads, keeps), x, state in zip(layers, [c, *s[:-1]], before, strict=True):
+        for (reads, keeps), x, state in zip(layers, [c, *s[:-1]], previous_states, strict=True):
             weights += [*reads.gradients(), reads.weight_gradient(x.flatten(0, 1))]
             weights += [*keeps.gradients(), keeps.weight_gradient(state)]
         d_values, d_keys, dv = attention.gradients(d_context)
-        dw = product_in(dtype, before[-1].t(), d_queries.flatten(0, 1))
+        dw = product_in(dtype, previous_states[-1].t(), d_queries.flatten(0, 1))
         d_start = torch.stack(carry, 1)
         return (
             layers[0][0].d_made,

@@ -153,21 +153,23 @@ def _adapt(
     """Trains the network and tells what dev gained by it."""
     import torch
 
-    from tmnmt.engine.opened import load_on
+    from tmnmt.engine.loading import load_on
     from tmnmt.formats import read_memories
-    from tmnmt.papers.network_adaptation import adapt_injected, named
+    from tmnmt.papers.network_adaptation import adapt_injected, network_kind
 
     if threads:
         torch.set_num_threads(threads)
     loaded = load_on(model, device)
     reader = read_memories(pairs, loaded.config["src_lang"], loaded.config["tgt_lang"])
     try:
-        before, after = adapt_injected(loaded, list(reader), output, config, dev_share, resume)
+        initial_loss, final_loss = adapt_injected(
+            loaded, list(reader), output, config, dev_share, resume
+        )
     except KeyboardInterrupt as stop:
         stop.add_note(f"go on with --resume: {output}.partial has what is done")
         raise
-    gained = f"{before:.4f} without, {after:.4f} with, in nats a subword"
-    typer.echo(f"{named(config)}: dev {gained}", err=True)
+    gained = f"{initial_loss:.4f} without, {final_loss:.4f} with, in nats a subword"
+    typer.echo(f"{network_kind(config)}: dev {gained}", err=True)
     print(output)
 
 
@@ -227,9 +229,9 @@ def adapt_knn(
         raise UsageError(f"--neighbours {learning.neighbours} is no power of two, as in 4, 8, 16")
     import torch
 
-    from tmnmt.engine.opened import load_on
+    from tmnmt.engine.loading import load_on
     from tmnmt.formats import read_memories
-    from tmnmt.index.cached import open_memory
+    from tmnmt.index.opening import open_memory
     from tmnmt.papers.knn_training import KNNConfig
     from tmnmt.papers.knn_training import adapt_knn as run
 
@@ -247,12 +249,14 @@ def adapt_knn(
     )
     with ExitStack() as stack:
         indexes = [open_memory(path, *languages) for path in memory]
-        others = [open_memory(path, *languages) for path in unlike or []]
-        for index in (*indexes, *others):
+        unlike_memories = [open_memory(path, *languages) for path in unlike or []]
+        for index in (*indexes, *unlike_memories):
             stack.enter_context(index)
         reader = read_memories(pairs, *languages)
         try:
-            plain, reached = run(loaded, indexes, list(reader), output, config, resume, others)
+            plain, reached = run(
+                loaded, indexes, list(reader), output, config, resume, unlike_memories
+            )
         except KeyboardInterrupt as stop:
             stop.add_note(f"go on with --resume: {output}.partial has what is done")
             raise

@@ -57,7 +57,16 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from tmnmt.config.options import ContextForm as ContextForm  # which networks there are
-from tmnmt.models.base import Around, Before, Encoded, Inject, Injectable, Place, S, Surveyed
+from tmnmt.models.base import (
+    Before,
+    Encoded,
+    Inject,
+    Injectable,
+    Place,
+    S,
+    SurroundingText,
+    Surveyed,
+)
 from tmnmt.models.injected import Embed, Injected, Network, Sizes
 from tmnmt.vocab import EOS, PAD
 
@@ -79,7 +88,7 @@ class ContextNetwork(Network, ABC):
 
     kind: ContextKind
     sentences: int = 0  # previous ones that it reads at most
-    around: bool = False  # whether it reads all others
+    reads_document: bool = False  # whether it reads all others
 
     @abstractmethod
     def read(self, embed: Embed, places: Sequence[Place]) -> Read | None:
@@ -87,7 +96,7 @@ class ContextNetwork(Network, ABC):
         anything is 0. None where no row has anything."""
 
     @abstractmethod
-    def injector(self, embed: Embed, read: Read) -> Inject:
+    def injector(self, embed: Embed, memory: Read) -> Inject:
         """What the decoder calls at every step, with K consecutive rows for each that was read."""
 
 
@@ -95,11 +104,11 @@ class Previous(ContextNetwork):
     """A network that reads the sentences before."""
 
     def read(self, embed: Embed, places: Sequence[Place]) -> Read | None:
-        kept = [row[-self.sentences :] for row in cast("Sequence[Before]", places)]
-        return self._read(embed, kept) if any(kept) else None
+        recent = [row[-self.sentences :] for row in cast("Sequence[Before]", places)]
+        return self._read(embed, recent) if any(recent) else None
 
     @abstractmethod
-    def _read(self, embed: Embed, before: Sequence[Before]) -> Read: ...
+    def _read(self, embed: Embed, previous: Sequence[Before]) -> Read: ...
 
 
 class Attended(Previous):
@@ -119,29 +128,31 @@ class Attended(Previous):
         self.into = nn.Linear(2 * half, sizes.update, bias=False)
         nn.init.zeros_(self.into.weight)
 
-    def _read(self, embed: Embed, before: Sequence[Before]) -> Read:
+    def _read(self, embed: Embed, previous: Sequence[Before]) -> Read:
         """States (B, S, k), keys (B, S, a), and which positions are looked at (B, S); the first is
         where there is no sentence, its state 0."""
-        there = [row for row, sentences in enumerate(before) if sentences]
-        words, lengths = _embedded(embed, [before[row][0] for row in there], self.vector.device)
+        filled_rows = [row for row, sentences in enumerate(previous) if sentences]
+        words, lengths = _embedded(
+            embed, [previous[row][0] for row in filled_rows], self.vector.device
+        )
         packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
         annotations, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True)
-        states, rows = _rows(annotations, there, len(before))
-        real = torch.ones(len(before), dtype=torch.long, device=states.device)
+        states, rows = _rows(annotations, filled_rows, len(previous))
+        real = torch.ones(len(previous), dtype=torch.long, device=states.device)
         real = real.index_copy(0, rows, lengths.to(states.device))
         mask = torch.arange(states.shape[1], device=states.device) < real[:, None]
         return states, self.of_state(states), mask
 
-    def injector(self, embed: Embed, read: Read) -> Inject:
-        states, keys, mask = read
+    def injector(self, embed: Embed, memory: Read) -> Inject:
+        states, keys, mask = memory
 
         def inject(prev: Tensor, state: Tensor, context: Tensor) -> Tensor:
-            asked = self.asks(torch.cat([embed(prev), state, context], -1))
-            asked = asked.unflatten(0, (len(states), -1))[:, :, None]  # (B, K, 1, a)
-            energy = torch.tanh(asked + keys[:, None]) @ self.vector  # (B, K, S)
+            query = self.asks(torch.cat([embed(prev), state, context], -1))
+            query = query.unflatten(0, (len(states), -1))[:, :, None]  # (B, K, 1, a)
+            energy = torch.tanh(query + keys[:, None]) @ self.vector  # (B, K, S)
             alpha = energy.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
-            fed: Tensor = self.into((alpha @ states).flatten(0, 1))
-            return fed
+            update: Tensor = self.into((alpha @ states).flatten(0, 1))
+            return update
 
         return inject
 
@@ -156,30 +167,32 @@ class Hierarchical(Previous):
         self.kind = kind
         self.sentence = nn.GRU(sizes.word, kind.size, batch_first=True)
         self.document = nn.GRU(kind.size, kind.size, batch_first=True)
-        own = sizes.word + sizes.hidden + sizes.context
-        self.gate = nn.Linear(own, kind.size) if kind.form == "gated" else None
+        input_size = sizes.word + sizes.hidden + sizes.context
+        self.gate = nn.Linear(input_size, kind.size) if kind.form == "gated" else None
         self.into = nn.Linear(kind.size, sizes.update, bias=False)
         nn.init.zeros_(self.into.weight)
 
-    def _read(self, embed: Embed, before: Sequence[Before]) -> Read:
+    def _read(self, embed: Embed, previous: Sequence[Before]) -> Read:
         """D (B, k); 0 where there is no sentence."""
-        there = [row for row, sentences in enumerate(before) if sentences]
-        counts = [len(before[row]) for row in there]
-        sentences = [*chain.from_iterable(before)]
+        filled_rows = [row for row, sentences in enumerate(previous) if sentences]
+        counts = [len(previous[row]) for row in filled_rows]
+        sentences = [*chain.from_iterable(previous)]
         device = self.into.weight.device
         ends = _last(self.sentence, *_embedded(embed, sentences, device))
         of_rows = pad_sequence([*torch.split(ends, counts)], batch_first=True)
-        return _rows(_last(self.document, of_rows, torch.tensor(counts)), there, len(before))[:1]
+        return _rows(
+            _last(self.document, of_rows, torch.tensor(counts)), filled_rows, len(previous)
+        )[:1]
 
-    def injector(self, embed: Embed, read: Read) -> Inject:
-        (document,), gate = read, self.gate
+    def injector(self, embed: Embed, memory: Read) -> Inject:
+        (document,), gate = memory, self.gate
         if gate is None:
-            fed = self.into(document)
-            return lambda prev, state, context: _for_beam(fed, len(prev))
+            update = self.into(document)
+            return lambda prev, state, context: _for_beam(update, len(prev))
 
         def inject(prev: Tensor, state: Tensor, context: Tensor) -> Tensor:
-            opened = torch.sigmoid(gate(torch.cat([embed(prev), state, context], -1)))
-            gated: Tensor = self.into(opened * _for_beam(document, len(prev)))
+            openness = torch.sigmoid(gate(torch.cat([embed(prev), state, context], -1)))
+            gated: Tensor = self.into(openness * _for_beam(document, len(prev)))
             return gated
 
         return inject
@@ -188,7 +201,7 @@ class Hierarchical(Previous):
 class Remembered(ContextNetwork):
     """DC-NMT."""
 
-    around = True
+    reads_document = True
 
     def __init__(self, kind: ContextKind, sizes: Sizes) -> None:
         super().__init__()
@@ -202,49 +215,57 @@ class Remembered(ContextNetwork):
 
     def read(self, embed: Embed, places: Sequence[Place]) -> Read | None:
         """What is injected at every step (B, update_size)."""
-        around = {
+        row_places = {
             row: place
-            for row, place in enumerate(cast("Sequence[Around | None]", places))
+            for row, place in enumerate(cast("Sequence[SurroundingText | None]", places))
             if place is not None and len(place.document.sources) > 1
         }
-        if not around:
+        if not row_places:
             return None
-        fed = self.into(self._said([*around.values()]))
-        return _rows(fed, [*around], len(places))[:1]
+        update = self.into(self._recall_memories([*row_places.values()]))
+        return _rows(update, [*row_places], len(places))[:1]
 
-    def _said(self, places: Sequence[Around]) -> Tensor:
+    def _recall_memories(self, places: Sequence[SurroundingText]) -> Tensor:
         """[c^src; c^trg] (B, k + d) of rows whose documents have other sentences."""
         documents = [*dict.fromkeys(place.document for place in places)]  # each is read once
-        at = torch.tensor([documents.index(place.document) for place in places])
-        own = torch.tensor([place.own for place in places])
-        lengths = torch.tensor([len(one.sources) for one in documents])
+        document_index = torch.tensor([documents.index(place.document) for place in places])
+        sentence_index = torch.tensor([place.sentence for place in places])
+        lengths = torch.tensor([len(document.sources) for document in documents])
         sources, targets = (
-            pad_sequence([getattr(one, side) for one in documents], batch_first=True)
+            pad_sequence([getattr(document, side) for document in documents], batch_first=True)
             for side in ("sources", "targets")
         )
-        at, own = at.to(sources.device), own.to(sources.device)
+        document_index, sentence_index = (
+            document_index.to(sources.device),
+            sentence_index.to(sources.device),
+        )
         packed = pack_padded_sequence(sources, lengths, batch_first=True, enforce_sorted=False)
         states, _ = pad_packed_sequence(self.document(packed)[0], batch_first=True)
         number = torch.arange(states.shape[1], device=states.device)
-        others = (number < lengths.to(states.device)[at, None]) & (number != own[:, None])  # (B, N)
-        source, target = sources[at, own], targets[at, own]
-        asked = self.asks(source), target + self.of_source(source)
+        mask = (number < lengths.to(states.device)[document_index, None]) & (
+            number != sentence_index[:, None]
+        )  # (B, N)
+        source, target = (
+            sources[document_index, sentence_index],
+            targets[document_index, sentence_index],
+        )
+        queries = self.asks(source), target + self.of_source(source)
         return torch.cat(
             [
-                _recalled(query, memory[at], others)
-                for query, memory in zip(asked, (states, targets), strict=True)
+                _recalled(query, memory[document_index], mask)
+                for query, memory in zip(queries, (states, targets), strict=True)
             ],
             -1,
         )
 
-    def injector(self, embed: Embed, read: Read) -> Inject:
-        (fed,) = read
-        return lambda prev, state, context: _for_beam(fed, len(prev))
+    def injector(self, embed: Embed, memory: Read) -> Inject:
+        (update,) = memory
+        return lambda prev, state, context: _for_beam(update, len(prev))
 
 
-def _recalled(query: Tensor, memory: Tensor, others: Tensor) -> Tensor:
+def _recalled(query: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
     """What is read of a memory (B, N, k) by queries (B, k): a sum (B, k) weighted by products."""
-    energy = (memory @ query[..., None])[..., 0].masked_fill(~others, -torch.inf)
+    energy = (memory @ query[..., None])[..., 0].masked_fill(~mask, -torch.inf)
     return (energy.softmax(-1)[:, None] @ memory)[:, 0]
 
 
@@ -264,15 +285,15 @@ def _last(network: nn.GRU, x: Tensor, lengths: Tensor) -> Tensor:
     return last
 
 
-def _rows(read: Tensor, there: Sequence[int], count: int) -> tuple[Tensor, Tensor]:
+def _rows(values: Tensor, filled_rows: Sequence[int], count: int) -> tuple[Tensor, Tensor]:
     """`count` rows of which those that are there have been found, the others 0; and where."""
-    rows = torch.tensor(there, device=read.device)
-    return read.new_zeros(count, *read.shape[1:]).index_copy(0, rows, read), rows
+    rows = torch.tensor(filled_rows, device=values.device)
+    return values.new_zeros(count, *values.shape[1:]).index_copy(0, rows, values), rows
 
 
-def _for_beam(read: Tensor, rows: int) -> Tensor:
+def _for_beam(values: Tensor, rows: int) -> Tensor:
     """(B, .) for R rows, K consecutive ones each."""
-    return read[:, None].expand(-1, rows // len(read), -1).flatten(0, 1)
+    return values[:, None].expand(-1, rows // len(values), -1).flatten(0, 1)
 
 
 FORMS: dict[ContextForm, Callable[[ContextKind, Sizes], ContextNetwork]] = {
@@ -287,7 +308,7 @@ def context_network_of(kind: ContextKind, base: Injectable) -> ContextNetwork:
     """An untrained network for a base. Raises ValueError for a form that is not there."""
     if kind.form not in FORMS:
         raise ValueError(f"form {kind.form!r} is none of {', '.join(FORMS)}")
-    return FORMS[kind.form](kind, Sizes.of(base))
+    return FORMS[kind.form](kind, Sizes.build(base))
 
 
 @torch.no_grad()
@@ -299,15 +320,15 @@ def surveyed(
     sources = torch.empty(len(pairs), base.annotation_size, device=device)
     targets = torch.empty(len(pairs), base.hidden_size, device=device)
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][1]))
-    for at in range(0, len(order), SURVEYED_AT_ONCE):
-        chosen = order[at : at + SURVEYED_AT_ONCE]
+    for start in range(0, len(order), SURVEYED_AT_ONCE):
+        batch = order[start : start + SURVEYED_AT_ONCE]
         (src, src_len), (tgt, tgt_len) = (
-            _padded([pairs[i][side] for i in chosen], device) for side in (0, 1)
+            _padded([pairs[i][side] for i in batch], device) for side in (0, 1)
         )
         encoded = base.encode(src, src_len)
-        sources[chosen] = base.annotations(encoded).sum(1) / src_len[:, None]
+        sources[batch] = base.annotations(encoded).sum(1) / src_len[:, None]
         _, hiddens = base.forced(encoded, tgt)
-        targets[chosen] = hiddens[torch.arange(len(chosen), device=device), tgt_len - 1]
+        targets[batch] = hiddens[torch.arange(len(batch), device=device), tgt_len - 1]
     return Surveyed(sources, targets)
 
 
@@ -322,24 +343,24 @@ def _padded(sentences: Sequence[Sequence[int]], device: torch.device) -> tuple[T
 class InPlace:
     """An encoded batch, and what was read of its documents."""
 
-    own: Encoded
-    read: Read | None = None  # None: of none
+    base: Encoded
+    memory: Read | None = None  # None: of none
 
     @property
     def mask(self) -> Tensor:
-        return self.own.mask
+        return self.base.mask
 
     def rows(self, index: Tensor) -> InPlace:
-        read = self.read
-        if read is not None:
-            read = tuple(part.index_select(0, index) for part in read)
-        return InPlace(self.own.rows(index), read)
+        memory = self.memory
+        if memory is not None:
+            memory = tuple(part.index_select(0, index) for part in memory)
+        return InPlace(self.base.rows(index), memory)
 
     def cut(self, length: int) -> InPlace:
-        return replace(self, own=self.own.cut(length))
+        return replace(self, base=self.base.cut(length))
 
-    def beside(self, others: Sequence[InPlace]) -> InPlace:
-        return InPlace(self.own.beside([one.own for one in others]))
+    def concat(self, batches: Sequence[InPlace]) -> InPlace:
+        return InPlace(self.base.concat([batch.base for batch in batches]))
 
 
 class InDocument(Injected[InPlace, S]):
@@ -355,7 +376,7 @@ class InDocument(Injected[InPlace, S]):
 
     def __init__(self, base: Injectable[Any, S], network: ContextNetwork) -> None:
         super().__init__(base, network)
-        self.previous, self.reads_around = network.sentences, network.around
+        self.previous, self.reads_around = network.sentences, network.reads_document
 
     def for_decoding(self, base: Injectable[Any, S]) -> InDocument[S]:
         return InDocument(base, self.network.eval())
@@ -367,18 +388,18 @@ class InDocument(Injected[InPlace, S]):
         return surveyed(self.base, pairs, next(self.parameters()).device)
 
     def in_document(self, encoded: InPlace, places: Sequence[Place]) -> InPlace:
-        return replace(encoded, read=self.network.read(self.base.embed, places))
+        return replace(encoded, memory=self.network.read(self.base.embed, places))
 
     def for_beam(self, encoded: InPlace) -> InPlace:
-        return replace(encoded, own=self.base.for_beam(encoded.own))
+        return replace(encoded, base=self.base.for_beam(encoded.base))
 
     def of_base(self, encoded: InPlace) -> Encoded:
-        return encoded.own
+        return encoded.base
 
     def injecting(self, encoded: InPlace) -> Inject | None:
-        if encoded.read is None:
+        if encoded.memory is None:
             return None
-        return self.network.injector(self.base.embed, encoded.read)
+        return self.network.injector(self.base.embed, encoded.memory)
 
     def limited_to(self, words: Tensor) -> InDocument[S]:
         return InDocument(self.base.limited_to(words), self.network)

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from tmnmt.durable import make_folder
 from tmnmt.errors import DataError
-from tmnmt.models.base import Around, Injectable, Place
+from tmnmt.models.base import Injectable, Place, SurroundingText
 from tmnmt.papers.context_network import (
     ContextNetwork,
     InDocument,
@@ -33,11 +33,11 @@ from tmnmt.papers.network_training import InjectedPart, run_part
 from tmnmt.papers.own_words import own_words
 from tmnmt.training.cache import elsewhere, stretches
 from tmnmt.training.checkpoint import digest_of
-from tmnmt.training.forced import ForcedBatch, gold_log_probs
 from tmnmt.training.memory_data import Documents, fits, fitting
 from tmnmt.training.parts import Unit
+from tmnmt.training.teacher_forcing import ForcedBatch, gold_log_probs
 from tmnmt.training.tm import evenly
-from tmnmt.training.trainers import Learned
+from tmnmt.training.trainers import NetworkOutcome
 from tmnmt.vocab import Vocabulary
 
 STRETCH = 100  # segments of a document that are read around one, as of the session cache
@@ -60,7 +60,7 @@ def train_context(
     folder: Path,
     config: ContextConfig,
     resume: bool = False,
-) -> Learned:
+) -> NetworkOutcome:
     """Trains a context network for a finished base; checkpoints and log go to `folder`. The caller
     saves it, and with it the base, whose decoder may have learned.
 
@@ -76,46 +76,50 @@ def train_context(
         ("dev", dev_documents, config.dev_segments),
     )
     train, dev = (
-        surrounded(backbone, part, vocab, config, most, folder / f"said-{name}.jsonl.gz")
-        if network.around
-        else examples(part, vocab, network.sentences, config.max_subwords, most)
-        for name, part, most in parts
+        surrounded(backbone, part, vocab, config, limit, folder / f"said-{name}.jsonl.gz")
+        if network.reads_document
+        else examples(part, vocab, network.sentences, config.max_subwords, limit)
+        for name, part, limit in parts
     )
-    for what, own in (("to learn from", train), ("held out", dev)):
-        if not any(one.place for one in own):
+    for label, sample in (("to learn from", train), ("held out", dev)):
+        if not any(example.place for example in sample):
             raise DataError(
-                f"context: no segment {what} has another before it in its document; memory files "
+                f"context: no segment {label} has another before it in its document; memory files "
                 "must say which document a segment is of"
             )
     part = ContextPart(network, backbone, vocab, train, dev, config)
     begun_from = f"{digest_of(backbone, network)} {json.dumps(asdict(config.kind()))}"
-    what = "a trained context network"
+    label = "a trained context network"
     rate = config.learning_rate
-    standing = run_part(part, folder, config.epochs, rate, config, resume, begun_from, what)
+    standing = run_part(part, folder, config.epochs, rate, config, resume, begun_from, label)
     backbone.eval().requires_grad_(False)
     network.eval().requires_grad_(False)
     reading = InDocument(backbone, network)
-    return Learned(reading, standing.at_start["criterion"], standing.best)
+    return NetworkOutcome(reading, standing.at_start["criterion"], standing.best)
 
 
 def examples(
-    documents: Documents, vocab: Vocabulary, sentences: int, max_subwords: int, most: int
+    documents: Documents, vocab: Vocabulary, sentences: int, max_subwords: int, limit: int
 ) -> list[Example]:
-    """About `most` of the segments that are short enough, evenly, each with the subwords of at most
-    so many `sentences` before it, which are cut at `max_subwords`."""
+    """About `limit` of the segments that are short enough, evenly, each with the subwords of at
+    most so many `sentences` before it, which are cut at `max_subwords`."""
     places = [
-        (document, at)
+        (document, position)
         for document in documents
-        for at, one in enumerate(document)
-        if fits(one.src, vocab, max_subwords) and fits(one.tgt, vocab, max_subwords)
+        for position, segment in enumerate(document)
+        if fits(segment.src, vocab, max_subwords) and fits(segment.tgt, vocab, max_subwords)
     ]
-    made = []
-    for document, at in (places[i] for i in evenly(len(places), most)):
-        own = document[at]
-        texts = [one.src for one in document[max(at - sentences, 0) : at]] if own.document else []
-        before = [vocab.encode_source(text)[:max_subwords] for text in texts]
-        made.append(Example(own.src, own.tgt, own.document, before))
-    return made
+    sample = []
+    for document, position in (places[i] for i in evenly(len(places), limit)):
+        segment = document[position]
+        texts = (
+            [previous.src for previous in document[max(position - sentences, 0) : position]]
+            if segment.document
+            else []
+        )
+        context = [vocab.encode_source(text)[:max_subwords] for text in texts]
+        sample.append(Example(segment.src, segment.tgt, segment.document, context))
+    return sample
 
 
 def surrounded(
@@ -123,41 +127,43 @@ def surrounded(
     documents: Documents,
     vocab: Vocabulary,
     config: ContextConfig,
-    most: int,
+    limit: int,
     path: Path,
 ) -> list[Example]:
-    """At most `most` segments, in stretches, each with all others of its stretch. What the base
+    """At most `limit` segments, in stretches, each with all others of its stretch. What the base
     says of them is kept in `path`."""
-    named = [document for document in documents if document and document[0].document]
-    chosen = stretches(fitting(named, vocab, config.max_subwords), STRETCH, most, config.seed)
+    usable = [document for document in documents if document and document[0].document]
+    selection = stretches(fitting(usable, vocab, config.max_subwords), STRETCH, limit, config.seed)
     device = next(backbone.parameters()).device
-    made = []
-    for own, said in zip(chosen, own_words(backbone, vocab, chosen, path, device), strict=True):
+    sample = []
+    for stretch, translated in zip(
+        selection, own_words(backbone, vocab, selection, path, device), strict=True
+    ):
         pairs = [
-            (vocab.encode_source(one.src), vocab.encode(one.tgt)[: config.max_subwords])
-            for one in said
+            (vocab.encode_source(segment.src), vocab.encode(segment.tgt)[: config.max_subwords])
+            for segment in translated
         ]
         document = surveyed(backbone, pairs, device)
-        made += [
-            Example(one.src, one.tgt, one.document, Around(document, at))
-            for at, one in enumerate(own)
+        sample += [
+            Example(segment.src, segment.tgt, segment.document, SurroundingText(document, position))
+            for position, segment in enumerate(stretch)
         ]
-    return made[:most]
+    return sample[:limit]
 
 
-def transplanted(place: Place, other: Place) -> Place:
+def transplanted(place: Place, replacement: Place) -> Place:
     """What a sentence is read with in the place of another one: only what stands around is the
     other document's, the sentence that asks for it stays."""
-    if isinstance(place, Around) and isinstance(other, Around):
-        return place.in_place_of(other)
-    return other
+    if isinstance(place, SurroundingText) and isinstance(replacement, SurroundingText):
+        return place.in_place_of(replacement)
+    return replacement
 
 
 class ContextPart(InjectedPart[Example]):
     """The network on sentences of everywhere, and the decoder where it learns too."""
 
     name = "context"
-    beside: ContextNetwork
+    network: ContextNetwork
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
         """None for sentences of which none has any before it, where the base stays as it is."""
@@ -165,7 +171,7 @@ class ContextPart(InjectedPart[Example]):
             yield from super().losses(unit)
 
     def loss(self, batch: Sequence[Example]) -> tuple[Tensor, int]:
-        log_p = self.log_probs(batch, [one.place for one in batch])
+        log_p = self.log_probs(batch, [example.place for example in batch])
         return -log_p.sum(), len(log_p)
 
     @torch.no_grad()
@@ -173,22 +179,26 @@ class ContextPart(InjectedPart[Example]):
         """Dev's loss; and with what is read for sentences of other documents in place of what is
         read for these: how much of a gain is the document's. The second where there are two."""
         self.backbone.eval()
-        others = elsewhere([one.document for one in self.dev], ahead=len(self.dev) // 2)
-        own, other, tokens = 0.0, 0.0, 0
+        partners = elsewhere(
+            [example.document for example in self.dev], distance=len(self.dev) // 2
+        )
+        loss, control, tokens = 0.0, 0.0, 0
         for unit in self.dev_units:
             batch = [self.dev[i] for i in unit]
-            log_p = self.log_probs(batch, [one.place for one in batch])
-            own, tokens = own - float(log_p.sum()), tokens + len(log_p)
-            if others is not None:
-                places = [transplanted(self.dev[i].place, self.dev[others[i]].place) for i in unit]
-                other -= float(self.log_probs(batch, places).sum())
-        controls = {"of another document": other / tokens} if others is not None else {}
-        return controls | {"criterion": own / tokens}
+            log_p = self.log_probs(batch, [example.place for example in batch])
+            loss, tokens = loss - float(log_p.sum()), tokens + len(log_p)
+            if partners is not None:
+                places = [
+                    transplanted(self.dev[i].place, self.dev[partners[i]].place) for i in unit
+                ]
+                control -= float(self.log_probs(batch, places).sum())
+        controls = {"of another document": control / tokens} if partners is not None else {}
+        return controls | {"criterion": loss / tokens}
 
     def log_probs(self, batch: Sequence[Example], places: Sequence[Place]) -> Tensor:
         """log p of every reference word (n,), where `places` say what is read."""
         src, lengths, tgt = self.coded(batch)
-        reading = InDocument(self.backbone, self.beside)
+        reading = InDocument(self.backbone, self.network)
         encoded = reading.in_document(reading.encode(src, lengths), places)
         forced = ForcedBatch(tgt, *reading.forced(encoded, tgt))
         return gold_log_probs(self.backbone, forced, forced.hiddens[forced.real], forced.real)

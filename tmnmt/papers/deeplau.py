@@ -30,21 +30,24 @@ from tmnmt.models.rnnsearch import Annotations
 from tmnmt.papers.associative import AssociativeDecoder, AssociativeLayer, unit
 from tmnmt.vocab import BOS, PAD
 
-READ, KEPT = 5, 4  # products of the input, r z g h~ H, and of the state, r z g h~
+INPUT_PRODUCTS, STATE_PRODUCTS = (
+    5,
+    4,
+)  # products of the input, r z g h~ H, and of the state, r z g h~
 
 
 class Normed(nn.Module):
     """Several products at once, each normalised by itself: (..., in) -> (..., parts, out)."""
 
-    def __init__(self, size: int, parts: int, out: int) -> None:
+    def __init__(self, size: int, parts: int, width: int) -> None:
         super().__init__()
-        self.product = nn.Linear(size, parts * out, bias=False)
-        self.scale = nn.Parameter(torch.ones(parts, out))
-        self.bias = nn.Parameter(torch.zeros(parts, out))
+        self.product = nn.Linear(size, parts * width, bias=False)
+        self.scale = nn.Parameter(torch.ones(parts, width))
+        self.bias = nn.Parameter(torch.zeros(parts, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        made = self.product(x).unflatten(-1, self.scale.shape)
-        return torch.addcmul(self.bias, F.layer_norm(made, self.scale.shape[1:]), self.scale)
+        products = self.product(x).unflatten(-1, self.scale.shape)
+        return torch.addcmul(self.bias, F.layer_norm(products, self.scale.shape[1:]), self.scale)
 
 
 class LinearAssociativeUnit(nn.Module):
@@ -52,11 +55,14 @@ class LinearAssociativeUnit(nn.Module):
 
     def __init__(self, size: int, hidden: int) -> None:
         super().__init__()
-        self.read, self.kept = Normed(size, READ, hidden), Normed(hidden, KEPT, hidden)
+        self.read, self.kept = (
+            Normed(size, INPUT_PRODUCTS, hidden),
+            Normed(hidden, STATE_PRODUCTS, hidden),
+        )
 
-    def step(self, read: Tensor, state: Tensor) -> Tensor:
+    def step(self, input_products: Tensor, state: Tensor) -> Tensor:
         """read (B, 5, d) of x, state (B, d) -> the new state (B, d)."""
-        new, _ = unit(read, self.kept(state), state)
+        new, _ = unit(input_products, self.kept(state), state)
         return new
 
 
@@ -95,7 +101,7 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
         super().__init__()
         self.vocab_size, self.word_size, self.dropout = vocab_size, embedding, dropout
         self.hidden_size = self.context_size = self.annotation_size = hidden
-        self.update_size = READ * hidden
+        self.update_size = INPUT_PRODUCTS * hidden
         self.embedding = nn.Embedding(vocab_size, embedding, padding_idx=PAD)
         sizes = [embedding, *[hidden] * (encoder_layers - 1)]
         layers = nn.ModuleList(LinearAssociativeUnit(size, hidden) for size in sizes)
@@ -121,7 +127,7 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
         mask = torch.arange(src.shape[1], device=src.device) < src_len[:, None]  # (B, S)
         x = self._drop(self.embedding(src))
         for number, layer in enumerate(self.encoder):
-            x = self._along(layer, x, mask, backwards=number % 2 == 1)
+            x = self._run_layer(layer, x, mask, backwards=number % 2 == 1)
         mean = x.sum(1) / src_len.clamp(min=1)[:, None]
         start = self._product(mean, self.start_state.weight) + self.start_state.bias
         keys = self._product(x, self.attention_keys.weight) + self.attention_keys.bias
@@ -132,16 +138,16 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
         """x w^T in the precision of training's products: (..., in), (out, in) -> (..., out)."""
         return F.linear(x.to(self.dtype or x.dtype), w.to(self.dtype or w.dtype))
 
-    def _along(
+    def _run_layer(
         self, layer: LinearAssociativeUnit, x: Tensor, mask: Tensor, backwards: bool
     ) -> Tensor:
         """The layer's states (B, S, d) along x (B, S, .), 0 behind a source."""
-        read = self._product(x.transpose(0, 1), layer.read.product.weight)  # (S, B, 5d)
+        input_products = self._product(x.transpose(0, 1), layer.read.product.weight)  # (S, B, 5d)
         real = mask.t()[..., None].to(x.dtype)  # (S, B, 1)
         if backwards:
-            read, real = read.flip(0), real.flip(0)
+            input_products, real = input_products.flip(0), real.flip(0)
         states: Tensor = AssociativeLayer.apply(
-            read,
+            input_products,
             real,
             layer.read.scale,
             layer.read.bias,
@@ -165,10 +171,10 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
     def step(
         self, prev: Tensor, state: Tensor, encoded: Annotations, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        new, context, _ = self._moved(self.embedding(prev), prev, state, encoded, inject)
+        new, context, _ = self._advance(self.embedding(prev), prev, state, encoded, inject)
         return new, context, new[:, -1]
 
-    def _moved(
+    def _advance(
         self,
         word: Tensor,
         prev: Tensor,
@@ -182,11 +188,15 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
         alpha = torch.softmax(energy.masked_fill(~encoded.mask, -torch.inf), -1)
         context = torch.bmm(alpha[:, None], encoded.values)[:, 0]
         x, new = torch.cat([word, context], -1), []
-        for number, (layer, before) in enumerate(zip(self.decoder, state.unbind(1), strict=True)):
-            read = layer.read(x)
+        for number, (layer, layer_state) in enumerate(
+            zip(self.decoder, state.unbind(1), strict=True)
+        ):
+            input_products = layer.read(x)
             if inject is not None and number == 0:
-                read = read + inject(prev, state[:, -1], context).view_as(read)
-            x = layer.step(read, before)
+                input_products = input_products + inject(prev, state[:, -1], context).view_as(
+                    input_products
+                )
+            x = layer.step(input_products, layer_state)
             new.append(x)
         return torch.stack(new, 1), context, alpha
 
@@ -196,7 +206,7 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
         state, words = encoded.start, shift(tgt, BOS)
         embedded = self._drop(self.embedding(words))
         for word, prev in zip(embedded.unbind(1), words.unbind(1), strict=True):
-            state, context, alpha = self._moved(word, prev, state, encoded, inject)
+            state, context, alpha = self._advance(word, prev, state, encoded, inject)
             yield state[:, -1], context, alpha
 
     def forced(
@@ -236,27 +246,27 @@ class DeepLAU(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor]):
         return words
 
     def _before_output(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        read = torch.cat([self._drop(self.embedding(prev)), hidden, context], -1)
-        made = self._product(read, self.before_output.weight) + self.before_output.bias
-        return self._drop(torch.tanh(made))
+        inputs = torch.cat([self._drop(self.embedding(prev)), hidden, context], -1)
+        projection = self._product(inputs, self.before_output.weight) + self.before_output.bias
+        return self._drop(torch.tanh(projection))
 
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        before = self._before_output(prev, hidden, context)
+        features = self._before_output(prev, hidden, context)
         if self.output is not None:
-            return self.output(before)
-        return F.linear(before, self.embedding.weight, self.output_bias)
+            return self.output(features)
+        return F.linear(features, self.embedding.weight, self.output_bias)
 
     def limited_to(self, words: Tensor) -> DeepLAU:
-        same = copy.copy(self)
+        clone = copy.copy(self)
         output = product(self.embedding.weight.detach()[words], self.output_bias.detach()[words])
-        same.output = limited(output, words, self.vocab_size)
-        return same
+        clone.output = limited(output, words, self.vocab_size)
+        return clone
 
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
         contexts, hiddens = self.forced(self.encode(src, src_len), tgt)
         real = tgt != PAD
-        before = self._before_output(shift(tgt, BOS)[real], hiddens[real], contexts[real])
+        features = self._before_output(shift(tgt, BOS)[real], hiddens[real], contexts[real])
         total: Tensor = OutputLoss.apply(
-            before, self.embedding.weight, self.output_bias, tgt[real], smoothing, self.dtype
+            features, self.embedding.weight, self.output_bias, tgt[real], smoothing, self.dtype
         )
         return total

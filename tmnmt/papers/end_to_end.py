@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.training.cache import CachePart, SideBySide, WrittenStretches
-from tmnmt.training.forced import force_references, gold_log_probs
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import Unit
+from tmnmt.training.teacher_forcing import force_references, gold_log_probs
 from tmnmt.training.tm import MODES, PairedSentences, TMPart, batches
 from tmnmt.vocab import Vocabulary
 
@@ -89,9 +89,9 @@ class EndToEndCachePart(CachePart):
         dev: WrittenStretches,
         seed: int,
         base_learning_rate: float,
-        begun: bool = False,
+        is_pretrained: bool = False,
     ) -> None:
-        super().__init__(documents, train, dev, seed, begun)
+        super().__init__(documents, train, dev, seed, is_pretrained)
         self.backbone, self.base_learning_rate = documents.backbone, base_learning_rate
         self.module = nn.ModuleDict({"cache": documents.cache, "base": self.backbone})
         self.backbone.requires_grad_(True)
@@ -128,10 +128,10 @@ def cache_part(
     train: WrittenStretches,
     dev: WrittenStretches,
     config: MemoryConfig,
-    begun: bool,
+    resumed: bool,
 ) -> EndToEndCachePart:
     """As [memory] says."""
-    return EndToEndCachePart(documents, train, dev, config.seed, config.base_learning_rate, begun)
+    return EndToEndCachePart(documents, train, dev, config.seed, config.base_learning_rate, resumed)
 
 
 def _drop(backbone: Backbone, seed: int, unit: Unit) -> None:

@@ -18,10 +18,10 @@ from tmnmt.layers.cache import CacheContents, SessionCache
 from tmnmt.layers.collated import Pairs
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.training.cache import SideBySide, Stretch
-from tmnmt.training.forced import ForcedBatch
 from tmnmt.training.memory_data import MemoryData
 from tmnmt.training.parts import Part, Unit
 from tmnmt.training.retrieve import RetrievedPair
+from tmnmt.training.teacher_forcing import ForcedBatch
 from tmnmt.training.tm import MODES, PairedSentences, by_speed, fresh_keys, pairs_of, tm_log_probs
 
 WITH_CACHE = " and cache"
@@ -46,26 +46,26 @@ class PairedStretches:
     def __init__(self, stretches: Sequence[Stretch], pairs: PairedSentences) -> None:
         self.stretches, self.pairs = stretches, pairs
         self._begin = [0, *accumulate(map(len, stretches))]
-        self.drawn = lru_cache(maxsize=2)(self._drawn)
+        self.drawn = lru_cache(maxsize=2)(self._draw)
 
     def numbers(self, stretches: Sequence[int], step: int) -> list[int]:
         """The numbers of the sentences that stand at `step` in these stretches."""
         return [self._begin[i] + step for i in stretches]
 
-    def _drawn(self, time: int) -> dict[int, list[RetrievedPair]]:
+    def _draw(self, time: int) -> dict[int, list[RetrievedPair]]:
         """What is shown; nothing, as at work, where nothing was found."""
-        drawn = self.pairs.draw(time)
-        shown = zip(drawn.sentences, drawn.pairs, strict=True)
-        return {i: pairs if self.pairs.candidates[i] else [] for i, pairs in shown}
+        sample = self.pairs.draw(time)
+        entries = zip(sample.sentences, sample.pairs, strict=True)
+        return {i: pairs if self.pairs.candidates[i] else [] for i, pairs in entries}
 
 
 def gates_part(tm: TranslationMemory, documents: SideBySide, data: MemoryData) -> GatesPart:
     """The part that goes on with the gates of both, as [memory] says."""
     config = data.config
-    most = min(config.cache_pairs, config.tune_gates * config.documents_together)
+    limit = min(config.cache_pairs, config.tune_gates * config.documents_together)
     train, dev = (
         _paired(data, name, stretches)
-        for name, stretches in zip(("gates", "gates-dev"), data.stretches(most), strict=True)
+        for name, stretches in zip(("gates", "gates-dev"), data.stretches(limit), strict=True)
     )
     return GatesPart(tm, documents, train, dev, config.tune_gates, config.seed)
 
@@ -109,26 +109,26 @@ class GatesPart(Part):
     def units(self, epoch: int) -> Sequence[Unit]:
         """Each is the number of the time that all are gone through, how many updates it has, and
         the stretches."""
-        made: list[Unit] = []
-        left, time = self.updates, 0
-        while left:
+        units: list[Unit] = []
+        remaining, time = self.updates, 0
+        while remaining:
             random = Random(f"{self.seed} {epoch} {time}")
             groups = self.documents.grouped(self.train.stretches, random)
             random.shuffle(groups)
             for group in groups:
-                updates = min(left, max(len(self.train.stretches[i]) for i in group))
-                left -= updates
+                updates = min(remaining, max(len(self.train.stretches[i]) for i in group))
+                remaining -= updates
                 if updates:
-                    made.append([time, updates, *group])
+                    units.append([time, updates, *group])
             time += 1
-        return made
+        return units
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
         time, updates, *group = unit
-        drawn = self.train.drawn(time)
+        pairs = self.train.drawn(time)
         for batch, numbers, contents in islice(self._steps(self.train, group), updates):
             log_probs = self._log_probs(
-                batch, pairs_of(self.keys, [drawn[i] for i in numbers]), contents
+                batch, pairs_of(self.keys, [pairs[i] for i in numbers]), contents
             )
             loss = -torch.stack(
                 [log_probs[mode].sum() for mode in MODES if mode in log_probs]
@@ -185,9 +185,9 @@ class GatesPart(Part):
         stretches = [data.stretches[i] for i in group]
         contents = [self.documents.empty() for _ in group]
         for step, (batch, live) in enumerate(self.documents.steps(stretches)):
-            own = [contents[i] for i in live]
-            yield batch, data.numbers([group[i] for i in live], step), own
-            self.documents.write(batch, own)
+            live_contents = [contents[i] for i in live]
+            yield batch, data.numbers([group[i] for i in live], step), live_contents
+            self.documents.write(batch, live_contents)
 
     def _log_probs(
         self, batch: ForcedBatch, pairs: Pairs | None, contents: list[CacheContents]

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from torch import Tensor
 
 from tmnmt.config.options import Mode
-from tmnmt.layers.contract import At, Collated, MemoryLayer, Read, Words
+from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
 from tmnmt.layers.view import first_of
 from tmnmt.layers.words import Embed
 from tmnmt.papers.knn import KNNVoters
@@ -22,13 +22,15 @@ class Interpolation(MemoryLayer[KNNVoters]):
     def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> KNNVoters | None:
         return collated.voters if isinstance(collated.voters, KNNVoters) else None
 
-    def fuse(self, at: At, hidden: Tensor, ready: KNNVoters) -> tuple[Tensor, Read[KNNVoters]]:
-        return hidden, Read(ready, hidden[:, :0])
+    def fuse(
+        self, step: StepState, hidden: Tensor, ready: KNNVoters
+    ) -> tuple[Tensor, LayerOutput[KNNVoters]]:
+        return hidden, LayerOutput(ready, hidden[:, :0])
 
     def mix(
-        self, at: At, log_probs: Tensor, read: Read[KNNVoters]
-    ) -> tuple[Tensor, Read[KNNVoters]]:
-        votes = read.ready.vote(at.hidden, at.context, log_probs)
+        self, step: StepState, log_probs: Tensor, reading: LayerOutput[KNNVoters]
+    ) -> tuple[Tensor, LayerOutput[KNNVoters]]:
+        votes = reading.ready.vote(step.hidden, step.context, log_probs)
         words = Words(votes.ids, first_of(votes.ids), votes.logit)
-        read = Read(read.ready, votes.weights, words=words, positions=votes.positions)
-        return super().mix(at, log_probs, read)
+        reading = LayerOutput(reading.ready, votes.weights, words=words, positions=votes.positions)
+        return super().mix(step, log_probs, reading)

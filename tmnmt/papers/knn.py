@@ -25,9 +25,9 @@ from torch import Tensor, nn
 
 from tmnmt.durable import replacing
 from tmnmt.engine.settings import Settings
-from tmnmt.errors import ModelError, UsageError, shown
+from tmnmt.errors import ModelError, UsageError, short_repr
 from tmnmt.keys.datastore import Datastore
-from tmnmt.layers.neighbours import Asked
+from tmnmt.layers.neighbours import NeighbourQuery
 from tmnmt.layers.view import first_of
 from tmnmt.models.folder import UNREADABLE, Model, reason_of
 from tmnmt.models.weights import fill
@@ -75,9 +75,9 @@ class KNN:
     weight: float
     temperature: float
 
-    def voters(self, asked: Asked) -> KNNVoters:
+    def voters(self, query: NeighbourQuery) -> KNNVoters:
         """What the layer reads."""
-        return KNNVoters(asked, self)
+        return KNNVoters(query, self)
 
     def asks(self, certain: Tensor) -> Tensor:
         """All rows (R,) bool."""
@@ -113,9 +113,9 @@ class AdaptiveKNN(nn.Module):
             self.out.weight.mul_(0.1)
             self.out.bias.zero_()[0] = START + math.log(len(self.counts))
 
-    def voters(self, asked: Asked) -> KNNVoters:
+    def voters(self, query: NeighbourQuery) -> KNNVoters:
         """What the layer reads."""
-        return KNNVoters(asked, self)
+        return KNNVoters(query, self)
 
     def asks(self, certain: Tensor) -> Tensor:
         """The rows (R,) bool where the model is not sure."""
@@ -131,29 +131,29 @@ class AdaptiveKNN(nn.Module):
     def choose(self, distances: Tensor, ids: Tensor, certain: Tensor) -> Tensor:
         """The logits of p(r), r = 0, 1, 2, 4, ..., k: (R, 1 + log2 k + 1), by `certainty`
         (R, 2)."""
-        shown = (
+        features = (
             (distances / self.temperature).clamp_max(FARTHEST),
             distinct(ids, distances.isfinite()),
             certain,
         )
-        logits: Tensor = self.out(self.dropout(torch.tanh(self.inner(torch.cat(shown, -1)))))
+        logits: Tensor = self.out(self.dropout(torch.tanh(self.inner(torch.cat(features, -1)))))
         return logits
 
     def of_each(self, distances: Tensor) -> Tensor:
         """p_r as weights of the neighbours, for every r > 0: (R, log2 k + 1, k)."""
         limits = torch.tensor(self.counts, device=distances.device)
-        beyond = torch.arange(self.k, device=distances.device) >= limits[:, None]
-        return knn_weights(distances[:, None].masked_fill(beyond, torch.inf), self.temperature)
+        excluded = torch.arange(self.k, device=distances.device) >= limits[:, None]
+        return knn_weights(distances[:, None].masked_fill(excluded, torch.inf), self.temperature)
 
     def save(self, path: Path, model: str) -> None:
         """Writes `path`, whole or not at all; `model` is the hash of the model whose keys it has
         learned to judge."""
         from safetensors.torch import save_file
 
-        about = {"format": FORMAT, "model": model, "k": self.k, "temperature": self.temperature}
+        metadata = {"format": FORMAT, "model": model, "k": self.k, "temperature": self.temperature}
         with replacing(path) as new:
             tensors = {name: x.detach().cpu() for name, x in self.state_dict().items()}
-            save_file(tensors, new, {"adaptive knn": json.dumps(about)})
+            save_file(tensors, new, {"adaptive knn": json.dumps(metadata)})
 
     @classmethod
     def load(cls, path: Path, model: str, device: torch.device | str = "cpu") -> AdaptiveKNN:
@@ -167,25 +167,25 @@ class AdaptiveKNN(nn.Module):
             # safetensors says of every file that cannot be read that there is none
             path.open("rb").close()
             with safe_open(path, "pt") as file:
-                about = json.loads((file.metadata() or {})["adaptive knn"])
+                metadata = json.loads((file.metadata() or {})["adaptive knn"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}
-            if about["format"] != FORMAT:
+            if metadata["format"] != FORMAT:
                 raise ModelError(
-                    f"{path}: format {shown(about['format'])} of an adaptive kNN, this version "
-                    f"reads {FORMAT}"
+                    f"{path}: format {short_repr(metadata['format'])} of an adaptive kNN, this "
+                    f"version reads {FORMAT}"
                 )
-            if type(about["model"]) is not str or not about["model"].isprintable():
+            if type(metadata["model"]) is not str or not metadata["model"].isprintable():
                 raise ValueError("the name of its model is missing")
-            if about["model"] != model:
+            if metadata["model"] != model:
                 raise ModelError(
-                    f"{path}: was trained with model {about['model']}, this one is {model}"
+                    f"{path}: was trained with model {metadata['model']}, this one is {model}"
                 )
-            check_k(about["k"], about["temperature"])
-            made = cls(about["k"], about["temperature"])
-            fill(made, tensors)
+            check_k(metadata["k"], metadata["temperature"])
+            network = cls(metadata["k"], metadata["temperature"])
+            fill(network, tensors)
         except UNREADABLE as error:
             raise ModelError(f"{path}: no adaptive kNN: {reason_of(error)}") from error
-        return made.to(device).eval()
+        return network.to(device).eval()
 
 
 class Votes(NamedTuple):
@@ -201,16 +201,18 @@ class Votes(NamedTuple):
 class KNNVoters:
     """Neighbours whose words are mixed in, and the form of kNN that weighs them."""
 
-    asked: Asked
+    search: NeighbourQuery
     knn: KNN | AdaptiveKNN
 
     def vote(self, hidden: Tensor, context: Tensor, log_probs: Tensor) -> Votes:
         """p_knn at the hidden states (R, d) and contexts (R, l), where the rest says log p
         (R, V)."""
         certain = certainty(log_probs)
-        near = nearest(self.asked.datastore, self.asked.k, hidden, context, self.knn.asks(certain))
-        weights, logit = self.knn(near.distances, near.ids, certain)
-        return Votes(weights, logit, near.ids, near.positions)
+        hits = nearest(
+            self.search.datastore, self.search.k, hidden, context, self.knn.asks(certain)
+        )
+        weights, logit = self.knn(hits.distances, hits.ids, certain)
+        return Votes(weights, logit, hits.ids, hits.positions)
 
     def rows(self, index: Tensor) -> KNNVoters:
         """The same: no row is asked for."""
@@ -251,10 +253,10 @@ def voting_of(settings: Settings, model: Model, device: str) -> KNN | AdaptiveKN
 def check_k(k: object, temperature: object) -> None:
     """Raises ValueError where these are no k and no T of an adaptive kNN."""
     if type(k) is not int or not 1 <= k <= MOST_K or k & (k - 1):
-        raise ValueError(f"k is {shown(k)}, wanted: a power of two, at most {MOST_K:,}")
+        raise ValueError(f"k is {short_repr(k)}, wanted: a power of two, at most {MOST_K:,}")
     if type(temperature) not in (int, float) or not 0 < cast(float, temperature) < math.inf:
         raise ValueError(
-            f"the temperature is {shown(temperature)}, wanted: a number greater than 0"
+            f"the temperature is {short_repr(temperature)}, wanted: a number greater than 0"
         )
 
 

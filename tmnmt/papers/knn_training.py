@@ -36,10 +36,10 @@ from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.adapt import split, work_beside
 from tmnmt.training.data import Document
-from tmnmt.training.forced import ROWS_READ_OUT, force_references
 from tmnmt.training.memory_data import fitting
 from tmnmt.training.parts import Part, PartTrainer, Unit
 from tmnmt.training.retrieve import digest
+from tmnmt.training.teacher_forcing import ROWS_READ_OUT, force_references
 from tmnmt.training.tm import evenly
 from tmnmt.vocab import BOS
 
@@ -94,8 +94,8 @@ def adapt_knn(
     work = work_beside(output, resume, "file")
     memories = {"": indexes, "-unlike": unlike} if unlike else {"": indexes}
     datastores = {
-        name: Datastore.open(opened, model.states_hash, torch.get_num_threads())
-        for name, opened in memories.items()
+        name: Datastore.open(group, model.states_hash, torch.get_num_threads())
+        for name, group in memories.items()
     }
     parts = [
         fitting(part, model.vocab, longest(model)) for part in split(segments, config.dev_share)
@@ -104,29 +104,31 @@ def adapt_knn(
         raise DataError("too few segments: nothing is left to learn from, or nothing to hold out")
     make_folder(work)
     bound = digest_of(model, [*indexes, *unlike], segments, config)
-    trained = f"{bound} {config.temperature} {config.epochs} {config.seed}"
-    most = config.sentences, -(-config.sentences // 4)
+    identity = f"{bound} {config.temperature} {config.epochs} {config.seed}"
+    limits = config.sentences, -(-config.sentences // 4)
     train, dev = (
         [
-            Looking(datastore, model, config.k, work / f"{name}{of}", bound)(documents, count)
-            for of, datastore in datastores.items()
+            NeighbourLookup(datastore, model, config.k, work / f"{name}{suffix}", bound)(
+                documents, count
+            )
+            for suffix, datastore in datastores.items()
         ]
-        for name, documents, count in zip(("train", "dev"), parts, most, strict=True)
+        for name, documents, count in zip(("train", "dev"), parts, limits, strict=True)
     )
     torch.manual_seed(config.seed)
     knn = AdaptiveKNN(config.k, config.temperature)
-    part = KNNPart(knn, joined(train), dev, config.seed)
-    without, reached = _trained(part, work, config, trained)
-    if reached >= without:
+    part = KNNPart(knn, concatenate(train), dev, config.seed)
+    plain, reached = _train(part, work, config, identity)
+    if reached >= plain:
         raise DataError(
-            f"nothing is saved, since dev is no better: {reached:.4f}, plain {without:.4f} nats "
+            f"nothing is saved, since dev is no better: {reached:.4f}, plain {plain:.4f} nats "
             "a subword; what was searched is kept, so --resume with other --epochs or another "
             "--knn-temperature begins to learn at once"
         )
     knn.save(work / output.name, model.hash)
     rename(work / output.name, output)
     shutil.rmtree(work)
-    return without, reached
+    return plain, reached
 
 
 def digest_of(
@@ -141,7 +143,7 @@ def digest_of(
     )
 
 
-def _trained(part: KNNPart, work: Path, config: KNNConfig, begun_from: str) -> tuple[float, float]:
+def _train(part: KNNPart, work: Path, config: KNNConfig, begun_from: str) -> tuple[float, float]:
     """Trains to the end; dev's loss before, which is the plain model's, and after."""
     trainer = PartTrainer(
         part, work, config.epochs, LEARNING_RATE, VALIDATE_EVERY, CHECKPOINT_EVERY, begun_from
@@ -172,8 +174,8 @@ class KNNPart(Part):
         random, order = Random(f"{self.seed} {epoch}"), list(range(len(self.train.log_p)))
         random.shuffle(order)  # a unit begins with the seed of its dropout
         return [
-            [random.getrandbits(32), *order[at : at + SUBWORDS]]
-            for at in range(0, len(order), SUBWORDS)
+            [random.getrandbits(32), *order[start : start + SUBWORDS]]
+            for start in range(0, len(order), SUBWORDS)
         ]
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
@@ -205,7 +207,7 @@ class KNNPart(Part):
         return means
 
 
-def joined(parts: Sequence[Observations]) -> Observations:
+def concatenate(parts: Sequence[Observations]) -> Observations:
     """All of them, one behind the other."""
     return Observations(*map(torch.cat, zip(*parts, strict=True)))
 
@@ -217,7 +219,7 @@ def mixed(knn: AdaptiveKNN, looked_up: Observations) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Looking:
+class NeighbourLookup:
     """Looks up what neighbours the subwords of documents have; what is done is kept in files
     NAME-0, NAME-1, ..."""
 
@@ -227,20 +229,20 @@ class Looking:
     name: Path
     bound: str  # what a file that is read again must say
 
-    def __call__(self, documents: Sequence[Document], most: int) -> Observations:
-        """Of at most `most` segments, evenly spaced over all documents."""
-        every = [
+    def __call__(self, documents: Sequence[Document], limit: int) -> Observations:
+        """Of at most `limit` segments, evenly spaced over all documents."""
+        candidates = [
             (number, segment) for number, document in enumerate(documents) for segment in document
         ]
-        chosen = [every[i] for i in evenly(len(every), most)]
-        own, parts = own_pairs(self.datastore, documents), []
-        with Progress(f"searching for {self.name.name}", "segments", len(chosen)) as progress:
-            for at in range(0, len(chosen), KEPT_AT_ONCE):
-                block = chosen[at : at + KEPT_AT_ONCE]
-                path = self.name.with_name(f"{self.name.name}-{at // KEPT_AT_ONCE}.safetensors")
-                parts.append(self._read(path) or self._kept(path, block, own))
+        selection = [candidates[i] for i in evenly(len(candidates), limit)]
+        excluded_ids, parts = own_pairs(self.datastore, documents), []
+        with Progress(f"searching for {self.name.name}", "segments", len(selection)) as progress:
+            for start in range(0, len(selection), KEPT_AT_ONCE):
+                block = selection[start : start + KEPT_AT_ONCE]
+                path = self.name.with_name(f"{self.name.name}-{start // KEPT_AT_ONCE}.safetensors")
+                parts.append(self._read(path) or self._look_up(path, block, excluded_ids))
                 progress.advance(len(block))
-        return joined(parts)
+        return concatenate(parts)
 
     def _read(self, path: Path) -> Observations | None:
         """What is kept there; None where there is nothing, or something else."""
@@ -252,18 +254,18 @@ class Looking:
             return None
         return None
 
-    def _kept(
-        self, path: Path, chosen: Sequence[tuple[int, Segment]], own: Sequence[set[int]]
+    def _look_up(
+        self, path: Path, selection: Sequence[tuple[int, Segment]], excluded_ids: Sequence[set[int]]
     ) -> Observations:
         parts = []
-        for number, group in groupby(chosen, key=lambda pair: pair[0]):
-            self.datastore.forget(own[number])
+        for number, group in groupby(selection, key=lambda pair: pair[0]):
+            self.datastore.forget(excluded_ids[number])
             segments = [segment for _, segment in group]
             parts += [
-                self._observed(segments[at : at + TOGETHER])
-                for at in range(0, len(segments), TOGETHER)
+                self._observed(segments[start : start + TOGETHER])
+                for start in range(0, len(segments), TOGETHER)
             ]
-        looked_up = joined(parts)
+        looked_up = concatenate(parts)
         with replacing(path, alone=True) as new:
             save_file(looked_up._asdict(), new, {"bound": self.bound})
         return looked_up
@@ -276,20 +278,22 @@ class Looking:
         )
         real = batch.real
         hidden, context, gold = batch.hiddens[real], batch.contexts[real], batch.tgt[real]
-        log_p, certain = said(backbone, shift(batch.tgt, BOS)[real], hidden, context, gold)
-        near = nearest(self.datastore, self.k, hidden, context, unsure(certain))
-        same = (near.ids == gold[:, None]) & (near.positions >= 0)
-        return Observations(*(x.cpu() for x in (log_p, same, near.distances, near.ids, certain)))
+        log_p, certain = score_gold(backbone, shift(batch.tgt, BOS)[real], hidden, context, gold)
+        neighbours = nearest(self.datastore, self.k, hidden, context, unsure(certain))
+        matches = (neighbours.ids == gold[:, None]) & (neighbours.positions >= 0)
+        return Observations(
+            *(x.cpu() for x in (log_p, matches, neighbours.distances, neighbours.ids, certain))
+        )
 
 
-def said(
+def score_gold(
     backbone: Backbone, prev: Tensor, hidden: Tensor, context: Tensor, gold: Tensor
 ) -> tuple[Tensor, Tensor]:
     """What the model says at n positions: log p of the words `gold` (n,), and its certainty
     (n, 2)."""
     parts = []
-    for at in range(0, len(gold), ROWS_READ_OUT):
-        rows = slice(at, at + ROWS_READ_OUT)
+    for start in range(0, len(gold), ROWS_READ_OUT):
+        rows = slice(start, start + ROWS_READ_OUT)
         logits = backbone.readout(prev[rows], hidden[rows], context[rows])
         log_probs = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
         parts.append((log_probs.gather(1, gold[rows, None])[:, 0], certainty(log_probs)))

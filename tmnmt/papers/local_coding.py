@@ -36,32 +36,37 @@ class LocalCoding(nn.Module):
     def coding(self) -> Coding:
         """The weights as a function of points: what depends on the anchors alone is made once."""
         anchors = self.of_anchor(self.anchors)  # (C, a)
-        both = (self.of_both.weight * self.anchors[:, None]).flatten(0, 1).t()  # (k, C a)
+        anchor_weights = (self.of_both.weight * self.anchors[:, None]).flatten(0, 1).t()  # (k, C a)
 
-        def weights(own: Tensor, compared: Tensor) -> Tensor:
-            crossed = (compared @ both).view(len(own), *anchors.shape)
-            energy = torch.tanh(crossed + anchors + self.of_point(own)[:, None]) @ self.vector
+        def weights(points: Tensor, compared: Tensor) -> Tensor:
+            crossed = (compared @ anchor_weights).view(len(points), *anchors.shape)
+            energy = torch.tanh(crossed + anchors + self.of_point(points)[:, None]) @ self.vector
             gamma: Tensor = energy.softmax(-1)
             return gamma
 
         return weights
 
-    def localisation(self, points: Tensor, far: float, near: float) -> Tensor:
+    def localisation(self, points: Tensor, far: float, closeness: float) -> Tensor:
         """What anchors are found by, summed over points h (R, k): far ||h - gamma(h)|| + near sum_j
         gamma_j ||v_j - gamma(h)||^2, where gamma(h) = sum_j gamma_j v_j (eq. 10, 13)."""
         weights = self.coding()(points, points)
-        said = weights @ self.anchors
-        apart = torch.cdist(said, self.anchors).square()
-        lost: Tensor = far * (points - said).norm(dim=-1).sum() + near * (weights * apart).sum()
-        return lost
+        approximations = weights @ self.anchors
+        distances = torch.cdist(approximations, self.anchors).square()
+        loss: Tensor = (
+            far * (points - approximations).norm(dim=-1).sum()
+            + closeness * (weights * distances).sum()
+        )
+        return loss
 
 
 @torch.no_grad()
 def spread(points: Tensor, count: int, seed: int, rounds: int = 10) -> Tensor:
     """Where anchors (count, k) begin (OURS): the centres of k-means over points (N, k), begun at
     points drawn by the seed. A centre that nothing is near to stays where it was."""
-    made = torch.Generator().manual_seed(seed)
-    centres = points[torch.randperm(len(points), generator=made)[:count].to(points.device)].clone()
+    generator = torch.Generator().manual_seed(seed)
+    centres = points[
+        torch.randperm(len(points), generator=generator)[:count].to(points.device)
+    ].clone()
     for _ in range(rounds):
         nearest = torch.cdist(points, centres).argmin(-1)
         sums = torch.zeros_like(centres).index_add_(0, nearest, points)

@@ -22,7 +22,7 @@ from tmnmt.segments import Segment
 from tmnmt.training.adapt import MEMORY_FILE, split, work_beside
 from tmnmt.training.log import LOG_FILE
 from tmnmt.training.memory_data import Documents
-from tmnmt.training.trainers import Learned
+from tmnmt.training.trainers import NetworkOutcome
 
 
 def adapt_injected(
@@ -40,24 +40,24 @@ def adapt_injected(
     `resume`, OUTPUT.partial is there, or the base takes no network or has one; DataError where
     there is nothing to learn from, or dev is no better."""
     work = work_beside(output, resume)
-    backbone, what = model.backbone, named(config)
+    backbone, kind = model.backbone, network_kind(config)
     if isinstance(backbone, Injected):
         has = "reference" if isinstance(backbone, Referring) else "context"
         raise UsageError(f"{model.folder}: this model has a {has} network already")
     if not isinstance(backbone, Injectable):
         raise UsageError(
-            f"{model.folder}: this base takes no {what} network; a recurrent one (rnnsearch, "
+            f"{model.folder}: this base takes no {kind} network; a recurrent one (rnnsearch, "
             "deeplau) does"
         )
-    learned = train_network(backbone, model, *split(segments, dev_share), work, config, resume)
-    if learned.after >= learned.before:
+    outcome = train_network(backbone, model, *split(segments, dev_share), work, config, resume)
+    if outcome.loss_after >= outcome.loss_before:
         raise DataError(
-            f"nothing is saved, since dev is no better: {learned.after:.4f}, without "
-            f"{learned.before:.4f} nats a subword; more --sentences or --epochs may help, with "
-            f"another -o (or {work} deleted)"
+            f"nothing is saved, since dev is no better: {outcome.loss_after:.4f}, without "
+            f"{outcome.loss_before:.4f} nats a subword; more --sentences or --epochs may help, "
+            f"with another -o (or {work} deleted)"
         )
-    _put_out(model, learned, config, work, output)
-    return learned.before, learned.after
+    _put_out(model, outcome, config, work, output)
+    return outcome.loss_before, outcome.loss_after
 
 
 def train_network(
@@ -68,7 +68,7 @@ def train_network(
     folder: Path,
     config: Config,
     resume: bool,
-) -> Learned:
+) -> NetworkOutcome:
     """Trains the network that `config` is of, for the base of `model`."""
     parts = backbone, model.vocab, train, dev, folder
     if isinstance(config, ContextConfig):
@@ -76,27 +76,29 @@ def train_network(
     return train_reference(*parts, config, resume)
 
 
-def named(config: Config) -> str:
+def network_kind(config: Config) -> str:
     """What kind of network it is of, in a word."""
     return "context" if isinstance(config, ContextConfig) else "reference"
 
 
-def _put_out(model: Model, learned: Learned, config: Config, work: Path, output: Path) -> None:
+def _put_out(
+    model: Model, outcome: NetworkOutcome, config: Config, work: Path, output: Path
+) -> None:
     """The model folder, from what lies in `work`, which is there until the whole folder is on disk.
     A base that is of fp16 stays so: its decoder, where it learned, is rounded."""
-    base = learned.backbone.base
+    base = outcome.backbone.base
     fixed = [p for name, p in base.named_parameters() if name.startswith(base.encoder_reads)]
     half = all(torch.equal(p, p.half().float()) for p in fixed)
-    made = work / "made"
-    shutil.rmtree(made, ignore_errors=True)  # what a killed run left
-    made.mkdir()
-    save_model(made, learned.backbone, model.vocab, model.config, half)
-    kept = [SHORTLIST_FILE] if config.tunes_decoder else [SHORTLIST_FILE, MEMORY_FILE]
-    for path in (model.folder / name for name in kept):
+    folder = work / "made"
+    shutil.rmtree(folder, ignore_errors=True)  # what a killed run left
+    folder.mkdir()
+    save_model(folder, outcome.backbone, model.vocab, model.config, half)
+    names = [SHORTLIST_FILE] if config.tunes_decoder else [SHORTLIST_FILE, MEMORY_FILE]
+    for path in (model.folder / name for name in names):
         if path.exists():
-            shutil.copyfile(path, made / path.name)
-    stamp(made)
-    shutil.copyfile(work / LOG_FILE, made / LOG_FILE)
-    sync_tree(made)
-    rename(made, output)
+            shutil.copyfile(path, folder / path.name)
+    stamp(folder)
+    shutil.copyfile(work / LOG_FILE, folder / LOG_FILE)
+    sync_tree(folder)
+    rename(folder, output)
     shutil.rmtree(work)

@@ -46,7 +46,7 @@ class InjectedPart(Part, Generic[T]):
         dev: Sequence[T],
         config: Config,
     ) -> None:
-        self.backbone, self.vocab, self.beside = backbone, vocab, network
+        self.backbone, self.vocab, self.network = backbone, vocab, network
         self.train, self.dev, self.config = train, dev, config
         self.device = next(network.parameters()).device
         self.module: nn.Module = network
@@ -74,17 +74,17 @@ class InjectedPart(Part, Generic[T]):
         ]
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
-        made: list[dict[str, object]] = [
-            {"params": list(self.beside.parameters()), "peak": learning_rate}
+        groups: list[dict[str, object]] = [
+            {"params": list(self.network.parameters()), "peak": learning_rate}
         ]
         if self.config.tunes_decoder:
-            made.append({"params": self._decoder(), "peak": self.config.base_learning_rate})
-        return made
+            groups.append({"params": self._decoder(), "peak": self.config.base_learning_rate})
+        return groups
 
     def units(self, epoch: int) -> Sequence[Unit]:
-        made = list(self._units)
-        Random(f"{self.config.seed} {epoch}").shuffle(made)
-        return [[epoch, *unit] for unit in made]
+        units = list(self._units)
+        Random(f"{self.config.seed} {epoch}").shuffle(units)
+        return [[epoch, *unit] for unit in units]
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
         _, *sentences = unit
@@ -99,15 +99,15 @@ class InjectedPart(Part, Generic[T]):
 
     def coded(self, examples: Sequence[T]) -> tuple[Tensor, Tensor, Tensor]:
         """Sources (B, S), their lengths (B,), and targets (B, T), with </s>."""
-        src = [[*self.vocab.encode_source(one.src), EOS] for one in examples]
-        tgt = padded([[*self.vocab.encode(one.tgt), EOS] for one in examples], self.device)
+        src = [[*self.vocab.encode_source(example.src), EOS] for example in examples]
+        tgt = padded([[*self.vocab.encode(example.tgt), EOS] for example in examples], self.device)
         lengths = torch.tensor([len(ids) for ids in src], device=self.device)
         return padded(src, self.device), lengths, tgt
 
 
-def sample_of(all_of_them: Sequence[T], most: int) -> list[T]:
+def sample_of(all_of_them: Sequence[T], limit: int) -> list[T]:
     """About so many, evenly."""
-    return [all_of_them[i] for i in evenly(len(all_of_them), most)]
+    return [all_of_them[i] for i in evenly(len(all_of_them), limit)]
 
 
 def run_part(
@@ -118,10 +118,10 @@ def run_part(
     config: Config,
     resume: bool,
     begun_from: str,
-    what: str,
+    content: str,
 ) -> Standing:
     """Trains a part to its end, from where it stands. Raises UsageError where a run is there and
-    `resume` is not given; `what` says what the folder then holds."""
+    `resume` is not given; `content` says what the folder then holds."""
     trainer = PartTrainer(
         part,
         folder,
@@ -131,4 +131,4 @@ def run_part(
         config.checkpoint_every,
         begun_from,
     )
-    return trainer.run_from(resume, what)
+    return trainer.run_from(resume, content)

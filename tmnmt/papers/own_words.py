@@ -14,13 +14,13 @@ import torch
 
 from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.keys.pair_keys import padded
-from tmnmt.layers.combine import Ready
+from tmnmt.layers.combine import LayerInputs
 from tmnmt.models.base import Backbone
 from tmnmt.models.kinds import for_decoding
 from tmnmt.progress import Progress
+from tmnmt.training.answer_cache import read_kept, write_kept
 from tmnmt.training.cache import Stretch
 from tmnmt.training.checkpoint import digest_of
-from tmnmt.training.kept import read_kept, write_kept
 from tmnmt.training.retrieve import digest
 from tmnmt.vocab import EOS, Vocabulary
 
@@ -36,12 +36,14 @@ def own_words(
     Read from `path` where that holds them; else made, and kept there."""
     segments = [segment for stretch in data for segment in stretch]
     header = {"format": FORMAT, "base": digest_of(backbone), "pairs": digest(segments)}
-    said = read_kept(path, header, len(segments), _text)
-    if said is None:
-        said = _greedy(backbone, vocab, [segment.src for segment in segments], device)
-        write_kept(path, header, said)
-    spoken = iter([replace(segment, tgt=tgt) for segment, tgt in zip(segments, said, strict=True)])
-    return [[next(spoken) for _ in stretch] for stretch in data]
+    translations = read_kept(path, header, len(segments), _text)
+    if translations is None:
+        translations = _greedy(backbone, vocab, [segment.src for segment in segments], device)
+        write_kept(path, header, translations)
+    translated = iter(
+        [replace(segment, tgt=tgt) for segment, tgt in zip(segments, translations, strict=True)]
+    )
+    return [[next(translated) for _ in stretch] for stretch in data]
 
 
 def _text(answer: object) -> str:
@@ -57,21 +59,21 @@ def _greedy(
     fast = for_decoding(backbone)
     ids = [[*vocab.encode_source(source), EOS] for source in sources]
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
-    said, settings = [""] * len(ids), SearchSettings(beam=1)
+    translations, settings = [""] * len(ids), SearchSettings(beam=1)
     with (
         Progress("translating for the session cache", "sentences", len(ids)) as progress,
         torch.inference_mode(),
     ):
-        for at in range(0, len(order), TOGETHER):
-            numbers = order[at : at + TOGETHER]
+        for start in range(0, len(order), TOGETHER):
+            numbers = order[start : start + TOGETHER]
             rows = [ids[i] for i in numbers]
             encoded = fast.encode(
                 padded(rows, device), torch.tensor([len(row) for row in rows], device=device)
             )
             hypotheses = beam_search(
-                fast, None, encoded, Ready(), [2 * len(row) + 10 for row in rows], settings
+                fast, None, encoded, LayerInputs(), [2 * len(row) + 10 for row in rows], settings
             )
             for i, best in zip(numbers, hypotheses, strict=True):
-                said[i] = vocab.decode(best.ids)
+                translations[i] = vocab.decode(best.ids)
             progress.advance(len(numbers))
-    return said
+    return translations

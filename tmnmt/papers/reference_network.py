@@ -71,13 +71,13 @@ class Monolingual(ReferenceNetwork):
         nn.init.zeros_(self.into.weight)
 
     def injector(self, embed: Embed, keep: Callable[[Tensor], object] = lambda _: None) -> Inject:
-        keys, fed = self.of_anchor(self.anchors), self.into(self.anchors)  # (C, a), (C, update)
+        keys, updates = self.of_anchor(self.anchors), self.into(self.anchors)  # (C, a), (C, update)
 
         def inject(prev: Tensor, state: Tensor, context: Tensor) -> Tensor:
-            asked = self.of_state(state) + self.of_context(context)  # (R, a)
-            alpha = (torch.tanh(asked[:, None] + keys) @ self.vector).softmax(-1)
+            query = self.of_state(state) + self.of_context(context)  # (R, a)
+            alpha = (torch.tanh(query[:, None] + keys) @ self.vector).softmax(-1)
             keep(alpha)
-            added: Tensor = alpha @ fed
+            added: Tensor = alpha @ updates
             return added
 
         return inject
@@ -89,9 +89,9 @@ class Bilingual(ReferenceNetwork):
     def __init__(self, kind: ReferenceKind, sizes: Sizes) -> None:
         super().__init__()
         self.kind = kind
-        own = sizes.word + sizes.hidden + sizes.context
-        self.point = nn.Linear(own, kind.size)  # of g
-        self.coding = LocalCoding(kind.anchors, kind.size, own, kind.hidden)
+        input_size = sizes.word + sizes.hidden + sizes.context
+        self.point = nn.Linear(input_size, kind.size)  # of g
+        self.coding = LocalCoding(kind.anchors, kind.size, input_size, kind.hidden)
         self.weight = nn.Parameter(torch.empty(kind.anchors, kind.size, sizes.word))  # W_j
         self.bias = nn.Parameter(torch.empty(kind.anchors, sizes.word))  # b_j
         nn.init.normal_(self.weight, std=kind.size**-0.5 * sizes.word**-0.5)
@@ -108,8 +108,8 @@ class Bilingual(ReferenceNetwork):
             gamma = gammas(q, g)  # (R, C)
             word = (gamma[:, :, None] * g[:, None]).flatten(1) @ weight + gamma @ self.bias
             keep(word)
-            fed: Tensor = self.into(word)
-            return fed
+            update: Tensor = self.into(word)
+            return update
 
         return inject
 
@@ -124,7 +124,7 @@ def network_of(kind: ReferenceKind, base: Injectable) -> ReferenceNetwork:
     """An untrained network for a base. Raises ValueError for a form that is not there."""
     if kind.form not in FORMS:
         raise ValueError(f"form {kind.form!r} is none of {', '.join(FORMS)}")
-    return FORMS[kind.form](kind, Sizes.of(base))
+    return FORMS[kind.form](kind, Sizes.build(base))
 
 
 class Referring(Injected[E, S]):
@@ -139,10 +139,10 @@ class Referring(Injected[E, S]):
         return cls(base, network_of(ReferenceKind(**kind), base))
 
     def for_decoding(self, base: Injectable[E, S]) -> Referring[E, S]:
-        same = Referring(base, self.network.eval())
+        clone = Referring(base, self.network.eval())
         with torch.inference_mode():
-            same._fixed = self.network.injector(base.embed)
-        return same
+            clone._fixed = self.network.injector(base.embed)
+        return clone
 
     def of_base(self, encoded: E) -> E:
         return encoded
@@ -155,10 +155,10 @@ class Referring(Injected[E, S]):
         return encoded
 
     def for_beam(self, encoded: E) -> E:
-        read: E = self.base.for_beam(encoded)
-        return read
+        result: E = self.base.for_beam(encoded)
+        return result
 
     def limited_to(self, words: Tensor) -> Referring[E, S]:
-        same = Referring(self.base.limited_to(words), self.network)
-        same._fixed = self._fixed  # it reads no output
-        return same
+        clone = Referring(self.base.limited_to(words), self.network)
+        clone._fixed = self._fixed  # it reads no output
+        return clone

@@ -36,17 +36,17 @@ from tmnmt.papers.reference_network import (
 )
 from tmnmt.segments import Segment
 from tmnmt.training.checkpoint import digest_of
-from tmnmt.training.forced import ForcedBatch, gold_log_probs
 from tmnmt.training.memory_data import Documents, fitting
 from tmnmt.training.parts import Part, Unit
-from tmnmt.training.trainers import Learned
+from tmnmt.training.teacher_forcing import ForcedBatch, gold_log_probs
+from tmnmt.training.trainers import NetworkOutcome
 from tmnmt.vocab import EOS, Vocabulary
 
 log = logging.getLogger(__name__)
 
 POOLED_AT_ONCE = 64  # sentences
 HELD_OUT = 20  # one in so many mean states says how well anchors do
-TRAINED = "a trained reference network"
+TRAINED_NETWORK = "a trained reference network"
 
 
 def train_reference(
@@ -57,7 +57,7 @@ def train_reference(
     folder: Path,
     config: ReferenceConfig,
     resume: bool = False,
-) -> Learned:
+) -> NetworkOutcome:
     """Trains a network for a finished base; checkpoints and log go to `folder`. The caller saves
     it, and with it the base, whose decoder may have learned (`config.tunes_decoder`).
 
@@ -88,11 +88,13 @@ def train_reference(
     )
     begun_from = f"{digest_of(backbone, network)} {json.dumps(asdict(config.kind()))}"
     rate = config.learning_rate
-    standing = run_part(part, folder, config.epochs, rate, config, resume, begun_from, TRAINED)
+    standing = run_part(
+        part, folder, config.epochs, rate, config, resume, begun_from, TRAINED_NETWORK
+    )
     backbone.eval().requires_grad_(False)
     network.eval().requires_grad_(False)
     losses = standing.at_start["criterion"], standing.best
-    return Learned(Referring(backbone, network), *losses)
+    return NetworkOutcome(Referring(backbone, network), *losses)
 
 
 def find_anchors(
@@ -111,7 +113,7 @@ def find_anchors(
     part = AnchorPart(points, config)
     begun_from = f"{digest_of(backbone)} {kind.anchors} {kind.hidden} {len(points)}"
     rate = config.anchor_learning_rate
-    run_part(part, folder, config.anchor_epochs, rate, config, resume, begun_from, TRAINED)
+    run_part(part, folder, config.anchor_epochs, rate, config, resume, begun_from, TRAINED_NETWORK)
     return part.module.anchors.detach()
 
 
@@ -122,11 +124,11 @@ def pooled(backbone: Injectable, vocab: Vocabulary, segments: Sequence[Segment])
     sources = [[*vocab.encode_source(segment.src), EOS] for segment in segments]
     order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
     means = torch.empty(len(sources), backbone.annotation_size, device=device)
-    for at in range(0, len(order), POOLED_AT_ONCE):
-        chosen = order[at : at + POOLED_AT_ONCE]
-        lengths = torch.tensor([len(sources[i]) for i in chosen], device=device)
-        encoded = backbone.encode(padded([sources[i] for i in chosen], device), lengths)
-        means[chosen] = backbone.annotations(encoded).sum(1) / lengths[:, None]
+    for start in range(0, len(order), POOLED_AT_ONCE):
+        batch = order[start : start + POOLED_AT_ONCE]
+        lengths = torch.tensor([len(sources[i]) for i in batch], device=device)
+        encoded = backbone.encode(padded([sources[i] for i in batch], device), lengths)
+        means[batch] = backbone.annotations(encoded).sum(1) / lengths[:, None]
     return means
 
 
@@ -150,47 +152,49 @@ class AnchorPart(Part):
             self.module.anchors.copy_(spread(self.train, kind.anchors, config.seed))
 
     def units(self, epoch: int) -> Sequence[Unit]:
-        order, each = list(range(len(self.train))), self.config.anchor_batch
+        order, size = list(range(len(self.train))), self.config.anchor_batch
         Random(f"anchors {self.config.seed} {epoch}").shuffle(order)
-        return [order[at : at + each] for at in range(0, len(order), each)]
+        return [order[start : start + size] for start in range(0, len(order), size)]
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
         yield self._loss(self.train[unit]), len(unit)
 
     def _loss(self, points: Tensor) -> Tensor:
         """Eq. 13 in those units: distances by the unit, their squares by its square."""
-        far, near = self.config.far / self.unit, self.config.near / self.unit**2
-        return self.module.localisation(points, float(far), float(near))
+        far, locality = self.config.far / self.unit, self.config.near / self.unit**2
+        return self.module.localisation(points, float(far), float(locality))
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """A point's mean loss, and its mean distance from what the anchors say."""
         losses = torch.stack([self._loss(part) for part in torch.split(self.dev, 256)])
-        said = torch.cat(
+        reconstructions = torch.cat(
             [
                 self.module.coding()(part, part) @ self.module.anchors
                 for part in torch.split(self.dev, 256)
             ]
         )
-        apart = (self.dev - said).norm(dim=-1).mean() / self.unit
-        return {"distance": float(apart), "criterion": float(losses.sum()) / len(self.dev)}
+        distance = (self.dev - reconstructions).norm(dim=-1).mean() / self.unit
+        return {"distance": float(distance), "criterion": float(losses.sum()) / len(self.dev)}
 
 
 class ReferencePart(InjectedPart[Segment]):
     """The network on sentences of everywhere; of a monolingual one the decoder, too."""
 
     name = "reference"
-    beside: ReferenceNetwork
+    network: ReferenceNetwork
     config: ReferenceConfig
 
     def loss(self, segments: Sequence[Segment]) -> tuple[Tensor, int]:
-        said: list[Tensor] = []
-        batch = self._forced(segments, said.append)
+        predictions: list[Tensor] = []
+        batch = self._forced(segments, predictions.append)
         log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
         loss = -log_p.sum()
-        if isinstance(self.beside, Bilingual):
-            weights = self.beside.weight.square().sum()
-            wrong = self._wrong(batch, said).sum() + self.config.decay * len(segments) * weights
+        if isinstance(self.network, Bilingual):
+            weights = self.network.weight.square().sum()
+            wrong = (
+                self._wrong(batch, predictions).sum() + self.config.decay * len(segments) * weights
+            )
             loss = loss + self.config.regression * wrong
         return loss, len(log_p)
 
@@ -201,28 +205,28 @@ class ReferencePart(InjectedPart[Segment]):
         self.backbone.eval()
         total, wrong, tokens = 0.0, 0.0, 0
         for unit in self.dev_units:
-            said: list[Tensor] = []
-            batch = self._forced([self.dev[i] for i in unit], said.append)
+            predictions: list[Tensor] = []
+            batch = self._forced([self.dev[i] for i in unit], predictions.append)
             log_p = gold_log_probs(self.backbone, batch, batch.hiddens[batch.real], batch.real)
             total, tokens = total - float(log_p.sum()), tokens + len(log_p)
-            if isinstance(self.beside, Bilingual):
-                wrong += float(self._wrong(batch, said).sum())
+            if isinstance(self.network, Bilingual):
+                wrong += float(self._wrong(batch, predictions).sum())
         losses = {"reference": total / tokens, "criterion": total / tokens}
-        if isinstance(self.beside, Bilingual):
+        if isinstance(self.network, Bilingual):
             losses["regression"] = wrong / tokens
         return losses
 
     def _forced(self, segments: Sequence[Segment], keep: Callable[[Tensor], object]) -> ForcedBatch:
         """Contexts and hidden states along the references, with the network."""
         src, lengths, tgt = self.coded(segments)
-        inject = self.beside.injector(self.backbone.embed, keep)
+        inject = self.network.injector(self.backbone.embed, keep)
         encoded = self.backbone.encode(src, lengths)
         return ForcedBatch(tgt, *self.backbone.forced(encoded, tgt, inject))
 
-    def _wrong(self, batch: ForcedBatch, said: list[Tensor]) -> Tensor:
+    def _wrong(self, batch: ForcedBatch, predictions: list[Tensor]) -> Tensor:
         """||e(y_t) - f_s(q_t)||^2 of every reference word (n,)."""
         words = self.backbone.embed(batch.tgt[batch.real])
-        return (words - torch.stack(said, 1)[batch.real]).square().sum(-1)
+        return (words - torch.stack(predictions, 1)[batch.real]).square().sum(-1)
 
 
 class ReferenceTrainer:

@@ -23,13 +23,13 @@ ALPHA = 0.1  # weight of the likeness to what is chosen already: eval/choose_alp
 def select_walk(query: str, matches: Sequence[Match], k: int) -> list[Match]:
     """At most `k` of `matches`: down the ranked list, every pair that covers a source token not
     covered yet."""
-    chosen: list[Match] = []
-    seen: set[int] = set()
+    selection: list[Match] = []
+    seen_ids: set[int] = set()
     for match, positions in with_positions(query, matches):
-        if len(chosen) < k and positions - seen:
-            chosen.append(match)
-            seen |= positions
-    return chosen
+        if len(selection) < k and positions - seen_ids:
+            selection.append(match)
+            seen_ids |= positions
+    return selection
 
 
 def select_contrastive(
@@ -45,26 +45,26 @@ def select_contrastive(
     )
     scores = np.array([match.score for match in matches])
     alike = np.zeros(len(matches))  # sum of sim(x, s)
-    chosen: list[int] = []
-    while len(chosen) < min(k, len(matches)):
-        values = (scores - alpha / max(len(chosen), 1) * alike).round(9)  # ties stay ties
-        values[chosen] = -np.inf
-        chosen.append(int(values.argmax()))
-        alike += likeness(chosen[-1])
-    return [matches[number] for number in chosen]
+    selection: list[int] = []
+    while len(selection) < min(k, len(matches)):
+        values = (scores - alpha / max(len(selection), 1) * alike).round(9)  # ties stay ties
+        values[selection] = -np.inf
+        selection.append(int(values.argmax()))
+        alike += likeness(selection[-1])
+    return [matches[number] for number in selection]
 
 
 def by_bleu(query: str, matches: Sequence[Match]) -> list[Match]:
     """The matches with the sentence BLEU of their source against the query as score, best first,
     ties by rank."""
     texts = [match_tokens(match.segment.src) for match in matches]
-    scores = SentenceBleu([match_tokens(query), *texts]).against(0)[1:].tolist()
+    scores = SentenceBleu([match_tokens(query), *texts]).scores(0)[1:].tolist()
     scored = [replace(match, score=score) for match, score in zip(matches, scores, strict=True)]
     return sorted(scored, key=lambda match: match.score, reverse=True)
 
 
 def _bleu_scores(texts: Sequence[Sequence[str]]) -> Callable[[int], NDArray[Any]]:
-    return SentenceBleu(texts).against
+    return SentenceBleu(texts).scores
 
 
 def walk(selection: Selection, query: str, matches: Sequence[Match], k: int) -> list[Match]:

@@ -21,7 +21,7 @@ def sentence_bleu(tokens: Sequence[str], reference: Sequence[str]) -> float:
     Geometric mean of the clipped n-gram precisions for n = 1 to 4, times the brevity penalty
     (Papineni et al. 2002); for n > 1 one is added to both counts (Lin and Och 2004, BLEU+1). Not
     symmetric."""
-    return float(SentenceBleu([tokens, reference]).against(1)[0])
+    return float(SentenceBleu([tokens, reference]).scores(1)[0])
 
 
 class SentenceBleu:
@@ -42,7 +42,7 @@ class SentenceBleu:
             whole = text_of[n:] == text_of[: len(grams)]  # it does not run into the next text
             self._orders.append(_counts(text_of[n:][whole], grams[whole]))
 
-    def against(self, reference: int) -> Array:
+    def scores(self, reference: int) -> Array:
         """(texts,) `sentence_bleu` of every text against the text of this number."""
         total = np.zeros(len(self._lengths))
         with np.errstate(
@@ -75,7 +75,7 @@ def _counts(text_of: Array, grams: Array) -> _Counts:
 def _clipped(counts: _Counts, reference: int, texts: int) -> Array:
     """(texts,) how many n-grams every text has in common with the reference, each as often as both
     have it."""
-    own = slice(*np.searchsorted(counts.texts, [reference, reference + 1]))
+    reference_range = slice(*np.searchsorted(counts.texts, [reference, reference + 1]))
     allowed = np.zeros(int(counts.grams.max(initial=0)) + 1, np.int64)
-    allowed[counts.grams[own]] = counts.times[own]
+    allowed[counts.grams[reference_range]] = counts.times[reference_range]
     return np.bincount(counts.texts, np.minimum(counts.times, allowed[counts.grams]), texts)

@@ -21,19 +21,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tmnmt.errors import LockedError, ServerError, TmnmtError
 from tmnmt.serve import bodies
-from tmnmt.serve.asked import Asked, fields_of, head_of
+from tmnmt.serve.api_request import ApiRequest, fields_of, head_of
+from tmnmt.serve.api_v1 import API_V1
 from tmnmt.serve.bodies import SMALL, Lease, read_body
 from tmnmt.serve.dialects import DIALECTS
 from tmnmt.serve.fields import LISTED, check_lists
-from tmnmt.serve.own import OWN
+from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.page import PAGE
-from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Service
 from tmnmt.serve.site import HEADERS
 
 ENTRIES = 50  # of a list that are written at a time: some milliseconds, with all their tokens
-CLOSED = 499  # of a request whose client went away, in counts and logs
+CLIENT_CLOSED = 499  # of a request whose client went away, in counts and logs
 
 log = logging.getLogger("tmnmt.serve")
 
@@ -50,7 +50,7 @@ register_url_convertor("text", _Text())
 def application(service: Service, dialects: Sequence[Dialect] | None = None) -> ASGIApp:
     """The server's application as ASGI has it; by default it speaks all dialects."""
     if dialects is None:
-        dialects = (OWN, PAGE, *DIALECTS.values())
+        dialects = (API_V1, PAGE, *DIALECTS.values())
     endpoints = [
         StarletteRoute(
             prefix + route.path, _Endpoint(service, dialect, route, prefix), methods=[route.method]
@@ -85,7 +85,7 @@ class _Gate:
         if {b"content-length", b"transfer-encoding"} <= names:
             refused = wrong("a request has Content-Length or Transfer-Encoding, not both")
             self._service.counts["requests", "", "400"] += 1
-            app = _refusal(OWN, refused, {"Connection": "close"})
+            app = _refusal(API_V1, refused, {"Connection": "close"})
         await app(scope, receive, send_named)
 
 
@@ -109,7 +109,7 @@ class _Elsewhere:
         ]
         self._service.counts["requests", "", str(refused.status)] += 1
         headers = error.headers if isinstance(error, HTTPException) else None
-        return _refusal((hosts or [OWN])[0], refused, headers)
+        return _refusal((hosts or [API_V1])[0], refused, headers)
 
 
 def _first(path: str) -> str:
@@ -127,9 +127,9 @@ class _Endpoint:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         request, start = Request(scope, receive, send), time.monotonic()
-        who = list[str]()
+        key_names = list[str]()
         try:
-            response = await self._answer(request, who)
+            response = await self._answer(request, key_names)
         except Refused as refused:
             response = _refusal(self._dialect, refused)
         except asyncio.CancelledError:
@@ -141,86 +141,86 @@ class _Endpoint:
             "route": self._name,
             "status": response.status_code,
             "ms": round(1000 * (time.monotonic() - start), 1),
-            "key": "".join(who),
+            "key": "".join(key_names),
         }
         log.info(json.dumps(line))
-        if response.status_code != CLOSED:
+        if response.status_code != CLIENT_CLOSED:
             await response(scope, receive, send)
 
-    async def _answer(self, request: Request, who: list[str]) -> Response:
+    async def _answer(self, request: Request, key_names: list[str]) -> Response:
         if self._service.keys is None:
             route = self._route
             self._service.site.check_local(request.headers, route.is_page, route.is_shell)
         with Lease(self._service.room) as lease:
-            given = await self._read(request, lease, who)
-            self._check_fields(given)
+            call = await self._read(request, lease, key_names)
+            self._check_fields(call)
             if self._route.is_kept and self._route.role is not None:
-                await self._service.keep(given.caller, given.size)
-            return await self._handled(request, given)
+                await self._service.keep(call.caller, call.size)
+            return await self._handled(request, call)
 
-    async def _read(self, request: Request, lease: Lease, who: list[str]) -> Asked:
+    async def _read(self, request: Request, lease: Lease, key_names: list[str]) -> ApiRequest:
         """The request. Who asks is known before its body is read, or before more of it is read than
         a small one where the dialect sends the key in it."""
         service, route = self._service, self._route
-        given = head_of(request)
+        call = head_of(request)
         if route.role is None:
             if route.check is not None:
-                await route.check(service, given)
+                await route.check(service, call)
             if route.is_file:
-                await self._read_body(request, given, lease)
-            return given
-        key, key_field = given.key, self._dialect.key_field
+                await self._read_body(request, call, lease)
+            return call
+        key, key_field = call.key, self._dialect.key_field
         is_inside = service.keys is not None and not key and bool(key_field)
         if is_inside:
-            await self._read_body(request, given, lease, SMALL)
-            key = str(given.body.get(key_field) or "")
-        given.caller = service.caller(key)
-        who.append(given.caller.name)
-        given.caller.check(route.role)
-        lease.assign(given.caller.tenant)
+            await self._read_body(request, call, lease, SMALL)
+            key = str(call.body.get(key_field) or "")
+        call.caller = service.caller(key)
+        key_names.append(call.caller.name)
+        call.caller.check(route.role)
+        lease.assign(call.caller.tenant)
         if not is_inside:
-            await self._read_body(request, given, lease)
-        return given
+            await self._read_body(request, call, lease)
+        return call
 
     async def _read_body(
-        self, request: Request, given: Asked, lease: Lease, most: int | None = None
+        self, request: Request, call: ApiRequest, lease: Lease, limit: int | None = None
     ) -> None:
-        """Puts the body into the request. Raises Refused for one of more than `most` bytes."""
+        """Puts the body into the request. Raises Refused for one of more than `limit` bytes."""
         limits, route = self._service.limits, self._route
         size = limits.file if route.is_file else limits.body * route.room
         seconds = bodies.SECONDS_OF_FILE if route.is_file else bodies.SECONDS
-        body = await read_body(request, min(size, most or size), seconds, lease)
-        given.size = len(body)
+        body = await read_body(request, min(size, limit or size), seconds, lease)
+        call.size = len(body)
         if route.is_file:
-            given.raw = body
+            call.raw = body
             return
         kind = request.headers.get("content-type", "")
         value = await self._service.readers.do(body, lambda body: fields_of(body, kind))
-        given.body = value if isinstance(value, dict) else {LISTED: value}
+        call.body = value if isinstance(value, dict) else {LISTED: value}
 
-    def _check_fields(self, given: Asked) -> None:
+    def _check_fields(self, call: ApiRequest) -> None:
         """Raises Refused for lists that are too long; fields that nobody reads are left out."""
         table = self._route.fields
         if not self._dialect.is_strict:
-            given.keep_fields([field.name for field in table])
-        check_lists(given.query, table)
-        check_lists(given.body, table)
+            call.keep_fields([field.name for field in table])
+        check_lists(call.query, table)
+        check_lists(call.body, table)
 
-    async def _handled(self, request: Request, given: Asked) -> Response:
+    async def _handled(self, request: Request, call: ApiRequest) -> Response:
         """The answer of the route; its work ends where the client goes away."""
-        work = asyncio.ensure_future(self._route.handler(self._service, given))
-        gone = asyncio.ensure_future(_gone(request))
+        work = asyncio.ensure_future(self._route.handler(self._service, call))
+        disconnect = asyncio.ensure_future(_await_disconnect(request))
         try:
-            await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((work, disconnect), return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                return Response(status_code=CLOSED)
+                return Response(status_code=CLIENT_CLOSED)
         finally:
-            gone.cancel()
+            disconnect.cancel()
             if not work.done():
                 work.cancel()
                 await asyncio.wait((work,))
         answer = work.result()
-        return answer if isinstance(answer, Response) else await written(answer)
+        return answer if isinstance(answer, Response) else await json_response(answer)
 
     def _failed(self, error: Exception) -> Refused:
         """What the client hears of a failure; what it is about is in the log, without texts."""
@@ -230,28 +230,30 @@ class _Endpoint:
             log.error("%s: %s", self._name, error)
             return Refused(503, "memory_away", "a memory, or the sessions, cannot be reached", 5)
         frames = traceback.extract_tb(error.__traceback__)[-6:]
-        where = ", ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames)
-        log.error("%s: %s at %s", self._name, type(error).__name__, where)
+        location = ", ".join(
+            f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames
+        )
+        log.error("%s: %s at %s", self._name, type(error).__name__, location)
         if isinstance(error, TmnmtError):
             return Refused(503, "unavailable", "a model or a memory cannot be used now", 5)
         return Refused(500, "internal", "the server failed; its log says where")
 
 
-class Written(JSONResponse):
+class ReadableJSON(JSONResponse):
     """JSON in which all but control characters stands as it is."""
 
     def render(self, content: Any) -> bytes:
         return _json_text(content).encode()
 
 
-async def written(content: Any) -> Response:
+async def json_response(content: Any) -> Response:
     """An answer as JSON. A long list in it is written some entries at a time, and others have their
     turn between."""
     pieces = list[str]()
     for piece in json_pieces(content):
         pieces.append(piece)
         await asyncio.sleep(0)
-    return Response("".join(pieces).encode(), media_type=Written.media_type)
+    return Response("".join(pieces).encode(), media_type=ReadableJSON.media_type)
 
 
 def json_pieces(content: Any) -> Iterator[str]:
@@ -264,8 +266,8 @@ def json_pieces(content: Any) -> Iterator[str]:
         if not _is_long(value):
             yield _json_text(value)
             continue
-        for at in range(0, len(value), ENTRIES):
-            yield f"{', ' if at else '['}{_json_text(value[at : at + ENTRIES])[1:-1]}"
+        for start in range(0, len(value), ENTRIES):
+            yield f"{', ' if start else '['}{_json_text(value[start : start + ENTRIES])[1:-1]}"
         yield "]"
     yield "}"
 
@@ -278,7 +280,7 @@ def _json_text(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
-async def _gone(request: Request) -> None:
+async def _await_disconnect(request: Request) -> None:
     """Ends when the client goes away."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
@@ -288,9 +290,9 @@ def _refusal(
     dialect: Dialect, refused: Refused, headers: Mapping[str, str] | None = None
 ) -> Response:
     status, body = dialect.refusal(refused)
-    own = dict(headers or {})
+    response_headers = dict(headers or {})
     if refused.retry_after:
-        own["Retry-After"] = str(refused.retry_after)
+        response_headers["Retry-After"] = str(refused.retry_after)
     if status == 401:
-        own["WWW-Authenticate"] = "Bearer"
-    return Written(body, status, own)
+        response_headers["WWW-Authenticate"] = "Bearer"
+    return ReadableJSON(body, status, response_headers)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from starlette.requests import ClientDisconnect, Request
 
 from tmnmt.serve import json_reader
-from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.http_error import Refused, wrong
 
 SMALL = 200_000  # bytes of a body that is read at once: it takes a few milliseconds
 MOST_VALUES = 250_000  # of JSON: a document of 50,000 segments has some 50,000
@@ -36,12 +36,12 @@ class Room:
         self._bytes = Counter[str]()
 
     @property
-    def taken(self) -> int:
+    def byte_count(self) -> int:
         return self._bytes.total()
 
     def check(self, tenant: str, count: int) -> None:
         """Raises Refused where so many bytes more have no room now."""
-        if self._bytes[tenant] + count > self.share or self.taken + count > self.size:
+        if self._bytes[tenant] + count > self.share or self.byte_count + count > self.size:
             raise Refused(
                 429, "busy", "the server holds as many bytes of requests as it may; try again", 2
             )
@@ -90,19 +90,19 @@ class Lease:
         self._count += count
 
 
-async def read_body(request: Request, most: int, seconds: float, lease: Lease) -> bytes:
-    """The body. Raises Refused for one that is larger than `most` bytes, has no room, or takes
+async def read_body(request: Request, limit: int, seconds: float, lease: Lease) -> bytes:
+    """The body. Raises Refused for one that is larger than `limit` bytes, has no room, or takes
     longer than `seconds`. What the client still sends then is thrown away by its connection."""
     declared = request.headers.get("content-length", "")
     if declared.isdigit():
-        _check_size(int(declared), most)
+        _check_size(int(declared), limit)
         lease.check(int(declared))
     parts, size = list[bytes](), 0
     try:
         async with asyncio.timeout(seconds):
             async for part in request.stream():
                 size += len(part)
-                _check_size(size, most)
+                _check_size(size, limit)
                 lease.take(len(part))
                 parts.append(part)
     except TimeoutError as error:
@@ -112,9 +112,9 @@ async def read_body(request: Request, most: int, seconds: float, lease: Lease) -
     return b"".join(parts)
 
 
-def _check_size(size: int, most: int) -> None:
-    if size > most:
-        raise Refused(413, "too_large", f"the body may have {most:,} bytes")
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        raise Refused(413, "too_large", f"the body may have {limit:,} bytes")
 
 
 class Readers:
@@ -149,12 +149,12 @@ def json_of(body: bytes) -> Any:
 def _from_process(body: bytes) -> tuple[str, Any]:
     command = [sys.executable, "-I", "-S", json_reader.__file__, str(MOST_VALUES)]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, input=body, stdout=subprocess.PIPE, timeout=SECONDS_OF_JSON, check=True
         )
     except subprocess.TimeoutExpired as error:
         raise Refused(413, "too_large", "the body of JSON takes too long to read") from error
     except (OSError, subprocess.CalledProcessError) as error:
         raise Refused(503, "busy", "the body cannot be read now; try again", 5) from error
-    kind, value = marshal.loads(done.stdout)
+    kind, value = marshal.loads(process.stdout)
     return kind, value

@@ -38,18 +38,18 @@ class Looks:
         gaps = [(begin, min(end, now)) for begin, end in self.gaps if begin < now]
         if now > self.last + STEP:
             gaps.append((self.last + STEP, now))
-        oldest = replace(self, last=now, gaps=gaps).before(LONGEST)
+        oldest = replace(self, last=now, gaps=gaps).cutoff(LONGEST)
         return Looks(now, [gap for gap in gaps if gap[1] > oldest])
 
-    def before(self, age: float) -> float:
+    def cutoff(self, age: float) -> float:
         """The time since which `age` seconds have counted."""
-        at = self.last
+        moment = self.last
         for begin, end in reversed(self.gaps):
-            if at - end >= age:
+            if moment - end >= age:
                 break
-            age -= at - end
-            at = begin
-        return at - age
+            age -= moment - end
+            moment = begin
+        return moment - age
 
     @classmethod
     def read(cls, text: str | None, now: float) -> Looks:
@@ -80,10 +80,10 @@ class Clock:
     def stop(self) -> None:
         self._ended.set()
 
-    def before(self, age: float) -> float:
+    def cutoff(self, age: float) -> float:
         """The time since which `age` seconds have counted. Raises ServerError where the looks
         cannot be read."""
-        return self._look().before(age)
+        return self._look().cutoff(age)
 
     def _look(self) -> Looks:
         now = self._wall()

@@ -20,7 +20,6 @@ from typing import Any
 from tmnmt.batch.filling import agree_on_languages
 from tmnmt.codes.record import Text
 from tmnmt.config.options import Format
-from tmnmt.counted import counted
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.files.opening import kind_of
 from tmnmt.files.paragraphs import ParagraphFile, is_running
@@ -31,10 +30,11 @@ from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.encoding import byte_order_mark
 from tmnmt.formats.text import AS_TEXT, CHECKS
 from tmnmt.formats.tmx_writer import write_tmx
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 from tmnmt.serve.fields import DOCUMENT
+from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.markup import markup
-from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.tagged import Tags
 
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,16}")
@@ -42,7 +42,7 @@ _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
 
 
 @dataclass(frozen=True)
-class Sent:
+class Upload:
     """A file as it came. `name` says of which kind it may be, and nothing else. `source`, `target`:
     languages of the model. `running`: text is cut into sentences; None: where it is running text
     and no list with a segment a line. `format`: "text" makes it plain text, whatever it is
@@ -75,27 +75,27 @@ class Document(ABC):
         """The file with these targets, none of which is refused; None leaves a unit as it is."""
 
 
-def segments(sent: Sent) -> dict[str, Any]:
+def segments(upload: Upload) -> dict[str, Any]:
     """{"kind", "sentences", "segments": [{"source", "target", "state", "document", "id", "context",
     "plural", "notes", "problem"}]}: texts as XML with short tags (`tmnmt.serve.tagged`). Raises
     Refused for what is no such file, or is of other languages."""
-    with _opened(sent) as document:
+    with _open_document(upload) as document:
         units = document.units()
         if len(units) > DOCUMENT:
             raise Refused(413, "too_large", f"a document may have {DOCUMENT:,} segments")
-        records = [_record(*one) for one in units]
+        records = [_record(*entry) for entry in units]
         return {"kind": document.kind, "sentences": document.sentences, "segments": records}
 
 
-def filled(sent: Sent, targets: Sequence[str]) -> bytes:
+def filled(upload: Upload, targets: Sequence[str]) -> bytes:
     """The file with these targets, one for every segment, "" where it stays as it is. Raises
     Refused for targets that cannot be there; its details name all of them: {"refused":
     [{"segment", "reason"}]}, where the first segment is number 1."""
-    with _opened(sent) as document:
+    with _open_document(upload) as document:
         units = [unit for _, unit in document.units()]
         if len(units) != len(targets):
-            many = counted(len(units), "segment")
-            raise wrong(f"targets must be one for each of {many}, empty where it stays as it is")
+            count = quantity(len(units), "segment")
+            raise wrong(f"targets must be one for each of {count}, empty where it stays as it is")
         texts, refused = list[Text | None](), list[dict[str, Any]]()
         for number, (unit, target) in enumerate(zip(units, targets, strict=True), 1):
             try:
@@ -145,30 +145,32 @@ def _target(document: Document, unit: Unit, target: str) -> Text | None:
 
 
 def _refusal(refused: list[dict[str, Any]]) -> Refused:
-    first, others = refused[0], len(refused) - 1
-    more = f"; {counted(others, 'other segment')} cannot be filled either" if others else ""
-    why = f"segment {first['segment']:,}: {first['reason']}{more}"
+    first, remaining = refused[0], len(refused) - 1
+    suffix = (
+        f"; {quantity(remaining, 'other segment')} cannot be filled either" if remaining else ""
+    )
+    why = f"segment {first['segment']:,}: {first['reason']}{suffix}"
     return Refused(400, "bad_request", why, details={"refused": refused})
 
 
 @contextmanager
-def _opened(sent: Sent) -> Iterator[Document]:
-    data = _bytes(sent.content)
-    suffix = _suffix(sent)
+def _open_document(upload: Upload) -> Iterator[Document]:
+    data = _bytes(upload.content)
+    suffix = _suffix(upload)
     with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
         path = Path(folder) / f"document{suffix if _SUFFIX.fullmatch(suffix) else ''}"
         path.write_bytes(data)
         try:
-            yield _document(path, data, sent)
+            yield _document(path, data, upload)
         except (FormatError, UsageError) as error:
-            raise wrong(_said(str(error), path)) from error
+            raise wrong(_public_message(str(error), path)) from error
 
 
-def _suffix(sent: Sent) -> str:
-    return Path(sent.name.replace("\\", "/")).suffix
+def _suffix(upload: Upload) -> str:
+    return Path(upload.name.replace("\\", "/")).suffix
 
 
-def _said(message: str, path: Path) -> str:
+def _public_message(message: str, path: Path) -> str:
     """A message about the file without the server's name of it, and without the command line."""
     message = message.replace(str(path), "the document").replace(path.name, "the document")
     return message.replace(AS_TEXT, '"format": "text"')
@@ -184,17 +186,19 @@ def _bytes(content: str) -> bytes:
     return data
 
 
-def _document(path: Path, data: bytes, sent: Sent) -> Document:
-    kind = kind_of(path, sent.format)
+def _document(path: Path, data: bytes, upload: Upload) -> Document:
+    kind = kind_of(path, upload.format)
     if kind is None:
-        name = f"{path.stem}{_suffix(sent)}"
-        CHECKS[sent.format](io.BufferedReader(io.BytesIO(data)), name)
-        lines = _Lines(path, data) if not sent.running else None
-        if lines is not None and (sent.running is False or not is_running(lines.text, sent.source)):
+        name = f"{path.stem}{_suffix(upload)}"
+        CHECKS[upload.format](io.BufferedReader(io.BytesIO(data)), name)
+        lines = _Lines(path, data) if not upload.running else None
+        if lines is not None and (
+            upload.running is False or not is_running(lines.text, upload.source)
+        ):
             return lines
     file = (kind or ParagraphFile)(path)
-    agree_on_languages(file, sent.source, sent.target)
-    running = has_rules(file.src_lang) if sent.running is None else sent.running
+    agree_on_languages(file, upload.source, upload.target)
+    running = has_rules(file.src_lang) if upload.running is None else upload.running
     file.sentences = file.sentences or (running and file.has_running_text)
     return _Units(file)
 
@@ -206,14 +210,16 @@ class _Units(Document):
         self._file, self.kind, self.sentences = file, file.kind, file.sentences
 
     def units(self) -> list[tuple[str, Unit]]:
-        return [(one.name, unit) for one in self._file.documents() for unit in one.units]
+        return [
+            (document.name, unit) for document in self._file.documents() for unit in document.units
+        ]
 
     def filled(self, targets: Sequence[Text | None]) -> bytes:
-        to = io.BytesIO()
+        buffer = io.BytesIO()
         self._file.write(
-            to, [None if target is None else Filling(target, "confirmed") for target in targets]
+            buffer, [None if target is None else Filling(target, "confirmed") for target in targets]
         )
-        return to.getvalue()
+        return buffer.getvalue()
 
     def refused(self, unit: Unit, target: Text) -> str:
         if unit.state == "locked":

@@ -11,15 +11,15 @@ from typing import Any
 from starlette.responses import StreamingResponse
 
 from tmnmt.errors import TmnmtError
-from tmnmt.serve.jobs import NOTED
-from tmnmt.serve.refused import Refused
+from tmnmt.serve.http_error import Refused
+from tmnmt.serve.jobs import NOTE_INTERVAL
 from tmnmt.serve.storage.records import Job
 
 MEDIA_TYPE = "text/event-stream"
 QUIET = 15.0  # seconds after which a line says that the connection is meant to stay
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _STAYS = ": \n\n"  # a comment, which no client sees
-_AWAY = Refused(503, "unavailable", "it cannot be used now")
+_UNAVAILABLE = Refused(503, "unavailable", "it cannot be used now")
 _STOPPING = Refused(503, "stopping", "the server is stopping", 5)
 
 
@@ -27,24 +27,24 @@ def event(name: str, data: Mapping[str, Any]) -> str:
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
-def said(refused: Refused) -> dict[str, Any]:
+def error_record(refused: Refused) -> dict[str, Any]:
     """What was refused, as the own interface writes it."""
     return {"error": {"code": refused.code, "message": refused.message}, **refused.details}
 
 
-def sent(events: AsyncIterator[str]) -> StreamingResponse:
+def event_stream(events: AsyncIterator[str]) -> StreamingResponse:
     """Each as soon as it is there. What fails in the midst is an event, too: error."""
 
-    async def every() -> AsyncIterator[str]:
+    async def frames() -> AsyncIterator[str]:
         try:
-            async for one in events:
-                yield one
+            async for frame in events:
+                yield frame
         except Refused as refused:
-            yield event("error", said(refused))
+            yield event("error", error_record(refused))
         except TmnmtError:
-            yield event("error", said(_AWAY))
+            yield event("error", error_record(_UNAVAILABLE))
 
-    return StreamingResponse(every(), media_type=MEDIA_TYPE, headers=_HEADERS)
+    return StreamingResponse(frames(), media_type=MEDIA_TYPE, headers=_HEADERS)
 
 
 async def of_job(
@@ -52,17 +52,17 @@ async def of_job(
 ) -> AsyncIterator[str]:
     """progress, whenever it is further; then done or failed. `look`: the job as it stands. Raises
     Refused where nobody can say any more, or where the server is not open any more."""
-    written, last = None, time.monotonic()
+    previous, last = None, time.monotonic()
     while True:
-        if job.record != written:
-            written, last = job.record, time.monotonic()
-            yield event(job.state if job.has_ended else "progress", written)
+        if job.record != previous:
+            previous, last = job.record, time.monotonic()
+            yield event(job.state if job.has_ended else "progress", previous)
         if job.has_ended:
             return
         if time.monotonic() - last > QUIET:
             last = time.monotonic()
             yield _STAYS
-        await asyncio.sleep(NOTED)
+        await asyncio.sleep(NOTE_INTERVAL)
         if not is_open():
             raise _STOPPING
         try:

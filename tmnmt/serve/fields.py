@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.http_error import Refused, wrong
 
 Kind = Literal["text", "texts", "names", "lines", "flag", "number", "whole", "object", "objects"]
 _SCHEMAS: dict[Kind, dict[str, Any]] = {
@@ -55,9 +55,9 @@ class Field:
     kind: Kind
     help: str
     default: Any = None
-    needed: bool = False
-    least: float | None = None
-    most: float | None = None
+    required: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
     choices: tuple[str, ...] = ()
     inside: tuple[Field, ...] = ()
     entries: int = 0
@@ -73,15 +73,15 @@ class Field:
         if _count(self.kind, value) > (self.entries or _UNDECLARED):
             raise _too_many(self.name, self.entries or _UNDECLARED)
         if any(field.entries or field.inside for field in self.inside):
-            for one in value if isinstance(value, list) else [value]:
-                if isinstance(one, dict):
-                    check_lists(one, self.inside)
+            for entry in value if isinstance(value, list) else [value]:
+                if isinstance(entry, dict):
+                    check_lists(entry, self.inside)
 
     def read(self, value: Any, strict: bool = True) -> Any:
         """The value, where it is what it should be. Strings of forms that spell a number or a flag
         are that. `strict`: as of the function `read`. Raises Refused."""
         if isinstance(value, str) and self.kind in ("number", "whole", "flag"):
-            value = self._spelt(value)
+            value = self._parse(value)
         if self.kind == "names":
             value = _names(value)
         elif self.is_single and isinstance(value, str):
@@ -93,7 +93,7 @@ class Field:
         if self.kind == "object" and self.inside:
             return read(value, self.inside, strict)
         if self.kind == "objects" and self.inside:
-            return [read(one, self.inside, strict) for one in value]
+            return [read(entry, self.inside, strict) for entry in value]
         return value
 
     @property
@@ -102,10 +102,10 @@ class Field:
         words = f"one of {', '.join(self.choices)}" if self.choices else _IN_WORDS[self.kind]
         if self.is_single:
             words = f"a text, or {words}"
-        if self.least is not None:
-            words += f" from {self.least:g}"
-        if self.most is not None:
-            words += f" up to {self.most:g}"
+        if self.minimum is not None:
+            words += f" from {self.minimum:g}"
+        if self.maximum is not None:
+            words += f" up to {self.maximum:g}"
         return words
 
     @property
@@ -119,12 +119,12 @@ class Field:
         if schema["type"] == "array":
             schema["maxItems"] = self.entries
         schema |= {"enum": list(self.choices)} if self.choices else {}
-        schema |= {"minimum": self.least} if self.least is not None else {}
-        schema |= {"maximum": self.most} if self.most is not None else {}
+        schema |= {"minimum": self.minimum} if self.minimum is not None else {}
+        schema |= {"maximum": self.maximum} if self.maximum is not None else {}
         schema |= {"default": self.default} if self.default is not None else {}
         return schema
 
-    def _spelt(self, value: str) -> Any:
+    def _parse(self, value: str) -> Any:
         if self.kind == "flag":
             return _FLAGS.get(value.lower(), value)
         try:
@@ -139,19 +139,19 @@ class Field:
             case "lines":
                 return isinstance(value, str)
             case "texts" | "names":
-                return isinstance(value, list) and all(isinstance(one, str) for one in value)
+                return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
             case "flag":
                 return isinstance(value, bool)
             case "object":
                 return isinstance(value, dict)
             case "objects":
-                return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+                return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         if self.kind == "whole" and not isinstance(value, int):
             return False
-        low = -float("inf") if self.least is None else self.least
-        return low <= value <= (float("inf") if self.most is None else self.most)
+        low = -float("inf") if self.minimum is None else self.minimum
+        return low <= value <= (float("inf") if self.maximum is None else self.maximum)
 
 
 def read(values: Mapping[str, Any], table: Sequence[Field], strict: bool = True) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def read(values: Mapping[str, Any], table: Sequence[Field], strict: bool = True)
         value = values.get(field.name)
         if value == "" and field.kind in ("whole", "number", "flag"):
             value = None  # of a form whose field is left empty
-        if value is None and field.needed:
+        if value is None and field.required:
             raise wrong(f"{field.name} is needed: {field.allowed}")
         checked[field.name] = field.default if value is None else field.read(value, strict)
     return checked
@@ -182,8 +182,8 @@ def check_lists(values: Mapping[str, Any], table: Sequence[Field]) -> None:
             raise _too_many("a list that is not read here", _UNDECLARED)
 
 
-def _too_many(name: str, most: int) -> Refused:
-    return Refused(413, "too_large", f"{name or 'the list'} may have {most:,} entries")
+def _too_many(name: str, limit: int) -> Refused:
+    return Refused(413, "too_large", f"{name or 'the list'} may have {limit:,} entries")
 
 
 def _count(kind: Kind, value: Any) -> int:
@@ -192,17 +192,17 @@ def _count(kind: Kind, value: Any) -> int:
     signs = {"names": ",", "lines": "\n\r"}.get(kind)
     if signs is None:
         return len(value) if isinstance(value, list | dict) else 1
-    texts = [one for one in listed if isinstance(one, str)]
-    return len(listed) + max(sum(one.count(sign) for one in texts) for sign in signs)
+    texts = [entry for entry in listed if isinstance(entry, str)]
+    return len(listed) + max(sum(text.count(sign) for text in texts) for sign in signs)
 
 
 def _names(value: Any) -> Any:
     """The names of a text, or of several; a number is one, too."""
     texts = value if isinstance(value, list) else [value]
-    texts = [str(one) if type(one) is int else one for one in texts]
-    if not all(isinstance(one, str) for one in texts):
+    texts = [str(entry) if type(entry) is int else entry for entry in texts]
+    if not all(isinstance(text, str) for text in texts):
         return value
-    return [name for one in texts for part in one.split(",") if (name := part.strip())]
+    return [name for text in texts for part in text.split(",") if (name := part.strip())]
 
 
 def object_schema(table: Sequence[Field]) -> dict[str, Any]:
@@ -210,6 +210,6 @@ def object_schema(table: Sequence[Field]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {field.name: field.schema for field in table},
-        "required": [field.name for field in table if field.needed],
+        "required": [field.name for field in table if field.required],
         "additionalProperties": False,
     }

@@ -17,8 +17,8 @@ from tmnmt.batch.filling import (
 )
 from tmnmt.codes.record import Text
 from tmnmt.config.options import Overwrite
-from tmnmt.engine.confirmed import Done
-from tmnmt.files.opening import opened
+from tmnmt.engine.confirmed import ConfirmedPair
+from tmnmt.files.opening import open_translatable
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.reader import read_memories
 from tmnmt.formats.tmx_writer import tmx_writer
@@ -30,7 +30,7 @@ from tmnmt.serve.jobs import Advance, Steps
 AT_ONCE = 32  # segments of a document that are handed to the model together, at most
 AT_ONCE_CHARACTERS = 4_000  # of these, but for a single longer one
 AT_ONCE_IN_MEMORY = 2_000  # segments of a memory that are read or written in a slice
-NAMED = 5  # units of a document that are told as left
+UNITS_LISTED = 5  # units of a document that are told as left
 Translated = Callable[[Sequence[Text]], Sequence[Translation]]
 
 
@@ -45,18 +45,22 @@ def read_into(index: WritableIndex, path: Path, name: str, advance: Advance, lon
         index.tgt_lang,
         progress=lambda _, share: advance(int(size * share), size),
     )
-    own = path.name.partition(".")[0]  # what a document without a name is called by its reader
+    default_name = path.name.partition(".")[
+        0
+    ]  # what a document without a name is called by its reader
     segments = list[Segment]()
-    for number, one in enumerate(reader, 1):
-        if max(len(one.src), len(one.tgt)) <= longest:
-            segments.append(replace(one, document=name) if one.document == own else one)
+    for number, segment in enumerate(reader, 1):
+        if max(len(segment.src), len(segment.tgt)) <= longest:
+            segments.append(
+                replace(segment, document=name) if segment.document == default_name else segment
+            )
         if number % AT_ONCE_IN_MEMORY == 0:
             yield
     if segments:
         index.add(segments)
     advance(size, size)
     report = reader.report
-    return {"added": len(segments), "skipped": report.read - len(segments)}, None
+    return {"added": len(segments), "skipped": report.units - len(segments)}, None
 
 
 def written_from(
@@ -66,10 +70,10 @@ def written_from(
     writer = tsv_writer(path) if path.suffix == ".tsv" else tmx_writer(path, *languages)
     number = 0
     with writer as write:
-        for number, one in enumerate(segments, 1):
+        for number, segment in enumerate(segments, 1):
             advance(number, None)
-            created, changed = iso_utc(one.created) or "", iso_utc(one.changed) or ""
-            write(replace(one, created=created, changed=changed))
+            created, changed = iso_utc(segment.created) or "", iso_utc(segment.changed) or ""
+            write(replace(segment, created=created, changed=changed))
             if number % AT_ONCE_IN_MEMORY == 0:
                 yield
     advance(number, number)
@@ -82,39 +86,43 @@ def document_through(
     overwrite: Overwrite,
     translated: Translated,
     advance: Advance,
-    confirmed: Callable[[], Sequence[Done]] = tuple,
+    confirmed: Callable[[], Sequence[ConfirmedPair]] = tuple,
 ) -> Steps:
     """A translator's file with what has no translation translated; all else stays. `confirmed`:
     gives what the session has confirmed, once all is translated. Raises FormatError for what is no
     such file, and UsageError for one of other languages."""
-    file = opened(path)
+    file = open_translatable(path)
     agree_on_languages(file, *languages)
-    total = sum(is_open(u, overwrite) for each in file.documents() for u in each.units)
+    total = sum(is_open(u, overwrite) for document in file.documents() for u in document.units)
 
-    def through(documents: Iterable[Sequence[Text]]) -> Iterator[Translation]:
-        done = 0
+    def translate_slices(documents: Iterable[Sequence[Text]]) -> Iterator[Translation]:
+        completed = 0
         for texts in documents:
             for together in _slices(texts):
                 yield from translated(together)
-                done += len(together)
-                advance(done, total)
+                completed += len(together)
+                advance(completed, total)
 
-    every = list[Finished]()
-    for one in translate_file(file, overwrite, through):
-        every.append(one)
+    finished_units = list[Finished]()
+    for finished in translate_file(file, overwrite, translate_slices):
+        finished_units.append(finished)
         yield
-    every = list(with_confirmed(every, confirmed()))
-    to = io.BytesIO()
-    fillings = [one.filling for one in every]
-    file.write(to, fillings)
-    left = [
-        f"line {one.unit.line}: {one.problem or one.unit.problem}"
-        for one in every
-        if one.problem or one.unit.problem
+    finished_units = list(with_confirmed(finished_units, confirmed()))
+    buffer = io.BytesIO()
+    fillings = [finished.filling for finished in finished_units]
+    file.write(buffer, fillings)
+    problems = [
+        f"line {finished.unit.line}: {finished.problem or finished.unit.problem}"
+        for finished in finished_units
+        if finished.problem or finished.unit.problem
     ]
-    filled = sum(one.is_filled for one in every)
-    counts = {"segments": len(every), "translated": filled, "left": left[:NAMED]}
-    return counts, to.getvalue()
+    filled = sum(finished.is_filled for finished in finished_units)
+    counts = {
+        "segments": len(finished_units),
+        "translated": filled,
+        "left": problems[:UNITS_LISTED],
+    }
+    return counts, buffer.getvalue()
 
 
 def _slices(texts: Iterable[Text]) -> Iterator[list[Text]]:

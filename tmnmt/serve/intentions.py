@@ -19,14 +19,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tmnmt.codes.record import Text
-from tmnmt.engine.confirmed import Done, confirmed_now
+from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now
 from tmnmt.engine.session import deleted_from, written_to
 from tmnmt.errors import ServerError, TmnmtError
 from tmnmt.index.back_ends import same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.pairs import copies
 from tmnmt.segments import Segment
-from tmnmt.serve.refused import Refused, unknown
+from tmnmt.serve.http_error import Refused, unknown
 from tmnmt.serve.storage.base import SessionStorage
 from tmnmt.serve.storage.records import Feedback, Intention
 
@@ -72,7 +72,7 @@ class Intentions:
         raise Refused(503, "busy", "other servers are being started; try again", 1)
 
     def _is_confirmed(
-        self, tenant: str, id: str, memory: WritableIndex, pair: Done, feedback: Feedback
+        self, tenant: str, id: str, memory: WritableIndex, pair: ConfirmedPair, feedback: Feedback
     ) -> bool:
         """False: the session is gone, or another process has cancelled the intention."""
         intention = Intention(secrets.token_hex(16), replace(pair, memory=memory.place))
@@ -80,11 +80,13 @@ class Intentions:
         try:
             if not self._storage.intend(tenant, id, intention.token, intention.pair, feedback):
                 return False
-            written = written_to(memory, intention.pair)
+            stored_pair = written_to(memory, intention.pair)
             is_written = True
-            if written.id > 0 or self._is_shared(intention.token, written, memory):
-                written = _taken_over(written, memory) if feedback.get("resumed") else written
-                replaced = self._storage.settle(intention.token, written)
+            if stored_pair.id > 0 or self._is_shared(intention.token, stored_pair, memory):
+                stored_pair = (
+                    _taken_over(stored_pair, memory) if feedback.get("resumed") else stored_pair
+                )
+                replaced = self._storage.settle(intention.token, stored_pair)
                 if replaced is not None:
                     self._remove(replaced)
                     return True
@@ -96,22 +98,22 @@ class Intentions:
         self._is_cancelled(intention)
         return False
 
-    def _is_shared(self, token: str, pair: Done, memory: WritableIndex) -> bool:
+    def _is_shared(self, token: str, pair: ConfirmedPair, memory: WritableIndex) -> bool:
         """Whether the pair of an intention holds a segment of the memory from now on. Somebody may
         be about to confirm or to delete it, or have been killed: then it is taken out first."""
         segment = _segment(memory, -pair.id)
         if segment is None:
             return False
-        others = [
-            other
-            for other in self._storage.intentions()
-            if other.token != token
-            and other.pair.memory == pair.memory
-            and (other.pair.id == segment.id or (not other.pair.id and other.pair.is_in(segment)))
+        rivals = [
+            rival
+            for rival in self._storage.intentions()
+            if rival.token != token
+            and rival.pair.memory == pair.memory
+            and (rival.pair.id == segment.id or (not rival.pair.id and rival.pair.is_in(segment)))
         ]
-        for other in others:
-            self._mend(other, begun_here=False)
-        is_shared = not others and self._storage.share(token, pair)
+        for rival in rivals:
+            self._mend(rival, begun_here=False)
+        is_shared = not rivals and self._storage.share(token, pair)
         return is_shared and _segment(memory, -pair.id) is not None
 
     def _remove(self, replaced: Sequence[Intention]) -> None:
@@ -133,7 +135,7 @@ class Intentions:
         self._mend(replace(intention, pair=pair), begun_here=True)
         return True
 
-    def append(self, tenant: str, id: str, pair: Done, feedback: Feedback) -> bool:
+    def append(self, tenant: str, id: str, pair: ConfirmedPair, feedback: Feedback) -> bool:
         """A pair that no memory keeps is in the session, and the pair of its segment is not any
         more. False: there is no such session."""
         token = secrets.token_hex(16)
@@ -143,7 +145,7 @@ class Intentions:
         self._remove(replaced)
         return True
 
-    def undo(self, tenant: str, id: str, segment: str | None = None) -> Done | None:
+    def undo(self, tenant: str, id: str, segment: str | None = None) -> ConfirmedPair | None:
         """The pair that was confirmed last, or that of a segment, which is not in the session any
         more, nor in its memory where nobody else holds it; None: there was none. Raises
         ServerError for the storage, and what the memory raises; then it is in both, or will be in
@@ -167,7 +169,7 @@ class Intentions:
         self._drop(token)
         return pair
 
-    def _is_kept(self, token: str, pair: Done, memory: WritableIndex) -> bool:
+    def _is_kept(self, token: str, pair: ConfirmedPair, memory: WritableIndex) -> bool:
         """Whether a memory that failed to delete a pair holds it still, which is put back then, or
         cannot say so."""
         try:
@@ -207,7 +209,9 @@ class Intentions:
             return
         with suppress(ServerError):  # then they are left still
             intentions = self._storage.intentions()
-            beginnings = {one.token: one.token.partition(".")[0] for one in intentions}
+            beginnings = {
+                intention.token: intention.token.partition(".")[0] for intention in intentions
+            }
             for intention in intentions:
                 for token in {intention.token, beginnings[intention.token]} & pending.keys():
                     self._mend(intention, pending[token])
@@ -237,7 +241,7 @@ class Intentions:
             self._pending[token] = begun_here
             log.warning("a pair that is in no session is left in %s: %s", pair.memory, error)
 
-    def _memory_of(self, pair: Done) -> WritableIndex | None:
+    def _memory_of(self, pair: ConfirmedPair) -> WritableIndex | None:
         """The memory that a pair was written to, where it is written to now."""
         return next(
             (
@@ -249,7 +253,7 @@ class Intentions:
         )
 
 
-def _taken_over(pair: Done, memory: WritableIndex) -> Done:
+def _taken_over(pair: ConfirmedPair, memory: WritableIndex) -> ConfirmedPair:
     """A pair that the memory gives already, as that of the segment, where a confirmation has added
     it: these have no document, and times to the microsecond, which files of other programs have
     not."""
@@ -267,7 +271,7 @@ def _segment(memory: WritableIndex, id: int) -> Segment | None:
         return None
 
 
-def _ids(memory: WritableIndex, pair: Done) -> list[int]:
+def _ids(memory: WritableIndex, pair: ConfirmedPair) -> list[int]:
     """Those of the segments that are this very pair, where they are to be taken out."""
     if pair.id < 0:
         return []

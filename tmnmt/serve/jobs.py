@@ -21,8 +21,8 @@ from typing import Any
 
 from tmnmt.errors import LockedError, ServerError, TmnmtError
 from tmnmt.serve.clock import Clock
+from tmnmt.serve.http_error import Refused, unknown
 from tmnmt.serve.keys import Caller
-from tmnmt.serve.refused import Refused, unknown
 from tmnmt.serve.storage.base import JobStorage
 from tmnmt.serve.storage.records import Job, State
 from tmnmt.serve.turns import TurnPath, Turns
@@ -30,10 +30,10 @@ from tmnmt.serve.turns import TurnPath, Turns
 WORKERS = 16  # threads; most of the time they wait for a model
 OF_TENANT = 4  # of them, at most, that do slices of one tenant
 _SLICE = 1.0  # seconds: what the next slice of a job is taken to last
-MOST = 100  # of one tenant that are kept
-KEPT = 24 * 3600.0  # seconds
+MAX_JOBS = 100  # of one tenant that are kept
+RETENTION = 24 * 3600.0  # seconds
 SILENT = 600.0  # seconds after which the process of a job is taken to have ended
-NOTED = 0.5  # seconds between two notes of how far it is
+NOTE_INTERVAL = 0.5  # seconds between two notes of how far it is
 PATIENCE = 1.0, 10.0, 60.0  # seconds after which a job tries again to tell that it has ended
 
 Advance = Callable[[int, int | None], None]  # done, and of how many where that is known
@@ -75,12 +75,12 @@ class Jobs:
             thread.join()
 
     def make(
-        self, kind: str, given: Mapping[str, Any], caller: Caller, state: State = "waiting"
+        self, kind: str, parameters: Mapping[str, Any], caller: Caller, state: State = "waiting"
     ) -> str:
         """The id of a new job. Raises Refused where there are too many."""
         id, now = secrets.token_urlsafe(24), time.time()
-        job = Job(id, kind, given, state, 0, None, {}, False, now)
-        if not self._storage.make(job, caller.tenant, self._clock.before(KEPT), MOST):
+        job = Job(id, kind, parameters, state, 0, None, {}, False, now)
+        if not self._storage.make(job, caller.tenant, self._clock.cutoff(RETENTION), MAX_JOBS):
             raise Refused(429, "busy", "there are too many jobs; delete some", 60)
         return id
 
@@ -100,10 +100,10 @@ class Jobs:
         job = self.get(id, caller)
         if not job.has_file:
             raise Refused(409, "no_file", "this job has no file, or not yet")
-        made = self._storage.file(id)
-        if made is None:
+        content = self._storage.file(id)
+        if content is None:
             raise unknown("there is no such job")  # any more
-        return made
+        return content
 
     def delete(self, id: str, caller: Caller) -> None:
         """What it has done stays done. Raises Refused as `get` does."""
@@ -176,18 +176,18 @@ class Jobs:
     def _slices(
         self, id: str, folder: tempfile.TemporaryDirectory[str], path: Path, work: Work
     ) -> Generator[None]:
-        result, made = dict[str, Any](), None
+        result, file = dict[str, Any](), None
         state: State = "failed"
         try:
             with folder:
                 try:
                     self._advance(id, 0, None)
-                    advance = _Often(lambda *at: self._advance(id, *at))
-                    counts, made = yield from self._until_stopped(work(path, advance))
+                    advance = _Often(lambda *progress: self._advance(id, *progress))
+                    counts, file = yield from self._until_stopped(work(path, advance))
                     advance.finish()
                     result, state = dict(counts), "done"
                 except TmnmtError as error:
-                    result["error"] = _said(error, path)
+                    result["error"] = _public_message(error, path)
         except Refused as refused:
             result["error"] = refused.message
         except _Stopped:
@@ -195,7 +195,7 @@ class Jobs:
         except Exception as error:
             log.error("job: %s", type(error).__name__)
             result["error"] = "the server failed; its log says where"
-        self._finish(id, state, result, made)
+        self._finish(id, state, result, file)
 
     def _until_stopped(self, steps: Steps) -> Steps:
         """Raises _Stopped where the server ends between two slices."""
@@ -209,25 +209,25 @@ class Jobs:
             if self._stopping.is_set():
                 raise _Stopped
 
-    def _finish(self, id: str, state: State, result: Mapping[str, Any], made: bytes | None) -> None:
+    def _finish(self, id: str, state: State, result: Mapping[str, Any], file: bytes | None) -> None:
         """A storage that is away is waited for a while: what took hours is not thrown away."""
         for seconds in (*PATIENCE, None):
             try:
-                return self._storage.finish(id, state, result, made, time.time())
+                return self._storage.finish(id, state, result, file, time.time())
             except ServerError as error:
                 log.error("job: %s", error)
                 if seconds is None or self._stopping.wait(seconds):
                     return
 
-    def _advance(self, id: str, done: int, total: int | None) -> None:
+    def _advance(self, id: str, completed: int, total: int | None) -> None:
         """Raises _Stopped where the server ends, or somebody has deleted the job."""
-        if self._stopping.is_set() or not self._noted(id, done, total):
+        if self._stopping.is_set() or not self._note_progress(id, completed, total):
             raise _Stopped
 
-    def _noted(self, id: str, done: int, total: int | None) -> bool:
+    def _note_progress(self, id: str, completed: int, total: int | None) -> bool:
         """Whether the job is still there. No job fails for want of a note."""
         try:
-            return self._storage.advance(id, done, total, time.time())
+            return self._storage.advance(id, completed, total, time.time())
         except ServerError as error:
             log.error("job: %s", error)
             return True
@@ -240,9 +240,9 @@ class _Often:
         self._note, self._last = note, time.monotonic()
         self._call: tuple[int, int | None] | None = None  # the last one, if it is not noted yet
 
-    def __call__(self, done: int, total: int | None) -> None:
-        self._call = done, total
-        if time.monotonic() - self._last >= NOTED:
+    def __call__(self, completed: int, total: int | None) -> None:
+        self._call = completed, total
+        if time.monotonic() - self._last >= NOTE_INTERVAL:
             self.finish()
 
     def finish(self) -> None:
@@ -255,11 +255,15 @@ class _Often:
 def ending(name: str) -> str:
     """The end of a file's name, as ".tmx.gz": letters and digits alone."""
     ends = Path(name.replace("\\", "/")).suffixes[-2:]
-    good = [one for one in ends if one[1:].isascii() and one[1:].isalnum() and len(one) <= 16]
+    good = [
+        suffix
+        for suffix in ends
+        if suffix[1:].isascii() and suffix[1:].isalnum() and len(suffix) <= 16
+    ]
     return "".join(good) if len(good) == len(ends) else "".join(good[-1:])
 
 
-def _said(error: TmnmtError, path: Path) -> str:
+def _public_message(error: TmnmtError, path: Path) -> str:
     """What is wrong with the file, without the server's name of it."""
     if isinstance(error, LockedError):
         return "another program writes to this memory; try again"

@@ -22,12 +22,12 @@ class TooManyValuesError(ValueError):
     """JSON has more values than a request may have."""
 
 
-def parse_json(body: bytes, most: int) -> Any:
-    """The value of a body. Raises TooManyValuesError for more than `most` values, and ValueError or
-    RecursionError for what is no JSON, no UTF-8, or holds halves of characters, which no file can
-    hold."""
-    if _count(body) > most:
-        raise TooManyValuesError(f"JSON of more than {most:,} values")
+def parse_json(body: bytes, limit: int) -> Any:
+    """The value of a body. Raises TooManyValuesError for more than `limit` values, and ValueError
+    or RecursionError for what is no JSON, no UTF-8, or holds halves of characters, which no file
+    can hold."""
+    if _count(body) > limit:
+        raise TooManyValuesError(f"JSON of more than {limit:,} values")
     value = json.loads(body.decode("utf-8-sig"), parse_constant=_refuse_constant)
     if b"\\u" in body:
         json.dumps(value, ensure_ascii=False).encode()
@@ -44,10 +44,10 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-def answer(body: bytes, most: int) -> tuple[str, Any]:
+def answer(body: bytes, limit: int) -> tuple[str, Any]:
     """ "value" and the value; or "many" or "wrong" for what `parse_json` raises."""
     try:
-        return "value", parse_json(body, most)
+        return "value", parse_json(body, limit)
     except (TooManyValuesError, MemoryError):
         return "many", None
     except (ValueError, RecursionError):

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.durable import create, sync_folder
-from tmnmt.errors import DataError, UsageError, shown
-from tmnmt.serve.refused import Refused
+from tmnmt.errors import DataError, UsageError, short_repr
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.roles import RIGHTS, ROLES, Need, Right, Role, is_allowed
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -84,12 +84,12 @@ class Keys:
 
     def is_of(self, memory: str, tenant: str) -> bool:
         """Whether a key of this tenant sees the memory."""
-        return any(one.tenant == tenant and one.sees(memory) for one in self.callers)
+        return any(caller.tenant == tenant and caller.sees(memory) for caller in self.callers)
 
     def caller(self, key: str) -> Caller:
         """Raises Refused for a key that there is not. All are compared, each in constant time."""
-        given = hashlib.sha256(key[:_LONGEST].encode("utf-8", "replace")).digest()
-        callers = [c for digest, c in self._callers if hmac.compare_digest(digest, given)]
+        key_digest = hashlib.sha256(key[:_LONGEST].encode("utf-8", "replace")).digest()
+        callers = [c for digest, c in self._callers if hmac.compare_digest(digest, key_digest)]
         if not callers:
             raise Refused(401, "no_key", "a key is needed, and this is none")
         return callers[0]
@@ -105,56 +105,56 @@ class Keys:
         if set(table) - {"key"} or not isinstance(entries, list):
             raise DataError(f"{path}: holds tables [[key]] and nothing else")
         callers = [_entry(entry, f"{path}, key {n}") for n, entry in enumerate(entries, 1)]
-        for what, each in (
+        for label, values in (
             ("name", [c.name for _, c in callers]),
             ("sha256", [digest for digest, _ in callers]),
         ):
-            if len(set(each)) < len(each):
-                raise DataError(f"{path}: two keys have the same {what}")
+            if len(set(values)) < len(values):
+                raise DataError(f"{path}: two keys have the same {label}")
         if not callers:
             raise DataError(f"{path}: holds no key; tmnmt serve-key makes one")
         return cls(callers)
 
 
-def _entry(entry: Any, where: str) -> tuple[bytes, Caller]:
+def _entry(entry: Any, location: str) -> tuple[bytes, Caller]:
     fields = {"name", "sha256", "role", "tenant", "memories", "terms", "rights"}
     if not isinstance(entry, dict) or set(entry) - fields:
-        raise DataError(f"{where}: allowed are {', '.join(sorted(fields))}")
-    name = _name(entry.get("name"), f"{where}: name")
+        raise DataError(f"{location}: allowed are {', '.join(sorted(fields))}")
+    name = _name(entry.get("name"), f"{location}: name")
     digest, role = entry.get("sha256"), entry.get("role")
     if not isinstance(digest, str) or not _HASH.fullmatch(digest):
-        raise DataError(f"{where}: sha256 must be 64 digits of the hash of a key")
+        raise DataError(f"{location}: sha256 must be 64 digits of the hash of a key")
     if role not in ROLES:
-        raise DataError(f"{where}: role is {shown(role)}; allowed: {', '.join(ROLES)}")
-    tenant = _name(entry.get("tenant", name), f"{where}: tenant")
+        raise DataError(f"{location}: role is {short_repr(role)}; allowed: {', '.join(ROLES)}")
+    tenant = _name(entry.get("tenant", name), f"{location}: tenant")
     memories, terms = (
-        _names(entry.get(one, []), f"{where}: {one}") for one in ("memories", "terms")
+        _names(entry.get(field, []), f"{location}: {field}") for field in ("memories", "terms")
     )
-    rights = _names(entry.get("rights", []), f"{where}: rights")
+    rights = _names(entry.get("rights", []), f"{location}: rights")
     if not rights <= RIGHTS.keys():
         raise DataError(
-            f"{where}: rights are {shown(sorted(rights))}; allowed: {', '.join(RIGHTS)}"
+            f"{location}: rights are {short_repr(sorted(rights))}; allowed: {', '.join(RIGHTS)}"
         )
     allowed = frozenset(right for right in RIGHTS if right in rights)
     return bytes.fromhex(digest), Caller(name, tenant, role, memories, terms, allowed)
 
 
-def _names(value: object, where: str) -> frozenset[str]:
+def _names(value: object, location: str) -> frozenset[str]:
     if not isinstance(value, list):
-        raise DataError(f"{where} must be a list of names")
-    return frozenset(_name(one, where) for one in value)
+        raise DataError(f"{location} must be a list of names")
+    return frozenset(_name(name, location) for name in value)
 
 
-def _name(value: object, where: str) -> str:
+def _name(value: object, location: str) -> str:
     if not isinstance(value, str) or not NAME.fullmatch(value):
-        raise DataError(f"{where} is {shown(value)}; allowed: {NAMES}")
+        raise DataError(f"{location} is {short_repr(value)}; allowed: {NAMES}")
     return value
 
 
 def check_tenants(
     callers: Sequence[Caller],
     memories: Collection[str],
-    written: Collection[str],
+    writable: Collection[str],
     terms: Collection[str] = (),
 ) -> None:
     """Raises UsageError for a key of a memory, or of terms, that are not served, and where two
@@ -170,7 +170,7 @@ def check_tenants(
                 raise UsageError(
                     f"key {caller.name}: memory {name} is not served; served: {served}"
                 )
-            first = owners.setdefault(name, caller) if name in written else caller
+            first = owners.setdefault(name, caller) if name in writable else caller
             if first.tenant != caller.tenant:
                 raise UsageError(
                     f"memory {name} is written to, and tenants {first.tenant} (key {first.name}) "
@@ -182,13 +182,13 @@ def check_tenants(
 def _mend(memory: str, *callers: Caller) -> str:
     """What to do where keys of two tenants share a memory that is written to. A key of the role
     admin is rarely a tenant of its own."""
-    admin = next((one for one in callers if one.role == "admin"), None)
-    other = next((one for one in callers if one is not admin), callers[0])
+    admin = next((caller for caller in callers if caller.role == "admin"), None)
+    client = next((caller for caller in callers if caller is not admin), callers[0])
     if admin is None:
         return "give each its own, give both keys one tenant, or serve it by --memory"
     return (
         f"take {memory} out of the memories of key {admin.name}, which /metrics does not need, or "
-        f'give that key tenant = "{other.tenant}"'
+        f'give that key tenant = "{client.tenant}"'
     )
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tmnmt.formats.iso639 import NAMES, short
-from tmnmt.serve.refused import Refused
+from tmnmt.serve.http_error import Refused
 
 _CODE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8}){0,4}")
-_BEHIND = re.compile(r"[.@].{0,20}")  # of a POSIX locale: its character set, its variant
+_LOCALE_SUFFIX = re.compile(r"[.@].{0,20}")  # of a POSIX locale: its character set, its variant
 _SCRIPT, _REGION = re.compile("[a-z]{4}"), re.compile(r"[a-z]{2}|\d{3}")
 
 
@@ -38,7 +38,7 @@ class Language:
 
 def language(code: str) -> Language:
     """The language of a code. Raises Refused for what is none."""
-    bare = _BEHIND.sub("", code.strip(), count=1) if len(code) <= 64 else ""
+    bare = _LOCALE_SUFFIX.sub("", code.strip(), count=1) if len(code) <= 64 else ""
     if not _CODE.fullmatch(bare):
         raise Refused(400, "wrong_language", "a language is a code such as en, eng or en-GB")
     first, *rest = re.split("[-_]", bare.lower())
@@ -50,25 +50,25 @@ def language(code: str) -> Language:
 Served = TypeVar("Served")
 
 
-def distance(asked: Language, served: Language) -> int | None:
+def distance(requested: Language, served: Language) -> int | None:
     """How far what is served is from what is asked for: 0 the same, 1 without a region where one is
     asked for, 2 another region; None: another language, or another script."""
-    if asked.language != served.language:
+    if requested.language != served.language:
         return None
-    if asked.script and served.script and asked.script != served.script:
+    if requested.script and served.script and requested.script != served.script:
         return None
-    if asked.region == served.region:
+    if requested.region == served.region:
         return 0
     return 2 if served.region else 1
 
 
 def nearest(
-    asked: tuple[Language, Language], served: Iterable[tuple[tuple[Language, Language], Served]]
+    requested: tuple[Language, Language], served: Iterable[tuple[tuple[Language, Language], Served]]
 ) -> Sequence[Served]:
     """What serves a pair of languages, nearest first, else in the order given."""
     pairs = []
-    for pair, one in served:
-        far = [distance(*both) for both in zip(asked, pair, strict=True)]
+    for pair, candidate in served:
+        far = [distance(*languages) for languages in zip(requested, pair, strict=True)]
         if None not in far:
-            pairs.append((sum(each or 0 for each in far), one))
-    return [one for _, one in sorted(pairs, key=lambda each: each[0])]
+            pairs.append((sum(part or 0 for part in far), candidate))
+    return [candidate for _, candidate in sorted(pairs, key=lambda entry: entry[0])]

@@ -19,14 +19,14 @@ from typing import Literal
 from xml.sax.saxutils import escape
 
 from tmnmt.codes.placeholders import arguments
-from tmnmt.codes.record import Code, Kind, Part, Source, Text, joined
-from tmnmt.counted import counted
+from tmnmt.codes.record import Code, Kind, Part, Source, Text, join_parts
 from tmnmt.errors import FormatError
 from tmnmt.files.html import HtmlFile
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.tmx_codes import MAX_CODES
-from tmnmt.serve.refused import Refused, wrong
+from tmnmt.quantities import quantity
+from tmnmt.serve.http_error import Refused, wrong
 
 Form = Literal["text", "tagged", "html", "xml"]
 FORMS: tuple[Form, ...] = ("text", "html", "xml")  # of the own API, where tags are XML
@@ -78,7 +78,7 @@ def check_tags(source: Source, target: Source) -> None:
     for name, times in Counter(tag["name"] for tag in numbered).items():
         if times > names[name]:
             tag = next(tag[0] for tag in of_target if tag["name"] == name)
-            often = f"{counted(times, 'time')}, but {counted(names[name], 'time')} in its source"
+            often = f"{quantity(times, 'time')}, but {quantity(names[name], 'time')} in its source"
             raise wrong(f"{tag[:40]} stands in the translation {often}")
 
 
@@ -91,16 +91,16 @@ def _tags(text: Source) -> list[re.Match[str]]:
 
 def _in_lines(text: str) -> list[str]:
     """Lines and, between them, their ends. A line does not end within an argument of ICU."""
-    parts, at = list[str](), 0
+    parts, position = list[str](), 0
     spans = iter(arguments(text))
     start, end = next(spans, (len(text), len(text) + 1))
-    for one in _LINE_END.finditer(text):
-        while end <= one.start():
+    for line_end in _LINE_END.finditer(text):
+        while end <= line_end.start():
             start, end = next(spans, (len(text), len(text) + 1))
-        if one.start() < start:
-            parts += text[at : one.start()], one[0]
-            at = one.end()
-    return [*parts, text[at:]]
+        if line_end.start() < start:
+            parts += text[position : line_end.start()], line_end[0]
+            position = line_end.end()
+    return [*parts, text[position:]]
 
 
 class _Lines(Markup):
@@ -108,21 +108,23 @@ class _Lines(Markup):
 
     def __init__(self, text: str) -> None:
         self._parts = _in_lines(text)
-        self._at = [at for at in range(0, len(self._parts), 2) if self._parts[at].strip()]
+        self._indexes = [
+            index for index in range(0, len(self._parts), 2) if self._parts[index].strip()
+        ]
 
     @property
     def sources(self) -> Sequence[Source]:
-        return [self._parts[at].strip() for at in self._at]
+        return [self._parts[index].strip() for index in self._indexes]
 
     def filled(self, targets: Sequence[Text]) -> str:
         parts = list(self._parts)
-        for at, target in zip(self._at, targets, strict=True):
-            line = parts[at]
-            before = line[: len(line) - len(line.lstrip())]
-            parts[at] = before + self._written(target) + line[len(line.rstrip()) :]
+        for index, target in zip(self._indexes, targets, strict=True):
+            line = parts[index]
+            indent = line[: len(line) - len(line.lstrip())]
+            parts[index] = indent + self._render(target) + line[len(line.rstrip()) :]
         return "".join(parts)
 
-    def _written(self, target: Text) -> str:
+    def _render(self, target: Text) -> str:
         return target.plain
 
 
@@ -132,13 +134,15 @@ class _Tagged(_Lines):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self._at = [at for at in self._at if _SHORT_TAG.sub("", self._parts[at]).strip()]
+        self._indexes = [
+            index for index in self._indexes if _SHORT_TAG.sub("", self._parts[index]).strip()
+        ]
 
     @property
     def sources(self) -> Sequence[Source]:
         return [_tagged(str(line)) for line in super().sources]
 
-    def _written(self, target: Text) -> str:
+    def _render(self, target: Text) -> str:
         return _with_tags(target, str)
 
 
@@ -158,8 +162,8 @@ class _Html(Markup):
             for document in self._page.documents():
                 self._units += document.units
         except FormatError as error:
-            what = str(error).rpartition(": ")[2]
-            raise wrong(f"a text is no HTML: {what}") from error
+            reason = str(error).rpartition(": ")[2]
+            raise wrong(f"a text is no HTML: {reason}") from error
         if problem := next((unit.problem for unit in self._units if unit.problem), ""):
             raise Refused(413, "too_large", f"a text of HTML has {problem}")
 
@@ -168,9 +172,9 @@ class _Html(Markup):
         return [unit.source for unit in self._units]
 
     def filled(self, targets: Sequence[Text]) -> str:
-        to = io.BytesIO()
-        self._page.write(to, [Filling(target, "model") for target in targets])
-        return to.getvalue().decode()
+        buffer = io.BytesIO()
+        self._page.write(buffer, [Filling(target, "model") for target in targets])
+        return buffer.getvalue().decode()
 
 
 class _Xml(Markup):
@@ -191,34 +195,34 @@ class _Xml(Markup):
 
 def _with_tags(text: Text, words: Callable[[str], str]) -> str:
     """The text with its tags, and all else as `words` writes it."""
-    written = ""
+    output = ""
     for part in text.parts():
         if isinstance(part, str):
-            written += words(part)
+            output += words(part)
         elif part[0].form == XML:
-            written += part[0].markup
+            output += part[0].markup
         else:  # of another form, as of a match; white space; a placeholder found in the words
-            written += words(part[1] if part[0].form else part[0].markup)
-    return written
+            output += words(part[1] if part[0].form else part[0].markup)
+    return output
 
 
 def _tagged(line: str) -> Source:
     """The line with its tags as codes; the same line where there are none, or too many."""
-    parts, at = list[Part](), 0
+    parts, position = list[Part](), 0
     for tag in _SHORT_TAG.finditer(line):
-        if tag.start() > at:
-            parts.append(line[at : tag.start()])
+        if tag.start() > position:
+            parts.append(line[position : tag.start()])
         kind: Kind = "standalone" if tag["empty"] else "close" if tag["end"] else "open"
         parts.append((Code(0, kind, tag[0], "" if tag["empty"] else tag["name"], XML), ""))
-        at = tag.end()
+        position = tag.end()
     if not parts or len(parts) > 2 * MAX_CODES:
         return line
-    parts.append(line[at:])
+    parts.append(line[position:])
     try:
         text = _paired(parts)
     except Refused:
-        alone = [one if isinstance(one, str) else _alone(one[0]) for one in parts]
-        text = joined(alone)
+        alone = [part if isinstance(part, str) else _alone(part[0]) for part in parts]
+        text = join_parts(alone)
     return clean_codes(text)[0]
 
 
@@ -228,30 +232,30 @@ def _alone(code: Code) -> Part:
 
 def _xml_parts(text: str, ignored: frozenset[str]) -> Iterator[Part]:
     """Words and tags in order. Raises Refused where a < or a & begins nothing."""
-    at = 0
-    while at < len(text):
-        if text[at] != "<":
-            end = text.find("<", at)
+    position = 0
+    while position < len(text):
+        if text[position] != "<":
+            end = text.find("<", position)
             end = len(text) if end < 0 else end
-            yield unescape(text[at:end])
-            at = end
+            yield unescape(text[position:end])
+            position = end
             continue
-        tag = _TAG.match(text, at)
+        tag = _TAG.match(text, position)
         if tag is None:
             raise wrong("a text is no XML: a < begins no tag; write it as &lt;")
-        at = tag.end()
+        position = tag.end()
         if tag["cdata"] is not None:
             yield Code(0, "placeholder", tag[0], "", XML), tag["cdata"]
         elif tag["name"] is None:
             yield Code(0, "standalone", tag[0], "", XML), ""
         elif tag["name"] in ignored and not tag["end"] and not tag["empty"]:
-            at = _end_of(text, at, tag["name"])
-            words = unescape(_TAG.sub("", text[tag.end() : at]))
+            position = _end_of(text, position, tag["name"])
+            words = unescape(_TAG.sub("", text[tag.end() : position]))
             yield (
                 Code(
                     0,
                     "placeholder" if words.strip() else "standalone",
-                    text[tag.start() : at],
+                    text[tag.start() : position],
                     "",
                     XML,
                 ),
@@ -263,25 +267,28 @@ def _xml_parts(text: str, ignored: frozenset[str]) -> Iterator[Part]:
             yield Code(0, "close" if tag["end"] else "open", tag[0], tag["name"], XML), ""
 
 
-def _end_of(text: str, at: int, name: str) -> int:
-    """Where the element ends whose start tag ends at `at`. Raises Refused where it does not."""
+def _end_of(text: str, position: int, name: str) -> int:
+    """Where the element ends whose start tag ends at `position`. Raises Refused where it does
+    not."""
     depth = 1
-    while (at := text.find("<", at)) >= 0 and (tag := _TAG.match(text, at)) is not None:
-        at = tag.end()
+    while (position := text.find("<", position)) >= 0 and (
+        tag := _TAG.match(text, position)
+    ) is not None:
+        position = tag.end()
         if tag["name"] == name and not tag["empty"]:
             depth += -1 if tag["end"] else 1
             if not depth:
-                return at
+                return position
     raise wrong(f"a text is no XML: <{name[:40]}> does not end")
 
 
 def _paired(parts: Sequence[Part]) -> Text:
     """The parts as a text, every span with a name of its own. Raises Refused where tags cross or
     one of two is missing."""
-    open_, made = list[tuple[int, str]](), list[Part]()
+    open_, paired_parts = list[tuple[int, str]](), list[Part]()
     for number, part in enumerate(parts):
         if isinstance(part, str) or part[0].kind not in ("open", "close"):
-            made.append(part)
+            paired_parts.append(part)
             continue
         code = part[0]
         if code.kind == "open":
@@ -289,7 +296,7 @@ def _paired(parts: Sequence[Part]) -> Text:
         elif not open_ or open_[-1][1] != code.pair:
             raise wrong(f"a text is no XML: </{code.pair[:40]}> ends nothing that is open")
         pair = str(open_[-1][0] if code.kind == "open" else open_.pop()[0])
-        made.append((Code(0, code.kind, code.markup, pair, XML), ""))
+        paired_parts.append((Code(0, code.kind, code.markup, pair, XML), ""))
     if open_:
         raise wrong(f"a text is no XML: <{open_[-1][1][:40]}> does not end")
-    return joined(made)
+    return join_parts(paired_parts)

@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tmnmt.engine.named_memories import named, open_to_write
+from tmnmt.engine.named_memories import open_to_write, parse_memory
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import is_absent, is_index, open_index, same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
-from tmnmt.index.cached import open_memory
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.match_value import Query, Trust, most_worth
+from tmnmt.index.opening import open_memory
 from tmnmt.index.pairs import concordance_pairs, distinct, search_by_worth
-from tmnmt.index.worth import Query, Trust, most_worth
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Match, Segment
+from tmnmt.serve.http_error import Refused, unknown
 from tmnmt.serve.keys import NAME, NAMES, Caller
 from tmnmt.serve.languages import Language, distance, language
-from tmnmt.serve.refused import Refused, unknown
 
 
 @dataclass(frozen=True)
@@ -47,54 +47,54 @@ class Memory:
 
     def serves(self, languages: tuple[Language, Language]) -> bool:
         pairs = zip(languages, self.languages, strict=True)
-        return all(distance(asked, own) is not None for asked, own in pairs)
+        return all(distance(requested, served) is not None for requested, served in pairs)
 
 
-def place_of(given: str) -> Place:
+def place_of(argument: str) -> Place:
     """Raises UsageError for what cannot be a name; without one, it is the last part of the path."""
-    before, sign, behind = given.partition("=")
-    is_named = bool(sign) and NAME.fullmatch(before) is not None and not Path(given).exists()
-    memory = named(behind if is_named else given)
+    label, sign, location = argument.partition("=")
+    is_named = bool(sign) and NAME.fullmatch(label) is not None and not Path(argument).exists()
+    memory = parse_memory(location if is_named else argument)
     place = str(memory.place)
-    name = before if is_named else place.rstrip("/").rpartition("/")[2]
+    name = label if is_named else place.rstrip("/").rpartition("/")[2]
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"{given}: {name!r} cannot be the name of a memory; write NAME={place}, with {NAMES}"
+            f"{argument}: {name!r} cannot be the name of a memory; write NAME={place}, with {NAMES}"
         )
     return Place(name, place, memory.trust, memory.readonly)
 
 
-def opened(
-    read: Iterable[str],
-    written: Iterable[str],
+def open_memories(
+    readable: Iterable[str],
+    writable: Iterable[str],
     pairs: Sequence[tuple[str, str]],
     progress: ReadProgress | None = None,
 ) -> list[Memory]:
     """The memories of the options --memory and --write-to. `pairs`: the languages of the models.
     Raises MemoryIndexError, FormatError and UsageError for what cannot be opened."""
     memories = list[Memory]()
-    for place in map(place_of, read):
+    for place in map(place_of, readable):
         memories.append(Memory(place.name, _read(place, pairs, progress), place.trust))
-    for place in map(place_of, written):
+    for place in map(place_of, writable):
         if place.readonly:
             raise UsageError(f"{place.place} is readonly, and it is to be written to")
-        index = _written(place, pairs)
+        index = _open_writable(place, pairs)
         memories.append(Memory(place.name, index, place.trust, index))
     for number, memory in enumerate(memories):
-        if memory.name in [other.name for other in memories[:number]]:
+        if memory.name in [previous.name for previous in memories[:number]]:
             raise UsageError(f"two memories are called {memory.name}; write NAME=PLACE")
-    places = [place.place for place in map(place_of, [*read, *written])]
-    for number, each in enumerate(places):
-        if any(same_place(each, other) for other in places[:number]):
-            raise UsageError(f"{each} is served twice; name it once")
+    places = [place.place for place in map(place_of, [*readable, *writable])]
+    for number, path in enumerate(places):
+        if any(same_place(path, previous) for previous in places[:number]):
+            raise UsageError(f"{path} is served twice; name it once")
     return memories
 
 
-def languages_of_indexes(named: Iterable[str]) -> list[tuple[str, str]]:
+def languages_of_indexes(arguments: Iterable[str]) -> list[tuple[str, str]]:
     """The pairs of languages of those memories that are built indexes. Raises MemoryIndexError for
     one that cannot be opened."""
     pairs = list[tuple[str, str]]()
-    for place in (place_of(each).place for each in named):
+    for place in (place_of(argument).place for argument in arguments):
         if is_index(place) and not is_absent(place):
             with open_index(place) as index:
                 pairs.append((index.src_lang, index.tgt_lang))
@@ -114,14 +114,14 @@ def _read(
     return open_memory(place.place, *pairs[0], progress)
 
 
-def _written(place: Place, pairs: Sequence[tuple[str, str]]) -> WritableIndex:
-    there = not is_absent(place.place)
-    if not there and len(pairs) != 1:
+def _open_writable(place: Place, pairs: Sequence[tuple[str, str]]) -> WritableIndex:
+    is_present = not is_absent(place.place)
+    if not is_present and len(pairs) != 1:
         raise UsageError(
             f"{place.place}: is not there, and in which languages it is to be made is not clear; "
             "tmnmt build-index makes an empty one of an empty file"
         )
-    languages = pairs[0] if not there else ("", "")
+    languages = pairs[0] if not is_present else ("", "")
     return open_to_write(place.place, [], [], *languages)
 
 
@@ -134,7 +134,7 @@ class Memories:
     def __iter__(self) -> Iterator[Memory]:
         return iter(self._memories.values())
 
-    def of(self, caller: Caller) -> list[Memory]:
+    def visible(self, caller: Caller) -> list[Memory]:
         return [memory for name, memory in self._memories.items() if caller.sees(name)]
 
     def get(self, name: str, caller: Caller) -> Memory:
@@ -145,13 +145,13 @@ class Memories:
             raise unknown("there is no such memory")
         return memory
 
-    def chosen(
+    def select(
         self, names: Sequence[str] | None, languages: tuple[Language, Language], caller: Caller
     ) -> list[Memory]:
         """Those of this pair of languages that the caller sees, all or the named ones. Raises
         Refused for a name that is not there, or is of other languages."""
         if names is None:
-            return [memory for memory in self.of(caller) if memory.serves(languages)]
+            return [memory for memory in self.visible(caller) if memory.serves(languages)]
         memories = [self.get(name, caller) for name in names]
         if not all(memory.serves(languages) for memory in memories):
             raise Refused(400, "wrong_language", "a memory is of other languages")
@@ -164,9 +164,9 @@ class Memories:
         caller sees. Raises Refused where there is none."""
         caller.check("write")
         if name is None:
-            memories = [m for m in self.chosen(None, languages, caller) if m.writable is not None]
+            memories = [m for m in self.select(None, languages, caller) if m.writable is not None]
         else:
-            memories = self.chosen([name], languages, caller)
+            memories = self.select([name], languages, caller)
         if not memories or memories[0].writable is None:
             raise Refused(
                 403,
@@ -182,14 +182,14 @@ def matches_of(
     memories: Sequence[Memory], texts: Sequence[str], k: int, threshold: float
 ) -> list[list[Match]]:
     """For every text its `k` pairs that are worth most, of all these memories."""
-    asked = list(map(Query, texts))
+    queries = list(map(Query, texts))
     answers = [
-        search_by_worth(memory.index, asked, k, threshold, trust=memory.trust)
+        search_by_worth(memory.index, queries, k, threshold, trust=memory.trust)
         for memory in memories
     ]
     return [
-        distinct(most_worth([m for answer in answers for m in answer[at]], k * len(answers)))[:k]
-        for at in range(len(texts))
+        distinct(most_worth([m for answer in answers for m in answer[index]], k * len(answers)))[:k]
+        for index in range(len(texts))
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from tmnmt.errors import ServerError
-from tmnmt.serve.refused import Refused
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.service import Service
 
 
@@ -16,7 +16,7 @@ async def exposed(service: Service) -> str:
     cannot be counted."""
     sessions = None
     with suppress(ServerError, Refused):
-        sessions = await service.written(service.sessions.__len__)
+        sessions = await service.write(service.sessions.__len__)
     return "\n".join([*_lines(service, sessions), ""])
 
 
@@ -30,7 +30,7 @@ def _lines(service: Service, sessions: int | None) -> Iterator[str]:
     for key, number in sorted(service.counts.items()):
         if key[0] == "requests":
             yield f'tmnmt_requests_total{{route="{key[1]}",status="{key[2]}"}} {number}'
-    for name, what in (
+    for name, help_text in (
         ("texts", "Texts translated."),
         ("characters", "Characters of these texts."),
         ("completions", "Translations gone on from what was typed."),
@@ -38,17 +38,17 @@ def _lines(service: Service, sessions: int | None) -> Iterator[str]:
         ("added", "Segments added to memories."),
         ("confirmed", "Pairs confirmed in sessions."),
     ):
-        yield from _head(f"{name}_total", "counter", what)
+        yield from _head(f"{name}_total", "counter", help_text)
         yield f"tmnmt_{name}_total {service.counts[name,]}"
     yield from _head("waiting_characters", "gauge", "Characters that wait for a model.")
     for model in service.models:
         yield f'tmnmt_waiting_characters{{model="{model.name}"}} {model.queue.waiting}'
-    for name, what in (
+    for name, help_text in (
         ("batches", "Batches decoded."),
         ("pieces", "Segments, or parts of long ones, in these batches."),
         ("given_up", "Requests whose time was over."),
     ):
-        yield from _head(f"{name}_total", "counter", what)
+        yield from _head(f"{name}_total", "counter", help_text)
         for model in service.models:
             yield f'tmnmt_{name}_total{{model="{model.name}"}} {model.queue.counts[name]}'
     yield from _head("seconds_total", "counter", "Where the time of models went.")
@@ -57,6 +57,6 @@ def _lines(service: Service, sessions: int | None) -> Iterator[str]:
             yield f'tmnmt_seconds_total{{model="{model.name}",part="{part}"}} {seconds:.3f}'
 
 
-def _head(name: str, kind: str, what: str) -> Iterator[str]:
-    yield f"# HELP tmnmt_{name} {what}"
+def _head(name: str, kind: str, help_text: str) -> Iterator[str]:
+    yield f"# HELP tmnmt_{name} {help_text}"
     yield f"# TYPE tmnmt_{name} {kind}"

@@ -13,16 +13,16 @@ from tmnmt.codes.form import BY_FORM
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.completion import CompletionCache
 from tmnmt.engine.compute_lock import ComputeLock
+from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import settled
-from tmnmt.engine.tally import Tally
 from tmnmt.engine.terms import TermList
 from tmnmt.engine.translator import Translator
 from tmnmt.index.base import WritableIndex
 from tmnmt.layers.cache import CacheContents
 from tmnmt.segments import Translation
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.queue import Job, Queue, Result
-from tmnmt.serve.refused import Refused
 
 
 def no_model() -> Refused:
@@ -55,9 +55,9 @@ class MemoryPair(Translator):
 
     def writing_to(self, writable: WritableIndex | None) -> Self:
         """The same pair, whose confirmed pairs go to this memory."""
-        other = copy.copy(self)
-        other.writable = writable
-        return other
+        clone = copy.copy(self)
+        clone.writable = writable
+        return clone
 
 
 class NoQueue(Queue):
@@ -90,5 +90,5 @@ class NoQueue(Queue):
 
 def memory_pairs(memories: Iterable[Memory]) -> list[MemoryPair]:
     """One for each pair of languages that the memories have."""
-    pairs = dict.fromkeys((one.index.src_lang, one.index.tgt_lang) for one in memories)
+    pairs = dict.fromkeys((memory.index.src_lang, memory.index.tgt_lang) for memory in memories)
     return [MemoryPair(*pair) for pair in pairs]

@@ -75,7 +75,7 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["description"] = f"Where the server has keys: {key_with(route.role)}."
     if route.is_file:
         queried = [
-            {"name": f.name, "in": "query", "required": f.needed, "schema": f.schema}
+            {"name": f.name, "in": "query", "required": f.required, "schema": f.schema}
             for f in route.fields
         ]
         operation["parameters"] += queried

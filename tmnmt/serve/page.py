@@ -9,9 +9,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from tmnmt.serve.asked import Asked
-from tmnmt.serve.own import refusal
-from tmnmt.serve.refused import unknown
+from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.api_v1 import refusal
+from tmnmt.serve.http_error import unknown
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Service
 
@@ -40,25 +40,25 @@ _FILES: Mapping[str, tuple[bytes, str]] = {
 }
 
 
-async def desk(service: Service, asked: Asked) -> Any:
+async def desk(service: Service, call: ApiRequest) -> Any:
     """The page on which a document is translated."""
     return _file("index.html")
 
 
-async def review(service: Service, asked: Asked) -> Any:
+async def review(service: Service, call: ApiRequest) -> Any:
     """The page that shows what was confirmed against what was suggested."""
     return _file("review.html")
 
 
-async def address(service: Service, asked: Asked) -> Any:
+async def address(service: Service, call: ApiRequest) -> Any:
     """The address that the server is told this page has, `host`, and whether it must be right:
     `local`, where there are no keys. A proxy may tell another than the browser has."""
-    return {"host": asked.headers.get("host", ""), "local": service.keys is None}
+    return {"host": call.headers.get("host", ""), "local": service.keys is None}
 
 
-async def part(service: Service, asked: Asked) -> Any:
+async def part(service: Service, call: ApiRequest) -> Any:
     """A style, a script or a picture of these pages."""
-    return _file(asked.path["name"])
+    return _file(call.path["name"])
 
 
 def _file(name: str) -> Response:

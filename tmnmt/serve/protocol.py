@@ -24,7 +24,7 @@ class Protocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._done()
+            self._cancel_deadline()
         elif self._late is None:
             self._wait()
 
@@ -41,13 +41,13 @@ class Protocol(H11Protocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._done()
+        self._cancel_deadline()
         super().connection_lost(exc)
 
     def _wait(self) -> None:
         self._late = self.loop.call_later(SECONDS, self._close)
 
-    def _done(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._late is not None:
             self._late.cancel()
             self._late = None

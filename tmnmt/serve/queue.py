@@ -20,14 +20,14 @@ from itertools import accumulate, count, groupby
 from math import ceil
 from typing import Any, TypeVar
 
-from tmnmt.allocator import EVERY, give_back
-from tmnmt.codes.record import Source, beside, plain_of
+from tmnmt.allocator import INTERVAL, give_back
+from tmnmt.codes.record import Source, plain_of, surroundings
 from tmnmt.engine.piece import Piece, Preceding
 from tmnmt.engine.pipeline import Passage
 from tmnmt.engine.session import Session
 from tmnmt.engine.translator import Translator
 from tmnmt.segments import Translation
-from tmnmt.serve.refused import Refused
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.turns import TurnPath, Turns
 
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it
@@ -37,12 +37,12 @@ INTERACTIVE, BULK = 0, 1  # lanes of a tenant
 _WEIGHTS = {INTERACTIVE: 8.0, BULK: 1.0}  # of its turns
 _PIECE = 300  # characters: about what is decoded at once of a longer text
 # A batch takes pieces of other requests up to this length: they do not make it slower by much.
-_LONGER, _MORE = 1.5, 4  # times as many subwords as the first piece has, and so many more
+_LONGER, _EXTRA_SUBWORDS = 1.5, 4  # times as many subwords as the first piece has, and so many more
 _SHARE = 2  # long lists take at most one part of so many of the room
 _PATIENCE = 0.25  # part of a request's time that it may have to wait for those before it
 _NEW = 0.2  # weight of the last batch in the seconds that one takes
 # A batch is made no larger than takes about so many seconds: who comes now waits for it.
-_BATCH_SECONDS, _LEAST = 1.0, 8  # but for so many pieces, which pay for reading the weights
+_BATCH_SECONDS, _MIN_PIECES = 1.0, 8  # but for so many pieces, which pay for reading the weights
 _numbers = count()
 Result = TypeVar("Result")
 
@@ -88,23 +88,23 @@ class Job:
         self.seconds, self.deadline = seconds, time.monotonic() + seconds
         self.future: Future[list[Translation]] = Future()
         self.waiting: list[Piece] = []
-        self._left = iter(list(zip(sources, beside(sources), strict=True)))
+        self._remaining = iter(list(zip(sources, surroundings(sources), strict=True)))
         self._preceding: Preceding | None = None  # None: nothing is opened yet
-        self._done: list[Translation] = []
+        self._finished: list[Translation] = []
 
     @cached_property
     def _passage(self) -> Passage:
         return self.view.pipeline.passage()
 
     @property
-    def gone(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether nobody waits for it any more, or it has failed."""
         return self.future.done()
 
     @property
     def left(self) -> int:
         """About how many pieces it has whose translation is not there yet."""
-        return sum(self._pieces[len(self._done) :])
+        return sum(self._pieces[len(self._finished) :])
 
     def cost(self, pieces: Sequence[Piece]) -> float:
         """What it costs to decode some of its pieces: characters times beam."""
@@ -119,29 +119,29 @@ class Job:
 
     def read_on(self, count: int) -> None:
         """Opens texts until `count` pieces wait, or none are left."""
-        while len(self.waiting) < count and (following := next(self._left, None)) is not None:
+        while len(self.waiting) < count and (following := next(self._remaining, None)) is not None:
             source, neighbours = following
             if self._preceding is None:
                 self._preceding = self.session.preceding
-            made = self._passage.open(source, neighbours, self._preceding)
+            pieces = self._passage.open(source, neighbours, self._preceding)
             ends = isinstance(source, str) and not source.strip()  # a document, as in `translate`
             following_this = self.view.pipeline.preparation.following
-            self._preceding = () if ends else following_this(self._preceding, made)
-            self.waiting += made
+            self._preceding = () if ends else following_this(self._preceding, pieces)
+            self.waiting += pieces
 
     def put(self, piece: Piece, translation: Translation, length: int) -> None:
         self._passage.put(piece, translation, length)
 
     def finish(self) -> None:
         """Gives the result if nothing waits any more."""
-        if self.waiting or self.gone:
+        if self.waiting or self.is_finished:
             return
         self.read_on(1)
         if self.waiting:
             return
-        self._done += self._passage.finish()
-        if len(self._done) == len(self._pieces):
-            self.future.set_result(self._done)
+        self._finished += self._passage.finish()
+        if len(self._finished) == len(self._pieces):
+            self.future.set_result(self._finished)
 
     def fail(self, error: BaseException) -> None:
         with suppress(InvalidStateError):  # done, or nobody waits for it any more
@@ -203,26 +203,28 @@ class Queue:
             raise Refused(
                 413, "too_large", f"the texts of one request may have {room:,} characters"
             )
-        others = [one for one in self._jobs if not one.gone]
-        own = sum(one.size for one in others if one.tenant == job.tenant)
-        if own + job.size > room:
+        rivals = [rival for rival in self._jobs if not rival.is_finished]
+        tenant_size = sum(rival.size for rival in rivals if rival.tenant == job.tenant)
+        if tenant_size + job.size > room:
             raise Refused(429, "busy", "too much of yours is waiting; try again later", 2)
-        if own and (wait := self._seconds_before(job, others)) > _PATIENCE * job.seconds:
+        if tenant_size and (wait := self._seconds_before(job, rivals)) > _PATIENCE * job.seconds:
             raise Refused(429, "busy", "too much is waiting; try again later", ceil(wait / 2))
 
-    def _seconds_before(self, job: Job, others: Sequence[Job]) -> float:
-        """Until a request has had its first turn and is as far as it can be while `others` have
+    def _seconds_before(self, job: Job, rivals: Sequence[Job]) -> float:
+        """Until a request has had its first turn and is as far as it can be while `rivals` have
         theirs, as the slower of the last batches went: of the same lane, what a turn of each takes,
         or as much as its own; and as much again for every other tenant that waits."""
         batch = self._together
         turn = max(job.left, batch)
-        left = defaultdict[str, float](float)
-        for one in others:
-            if one.tenant != job.tenant or one.urgent or not job.urgent:
-                left[one.tenant] += min(one.left, turn)
-        own = left[job.tenant]
-        turns = [min(n, own + batch) for tenant, n in left.items() if tenant != job.tenant]
-        return ((own + sum(turns)) / batch + 1) * (self._pace + self._spread)
+        remaining = defaultdict[str, float](float)
+        for rival in rivals:
+            if rival.tenant != job.tenant or rival.urgent or not job.urgent:
+                remaining[rival.tenant] += min(rival.left, turn)
+        tenant_pieces = remaining[job.tenant]
+        turns = [
+            min(n, tenant_pieces + batch) for tenant, n in remaining.items() if tenant != job.tenant
+        ]
+        return ((tenant_pieces + sum(turns)) / batch + 1) * (self._pace + self._spread)
 
     def call(
         self, work: Callable[[], Result], tenant: str = "", cost: float = 0.0
@@ -232,7 +234,7 @@ class Queue:
         call = Call(work, tenant, cost)
         with self._changed:
             self._check_open()
-            if sum(one.tenant == tenant for one in self._calls) >= MOST_CALLS:
+            if sum(queued_call.tenant == tenant for queued_call in self._calls) >= MOST_CALLS:
                 raise Refused(429, "busy", "too much is waiting; try again later", 1)
             self._calls.append(call)
             self._changed.notify()
@@ -251,7 +253,7 @@ class Queue:
                     for job in self._jobs:
                         job.fail(error)
             with self._changed:
-                self._jobs = [job for job in self._jobs if not job.gone]
+                self._jobs = [job for job in self._jobs if not job.is_finished]
 
     def _work(self) -> None:
         self._give_up()
@@ -259,7 +261,7 @@ class Queue:
         if waiting and isinstance(waiting[0], Call):
             return self._do(waiting[0])
         start = time.monotonic()
-        batch = self._batch([one for one in waiting if isinstance(one, Job)])
+        batch = self._batch([item for item in waiting if isinstance(item, Job)])
         if batch:
             self._decode(batch)
             for job in {id(job): job for job, _ in batch}.values():
@@ -267,16 +269,16 @@ class Queue:
             if self.counts["batches"] > 1:  # in the first, much is compiled and read
                 cost = sum(job.cost([piece]) for job, piece in batch)
                 self._note_pace(time.monotonic() - start, cost)
-        if time.monotonic() - self._given_back > EVERY:
+        if time.monotonic() - self._given_back > INTERVAL:
             give_back()
             self._given_back = time.monotonic()
 
-    def _note_pace(self, taken: float, cost: float = 0.0) -> None:
-        self._seconds += taken - self._seconds * _NEW
+    def _note_pace(self, seconds: float, cost: float = 0.0) -> None:
+        self._seconds += seconds - self._seconds * _NEW
         self._cost += cost - self._cost * _NEW
         if self._pace:
-            self._spread += (abs(taken - self._pace) - self._spread) * _NEW
-        self._pace += (taken - self._pace) * (_NEW if self._pace else 1)
+            self._spread += (abs(seconds - self._pace) - self._spread) * _NEW
+        self._pace += (seconds - self._pace) * (_NEW if self._pace else 1)
 
     def _wait(self) -> bool:
         """Waits for work; False at the end."""
@@ -292,11 +294,11 @@ class Queue:
         with self._changed:
             self._calls = [call for call in self._calls if not call.future.cancelled()]
             calls = {call.path: call for call in self._calls}
-            jobs = {job.path: job for job in self._jobs if not job.gone}
+            jobs = {job.path: job for job in self._jobs if not job.is_finished}
         costs = {path: job.next_cost for path, job in jobs.items()}
         costs |= {path: call.cost for path, call in calls.items()}
-        every: dict[TurnPath, Job | Call] = {**jobs, **calls}
-        return [every[path] for path in self._turns.order(costs)]
+        work_items: dict[TurnPath, Job | Call] = {**jobs, **calls}
+        return [work_items[path] for path in self._turns.order(costs)]
 
     def _do(self, call: Call) -> None:
         with self._changed:
@@ -312,7 +314,7 @@ class Queue:
         """Fails the requests whose time is over."""
         now = time.monotonic()
         with self._changed:
-            late = [job for job in self._jobs if not job.gone and job.deadline <= now]
+            late = [job for job in self._jobs if not job.is_finished and job.deadline <= now]
         for job in late:
             self.counts["given_up"] += 1
             job.fail(Refused(503, "too_slow", "the time for a request is over", 2))
@@ -341,17 +343,17 @@ class Queue:
         if len(batch) < len(pool):
             self._together += (len(batch) - self._together) * _NEW
         for job in dict.fromkeys(job for job, _ in batch):
-            pieces = [piece for other, piece in batch if other is job]
-            taken = {id(piece) for piece in pieces}
-            job.waiting = [other for other in job.waiting if id(other) not in taken]
+            pieces = [piece for owner, piece in batch if owner is job]
+            piece_ids = {id(piece) for piece in pieces}
+            job.waiting = [piece for piece in job.waiting if id(piece) not in piece_ids]
             self._turns.charge(job.path, job.cost(pieces))
         return batch
 
     def _count_in_time(self, pieces: Sequence[tuple[Job, Piece]]) -> int:
         """How many of the pieces make a batch that does not take too long."""
-        most = _BATCH_SECONDS * self._cost / self._seconds if self._cost else float("inf")
+        limit = _BATCH_SECONDS * self._cost / self._seconds if self._cost else float("inf")
         costs = accumulate(job.cost([piece]) for job, piece in pieces)
-        return max(_LEAST, sum(cost <= most for cost in costs))
+        return max(_MIN_PIECES, sum(cost <= limit for cost in costs))
 
     def _finish(self, job: Job) -> None:
         try:
@@ -369,26 +371,26 @@ class Queue:
         self.counts["batches"] += 1
         self.counts["pieces"] += len(ready)
         try:
-            done = view.pipeline.translate([piece for _, piece in ready], sessions, explain)
-            for (job, piece), result in zip(ready, done, strict=True):
+            results = view.pipeline.translate([piece for _, piece in ready], sessions, explain)
+            for (job, piece), result in zip(ready, results, strict=True):
                 job.put(piece, *result)
         except Exception as error:
             for job, _ in ready:
                 job.fail(error)
 
     def _retrieved(self, batch: Sequence[tuple[Job, Piece]]) -> Iterator[tuple[Job, Piece]]:
-        ordered = sorted(batch, key=lambda each: id(each[0].view))
-        for _, run in groupby(ordered, key=lambda each: id(each[0].view)):
-            asked = list(run)
+        ordered = sorted(batch, key=lambda entry: id(entry[0].view))
+        for _, run in groupby(ordered, key=lambda entry: id(entry[0].view)):
+            group = list(run)
             try:
-                pieces = asked[0][0].view.pipeline.retrieve(
-                    [piece for _, piece in asked], [job.session for job, _ in asked]
+                pieces = group[0][0].view.pipeline.retrieve(
+                    [piece for _, piece in group], [job.session for job, _ in group]
                 )
             except Exception as error:  # a memory of theirs cannot be searched
-                for job, _ in asked:
+                for job, _ in group:
                     job.fail(error)
                 continue
-            yield from zip([job for job, _ in asked], pieces, strict=True)
+            yield from zip([job for job, _ in group], pieces, strict=True)
 
 
 def _alike(pool: Sequence[tuple[Job, Piece]], size: int) -> list[tuple[Job, Piece]]:
@@ -396,11 +398,13 @@ def _alike(pool: Sequence[tuple[Job, Piece]], size: int) -> list[tuple[Job, Piec
     if not pool:
         return []
     first, length = pool[0][0], len(pool[0][1].ids)
-    most = _LONGER * length + _MORE
-    fit = [each for each in pool if each[0] is first or len(each[1].ids) <= most]
-    return sorted(fit, key=lambda each: abs(len(each[1].ids) - length))[:size]
+    limit = _LONGER * length + _EXTRA_SUBWORDS
+    fit = [entry for entry in pool if entry[0] is first or len(entry[1].ids) <= limit]
+    return sorted(fit, key=lambda entry: abs(len(entry[1].ids) - length))[:size]
 
 
-def _go_together(job: Job, other: Job) -> bool:
-    same = job.explain == other.explain and job.view.settings == other.view.settings
-    return same and job.view.terms is other.view.terms
+def _go_together(job: Job, first_job: Job) -> bool:
+    is_compatible = (
+        job.explain == first_job.explain and job.view.settings == first_job.view.settings
+    )
+    return is_compatible and job.view.terms is first_job.view.terms

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tmnmt.serve.refused import Refused
+from tmnmt.serve.http_error import Refused
 
 FRESH = 30.0  # seconds for which a measure stands; what is taken in meanwhile is added to it
 COST = 50.0  # a measure stands for so many times as long as it took, too
@@ -18,15 +18,15 @@ COST = 50.0  # a measure stands for so many times as long as it took, too
 @dataclass
 class _Measure:
     size: int
-    until: float
+    expiry: float
 
 
 class Quota:
     """For any thread. What is taken in counts as large as its request, until it is measured."""
 
-    def __init__(self, most: int, measure: Callable[[str], int]) -> None:
-        """most: bytes of a tenant. measure: what one keeps."""
-        self._most, self._measure = most, measure
+    def __init__(self, limit: int, measure: Callable[[str], int]) -> None:
+        """limit: bytes of a tenant. measure: what one keeps."""
+        self._limit, self._measure = limit, measure
         self._measures: dict[str, _Measure] = {}
         self._lock = threading.Lock()
 
@@ -34,13 +34,13 @@ class Quota:
         """So many bytes more are kept. Raises Refused where the tenant has no room for them."""
         with self._lock:
             measure = self._measures.get(tenant)
-            if measure is None or time.monotonic() > measure.until:
+            if measure is None or time.monotonic() > measure.expiry:
                 self._measures[tenant] = measure = self._measured(tenant)
-            if measure.size + size > self._most:
+            if measure.size + size > self._limit:
                 raise Refused(
                     413,
                     "quota",
-                    f"all that is kept for this tenant may have {self._most:,} bytes "
+                    f"all that is kept for this tenant may have {self._limit:,} bytes "
                     "(--tenant-bytes); delete some of it",
                 )
             measure.size += size

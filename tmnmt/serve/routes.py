@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tmnmt.serve.asked import Asked
+from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.fields import Field
-from tmnmt.serve.refused import Refused
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.roles import Need
 from tmnmt.serve.service import Service
 
-Handler = Callable[[Service, Asked], Awaitable[Any]]
+Handler = Callable[[Service, ApiRequest], Awaitable[Any]]
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 

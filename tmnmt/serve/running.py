@@ -24,18 +24,18 @@ from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.index.back_ends import prepare_search
 from tmnmt.progress import ReadProgress
 from tmnmt.serve.app import application
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.keys import NAME, NAMES, Keys, check_tenants
 from tmnmt.serve.languages import language
-from tmnmt.serve.memories import Memory, languages_of_indexes, opened
+from tmnmt.serve.memories import Memory, languages_of_indexes, open_memories
 from tmnmt.serve.protocol import Protocol
 from tmnmt.serve.queue import Queue
-from tmnmt.serve.refused import Refused
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.service import Limits, Service
 from tmnmt.serve.site import Site
-from tmnmt.serve.storage.opened import opened as storage_opened
-from tmnmt.serve.storage.opened import place_of
-from tmnmt.serve.terms import opened as terms_opened
+from tmnmt.serve.storage.opening import open_storage as storage_opened
+from tmnmt.serve.storage.opening import place_of
+from tmnmt.serve.terms import open_terms as terms_opened
 
 _WAITING = 512  # connections that the system keeps until they are taken
 # Seconds after which a thread of Python lets another one run. The decoder gives Python up and takes
@@ -63,8 +63,8 @@ def _is_loopback(host: str) -> bool:
 
 def service_of(
     models: Sequence[Path],
-    read: Sequence[str],
-    written: Sequence[str],
+    readable: Sequence[str],
+    writable: Sequence[str],
     keys: Keys | None = None,
     limits: Limits = Limits(),
     threads: int | None = None,
@@ -76,12 +76,12 @@ def service_of(
 ) -> Service:
     """Everything loaded. `sessions`: the file or Redis of what outlives the process. `keep`: as
     `Decoding.keep` has it. Raises what
-    `Translator.load`, `memories.opened`, `terms.opened`, `place_of` and `storage.opened` raise, and
-    UsageError for keys that do not go with the memories, and where nothing is to be served. Without
-    a model, memories alone are looked up in."""
+    `Translator.load`, `memories.open_memories`, `terms.open_terms`, `place_of` and `storage.opened`
+    raise, and UsageError for keys that do not go with the memories, and where nothing is to be
+    served. Without a model, memories alone are looked up in."""
     from tmnmt.models.folder import languages_in
 
-    if not models and not read and not written:
+    if not models and not readable and not writable:
         raise UsageError("there is nothing to serve; give --model, --memory or --write-to")
     place = place_of(sessions)
     keep_freed()
@@ -89,11 +89,11 @@ def service_of(
         prepare_decoding()
     prepare_search(concordance=True)
     pairs = list(dict.fromkeys(languages_in(model) for model in models))
-    pairs = pairs or languages_of_indexes([*read, *written])
-    memories = opened(read, written, pairs, progress)
+    pairs = pairs or languages_of_indexes([*readable, *writable])
+    memories = open_memories(readable, writable, pairs, progress)
     lists = terms_opened(terms, pairs)
     if keys is not None:
-        check_keys(keys, memories, {one.name for one in lists})
+        check_keys(keys, memories, {term_list.name for term_list in lists})
     served = [_model(model, memories, limits, threads, keep) for model in models]
     names = [model.name for model in served]
     for number, name in enumerate(names):
@@ -118,8 +118,8 @@ def _model(
         source, target = map(language, languages_in(folder))
     except Refused as refused:
         raise UsageError(f"{folder}: the languages of this model are unknown") from refused
-    own = [memory for memory in memories if memory.serves((source, target))]
-    indexes = [memory.index for memory in own]
+    pair_memories = [memory for memory in memories if memory.serves((source, target))]
+    indexes = [memory.index for memory in pair_memories]
     translator = Translator.load(folder, indexes, TranslationOptions(keep=keep, threads=threads))
     if translator.backbone.reads_around:
         raise UsageError(
@@ -214,8 +214,8 @@ def reload_keys(service: Service, path: Path | None) -> None:
 
 def check_keys(keys: Keys, memories: Sequence[Memory], terms: Collection[str]) -> None:
     """Raises UsageError for keys that do not go with what is served."""
-    written = {memory.name for memory in memories if memory.writable is not None}
-    check_tenants(keys.callers, {memory.name for memory in memories}, written, terms)
+    writable = {memory.name for memory in memories if memory.writable is not None}
+    check_tenants(keys.callers, {memory.name for memory in memories}, writable, terms)
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -224,11 +224,11 @@ def listening(host: str, port: int) -> socket.socket:
         family, *_, address = socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        made = socket.create_server(address[:2], family=family, backlog=_WAITING)
+        server_socket = socket.create_server(address[:2], family=family, backlog=_WAITING)
         # for its connections, too. asyncio does it for sockets of its own alone; without it, an
         # answer on a connection that is kept waits 40 ms for the client's system
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return made
+        server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return server_socket
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "no name of a machine"
         raise UsageError(f"cannot listen at {host}, port {port}: {why}") from error
@@ -258,20 +258,20 @@ def server_of(
 def run(
     service: Service,
     sockets: Sequence[socket.socket],
-    said: Callable[[], None],
+    announce: Callable[[], None],
     certificate: Path | None = None,
     private_key: Path | None = None,
     keys: Path | None = None,
 ) -> None:
-    """Serves until it is told to stop. `said`: called when it is ready. `keys`: the file of keys,
-    which SIGHUP has read again."""
+    """Serves until it is told to stop. `announce`: called when it is ready. `keys`: the file of
+    keys, which SIGHUP has read again."""
     server = server_of(service, certificate, private_key)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     sys.setswitchinterval(SWITCH)
     service.start()
     try:
         with reloading(service, keys):
-            said()
+            announce()
             server.run([*sockets])
     finally:
         service.stop()

@@ -27,6 +27,7 @@ from tmnmt.segments import Match, Segment, Translation
 from tmnmt.serve.bodies import Readers, Room
 from tmnmt.serve.clock import Clock
 from tmnmt.serve.fields import TEXTS
+from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.jobs import Jobs
 from tmnmt.serve.keys import ANYBODY, Caller, Keys
 from tmnmt.serve.languages import Language, language, nearest
@@ -35,9 +36,8 @@ from tmnmt.serve.memories import Memories, Memory, added, matches_of
 from tmnmt.serve.modelless import MemoryPair, NoQueue, memory_pairs, no_model
 from tmnmt.serve.queue import Job
 from tmnmt.serve.quota import Quota, size_of_folder
-from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.served_model import Model
-from tmnmt.serve.sessions import Given, Open, Sessions
+from tmnmt.serve.sessions import OpenSession, Sessions, SessionSetup
 from tmnmt.serve.site import Site
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
@@ -60,9 +60,9 @@ OPTIONS = {
     "short_threshold",
     "fragments",
 }
-MOST = {"beam": 20, "nbest": 20, "top_k": 32, "fragments": 32}
+LIMITS = {"beam": 20, "nbest": 20, "top_k": 32, "fragments": 32}
 SHARES = 2  # a tenant may have one part of so many of the room for bodies
-AGAIN = 0.5  # seconds after which a job that was refused comes again
+RETRY_SECONDS = 0.5  # seconds after which a job that was refused comes again
 _View = tuple[str, tuple[str, ...], Settings, str | None, TermList | None]
 Result = TypeVar("Result")
 InTurn = Callable[[Sequence[Source]], Sequence[Translation]]
@@ -136,8 +136,8 @@ class Service:
         self.models, self.memories = list(models), Memories(memories)
         self.keys, self.limits, self.site = keys, limits, site
         self.pairs = self.models or [
-            Model(f"memories.{one.src_lang}-{one.tgt_lang}", NoQueue(one))
-            for one in memory_pairs(memories)
+            Model(f"memories.{pair.src_lang}-{pair.tgt_lang}", NoQueue(pair))
+            for pair in memory_pairs(memories)
         ]
         self.counts: Counter[tuple[str, ...]] = Counter()
         self.started = time.time()
@@ -147,8 +147,8 @@ class Service:
         self.storage = storage
         self.clock = Clock(storage.clock)
         self.quota = Quota(limits.tenant, self._size_of)
-        written = [one.writable for one in memories if one.writable is not None]
-        self.sessions = Sessions(storage.sessions, limits.sessions, written, self.clock)
+        writable = [memory.writable for memory in memories if memory.writable is not None]
+        self.sessions = Sessions(storage.sessions, limits.sessions, writable, self.clock)
         self.sessions.mend()
         self.terms = TermLists(terms, storage.glossaries)
         self.jobs = Jobs(storage.jobs, self.clock)
@@ -164,8 +164,10 @@ class Service:
         for model in self.models:
             model.queue.start()
         for model in self.models:
-            own = Given(tuple(m.name for m in self.memories.chosen(None, model.languages, ANYBODY)))
-            model.queue.submit(Job(self._view(model, ANYBODY, own)[1], ["1."])).result()
+            setup = SessionSetup(
+                tuple(m.name for m in self.memories.select(None, model.languages, ANYBODY))
+            )
+            model.queue.submit(Job(self._view(model, ANYBODY, setup)[1], ["1."])).result()
         # what is loaded stays, and need not be looked through for what is free to go: that stops
         # every thread for up to a second
         gc.collect()
@@ -203,7 +205,7 @@ class Service:
     async def keep(self, caller: Caller, size: int) -> None:
         """So many bytes more are kept for the caller's tenant. Raises Refused where it has no room
         for them."""
-        await self.written(lambda: self.quota.take(caller.tenant, size))
+        await self.write(lambda: self.quota.take(caller.tenant, size))
 
     def caller(self, key: str) -> Caller:
         """Who a key is of. Raises Refused."""
@@ -219,27 +221,27 @@ class Service:
         these "" and "auto" are the only one that is served. Raises Refused for a name that is not
         served, or is of other languages."""
         if name:
-            return self._named(name, source, target)
+            return self._find_model(name, source, target)
         sources = {model.languages[0] for model in self.pairs}
         if _is_any(source):
             aimed = [m for m in self.pairs if not target or self._serves(m, None, target)]
             sources = {model.languages[0] for model in aimed} or sources
             if len(sources) > 1:
                 raise wrong("languages are not detected here: name the source language")
-            asked = next(iter(sources))
+            source_language = next(iter(sources))
         else:
-            asked = language(source)
+            source_language = language(source)
         if not target:
-            targets = {m.languages[1] for m in self.pairs if self._serves(m, asked, None)}
+            targets = {m.languages[1] for m in self.pairs if self._serves(m, source_language, None)}
             if len(targets) != 1:
                 raise wrong("name the target language")
-        pair = asked, language(target) if target else next(iter(targets))
+        pair = source_language, language(target) if target else next(iter(targets))
         served = nearest(pair, [(model.languages, model) for model in self.pairs])
         if not served:
             raise Refused(400, "wrong_language", f"{pair[0].code} to {pair[1].code} is not served")
         return served[0]
 
-    def _named(self, name: str, source: str, target: str) -> Model:
+    def _find_model(self, name: str, source: str, target: str) -> Model:
         model = next((model for model in self.models if model.name == name), None)
         if model is None:
             raise unknown("there is no such model")
@@ -249,20 +251,20 @@ class Service:
 
     def serves(self, model: Model, source: str, target: str, name: str) -> bool:
         """Whether a request for these languages, or this name, may go to the model; "": any."""
-        asked = None if _is_any(source) else language(source)
-        return name in ("", model.name) and self._serves(model, asked, target)
+        source_language = None if _is_any(source) else language(source)
+        return name in ("", model.name) and self._serves(model, source_language, target)
 
     @staticmethod
     def _serves(model: Model, source: Language | None, target: str | None) -> bool:
-        own = model.languages
-        pair = (source or own[0], language(target) if target else own[1])
-        return bool(nearest(pair, [(own, model)]))
+        languages = model.languages
+        pair = (source or languages[0], language(target) if target else languages[1])
+        return bool(nearest(pair, [(languages, model)]))
 
     async def translate(self, request: Request, caller: Caller) -> Answer:
         """Raises Refused, and what a memory raises that cannot be searched."""
         caller.check("translate")
         model = self.model(request.source, request.target, request.model)
-        given = self.given(
+        setup = self.resolve_setup(
             model,
             caller,
             request.memories,
@@ -271,13 +273,19 @@ class Service:
             request.hard_terms,
             request.options,
         )
-        session = await self._idle(model, caller, given)
+        session = await self._idle(model, caller, setup)
         return Answer(model, await self._translated(model, session, request, caller.tenant))
 
-    async def in_session(self, one: Open, request: Request) -> tuple[Translated, ...]:
+    async def in_session(
+        self, open_session: OpenSession, request: Request
+    ) -> tuple[Translated, ...]:
         """The next texts of a session's document."""
         return await self._translated(
-            one.model, one.session, request, one.tenant, lambda: self.sessions.follow(one)
+            open_session.model,
+            open_session.session,
+            request,
+            open_session.tenant,
+            lambda: self.sessions.follow(open_session),
         )
 
     async def _translated(
@@ -290,18 +298,20 @@ class Service:
     ) -> tuple[Translated, ...]:
         self.check_size(request.texts)
         marked = await self._marked(request)
-        sources = [source for one in marked for source in one.sources]
+        sources = [source for markup_text in marked for source in markup_text.sources]
         job = Job(
             session, sources, request.explain, request.urgent, self.limits.seconds, follow, tenant
         )
         translations = await self._answered(model.queue.submit(job)) if sources else []
-        done = iter(translations)
+        remaining = iter(translations)
         self.counts["texts",] += len(request.texts)
         self.counts["characters",] += sum(map(len, request.texts))
         return tuple(
-            Translated(one.filled([target_of(each) for each in segments]), segments)
-            for one in marked
-            for segments in [tuple(next(done) for _ in one.sources)]
+            Translated(
+                markup_text.filled([target_of(translation) for translation in segments]), segments
+            )
+            for markup_text in marked
+            for segments in [tuple(next(remaining) for _ in markup_text.sources)]
         )
 
     def idle(
@@ -309,7 +319,7 @@ class Service:
     ) -> tuple[Model, Session]:
         """The model, and a session in which nothing is ever confirmed. Raises Refused."""
         caller.check("translate")
-        return model, self._view(model, caller, self.given(model, caller, memories))[1]
+        return model, self._view(model, caller, self.resolve_setup(model, caller, memories))[1]
 
     async def at_work(
         self, model: Model, caller: Caller, text: str, prefix: str, work: Callable[[], Result]
@@ -323,15 +333,15 @@ class Service:
         call = model.queue.call(partial(_outcome, work), caller.tenant, cost)
         return await self._answered(call)
 
-    async def in_turn(self, model: Model, caller: Caller, given: Given) -> InTurn:
+    async def in_turn(self, model: Model, caller: Caller, setup: SessionSetup) -> InTurn:
         """What translates the segments of a long document for a thread of its own, some at a time,
         after all that somebody waits for."""
-        return self._in_turn(model, await self._idle(model, caller, given), caller.tenant)
+        return self._in_turn(model, await self._idle(model, caller, setup), caller.tenant)
 
-    def in_turn_of(self, one: Open) -> InTurn:
+    def in_turn_of(self, open_session: OpenSession) -> InTurn:
         """The same in a session, with what is confirmed in it by then."""
-        follow = partial(self.sessions.follow, one)
-        return self._in_turn(one.model, one.session, one.tenant, follow)
+        follow = partial(self.sessions.follow, open_session)
+        return self._in_turn(open_session.model, open_session.session, open_session.tenant, follow)
 
     def _in_turn(
         self,
@@ -358,7 +368,7 @@ class Service:
                 except Refused as refused:
                     if refused.status not in (429, 503) or refused.code == "stopping":
                         raise
-                    time.sleep(AGAIN)
+                    time.sleep(RETRY_SECONDS)
 
         return translated
 
@@ -392,7 +402,7 @@ class Service:
         """What is looked up beside the models. Raises Refused where too many wait."""
         return await self._search.do(work)
 
-    async def written(self, work: Callable[[], Result]) -> Result:
+    async def write(self, work: Callable[[], Result]) -> Result:
         """What is written beside the models, whole whoever waits for it; short, but for the disk.
         Raises Refused where too many wait."""
         return await self._write.do(work)
@@ -405,31 +415,31 @@ class Service:
 
     async def add(self, memory: Memory, segments: Sequence[Segment]) -> list[int]:
         """Their ids; they are on disk then. Raises Refused for a text that is too long."""
-        for one in segments:
-            self.check_lengths((one.src, one.tgt))
-        ids = await self.written(lambda: added(memory, segments))
+        for segment in segments:
+            self.check_lengths((segment.src, segment.tgt))
+        ids = await self.write(lambda: added(memory, segments))
         self.counts["added",] += len(ids)
         return ids
 
-    async def begin(self, model: Model, caller: Caller, given: Given) -> Open:
+    async def begin(self, model: Model, caller: Caller, setup: SessionSetup) -> OpenSession:
         """A session of one document. Raises Refused."""
 
-        def begun() -> Open:
-            view, _ = self._view(model, caller, given)
-            return self.sessions.begin(caller, model, given, Session(view))
+        def start_session() -> OpenSession:
+            view, _ = self._view(model, caller, setup)
+            return self.sessions.begin(caller, model, setup, Session(view))
 
-        return await self.written(begun)
+        return await self.write(start_session)
 
-    async def session(self, id: str, caller: Caller) -> Open:
+    async def session(self, id: str, caller: Caller) -> OpenSession:
         """Raises Refused for a session that is not there, or whose model is not served now."""
 
-        def made(name: str, given: Given) -> tuple[Model, Session]:
-            model = next((one for one in self.pairs if one.name == name), None)
+        def create(name: str, setup: SessionSetup) -> tuple[Model, Session]:
+            model = next((pair for pair in self.pairs if pair.name == name), None)
             if model is None:
                 raise Refused(409, "not_served", "the model of this session is not served now")
-            return model, Session(self._view(model, caller, given)[0])
+            return model, Session(self._view(model, caller, setup)[0])
 
-        return await self.written(lambda: self.sessions.get(id, caller, made))
+        return await self.write(lambda: self.sessions.get(id, caller, create))
 
     def destination(self, model: Model, caller: Caller, name: str | None) -> str | None:
         """The memory that a session writes to, where a request names this one; "": none; None: the
@@ -438,10 +448,10 @@ class Service:
             return name or None
         if not caller.may("write"):
             return None
-        memories = self.memories.chosen(None, model.languages, caller)
+        memories = self.memories.select(None, model.languages, caller)
         return next((memory.name for memory in memories if memory.writable is not None), None)
 
-    def given(
+    def resolve_setup(
         self,
         model: Model,
         caller: Caller,
@@ -450,39 +460,47 @@ class Service:
         terms: Sequence[str] | None = None,
         hard_terms: bool = False,
         options: Mapping[str, Any] | None = None,
-    ) -> Given:
+    ) -> SessionSetup:
         """What a translation goes by, by names; where none are given, all that the caller sees.
         Raises Refused for what is not there."""
         languages = model.languages
-        to = None
+        destination = None
         if write_to is not None:
-            to = self.memories.writable(write_to, languages, caller).name
-        chosen = [memory.name for memory in self.memories.chosen(memories, languages, caller)]
-        named = dict.fromkeys([*chosen, *([to] if to is not None else [])])
+            destination = self.memories.writable(write_to, languages, caller).name
+        selected_names = [
+            memory.name for memory in self.memories.select(memories, languages, caller)
+        ]
+        memory_names = dict.fromkeys(
+            [*selected_names, *([destination] if destination is not None else [])]
+        )
         lists = self.terms.names(caller, languages) if terms is None else terms
         mode = "hard" if hard_terms else "soft"
-        return Given(tuple(named), to, tuple(lists), mode, dict(options or {}))
+        return SessionSetup(
+            tuple(memory_names), destination, tuple(lists), mode, dict(options or {})
+        )
 
-    async def _idle(self, model: Model, caller: Caller, given: Given) -> Session:
+    async def _idle(self, model: Model, caller: Caller, setup: SessionSetup) -> Session:
         """The session of `_view`; in a thread where it has a glossary, which is read anew."""
-        if self.terms.are_served(given.terms):
-            return self._view(model, caller, given)[1]
-        return await self.written(lambda: self._view(model, caller, given)[1])
+        if self.terms.are_served(setup.terms):
+            return self._view(model, caller, setup)[1]
+        return await self.write(lambda: self._view(model, caller, setup)[1])
 
-    def _view(self, model: Model, caller: Caller, given: Given) -> tuple[Translator, Session]:
+    def _view(
+        self, model: Model, caller: Caller, setup: SessionSetup
+    ) -> tuple[Translator, Session]:
         """The model with what is given alone, and a session in which nothing is ever confirmed."""
-        memories = self.memories.chosen(given.memories, model.languages, caller)
-        to = next((memory for memory in memories if memory.name == given.write_to), None)
-        writable = to.writable if to is not None else None
+        memories = self.memories.select(setup.memories, model.languages, caller)
+        destination = next((memory for memory in memories if memory.name == setup.write_to), None)
+        writable = destination.writable if destination is not None else None
         if isinstance(model.translator, MemoryPair):
             pair = model.translator.writing_to(writable)
             return pair, Session(pair)
-        settings = settings_of(model.translator, given.options)
+        settings = settings_of(model.translator, setup.options)
         terms = self.terms.ready(
-            model.translator, model.languages, given.terms, caller, given.terms_mode == "hard"
+            model.translator, model.languages, setup.terms, caller, setup.terms_mode == "hard"
         )
         # the list itself is in the key, so that it stays as long as the view
-        key = model.name, given.memories, settings, given.write_to, terms
+        key = model.name, setup.memories, settings, setup.write_to, terms
         with self._lock:
             if key not in self._views:
                 self._forget_views()
@@ -517,22 +535,22 @@ def _outcome(work: Callable[[], Result]) -> Result:
 
 
 class _Pool:
-    """Threads beside the loop, for one kind of work; more than `most` of it is refused."""
+    """Threads beside the loop, for one kind of work; more than `limit` of it is refused."""
 
-    def __init__(self, name: str, threads: int, most: int) -> None:
+    def __init__(self, name: str, threads: int, limit: int) -> None:
         self._threads = ThreadPoolExecutor(threads, name)
-        self._most, self._waiting = most, 0
+        self._limit, self._waiting = limit, 0
 
     async def do(self, work: Callable[[], Result]) -> Result:
         """Raises Refused where too much waits. Done whole, whoever waits for it."""
-        if self._waiting >= self._most:
+        if self._waiting >= self._limit:
             raise Refused(429, "busy", "too much is waiting; try again later", 1)
         self._waiting += 1
-        done = asyncio.get_running_loop().run_in_executor(self._threads, _outcome, work)
-        done.add_done_callback(lambda _: self._done())
-        return await asyncio.shield(done)
+        future = asyncio.get_running_loop().run_in_executor(self._threads, _outcome, work)
+        future.add_done_callback(lambda _: self._release())
+        return await asyncio.shield(future)
 
-    def _done(self) -> None:
+    def _release(self) -> None:
         self._waiting -= 1
 
     def stop(self) -> None:
@@ -553,18 +571,20 @@ def settings_of(translator: Translator, options: Mapping[str, Any]) -> Settings:
     there is not, or a value that it may not have."""
     if not options:
         return translator.settings
-    known = {each.name: each for group in (Decoding, Search) for each in options_of(group)}
+    known_options = {
+        option.name: option for group in (Decoding, Search) for option in options_of(group)
+    }
     for name, value in options.items():
         if name not in OPTIONS:
             raise wrong(f"options are {', '.join(sorted(OPTIONS))}")
         if isinstance(value, float) and not math.isfinite(value):
             raise wrong(f"option {name}: not a number")
         try:
-            known[name].check(value, name)
+            known_options[name].check(value, name)
         except UsageError as error:
-            raise wrong(f"option {name}: allowed: {known[name].allowed}") from error
-        if name in MOST and value > MOST[name]:
-            raise wrong(f"option {name}: at most {MOST[name]}")
+            raise wrong(f"option {name}: allowed: {known_options[name].allowed}") from error
+        if name in LIMITS and value > LIMITS[name]:
+            raise wrong(f"option {name}: at most {LIMITS[name]}")
     settings = replace(translator.settings, **options)
     served = translator.layers.modes if translator.layers is not None else ("off",)
     if settings.mode is None or settings.mode == "knn" or settings.mode not in served:

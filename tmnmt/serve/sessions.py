@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.codes.record import Text
-from tmnmt.engine.confirmed import Done, confirmed_now
+from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now
 from tmnmt.engine.session import Session
 from tmnmt.index.base import WritableIndex
 from tmnmt.serve.clock import Clock
+from tmnmt.serve.http_error import Refused, unknown
 from tmnmt.serve.intentions import Intentions
 from tmnmt.serve.keys import Caller
-from tmnmt.serve.refused import Refused, unknown
-from tmnmt.serve.reviewed import Reviewed
+from tmnmt.serve.post_edit_statistics import Reviewed
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.storage.base import SessionStorage
 from tmnmt.serve.storage.records import Feedback, StoredSession
@@ -34,7 +34,7 @@ TURNS = 64  # locks for requests of the same name
 
 
 @dataclass(frozen=True)
-class Given:
+class SessionSetup:
     """What a session was begun with, by names. `write_to`: the memory that confirmed pairs are
     added to; `terms`: the lists that are kept to; `options`: of its translations; `name`: of the
     document, as the client calls it; `began`: in seconds since 1970."""
@@ -49,13 +49,13 @@ class Given:
 
 
 @dataclass
-class Open:
+class OpenSession:
     """A session as this process knows it."""
 
     id: str
     tenant: str
     model: Model
-    given: Given
+    setup: SessionSetup
     session: Session
     numbers: Sequence[int] = ()  # of the pairs that the copy holds
 
@@ -66,101 +66,110 @@ class Sessions:
     def __init__(
         self,
         storage: SessionStorage,
-        most: int,
+        limit: int,
         memories: Sequence[WritableIndex],
         clock: Clock,
     ) -> None:
-        """most: sessions of one tenant. memories: all that are written to. clock: it says which
+        """limit: sessions of one tenant. memories: all that are written to. clock: it says which
         sessions nobody has used for long."""
-        self._storage, self._most, self._clock = storage, most, clock
+        self._storage, self._limit, self._clock = storage, limit, clock
         self._intentions = Intentions(storage, memories)
-        self._open: dict[str, Open] = {}
+        self._open: dict[str, OpenSession] = {}
         self._lock = threading.Lock()
         self._turns = [threading.Lock() for _ in range(TURNS)]
 
     def __len__(self) -> int:
         return self._storage.count()
 
-    def begin(self, caller: Caller, model: Model, given: Given, session: Session) -> Open:
+    def begin(
+        self, caller: Caller, model: Model, setup: SessionSetup, session: Session
+    ) -> OpenSession:
         """Raises Refused where there are too many."""
         now, id = time.time(), secrets.token_urlsafe(16)
-        stored = StoredSession(id, caller.tenant, model.name, asdict(given), now)
-        if not self._storage.make(stored, self._clock.before(IDLE), self._most):
+        stored = StoredSession(id, caller.tenant, model.name, asdict(setup), now)
+        if not self._storage.make(stored, self._clock.cutoff(IDLE), self._limit):
             raise Refused(429, "busy", "there are too many sessions; delete some", 60)
-        return self._hold(Open(id, caller.tenant, model, given, session))
+        return self._hold(OpenSession(id, caller.tenant, model, setup, session))
 
     def get(
-        self, id: str, caller: Caller, made: Callable[[str, Given], tuple[Model, Session]]
-    ) -> Open:
-        """made: of the name of a model and what was given, a copy that holds nothing yet. Raises
+        self, id: str, caller: Caller, create: Callable[[str, SessionSetup], tuple[Model, Session]]
+    ) -> OpenSession:
+        """create: of the name of a model and what was given, a copy that holds nothing yet. Raises
         Refused for a session that is not there, or another tenant's: which of both is not told."""
         stored = self._storage.get(caller.tenant, id)
-        if stored is None or not _is_for(given := _given(stored), caller):
+        if stored is None or not _is_for(setup := _parse_setup(stored), caller):
             raise unknown("there is no such session")
-        if time.time() - stored.used > TOUCHED:
+        if time.time() - stored.last_access > TOUCHED:
             self._storage.touch(caller.tenant, id, time.time())
         with self._lock:
-            one = self._open.get(id)
-        if one is not None:
-            return self._hold(one)
-        model, session = made(stored.model, given)
-        return self._hold(Open(id, caller.tenant, model, given, session))
+            open_session = self._open.get(id)
+        if open_session is not None:
+            return self._hold(open_session)
+        model, session = create(stored.model, setup)
+        return self._hold(OpenSession(id, caller.tenant, model, setup, session))
 
-    def of(self, caller: Caller) -> list[dict[str, Any]]:
+    def summaries(self, caller: Caller) -> list[dict[str, Any]]:
         """Those that a caller may use, the latest first, as a client is told of them."""
-        sessions = [(one, _given(one), count) for one, count in self._storage.of(caller.tenant)]
+        sessions = [
+            (stored, _parse_setup(stored), count)
+            for stored, count in self._storage.tenant_sessions(caller.tenant)
+        ]
         return [
             {
                 "id": stored.id,
-                "name": given.name,
-                "began": int(given.began),
+                "name": setup.name,
+                "began": int(setup.began),
                 "model": stored.model,
                 "confirmed": count,
             }
-            for stored, given, count in sorted(sessions, key=lambda one: -one[1].began)
-            if _is_for(given, caller)
+            for stored, setup, count in sorted(sessions, key=lambda entry: -entry[1].began)
+            if _is_for(setup, caller)
         ]
 
-    def _hold(self, one: Open) -> Open:
+    def _hold(self, open_session: OpenSession) -> OpenSession:
         """The copy that is kept, as the one that was used last."""
         with self._lock:
-            kept = self._open.pop(one.id, one)
-            self._open[one.id] = kept
+            cached = self._open.pop(open_session.id, open_session)
+            self._open[open_session.id] = cached
             while len(self._open) > KEPT_OPEN:
                 self._open.pop(next(iter(self._open)))
-        return kept
+        return cached
 
     def end(self, id: str, caller: Caller) -> None:
         """Raises Refused as `get` does."""
         if not self._storage.delete(caller.tenant, id):
             raise unknown("there is no such session")
         with self._lock:
-            one = self._open.pop(id, None)
-        if one is not None:
-            one.session.forget_work()
+            open_session = self._open.pop(id, None)
+        if open_session is not None:
+            open_session.session.forget_work()
 
-    def follow(self, one: Open) -> None:
+    def follow(self, open_session: OpenSession) -> None:
         """The copy has what was done by now. In the thread of its model."""
-        since = self._storage.since(one.tenant, one.id, one.numbers)
-        if since is not None:
-            one.session.follow(since.kept, since.new)
-            one.numbers = since.numbers
+        changes = self._storage.changes(open_session.tenant, open_session.id, open_session.numbers)
+        if changes is not None:
+            open_session.session.follow(changes.retained, changes.new)
+            open_session.numbers = changes.numbers
 
-    def done(self, one: Open) -> list[Done]:
+    def confirmed_pairs(self, open_session: OpenSession) -> list[ConfirmedPair]:
         """All that was confirmed in a session, in order."""
-        return self._storage.pairs(one.tenant, one.id)
+        return self._storage.pairs(open_session.tenant, open_session.id)
 
-    def count(self, one: Open) -> int:
+    def count(self, open_session: OpenSession) -> int:
         """How many pairs were confirmed in it."""
-        return self._storage.confirmed(one.tenant, one.id)
+        return self._storage.confirmed(open_session.tenant, open_session.id)
 
-    def reviewed(self, one: Open) -> list[Reviewed]:
+    def reviewed(self, open_session: OpenSession) -> list[Reviewed]:
         """What was told of the pairs that were confirmed in a session, in order."""
-        reviews = self._storage.reviews(one.tenant, one.id)
-        return [Reviewed.of(pair, feedback) for pair, feedback in reviews]
+        reviews = self._storage.reviews(open_session.tenant, open_session.id)
+        return [Reviewed.build(pair, feedback) for pair, feedback in reviews]
 
     def confirm(
-        self, one: Open, source: Text, target: Text, feedback: Feedback | None = None
+        self,
+        open_session: OpenSession,
+        source: Text,
+        target: Text,
+        feedback: Feedback | None = None,
     ) -> None:
         """A pair of `confirmable` is confirmed: kept, in the memory that is written to, too.
         `feedback`: what the review is to know of it; with a "request", the same pair that was
@@ -171,47 +180,52 @@ class Sessions:
         feedback = feedback or {}
         request = feedback.get("request")
         if request is None:
-            self._confirm(one, source, target, feedback)
+            self._confirm(open_session, source, target, feedback)
             return
-        with self._turns[hash((one.id, request)) % TURNS]:
-            if not self._is_confirmed(one, confirmed_now(source, target), request):
-                self._confirm(one, source, target, feedback)
+        with self._turns[hash((open_session.id, request)) % TURNS]:
+            if not self._is_confirmed(open_session, confirmed_now(source, target), request):
+                self._confirm(open_session, source, target, feedback)
 
-    def _is_confirmed(self, one: Open, pair: Done, request: str) -> bool:
+    def _is_confirmed(self, open_session: OpenSession, pair: ConfirmedPair, request: str) -> bool:
         """Whether a request of this name has confirmed this pair."""
-        reviews = self._storage.reviews(one.tenant, one.id, NEWEST)
+        reviews = self._storage.reviews(open_session.tenant, open_session.id, NEWEST)
         return any(
-            feedback.get("request") == request and done.has_texts_of(pair)
-            for done, feedback in reviews
+            feedback.get("request") == request and previous.has_texts_of(pair)
+            for previous, feedback in reviews
         )
 
-    def _confirm(self, one: Open, source: Text, target: Text, feedback: Feedback) -> None:
-        if self.count(one) >= MOST_CONFIRMED:
+    def _confirm(
+        self, open_session: OpenSession, source: Text, target: Text, feedback: Feedback
+    ) -> None:
+        if self.count(open_session) >= MOST_CONFIRMED:
             raise Refused(
                 409, "full", f"a session holds {MOST_CONFIRMED:,} confirmed pairs; begin another"
             )
-        translator, about = one.session.translator, (one.tenant, one.id)
+        translator, session_key = (
+            open_session.session.translator,
+            (open_session.tenant, open_session.id),
+        )
         memory = translator.writable if translator.settings.memorises else None
         if memory is not None:
-            self._intentions.confirm(*about, memory, (source, target), feedback)
+            self._intentions.confirm(*session_key, memory, (source, target), feedback)
             return
         pair = confirmed_now(source, target)
         pair = replace(pair, id=-1) if translator.settings.memorises else pair
-        if not self._intentions.append(*about, pair, feedback):
+        if not self._intentions.append(*session_key, pair, feedback):
             raise unknown("there is no such session")
 
-    def saved(self, one: Open) -> bytes:
+    def saved(self, open_session: OpenSession) -> bytes:
         """The session as a file of `Session.save`; of a copy of its own, so for any thread."""
-        copy, done = Session(one.session.translator), self.done(one)
-        copy.follow(0, done)
+        copy, pairs = Session(open_session.session.translator), self.confirmed_pairs(open_session)
+        copy.follow(0, pairs)
         with tempfile.TemporaryDirectory(prefix="tmnmt-") as folder:
             copy.save(path := Path(folder) / "session")
             return path.read_bytes()
 
-    def undo(self, one: Open, segment: str | None = None) -> Done:
+    def undo(self, open_session: OpenSession, segment: str | None = None) -> ConfirmedPair:
         """Takes the pair that was confirmed last back, or that of a segment, out of the memory,
         too, where no other session has confirmed it. Raises Refused where there is none."""
-        pair = self._intentions.undo(one.tenant, one.id, segment)
+        pair = self._intentions.undo(open_session.tenant, open_session.id, segment)
         if pair is None:
             raise Refused(409, "nothing_confirmed", "nothing was confirmed in this session")
         return pair
@@ -221,10 +235,10 @@ class Sessions:
         self._intentions.mend()
 
 
-def _given(stored: StoredSession) -> Given:
-    lists = {key: tuple(stored.given[key]) for key in ("memories", "terms")}
-    return Given(**{**stored.given, **lists})
+def _parse_setup(stored: StoredSession) -> SessionSetup:
+    lists = {key: tuple(stored.setup[key]) for key in ("memories", "terms")}
+    return SessionSetup(**{**stored.setup, **lists})
 
 
-def _is_for(given: Given, caller: Caller) -> bool:
-    return all(map(caller.sees, given.memories)) and all(map(caller.has, given.terms))
+def _is_for(setup: SessionSetup, caller: Caller) -> bool:
+    return all(map(caller.sees, setup.memories)) and all(map(caller.has, setup.terms))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from tmnmt.errors import UsageError
-from tmnmt.serve.refused import Refused
+from tmnmt.serve.http_error import Refused
 
 _LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 # of every answer: no page of another origin may load it, and no browser guesses what it is
@@ -72,10 +72,10 @@ class Site:
 
 def site_of(public_url: str | None, extensions: Collection[str]) -> Site:
     """The options --public-url and --extension. Raises UsageError for what is none."""
-    for one in extensions:
-        if not _EXTENSION.fullmatch(one):
+    for extension in extensions:
+        if not _EXTENSION.fullmatch(extension):
             raise UsageError(
-                f"--extension {one}: is no origin of a browser extension; it is written as "
+                f"--extension {extension}: is no origin of a browser extension; it is written as "
                 "chrome-extension://ID or moz-extension://ID"
             )
     url = (public_url or "").rstrip("/")

@@ -14,10 +14,10 @@ from html import unescape
 from itertools import takewhile
 from xml.sax.saxutils import escape
 
-from tmnmt.codes.record import Code, Part, Text, inline, is_text, joined, pairs
+from tmnmt.codes.record import Code, Part, Text, inline, is_text, join_parts, pairs
 from tmnmt.codes.tree import tree
 from tmnmt.formats.clean_codes import clean_codes
-from tmnmt.serve.refused import wrong
+from tmnmt.serve.http_error import wrong
 
 _TAG = re.compile(r"<[^<>]*>")
 
@@ -31,41 +31,41 @@ class Tags:
         extra = ""
         while f"<{extra}g" in words or f"<{extra}x" in words:  # words that look like tags
             extra += "t"
-        self._of_source = _named(source, extra, 1)
-        taken = len(self._of_source) + 1
-        self._of_target = _named(target, extra, taken) if target is not None else []
+        self._of_source = _tagged_codes(source, extra, 1)
+        first_number = len(self._of_source) + 1
+        self._of_target = _tagged_codes(target, extra, first_number) if target is not None else []
         self._codes = dict([*self._of_target, *self._of_source])
 
     @property
     def source(self) -> str:
         """The source with its tags."""
-        return _written(self._source, [name for name, _ in self._of_source])
+        return _render(self._source, [name for name, _ in self._of_source])
 
     def target(self, target: Text) -> str:
         """That target with its tags: those of the source where the codes are the same."""
-        left = list(self._of_source)
+        remaining = list(self._of_source)
         names = list[str]()
         for name, code in self._of_target:
-            alike = [one for one in left if _key(one[1]) == _key(code)]
+            alike = [entry for entry in remaining if _key(entry[1]) == _key(code)]
             names.append(alike[0][0] if alike else name)
-            left = [one for one in left if one not in alike[:1]]
-        return _written(target, names)
+            remaining = [entry for entry in remaining if entry not in alike[:1]]
+        return _render(target, names)
 
-    def read(self, written: str) -> Text:
+    def read(self, text: str) -> Text:
         """A target as a person has left it. Raises Refused for a tag that there is not."""
-        parts = [*_edge(self._source), *self._parts(written), *_edge(self._source, last=True)]
-        return clean_codes(joined(parts))[0]
+        parts = [*_edge(self._source), *self._parts(text), *_edge(self._source, last=True)]
+        return clean_codes(join_parts(parts))[0]
 
-    def _parts(self, written: str) -> Iterator[Part]:
-        at = 0
+    def _parts(self, text: str) -> Iterator[Part]:
+        position = 0
         words = ""
-        for tag in _TAG.finditer(written):
+        for tag in _TAG.finditer(text):
             code = self._codes.get(tag[0])
             if code is None:
                 allowed = ", ".join(self._codes) or "none"
                 raise wrong(f"{tag[0][:40]} is no tag of this segment; its tags: {allowed}")
-            words = unescape(written[at : tag.start()])
-            at = tag.end()
+            words = unescape(text[position : tag.start()])
+            position = tag.end()
             covered = self._covered(code)
             if covered and not covered.strip():  # a blank that stands beside the tag
                 covered = words[-1:] if words[-1:].isspace() else ""
@@ -73,37 +73,37 @@ class Tags:
             if words:
                 yield words
             yield code, covered
-        if words := unescape(written[at:]):
+        if words := unescape(text[position:]):
             yield words
 
     def _covered(self, code: Code) -> str:
         return self._source.plain[code.at : code.at + code.covers] if code.covers else ""
 
 
-def _named(text: Text, extra: str, first: int) -> list[tuple[str, Code]]:
+def _tagged_codes(text: Text, extra: str, first: int) -> list[tuple[str, Code]]:
     """Every code that has a tag, and that tag. A half of a span, and spans that cross, stand
     alone."""
     codes = inline(text.codes)
     closes = pairs(codes) if tree(codes) is not None else {}
-    number = {at: first + place for place, at in enumerate(range(len(codes)))}
-    names = [f"<{extra}x{number[at]}/>" for at in range(len(codes))]
+    number = {index: first + place for place, index in enumerate(range(len(codes)))}
+    names = [f"<{extra}x{number[index]}/>" for index in range(len(codes))]
     for begin, end in closes.items():
         names[begin] = f"<{extra}g{number[begin]}>"
         names[end] = f"</{extra}g{number[begin]}>"
     return list(zip(names, codes, strict=True))
 
 
-def _written(text: Text, names: list[str]) -> str:
+def _render(text: Text, names: list[str]) -> str:
     """The text with these tags, without the white space at its ends."""
-    written, left = "", iter(names)
+    output, remaining = "", iter(names)
     for part in text.parts():
         if isinstance(part, str):
-            written += escape(part)
+            output += escape(part)
         elif part[0].kind == "blank" or is_text(part[0]):
-            written += escape(part[1])
+            output += escape(part[1])
         else:
-            written += ("" if part[1].strip() else part[1]) + next(left)
-    return written
+            output += ("" if part[1].strip() else part[1]) + next(remaining)
+    return output
 
 
 def _edge(text: Text, last: bool = False) -> list[Part]:

@@ -16,17 +16,17 @@ from tmnmt.engine.terms import TermList
 from tmnmt.engine.translator import Translator
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.serve.fields import ENTRIES
+from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.keys import NAME, NAMES, Caller
 from tmnmt.serve.languages import Language, distance, language
-from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.storage.base import GlossaryStorage
 from tmnmt.serve.storage.records import Dictionary, Entries, Glossary
 from tmnmt.terms.find import Finder
-from tmnmt.terms.read import read_terms
+from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term, form, merged
 
 Pair = tuple[Language, Language]
-MADE = 32  # lists made ready for a model that are kept
+CACHE_SIZE = 32  # lists made ready for a model that are kept
 MOST_TERMS = 200_000  # of all glossaries that a request names; made ready, some 280 bytes each
 MOST_MADE = 1_000_000  # of the lists made ready that are kept
 MOST_GLOSSARIES = 1_000  # of one tenant
@@ -39,24 +39,27 @@ class Served:
     name: str
     terms: Mapping[Pair, Sequence[Term]]
 
-    def of(self, pair: Pair) -> Sequence[Term] | None:
-        return next((terms for own, terms in self.terms.items() if _serves(own, pair)), None)
+    def find_terms(self, pair: Pair) -> Sequence[Term] | None:
+        return next(
+            (terms for served_pair, terms in self.terms.items() if _serves(served_pair, pair)), None
+        )
 
 
-def opened(given: Iterable[str], pairs: Sequence[tuple[str, str]]) -> list[Served]:
+def open_terms(arguments: Iterable[str], pairs: Sequence[tuple[str, str]]) -> list[Served]:
     """The lists of the option --terms. `pairs`: the languages of the models. Raises FormatError for
     what is no list, or has no terms of these languages, and UsageError for what is no name."""
     lists = list[Served]()
-    for one in given:
-        before, sign, behind = one.partition("=")
-        is_named = bool(sign) and NAME.fullmatch(before) is not None and not Path(one).exists()
-        path = Path(behind if is_named else one)
-        name = before if is_named else path.name.partition(".")[0]
+    for argument in arguments:
+        label, sign, location = argument.partition("=")
+        is_named = bool(sign) and NAME.fullmatch(label) is not None and not Path(argument).exists()
+        path = Path(location if is_named else argument)
+        name = label if is_named else path.name.partition(".")[0]
         if not NAME.fullmatch(name):
             raise UsageError(
-                f"{one}: {name!r} cannot be the name of a list; write NAME={path}, with {NAMES}"
+                f"{argument}: {name!r} cannot be the name of a list; write NAME={path}, with "
+                f"{NAMES}"
             )
-        if name in [other.name for other in lists]:
+        if name in [term_list.name for term_list in lists]:
             raise UsageError(f"two lists of terms are called {name}; write NAME=FILE")
         lists.append(Served(name, _of_pairs(path, pairs)))
     return lists
@@ -73,17 +76,19 @@ def _of_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> dict[Pair, Sequen
     return terms
 
 
-def _serves(own: Pair, asked: Pair) -> bool:
-    return all(distance(*both) is not None for both in zip(asked, own, strict=True))
+def _serves(served: Pair, requested: Pair) -> bool:
+    return all(
+        distance(*languages) is not None for languages in zip(requested, served, strict=True)
+    )
 
 
 class TermLists:
     """All of them, and for every model those made ready that were used last."""
 
     def __init__(self, served: Sequence[Served], storage: GlossaryStorage) -> None:
-        self._served = {one.name: one for one in served}
+        self._served = {term_list.name: term_list for term_list in served}
         self._storage = storage
-        self._made: dict[object, TermList] = {}
+        self._ready_lists: dict[object, TermList] = {}
         self._sizes: dict[object, int] = {}
         self._size = 0  # terms of all of them
         self._lock = threading.Lock()
@@ -97,8 +102,8 @@ class TermLists:
         """Of the lists that the caller sees, in their order; of these languages."""
         return [
             name
-            for name, one in self._served.items()
-            if caller.has(name) and (pair is None or one.of(pair) is not None)
+            for name, term_list in self._served.items()
+            if caller.has(name) and (pair is None or term_list.find_terms(pair) is not None)
         ]
 
     def are_served(self, names: Iterable[str]) -> bool:
@@ -124,23 +129,27 @@ class TermLists:
         lists = self._lists(names, pair, caller)
         key = translator.model_hash, pair, hard, tuple(version for version, _ in lists)
         with self._lock:
-            if key not in self._made:
+            if key not in self._ready_lists:
                 size = sum(len(terms) for _, terms in lists)
-                while len(self._made) >= MADE or (self._made and self._size + size > MOST_MADE):
-                    oldest = next(iter(self._made))
-                    del self._made[oldest]
+                while len(self._ready_lists) >= CACHE_SIZE or (
+                    self._ready_lists and self._size + size > MOST_MADE
+                ):
+                    oldest = next(iter(self._ready_lists))
+                    del self._ready_lists[oldest]
                     self._size -= self._sizes.pop(oldest)
                 self._size, self._sizes[key] = self._size + size, size
                 terms = merged((term for _, terms in lists for term in terms), "the lists of terms")
-                self._made[key] = TermList(
+                self._ready_lists[key] = TermList(
                     Finder(terms), translator.vocab, hard, translator.tgt_lang
                 )
-            return self._made[key]
+            return self._ready_lists[key]
 
     def keeps(self, terms: TermList | None) -> bool:
         """Whether a list is among those that were used last; None is."""
         with self._lock:
-            return terms is None or any(terms is one for one in self._made.values())
+            return terms is None or any(
+                terms is ready_list for ready_list in self._ready_lists.values()
+            )
 
     def _lists(
         self, names: Sequence[str], pair: Pair, caller: Caller
@@ -148,18 +157,18 @@ class TermLists:
         """Each list once, however often it is named. Raises Refused as `ready` does."""
         lists, size = list[tuple[str, Sequence[Term]]](), 0
         for name in dict.fromkeys(names):
-            lists.append(self._of(name, pair, caller))
+            lists.append(self._resolve(name, pair, caller))
             size += len(lists[-1][1]) if name not in self._served else 0
             if size > MOST_TERMS:
                 raise Refused(413, "too_large", f"glossaries of {MOST_TERMS:,} terms are kept to")
         return lists
 
-    def _of(self, name: str, pair: Pair, caller: Caller) -> tuple[str, Sequence[Term]]:
+    def _resolve(self, name: str, pair: Pair, caller: Caller) -> tuple[str, Sequence[Term]]:
         """What tells this list from any other, and its terms."""
         if name in self._served:
             if not caller.has(name):
                 raise unknown("there is no such list of terms")
-            terms = self._served[name].of(pair)
+            terms = self._served[name].find_terms(pair)
             if terms is None:
                 raise Refused(400, "wrong_language", "a list of terms is of other languages")
             return f"= {name}", terms
@@ -172,7 +181,7 @@ class TermLists:
 
     def glossaries(self, caller: Caller) -> list[Glossary]:
         """Those of the caller's tenant, in the order in which they were made."""
-        return self._storage.of(caller.tenant)
+        return self._storage.tenant_glossaries(caller.tenant)
 
     def get(self, id: str, caller: Caller) -> Glossary:
         """Raises Refused for one that is not there, or another tenant's."""
@@ -183,22 +192,22 @@ class TermLists:
 
     def make(self, name: str, dictionaries: Sequence[Dictionary], caller: Caller) -> Glossary:
         """Raises Refused where there are too many."""
-        made = Glossary(
+        glossary = Glossary(
             str(uuid.uuid4()),
             name,
             datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             tuple(dictionaries),
         )
-        if not self._storage.make(made, caller.tenant, MOST_GLOSSARIES):
+        if not self._storage.make(glossary, caller.tenant, MOST_GLOSSARIES):
             raise Refused(429, "busy", "there are too many glossaries; delete some", 60)
-        return made
+        return glossary
 
     def change(
-        self, id: str, caller: Caller, name: str | None, put: Sequence[Dictionary] = ()
+        self, id: str, caller: Caller, name: str | None, dictionaries: Sequence[Dictionary] = ()
     ) -> Glossary:
         """Another name, and dictionaries in the place of those of their languages. Raises Refused
         as `get` does."""
-        self._storage.change(caller.tenant, id, name, put)
+        self._storage.change(caller.tenant, id, name, dictionaries)
         return self.get(id, caller)
 
     def delete(self, id: str, caller: Caller) -> None:

@@ -28,41 +28,43 @@ class Turns:
     def order(self, waiting: Mapping[TurnPath, float]) -> list[TurnPath]:
         """The paths that wait, the next one first; `waiting`: what the next slice of each costs."""
         slices: dict[TurnPath, float] = {}
-        below = defaultdict[TurnPath, set[TurnPath]](set)
+        children = defaultdict[TurnPath, set[TurnPath]](set)
         for path, cost in waiting.items():
             for part in _parts(path):
                 slices[part] = min(cost, slices.get(part, cost))
-                below[part[:-1]].add(part)
+                children[part[:-1]].add(part)
         for part in [part for part in slices if part not in self._present]:
             begin = self._clock.get(part[:-1], 0.0)
             self._cost[part] = max(self._cost.get(part, begin), begin)
         self._present = {*slices}
         tags = {part: self._cost[part] + slices[part] / self._weight(part) for part in slices}
-        ordered = sorted(waiting, key=lambda path: [(tags[one], one[-1]) for one in _parts(path)])
-        for above, parts in below.items():
-            least = min(self._cost[part] for part in parts)
-            self._clock[above] = max(self._clock.get(above, 0.0), least)
-        self._shares = {above: sum(map(self._weight, parts)) for above, parts in below.items()}
+        ordered = sorted(
+            waiting, key=lambda path: [(tags[part], part[-1]) for part in _parts(path)]
+        )
+        for parent, parts in children.items():
+            minimum = min(self._cost[part] for part in parts)
+            self._clock[parent] = max(self._clock.get(parent, 0.0), minimum)
+        self._shares = {parent: sum(map(self._weight, parts)) for parent, parts in children.items()}
         self._forget()
         return ordered
 
     def charge(self, path: TurnPath, cost: float) -> None:
         """Notes what a slice has cost."""
         for part in _parts(path):
-            before = self._cost.get(part, self._clock.get(part[:-1], 0.0))
-            self._cost[part] = before + cost / self._weight(part)
+            previous = self._cost.get(part, self._clock.get(part[:-1], 0.0))
+            self._cost[part] = previous + cost / self._weight(part)
             if (shares := self._shares.get(part[:-1])) is not None:
                 self._clock[part[:-1]] += cost / shares
 
     def _forget(self) -> None:
         """Drops who is away and owes nothing, or whose neighbours are all away, too."""
         for part in [part for part in self._cost if part not in self._present]:
-            above = part[:-1]
-            is_alone = bool(above) and above not in self._shares
-            if is_alone or self._cost[part] <= self._clock.get(above, 0.0):
+            parent = part[:-1]
+            is_alone = bool(parent) and parent not in self._shares
+            if is_alone or self._cost[part] <= self._clock.get(parent, 0.0):
                 del self._cost[part]
-        for above in [one for one in self._clock if one and one not in self._shares]:
-            del self._clock[above]
+        for parent in [path for path in self._clock if path and path not in self._shares]:
+            del self._clock[parent]
 
 
 def _parts(path: TurnPath) -> list[TurnPath]:

@@ -10,42 +10,44 @@ from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.term import Term
 from tmnmt.text import match_tokens
 
-THERE = 1024  # answers that are kept: each is asked for several times
+CACHE_SIZE = 1024  # answers that are kept: each is asked for several times
 
 
 def term_checks(places: Sequence[TermPlace], tgt: str) -> list[Check]:
     """What is wrong in `tgt` with the terms found in its source. Another form of a target counts as
     the target; a forbidden one that is part of a longer target is none."""
-    lacking, made = list[str](), list[str]()
-    for term in dict.fromkeys(one.term for one in places):
-        there = {one.term.source for one in _there(term, tgt)}
-        if term.targets and there.isdisjoint(term.targets):
+    lacking, forbidden = list[str](), list[str]()
+    for term in dict.fromkeys(place.term for place in places):
+        forms = {place.term.source for place in _form_places(term, tgt)}
+        if term.targets and forms.isdisjoint(term.targets):
             lacking.append(f"{' / '.join(term.targets)} for {term.source}")
-        made += [f"{form} for {term.source}" for form in term.forbidden if form in there]
-    by_kind = {"terms": lacking, "forbidden": made}
-    return [Check(name, "; ".join(what)) for name, what in by_kind.items() if what]
+        forbidden += [f"{form} for {term.source}" for form in term.forbidden if form in forms]
+    by_kind = {"terms": lacking, "forbidden": forbidden}
+    return [Check(name, "; ".join(problems)) for name, problems in by_kind.items() if problems]
 
 
-def where(term: Term, tgt: str, exact: bool) -> list[tuple[int, int]]:
+def target_spans(term: Term, tgt: str, exact: bool) -> list[tuple[int, int]]:
     """Where targets of a term stand in `tgt`, in whatever form; `exact`: as they are given, but for
     capitals."""
-    there = [at for at in _there(term, tgt) if at.term.source in term.targets]
-    return [(at.start, at.end) for at in there if not exact or _is_given(at, tgt)]
+    places = [place for place in _form_places(term, tgt) if place.term.source in term.targets]
+    return [(place.start, place.end) for place in places if not exact or _is_given(place, tgt)]
 
 
-def chosen(term: Term, tgt: str) -> str | None:
+def unique_target(term: Term, tgt: str) -> str | None:
     """Which of its targets a translation has for a term, in whatever form; None where it has none
     of them, or several."""
-    there = {one.term.source for one in _there(term, tgt)}.intersection(term.targets)
-    return there.pop() if len(there) == 1 else None
+    targets = {place.term.source for place in _form_places(term, tgt)}.intersection(term.targets)
+    return targets.pop() if len(targets) == 1 else None
 
 
-def _is_given(at: TermPlace, tgt: str) -> bool:
-    own, here = (match_tokens(text) for text in (at.term.source, tgt[at.start : at.end]))
-    return [*map(str.casefold, own)] == [*map(str.casefold, here)]
+def _is_given(place: TermPlace, tgt: str) -> bool:
+    term_words, text_words = (
+        match_tokens(text) for text in (place.term.source, tgt[place.start : place.end])
+    )
+    return [*map(str.casefold, term_words)] == [*map(str.casefold, text_words)]
 
 
-@lru_cache(maxsize=THERE)
-def _there(term: Term, tgt: str) -> tuple[TermPlace, ...]:
+@lru_cache(maxsize=CACHE_SIZE)
+def _form_places(term: Term, tgt: str) -> tuple[TermPlace, ...]:
     """Where the forms of a term stand, each found as the term that it is the source of."""
     return tuple(Finder(Term(form, ()) for form in (*term.targets, *term.forbidden)).find(tgt))

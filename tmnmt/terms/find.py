@@ -45,40 +45,42 @@ class Finder:
         spans = token_spans(text)
         words = [text[start:end] for start, end in spans]
         folded = [word.casefold() for word in words]
-        there = [
-            (-length, inexact, at, number, term)
-            for at in range(len(words))
-            for number, (length, inexact, term) in enumerate(self._at(words, folded, at))
+        candidates = [
+            (-length, inexact, index, number, term)
+            for index in range(len(words))
+            for number, (length, inexact, term) in enumerate(
+                self._match_terms(words, folded, index)
+            )
         ]
-        taken, occurrences = set[int](), list[TermPlace]()
-        for length, _, at, _, term in sorted(there, key=lambda one: one[:4]):
-            places = range(at, at - length)
-            if taken.isdisjoint(places):
-                taken.update(places)
-                occurrences.append(TermPlace(term, spans[at][0], spans[places[-1]][1]))
-        return sorted(occurrences, key=lambda one: one.start)
+        covered, occurrences = set[int](), list[TermPlace]()
+        for length, _, index, _, term in sorted(candidates, key=lambda candidate: candidate[:4]):
+            places = range(index, index - length)
+            if covered.isdisjoint(places):
+                covered.update(places)
+                occurrences.append(TermPlace(term, spans[index][0], spans[places[-1]][1]))
+        return sorted(occurrences, key=lambda place: place.start)
 
-    def _at(
-        self, words: Sequence[str], folded: Sequence[str], at: int
+    def _match_terms(
+        self, words: Sequence[str], folded: Sequence[str], index: int
     ) -> Iterator[tuple[int, int, Term]]:
         """The terms that begin at a word: of how many words each is, how many of these stand there
         otherwise, and the term."""
         reached = [(0, self._root)]
-        for end in range(at, len(words)):
+        for end in range(index, len(words)):
             reached = [
                 (inexact + (word != folded[end]), node)
-                for inexact, before in reached
+                for inexact, parent in reached
                 for start in _starts(folded[end])
-                for word, node in before.next.get(start, {}).items()
+                for word, node in parent.next.get(start, {}).items()
                 if is_form(folded[end], word)
             ]
             if not reached:
                 return
-            here = words[at : end + 1]
+            text_words = words[index : end + 1]
             for inexact, node in reached:
-                for own, term in node.terms:
-                    if _has_case(here, own, term):
-                        yield len(own), inexact, term
+                for term_words, term in node.terms:
+                    if _has_case(text_words, term_words, term):
+                        yield len(term_words), inexact, term
 
 
 class _Node:
@@ -105,11 +107,11 @@ def _starts(word: str) -> list[str]:
     return [word, word + "s"] if len(word) == INFLECTED - 1 else [_start(word)]
 
 
-def _has_case(here: Sequence[str], own: Sequence[str], term: Term) -> bool:
+def _has_case(text_words: Sequence[str], term_words: Sequence[str], term: Term) -> bool:
     """Whether the words of a text have the capitals that the term asks for."""
     if term.case:
-        return tuple(here) == own
-    acronyms = (pair for pair in zip(here, own, strict=True) if _is_acronym(pair[1]))
+        return tuple(text_words) == term_words
+    acronyms = (pair for pair in zip(text_words, term_words, strict=True) if _is_acronym(pair[1]))
     return all(word.startswith(mine) for word, mine in acronyms)
 
 
@@ -117,23 +119,23 @@ def _is_acronym(word: str) -> bool:
     return len(word) > 1 and word.isupper()
 
 
-def is_form(one: str, other: str) -> bool:
+def is_form(first: str, second: str) -> bool:
     """Whether two words in small letters are the same, or differ in their last letters as forms of
     one word do: report and reports, policy and policies, use and using, but not report and
     reporter's, nor form and former, nor refuse and refusal, nor lessee and lessor."""
-    if one == other:
+    if first == second:
         return True
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((first, second), key=len)
     if len(short) < INFLECTED:
         return len(short) == INFLECTED - 1 and short.isalpha() and long == short + "s"
-    if not (one.isalpha() and other.isalpha()):
+    if not (first.isalpha() and second.isalpha()):
         return False
-    letters = enumerate(zip(one, other, strict=False))
-    same = next((at for at, (a, b) in letters if a != b), len(short))
-    ends = {one[same:].removesuffix("s"), other[same:].removesuffix("s")}
-    less, more = sorted((len(one) - same, len(other) - same))
-    if same < INFLECTED or ends & DERIVED or ends == {"e", "r"}:
+    letters = enumerate(zip(first, second, strict=False))
+    prefix_length = next((index for index, (a, b) in letters if a != b), len(short))
+    ends = {first[prefix_length:].removesuffix("s"), second[prefix_length:].removesuffix("s")}
+    short_rest, long_rest = sorted((len(first) - prefix_length, len(second) - prefix_length))
+    if prefix_length < INFLECTED or ends & DERIVED or ends == {"e", "r"}:
         return False
-    if less == 0:
-        return more == 1 or (more == 2 and same > INFLECTED)
-    return less + more <= INFLECTED and (less == 1 or same > INFLECTED)
+    if short_rest == 0:
+        return long_rest == 1 or (long_rest == 2 and prefix_length > INFLECTED)
+    return short_rest + long_rest <= INFLECTED and (short_rest == 1 or prefix_length > INFLECTED)

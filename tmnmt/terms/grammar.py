@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tmnmt.languages import data_for
 
-LEAST = 4  # letters: shorter words have no other form here
+MIN_LETTERS = 4  # letters: shorter words have no other form here
 
 
 def small_words(lang: str) -> dict[str, frozenset[str]]:
@@ -23,8 +23,8 @@ def small_words(lang: str) -> dict[str, frozenset[str]]:
 def forms_of_word(word: str, lang: str) -> list[str]:
     """Other forms of any word."""
     irregular = data_for(lang).irregular_forms
-    same = [other for forms in irregular if word in forms for other in forms if other != word]
-    return same or (_others(word, lang) if _is_long(word) else [])
+    siblings = [form for forms in irregular if word in forms for form in forms if form != word]
+    return siblings or (_inflect(word, lang) if _is_long(word) else [])
 
 
 def other_forms(text: str, lang: str) -> list[str]:
@@ -32,30 +32,32 @@ def other_forms(text: str, lang: str) -> list[str]:
     up to the first small one, follow it in whether they end in s. None where the language is not
     known here."""
     words = text.split(" ")
-    inflected = next((at for at, word in enumerate(words) if not _is_long(word)), len(words))
+    inflected = next((index for index, word in enumerate(words) if not _is_long(word)), len(words))
     if not inflected:
         return []
     forms = dict[str, None]()
-    for first in _others(words[0], lang):
-        behind = [_following(first, word, lang) for word in words[1:inflected]]
-        forms[" ".join([first, *behind, *words[inflected:]])] = None
+    for first in _inflect(words[0], lang):
+        following = [_following(first, word, lang) for word in words[1:inflected]]
+        forms[" ".join([first, *following, *words[inflected:]])] = None
     return [*forms]
 
 
 def _following(first: str, word: str, lang: str) -> str:
-    forms = [word, *_others(word, lang)]
-    return next((one for one in forms if one.endswith("s") == first.endswith("s")), word)
+    forms = [word, *_inflect(word, lang)]
+    return next((form for form in forms if form.endswith("s") == first.endswith("s")), word)
 
 
 def _is_long(word: str) -> bool:
-    return len(word) >= LEAST and word.isalpha()
+    return len(word) >= MIN_LETTERS and word.isalpha()
 
 
-def _others(word: str, lang: str) -> list[str]:
+def _inflect(word: str, lang: str) -> list[str]:
     """A word with other endings."""
     endings = data_for(lang).endings
-    mine = [end for end in endings if word.endswith(end) and len(word) - len(end) >= LEAST - 1]
+    mine = [
+        end for end in endings if word.endswith(end) and len(word) - len(end) >= MIN_LETTERS - 1
+    ]
     if not mine or word.isupper():
         return []
     end = max(mine, key=len)
-    return [word[: len(word) - len(end)] + other for other in endings[end]]
+    return [word[: len(word) - len(end)] + ending for ending in endings[end]]

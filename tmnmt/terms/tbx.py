@@ -26,29 +26,32 @@ _STATUS = ("administrativeStatus", "normativeAuthorization")
 _FORBIDDEN = ("deprecated", "superseded", "forbidden", "obsolete")
 
 
-def read_tbx(stream: BufferedReader, shown: str, src_lang: str, tgt_lang: str) -> Iterator[Term]:
+def read_tbx(stream: BufferedReader, label: str, src_lang: str, tgt_lang: str) -> Iterator[Term]:
     """The terms of every entry that has both languages. A deprecated or superseded target is a
     forbidden one. Raises FormatError for an entry that is no XML, and where no entry has both."""
     from tmnmt.formats.elements import elements
 
-    text = utf8(stream, *xml_encoding(stream.peek(1), shown))
+    text = utf8(stream, *xml_encoding(stream.peek(1), label))
     langs, has_terms = set[str](), False
     for element in elements(text, _ENTRIES):
-        place = f"{shown}, line {element.line}"
+        place = f"{label}, line {element.line}"
         if element.problem:
             raise FormatError(f"{place}: {element.name.decode()}: {element.problem}")
         entry = _entry(element.data, place)
-        sets = [(node.get(_LANG, node.get("lang", "")), node) for node in _named(entry, *_SETS)]
+        sets = [
+            (node.get(_LANG, node.get("lang", "")), node) for node in _find_elements(entry, *_SETS)
+        ]
         langs.update(lang for lang, _ in sets)
         sources, targets = (
-            [node for lang, node in sets if _is_of(lang, asked)] for asked in (src_lang, tgt_lang)
+            [node for lang, node in sets if _is_of(lang, requested)]
+            for requested in (src_lang, tgt_lang)
         )
         for term in _terms(sources, targets, _note(entry, place), place):
             has_terms = True
             yield term
     if not has_terms:
         raise FormatError(
-            f"{shown}: no terms from {src_lang} to {tgt_lang}; it has "
+            f"{label}: no terms from {src_lang} to {tgt_lang}; it has "
             f"{listed(langs) if langs else 'no entries'}"
         )
 
@@ -72,21 +75,21 @@ def _entry(data: bytes, place: str) -> _Element:
     return entry
 
 
-def _named(node: _Element, *names: str) -> list[_Element]:
+def _find_elements(node: _Element, *names: str) -> list[_Element]:
     """The elements below of these names, whatever their namespace."""
-    return [each for each in node.iter("{*}*") if _name(each) in names]
+    return [element for element in node.iter("{*}*") if _name(element) in names]
 
 
 def _name(node: _Element) -> str:
     return str(node.tag).rpartition("}")[2]
 
 
-def _is_of(lang: str, asked: str) -> bool:
-    return bool(lang) and rank(normal_code(lang), normal_code(asked)) is not None
+def _is_of(lang: str, requested: str) -> bool:
+    return bool(lang) and rank(normal_code(lang), normal_code(requested)) is not None
 
 
 def _note(entry: _Element, place: str) -> str:
-    return "; ".join(form(_text(node), place) for node in _named(entry, "note"))
+    return "; ".join(form(_text(node), place) for node in _find_elements(entry, "note"))
 
 
 def _text(node: _Element) -> str:
@@ -97,23 +100,23 @@ def _terms(
     sources: list[_Element], targets: list[_Element], note: str, place: str
 ) -> Iterator[Term]:
     allowed, forbidden = list[str](), list[str]()
-    for group in (group for node in targets for group in _named(node, *_GROUPS)):
+    for group in (group for node in targets for group in _find_elements(node, *_GROUPS)):
         (forbidden if _is_forbidden(group) else allowed).extend(_forms(group, place))
     if not allowed and not forbidden:
         return
-    for group in (group for node in sources for group in _named(node, *_GROUPS)):
+    for group in (group for node in sources for group in _find_elements(node, *_GROUPS)):
         for source in _forms(group, place):
             yield Term(source, tuple(allowed), tuple(forbidden), note=note)
 
 
 def _forms(group: _Element, place: str) -> list[str]:
-    return [one for node in _named(group, "term") if (one := form(_text(node), place))]
+    return [text for node in _find_elements(group, "term") if (text := form(_text(node), place))]
 
 
 def _is_forbidden(group: _Element) -> bool:
-    said = [
+    statuses = [
         _text(node).lower()
-        for node in _named(group, "termNote", *_STATUS)
+        for node in _find_elements(group, "termNote", *_STATUS)
         if _name(node) in _STATUS or node.get("type") in _STATUS
     ]
-    return any(word in text for text in said for word in _FORBIDDEN)
+    return any(word in text for text in statuses for word in _FORBIDDEN)

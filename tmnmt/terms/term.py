@@ -47,23 +47,25 @@ def form(text: str, place: str) -> str:
     return cleaned
 
 
-def merged(terms: Iterable[Term], shown: str) -> list[Term]:
+def merged(terms: Iterable[Term], label: str) -> list[Term]:
     """The terms with those of one source, and one rule of case, made one; targets in their order.
     What is forbidden in one of them is so in all. Raises FormatError for too many."""
     merged_terms: dict[tuple[str, bool], Term] = {}
     for term in terms:
         key = term.source, term.case
-        there = merged_terms.get(key)
-        merged_terms[key] = term if there is None else _both(there, term)
+        existing = merged_terms.get(key)
+        merged_terms[key] = term if existing is None else _merge(existing, term)
         if len(merged_terms) > MOST_TERMS:
-            raise FormatError(f"{shown}: more than {MOST_TERMS:,} terms, the most that are read")
+            raise FormatError(f"{label}: more than {MOST_TERMS:,} terms, the most that are read")
     return [
-        replace(term, targets=tuple(one for one in term.targets if one not in term.forbidden))
+        replace(
+            term, targets=tuple(target for target in term.targets if target not in term.forbidden)
+        )
         for term in merged_terms.values()
     ]
 
 
-def _both(first: Term, second: Term) -> Term:
+def _merge(first: Term, second: Term) -> Term:
     return replace(
         first,
         targets=tuple(dict.fromkeys(first.targets + second.targets)),

@@ -17,14 +17,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tmnmt.counted import counted
 from tmnmt.durable import rename, sync_tree, write
-from tmnmt.engine.opened import load_layers
+from tmnmt.engine.loading import load_layers
 from tmnmt.errors import DataError, UsageError
 from tmnmt.formats.splits import STRETCH, point_of, stretches
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import SHORTLIST_FILE, VOCABULARY_FILES, Model, network_files
 from tmnmt.models.pivot import Pivot
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.data import Document, split_of
@@ -59,12 +59,12 @@ OPTIONS = {
 }
 
 
-def work_beside(output: Path, resume: bool, what: str = "folder") -> Path:
+def work_beside(output: Path, resume: bool, kind: str = "folder") -> Path:
     """OUTPUT.partial, where the work goes on. Raises UsageError where `output` is there, or where
     an interrupted run is not to be taken up."""
     work = output.with_name(output.name + ".partial")
     if output.exists():
-        raise UsageError(f"{output}: exists; name another {what}")
+        raise UsageError(f"{output}: exists; name another {kind}")
     if work.exists() and not resume:
         raise UsageError(
             f"{work}: is there from an interrupted run; go on with --resume, or delete it"
@@ -100,23 +100,23 @@ def adapt(
         )
     _check_settings(work, asdict(config) | {"dev_share": dev_share})
     languages = model.config["src_lang"], model.config["tgt_lang"]
-    begun = load_layers(model, str(next(model.backbone.parameters()).device)) or MemoryLayers()
+    initial = load_layers(model, str(next(model.backbone.parameters()).device)) or MemoryLayers()
     try:
         layers, reached = train_layers(
-            model.backbone, model.vocab, train, dev, work, config, resume, languages, begun
+            model.backbone, model.vocab, train, dev, work, config, resume, languages, initial
         )
     except (UsageError, DataError):
         if [path.name for path in work.iterdir()] == [SETTINGS_FILE]:  # nothing was begun
             shutil.rmtree(work)
         raise
     refuse_worse(reached, work)
-    left = unimproved(reached)
-    if layers.tm is None or left & {"copy", "fusion"}:
-        layers.tm = begun.tm
-    if layers.cache is None or "cache" in left:
-        layers.cache = begun.cache
+    unchanged = unimproved(reached)
+    if layers.tm is None or unchanged & {"copy", "fusion"}:
+        layers.tm = initial.tm
+    if layers.cache is None or "cache" in unchanged:
+        layers.cache = initial.cache
     _put_out(model, layers, work, output)
-    return list(_summary(reached, left))
+    return list(_summary(reached, unchanged))
 
 
 def _check_settings(work: Path, settings: Mapping[str, Any]) -> None:
@@ -139,16 +139,16 @@ def _check_settings(work: Path, settings: Mapping[str, Any]) -> None:
 def _put_out(model: Model, layers: MemoryLayers, work: Path, output: Path) -> None:
     """The model folder from what lies in `work`, which is there until the whole folder
     is on disk."""
-    made = work / "made"
-    shutil.rmtree(made, ignore_errors=True)  # what a killed run left
-    made.mkdir()
+    folder = work / "made"
+    shutil.rmtree(folder, ignore_errors=True)  # what a killed run left
+    folder.mkdir()
     for name in (*FILES, *network_files()):
         if (model.folder / name).exists():
-            shutil.copyfile(model.folder / name, made / name)
-    layers.save(made / MEMORY_FILE)  # last: its checksum goes into config.toml
-    shutil.copyfile(work / LOG_FILE, made / LOG_FILE)
-    sync_tree(made)
-    rename(made, output)
+            shutil.copyfile(model.folder / name, folder / name)
+    layers.save(folder / MEMORY_FILE)  # last: its checksum goes into config.toml
+    shutil.copyfile(work / LOG_FILE, folder / LOG_FILE)
+    sync_tree(folder)
+    rename(folder, output)
     shutil.rmtree(work)
 
 
@@ -156,31 +156,31 @@ def unimproved(reached: Mapping[str, Reached]) -> set[str]:
     """The parts that stay as the model had them. Copy and fusion share most of their parameters, so
     both stay, or neither: they go on where their losses fall together, and neither is worse by more
     than `NOISE`, nor with irrelevant pairs than it was and the plain model is."""
-    left = set[str]()
+    unchanged = set[str]()
     for names in ({"copy", "fusion"}, {"cache"}):
         parts = {name: reached[name] for name in names & reached.keys()}
-        if all(part.before is None for part in parts.values()):
+        if all(part.initial is None for part in parts.values()):
             continue
-        gain = sum(part.start - part.learned for part in parts.values())
-        worse = [part.learned > (1 + NOISE) * part.start for part in parts.values()]
+        gain = sum(part.start - part.final for part in parts.values())
+        worse = [part.final > (1 + NOISE) * part.start for part in parts.values()]
         worse += [
-            pairs.learned > max((1 + NOISE) * pairs.plain, pairs.start)
+            pairs.final > max((1 + NOISE) * pairs.plain, pairs.start)
             for name in parts
             if (pairs := reached.get(name + IRRELEVANT)) is not None
         ]
         if gain <= 0 or any(worse):
-            left |= parts.keys()
-    return left
+            unchanged |= parts.keys()
+    return unchanged
 
 
-def _summary(reached: Mapping[str, Reached], left: set[str]) -> Iterator[str]:
+def _summary(reached: Mapping[str, Reached], unchanged: set[str]) -> Iterator[str]:
     """A line for every part: what was gained on dev, and whether it was kept."""
     for name, part in reached.items():
         if name.endswith(IRRELEVANT):
             continue
-        plain = "" if part.before is None else f" (plain {part.plain:.4f})"
-        end = "kept" if name not in left else "not kept: it stays as the model had it"
-        yield f"{name}: dev {part.start:.4f} to {part.learned:.4f} nats a subword{plain}, {end}"
+        plain = "" if part.initial is None else f" (plain {part.plain:.4f})"
+        end = "kept" if name not in unchanged else "not kept: it stays as the model had it"
+        yield f"{name}: dev {part.start:.4f} to {part.final:.4f} nats a subword{plain}, {end}"
 
 
 def refuse_worse(reached: Mapping[str, Reached], work: Path) -> None:
@@ -188,10 +188,10 @@ def refuse_worse(reached: Mapping[str, Reached], work: Path) -> None:
     with irrelevant pairs worse by more than `NOISE`; it says what each of these reached, and how
     the others are had."""
     worse = {
-        name: f"{name} {part.learned:.4f}, plain {part.plain:.4f}"
+        name: f"{name} {part.final:.4f}, plain {part.plain:.4f}"
         for name, part in reached.items()
-        if part.before is None
-        and part.learned >= part.plain * (1 + NOISE if name.endswith(IRRELEVANT) else 1)
+        if part.initial is None
+        and part.final >= part.plain * (1 + NOISE if name.endswith(IRRELEVANT) else 1)
     }
     if not worse:
         return
@@ -199,11 +199,11 @@ def refuse_worse(reached: Mapping[str, Reached], work: Path) -> None:
         [*dict.fromkeys(name.removesuffix(IRRELEVANT) for name in names)]
         for names in (reached, worse)
     )
-    others = [part for part in parts if part not in bad]
-    without = " ".join(f"--no-{part}" for part in bad)
+    rest = [part for part in parts if part not in bad]
+    flags = " ".join(f"--no-{part}" for part in bad)
     keep = (
-        f"; for {' and '.join(others)} alone, give the same command with --resume {without}"
-        if others
+        f"; for {' and '.join(rest)} alone, give the same command with --resume {flags}"
+        if rest
         else ""
     )
     raise DataError(
@@ -226,21 +226,21 @@ def split(segments: Iterable[Segment], dev_share: float) -> tuple[list[Document]
     documents = [
         (name, list(part)) for name, part in groupby(segments, key=lambda s: s.document or s.src)
     ]
-    of = f"{len(documents):,} documents"
+    total = f"{len(documents):,} documents"
     dev = {name for name, _ in documents if split_of(f"adapt {name}", dev_share, 0) == "dev"}
     train, held_out = _parted(documents, dev)
     if not train or not held_out:
-        of_documents = counted(len(documents), "document")
+        of_documents = quantity(len(documents), "document")
         log.info(
             "%s: too few to hold some out, so stretches of %d segments are split instead",
             of_documents,
             STRETCH,
         )
         stretches = list(_stretches(segments))
-        of = f"{len(stretches):,} stretches"
+        total = f"{len(stretches):,} stretches"
         train, held_out = _parted(stretches, _lowest([name for name, _ in stretches], dev_share))
-    shares = [counted(sum(map(len, part)), "segment") for part in (train, held_out)]
-    log.info("%s to learn from, %s held out: %d of %s", *shares, len(held_out), of)
+    shares = [quantity(sum(map(len, part)), "segment") for part in (train, held_out)]
+    log.info("%s to learn from, %s held out: %d of %s", *shares, len(held_out), total)
     return train, held_out
 
 
@@ -256,8 +256,8 @@ def _lowest(names: list[str], share: float) -> set[str]:
     """Those whose hash is within `share`; at least one, and at least one other is left, of two or
     more."""
     order = sorted(names, key=lambda name: point_of(f"adapt {name}"))
-    within = sum(point_of(f"adapt {name}") < share for name in names)
-    return set(order[: max(1, min(within, len(order) - 1))])
+    count = sum(point_of(f"adapt {name}") < share for name in names)
+    return set(order[: max(1, min(count, len(order) - 1))])
 
 
 def _parted(
@@ -266,6 +266,6 @@ def _parted(
     """Those not in `dev`, without the sources of the others, and the others."""
     held_out = [document for name, document in documents if name in dev]
     kept_out = {normalise(s.src) for document in held_out for s in document}
-    others = (document for name, document in documents if name not in dev)
-    left = ([s for s in document if normalise(s.src) not in kept_out] for document in others)
-    return [document for document in left if document], held_out
+    remaining = (document for name, document in documents if name not in dev)
+    filtered = ([s for s in document if normalise(s.src) not in kept_out] for document in remaining)
+    return [document for document in filtered if document], held_out

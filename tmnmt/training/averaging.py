@@ -22,7 +22,7 @@ def keep(run: Path, module: nn.Module, update: int, last: int) -> None:
     make_folder(folder)
     with replacing(folder / f"{update:09d}.safetensors", alone=True) as new:
         save_file({name: value.contiguous() for name, value in module.state_dict().items()}, new)
-    for path in _until(run, update)[:-last]:
+    for path in _find_checkpoints(run, update)[:-last]:
         path.unlink()
 
 
@@ -31,7 +31,7 @@ def average(run: Path, update: int) -> tuple[dict[str, Tensor], int]:
 
     Raises DataError where a file is damaged."""
     sums: dict[str, Tensor] = {}
-    paths = _until(run, update)
+    paths = _find_checkpoints(run, update)
     for path in paths:
         try:
             parameters = load_file(path)
@@ -42,7 +42,7 @@ def average(run: Path, update: int) -> tuple[dict[str, Tensor], int]:
     return {name: value / len(paths) for name, value in sums.items()}, len(paths)
 
 
-def _until(run: Path, update: int) -> list[Path]:
+def _find_checkpoints(run: Path, update: int) -> list[Path]:
     """What was kept, oldest first; a run that was killed may have left later ones."""
     paths = sorted((run / FOLDER).glob("*.safetensors"))
     return [path for path in paths if path.stem.isdigit() and int(path.stem) <= update]

@@ -18,59 +18,61 @@ import torch
 from torch import Tensor
 
 from tmnmt.layers.cache import CacheContents, SessionCache, collate_caches
-from tmnmt.layers.contract import At
+from tmnmt.layers.contract import StepState
 from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
-from tmnmt.training.forced import (
+from tmnmt.training.parts import Part, Unit
+from tmnmt.training.teacher_forcing import (
     ForcedBatch,
     Remembered,
     force_references,
     gold_log_probs,
-    joined,
+    merge_batches,
 )
-from tmnmt.training.parts import Part, Unit
 from tmnmt.vocab import BOS, Vocabulary
 
 Stretch = Sequence[Segment]
-AHEAD = 8  # sentences of each stretch that are forced at once
+FORCED_TOGETHER = 8  # sentences of each stretch that are forced at once
 BEGINNING = 5  # sentences of each of some stretches, by which Q and K are begun
-OTHER = "cache of another document"
+OTHER_DOCUMENT = "cache of another document"
 DENSE_SLOWER = 8  # the rate of Q and K is so many times smaller than that of the other parameters
 
 
 def stretches(
-    documents: Sequence[Sequence[Segment]], longest: int, most: int, seed: int
+    documents: Sequence[Sequence[Segment]], longest: int, limit: int, seed: int
 ) -> list[Stretch]:
-    """Consecutive segments of one document, at most `longest` each and at least two, about `most`
+    """Consecutive segments of one document, at most `longest` each and at least two, about `limit`
     segments in all.
 
     Drawn at random over all documents; without a sentence before it nothing could be remembered."""
     cut = [
-        document[at : at + longest]
+        document[start : start + longest]
         for document in documents
-        for at in range(0, len(document), longest)
+        for start in range(0, len(document), longest)
     ]
     cut = [stretch for stretch in cut if len(stretch) > 1]
     Random(f"stretches {seed}").shuffle(cut)
-    chosen: list[Stretch] = []
+    selection: list[Stretch] = []
     total = 0
     for stretch in cut:
-        if total >= most:
+        if total >= limit:
             break
-        chosen.append(stretch)
+        selection.append(stretch)
         total += len(stretch)
-    return chosen
+    return selection
 
 
-def elsewhere(documents: Sequence[str], ahead: int) -> list[int] | None:
-    """For each of these places, of the documents named, the first of another document from `ahead`
-    places on, round the end; None where there is but one document."""
+def elsewhere(documents: Sequence[str], distance: int) -> list[int] | None:
+    """For each of these places, of the documents named, the first of another document from
+    `distance` places on, round the end; None where there is but one document."""
     if len(set(documents)) < 2:
         return None
-    ends = range(ahead, ahead + len(documents))
+    ends = range(distance, distance + len(documents))
     return [
-        next(at for step in ends if documents[at := (own + step) % len(documents)] != name)
-        for own, name in enumerate(documents)
+        next(
+            index for step in ends if documents[index := (position + step) % len(documents)] != name
+        )
+        for position, name in enumerate(documents)
     ]
 
 
@@ -88,7 +90,9 @@ class SideBySide:
     def grouped(self, data: Sequence[Stretch], random: Random) -> list[Unit]:
         """The numbers of the stretches that go together; the last group may be smaller."""
         order = sorted(range(len(data)), key=lambda i: (len(data[i]), random.random()))
-        return [order[at : at + self.together] for at in range(0, len(order), self.together)]
+        return [
+            order[start : start + self.together] for start in range(0, len(order), self.together)
+        ]
 
     def empty(self) -> CacheContents:
         """The cache at the start of a stretch."""
@@ -99,27 +103,27 @@ class SideBySide:
         """Step s: the references' s-th sentences, and which stretches of the group
         still have one. Where the base is fixed, several steps are forced ahead, sentences of like
         length together."""
-        ahead = 1 if self.gradients else AHEAD
-        for start in range(0, max(map(len, group)), ahead):
+        stride = 1 if self.gradients else FORCED_TOGETHER
+        for start in range(0, max(map(len, group)), stride):
             steps = [
                 (live, [group[i][s] for i in live])
-                for s in range(start, start + ahead)
+                for s in range(start, start + stride)
                 if (live := [i for i, stretch in enumerate(group) if len(stretch) > s])
             ]
             forced = self._forced([segment for _, segments in steps for segment in segments])
             for live, _ in steps:
-                yield joined([next(forced) for _ in live]), live
+                yield merge_batches([next(forced) for _ in live]), live
 
     def _forced(self, segments: Sequence[Segment]) -> Iterator[ForcedBatch]:
         """What the base says along the reference of every segment, by itself."""
         order = sorted(range(len(segments)), key=lambda i: len(segments[i].src + segments[i].tgt))
-        made: dict[int, ForcedBatch] = {}
-        for at in range(0, len(order), self.together):
-            rows = order[at : at + self.together]
-            own = [segments[i] for i in rows]
-            batch = force_references(self.backbone, self.vocab, own, self.device, self.gradients)
-            made |= zip(rows, batch.parted(), strict=True)
-        return (made[i] for i in range(len(segments)))
+        batches: dict[int, ForcedBatch] = {}
+        for start in range(0, len(order), self.together):
+            rows = order[start : start + self.together]
+            chunk = [segments[i] for i in rows]
+            batch = force_references(self.backbone, self.vocab, chunk, self.device, self.gradients)
+            batches |= zip(rows, batch.parted(), strict=True)
+        return (batches[i] for i in range(len(segments)))
 
     def remembered(self, batch: ForcedBatch, contents: list[CacheContents]) -> Remembered | None:
         """What these caches say along the batch; None where all are empty."""
@@ -127,14 +131,14 @@ class SideBySide:
         if slots is None:
             return None
         real = batch.real
-        at = At(shift(batch.tgt, BOS)[real], batch.hiddens[real], batch.contexts[real])
+        query = StepState(shift(batch.tgt, BOS)[real], batch.hiddens[real], batch.contexts[real])
         ready = self.cache.laid_out(slots, self.backbone.embed)
         positions = ready.rows(real.nonzero()[:, 0])  # one row a position: (n,)
-        hidden, read = self.cache.fuse(at, at.hidden, positions)
-        if read.words is None:
+        hidden, reading = self.cache.fuse(query, query.hidden, positions)
+        if reading.words is None:
             return Remembered(hidden)
-        recalled = (read.weights * (read.words.ids == batch.tgt[real][:, None])).sum(-1)
-        return Remembered(hidden, recalled, read.words.logit)
+        recalled = (reading.weights * (reading.words.ids == batch.tgt[real][:, None])).sum(-1)
+        return Remembered(hidden, recalled, reading.words.logit)
 
     def write(self, batch: ForcedBatch, contents: list[CacheContents]) -> None:
         """The sentences into their caches."""
@@ -149,7 +153,7 @@ class WrittenStretches(NamedTuple):
     the base's own."""
 
     references: Sequence[Stretch]
-    written: Sequence[Stretch]
+    history: Sequence[Stretch]
 
 
 class CachePart(Part):
@@ -163,12 +167,12 @@ class CachePart(Part):
         train: WrittenStretches,
         dev: WrittenStretches,
         seed: int,
-        begun: bool = False,
+        is_pretrained: bool = False,
     ) -> None:
-        """begun: the cache has learned before, and goes on from there."""
+        """is_pretrained: the cache has learned before, and goes on from there."""
         self.documents, self.module = documents, documents.cache
         self.train, self.dev, self.seed = train, dev, seed
-        if train.references and not begun:
+        if train.references and not is_pretrained:
             self._begin()
 
     def _begin(self) -> None:
@@ -185,54 +189,56 @@ class CachePart(Part):
         """Q and K are dense: a step of the others' rate would be too long for them."""
         cache = self.documents.cache
         dense = [layer.weight for layer in (cache.Q, cache.K) if layer is not None]
-        others = [p for p in cache.parameters() if all(p is not weight for weight in dense)]
+        rest = [p for p in cache.parameters() if all(p is not weight for weight in dense)]
         return [
-            {"params": others, "peak": learning_rate},
+            {"params": rest, "peak": learning_rate},
             {"params": dense, "peak": learning_rate / DENSE_SLOWER},
         ]
 
     def units(self, epoch: int) -> Sequence[Unit]:
         random = Random(f"{self.seed} {epoch}")
-        made = self.documents.grouped(self.train.references, random)
-        random.shuffle(made)
-        return made
+        units = self.documents.grouped(self.train.references, random)
+        random.shuffle(units)
+        return units
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
         contents = [self.documents.empty() for _ in unit]
-        for batch, written, live in self._steps(self.train, unit):
+        for batch, history, live in self._steps(self.train, unit):
             log_p = self.log_probs(batch, [contents[i] for i in live])
             if log_p is not None:
                 yield -log_p.sum(), len(log_p)
-            self.documents.write(written, [contents[i] for i in live])
+            self.documents.write(history, [contents[i] for i in live])
 
     def _steps(
         self, documents: WrittenStretches, unit: Unit
     ) -> Iterator[tuple[ForcedBatch, ForcedBatch, list[int]]]:
         """As `SideBySide.steps`, with what is written beside it."""
         steps = self.documents.steps([documents.references[i] for i in unit])
-        if documents.written is documents.references:
+        if documents.history is documents.references:
             yield from ((batch, batch, live) for batch, live in steps)
             return
-        spoken = self.documents.steps([documents.written[i] for i in unit])
-        for (batch, live), (written, _) in zip(steps, spoken, strict=True):
-            yield batch, written, live
+        history_steps = self.documents.steps([documents.history[i] for i in unit])
+        for (batch, live), (history, _) in zip(steps, history_steps, strict=True):
+            yield batch, history, live
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """Over the dev sentences with a filled cache: the plain model, with the cache, and with the
         cache of another document in its place, which shows what history itself is worth. The last
         over the groups that have two documents, if there are any."""
-        totals = {"plain": 0.0, "cache": 0.0, OTHER: 0.0}
+        totals = {"plain": 0.0, "cache": 0.0, OTHER_DOCUMENT: 0.0}
         tokens = Counter[str]()
         for unit in self.documents.grouped(self.dev.references, Random("dev")):
             contents = [self.documents.empty() for _ in unit]
-            others = elsewhere([self.dev.references[i][0].document for i in unit], ahead=1)
-            for batch, written, live in self._steps(self.dev, unit):
-                own = [contents[i] for i in live]
-                log_p = {"cache": self.log_probs(batch, own)}
-                if others is not None:
+            partners = elsewhere([self.dev.references[i][0].document for i in unit], distance=1)
+            for batch, history, live in self._steps(self.dev, unit):
+                live_contents = [contents[i] for i in live]
+                log_p = {"cache": self.log_probs(batch, live_contents)}
+                if partners is not None:
                     # it has as many sentences behind it, or ended a little earlier
-                    log_p[OTHER] = self.log_probs(batch, [contents[others[i]] for i in live])
+                    log_p[OTHER_DOCUMENT] = self.log_probs(
+                        batch, [contents[partners[i]] for i in live]
+                    )
                 hiddens = batch.hiddens[batch.real]
                 if log_p["cache"] is not None:
                     log_p["plain"] = gold_log_probs(
@@ -242,7 +248,7 @@ class CachePart(Part):
                     if log_probs is not None:
                         totals[name] -= float(log_probs.sum())
                         tokens[name] += len(log_probs)
-                self.documents.write(written, own)
+                self.documents.write(history, live_contents)
         losses = {name: totals[name] / tokens[name] for name in totals if tokens[name]}
         return losses | {"criterion": losses["cache"]}
 

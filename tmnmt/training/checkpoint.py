@@ -19,14 +19,14 @@ from tmnmt.errors import DataError
 MOMENTS = "step", "exp_avg", "exp_avg_sq", "momentum_buffer"  # of Adam, and the last one of Muon
 
 
-class Moving(Protocol):
+class OptimiserState(Protocol):
     """An optimiser, by what it keeps of every parameter."""
 
     @property
     def state(self) -> MutableMapping[Tensor, Any]: ...
 
 
-def save(path: Path, module: nn.Module, optimiser: Moving, notes: dict[str, str]) -> None:
+def save(path: Path, module: nn.Module, optimiser: OptimiserState, notes: dict[str, str]) -> None:
     """`notes`: where the training stands; `load` returns them."""
     tensors = {f"model.{name}": value.contiguous() for name, value in module.state_dict().items()}
     for name, parameter in module.named_parameters():
@@ -36,7 +36,7 @@ def save(path: Path, module: nn.Module, optimiser: Moving, notes: dict[str, str]
         save_file(tensors, new, notes)
 
 
-def load(path: Path, module: nn.Module, optimiser: Moving) -> dict[str, str]:
+def load(path: Path, module: nn.Module, optimiser: OptimiserState) -> dict[str, str]:
     """Takes up parameters and moments; returns the notes.
 
     Raises DataError where the file is missing, damaged, or not of a module like this."""
@@ -72,15 +72,15 @@ def read_names(path: Path) -> set[str]:
 
 def digest_of(*modules: nn.Module) -> str:
     """16 hexadecimal digits of all parameters, bit by bit."""
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     for module in modules:
         for name, value in module.state_dict().items():
-            made.update(name.encode())
-            made.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
-    return made.hexdigest()[:16]
+            hasher.update(name.encode())
+            hasher.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return hasher.hexdigest()[:16]
 
 
-def _load(path: Path, module: nn.Module, optimiser: Moving) -> dict[str, str]:
+def _load(path: Path, module: nn.Module, optimiser: OptimiserState) -> dict[str, str]:
     device = next(module.parameters()).device
     with safe_open(path, "pt") as file:
         names = set(file.keys())

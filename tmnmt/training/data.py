@@ -15,11 +15,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tmnmt.counted import counted
 from tmnmt.errors import DataError
 from tmnmt.files.as_memory import read_memories
 from tmnmt.formats import parse_columns
 from tmnmt.formats.splits import fresh_split, point_of, stretch_length, stretches
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 from tmnmt.training.config import CorpusConfig, DataConfig
@@ -66,7 +66,7 @@ def load_corpora(config: DataConfig) -> Corpora:
                 getattr(corpora, kind).append(document)
                 corpora.counts[f"{corpus.name}: {kind}"] += len(document)
         if absent:
-            ids = counted(len(absent), "id")
+            ids = quantity(len(absent), "id")
             log.warning(
                 "corpus %s: %s of dev or test without a document, first %r",
                 corpus.name,
@@ -94,17 +94,17 @@ def _keep_out(corpora: Corpora, segments: int) -> None:
     sizes = Counter[str]()
     for document in corpora.train:
         sizes[document[0].document] += len(document)
-    few = min(segments, sizes.total() // SHARE_OF_DEV)
-    if not few:
+    count = min(segments, sizes.total() // SHARE_OF_DEV)
+    if not count:
         return
-    names = fresh_split(sizes, few).dev
+    names = fresh_split(sizes, count).dev
     train, corpora.train = corpora.train, []
     for whole in train:
         for name, document in _as_listed(whole, names):
             (corpora.dev if name in names else corpora.train).append(document)
     size = sum(map(len, corpora.dev))
     corpora.counts["kept out for dev, since no list of it is given"] = size
-    log.info("no list of dev is given: %s are kept out for it", counted(size, "segment"))
+    log.info("no list of dev is given: %s are kept out for it", quantity(size, "segment"))
 
 
 def _ids(path: str) -> set[str]:
@@ -119,12 +119,12 @@ def _ids(path: str) -> set[str]:
 
 def _as_listed(document: Document, names: Set[str]) -> Iterator[tuple[str, Document]]:
     """The document with its name; its stretches with theirs where `names` has any of them."""
-    own = document[0].document
-    length = stretch_length(names, {own})
+    document_name = document[0].document
+    length = stretch_length(names, {document_name})
     if not length:
-        yield own, document
+        yield document_name, document
         return
-    for name, first, last in stretches(own, len(document), length):
+    for name, first, last in stretches(document_name, len(document), length):
         yield name, document[first:last]
 
 
@@ -135,8 +135,8 @@ def _documents(corpus: CorpusConfig, config: DataConfig) -> Iterator[Document]:
     name, _, value = corpus.where.partition("=")
     for path in corpus.files:
         reader = read_memories([Path(path)], config.src_lang, config.tgt_lang, columns=columns)
-        chosen = (s for s in reader if not name or str(getattr(s, name)) == value)
-        for _, segments in groupby(chosen, key=lambda s: s.document):
+        selection = (s for s in reader if not name or str(getattr(s, name)) == value)
+        for _, segments in groupby(selection, key=lambda s: s.document):
             yield list(segments)
         log.info("%s", reader.report)
 
@@ -153,17 +153,17 @@ class Pairs:
 
     def take(self, index: Iterable[int]) -> tuple[Tensor, Tensor, Tensor]:
         """Padded src (B, S), lengths (B,), tgt (B, T)."""
-        chosen = list(index)
-        src, tgt = [self.src[i] for i in chosen], [self.tgt[i] for i in chosen]
+        rows = list(index)
+        src, tgt = [self.src[i] for i in rows], [self.tgt[i] for i in rows]
         return pad(src), torch.tensor([len(s) for s in src]), pad(tgt)
 
 
 def pad(ids: list[Ids]) -> Tensor:
     """(B, longest, rounded up to a multiple of 4) int64, padded with 0."""
     lengths = np.array([len(row) for row in ids])
-    out = np.zeros((len(ids), -(-lengths.max() // 4) * 4), dtype=np.int64)
-    out[np.arange(out.shape[1]) < lengths[:, None]] = np.concatenate(ids)
-    return torch.from_numpy(out)
+    matrix = np.zeros((len(ids), -(-lengths.max() // 4) * 4), dtype=np.int64)
+    matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = np.concatenate(ids)
+    return torch.from_numpy(matrix)
 
 
 def encode_pairs(
@@ -171,13 +171,13 @@ def encode_pairs(
 ) -> Pairs:
     """Subwords of every pair; with a config each pair once, and those too long or of odd ratio left
     out, counted."""
-    pairs, seen = Pairs([], []), set()
+    pairs, seen_pairs = Pairs([], []), set()
     for segment in segments:
         if config is not None:
-            if (segment.src, segment.tgt) in seen:
+            if (segment.src, segment.tgt) in seen_pairs:
                 counts["dropped from training: the same pair again"] += 1
                 continue
-            seen.add((segment.src, segment.tgt))
+            seen_pairs.add((segment.src, segment.tgt))
         src, tgt = vocab.encode_source(segment.src), vocab.encode(segment.tgt)
         if config is not None:
             longer, shorter = max(len(src), len(tgt)), min(len(src), len(tgt))
@@ -207,14 +207,14 @@ def token_batches(pairs: Pairs, batch_tokens: int, seed: int) -> list[list[int]]
     tgt = np.array([len(t) for t in pairs.tgt])
     order = np.lexsort((src + random.random(len(src)), tgt + 2 * random.random(len(tgt))))
     longest = -(-np.maximum(src, tgt)[order] // 4) * 4
-    batches, at = [], 0
-    while at < len(order):
+    batches, start = [], 0
+    while start < len(order):
         rows = ROWS
         while (
-            at + rows < len(order)
-            and longest[at : at + rows + ROWS].max() * (rows + ROWS) <= batch_tokens
+            start + rows < len(order)
+            and longest[start : start + rows + ROWS].max() * (rows + ROWS) <= batch_tokens
         ):
             rows += ROWS
-        batches.append(order[at : at + rows].tolist())
-        at += rows
+        batches.append(order[start : start + rows].tolist())
+        start += rows
     return [batches[i] for i in random.permutation(len(batches))]

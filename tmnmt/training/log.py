@@ -61,12 +61,12 @@ def _is_count(value: object) -> TypeGuard[float]:
 
 def _by_part(runs: dict[tuple[str | None, str], TrainingCost]) -> dict[str | None, TrainingCost]:
     """The runs of a part together."""
-    of: dict[str | None, list[TrainingCost]] = defaultdict(list)
+    grouped: dict[str | None, list[TrainingCost]] = defaultdict(list)
     for (part, _), cost in runs.items():
-        of[part].append(cost)
+        grouped[part].append(cost)
     return {
         part: TrainingCost(sum(c.seconds for c in costs), sum(c.tokens for c in costs))
-        for part, costs in of.items()
+        for part, costs in grouped.items()
     }
 
 
@@ -83,10 +83,10 @@ def count_lines(folder: Path, part: str | None) -> int:
 def keep_lines(folder: Path, part: str | None, count: int) -> None:
     """Drops the lines of `part` behind its first `count`, and a line that a killed run left
     unfinished."""
-    lines, own = [], 0
+    lines, part_lines = [], 0
     for line in _lines(folder):
-        own += _part_of(line) == part
-        if line.endswith("\n") and (_part_of(line) != part or own <= count):
+        part_lines += _part_of(line) == part
+        if line.endswith("\n") and (_part_of(line) != part or part_lines <= count):
             lines.append(line)
     path = folder / LOG_FILE
     if path.exists() and path.read_text(encoding="utf-8") != (content := "".join(lines)):

@@ -13,7 +13,7 @@ import torch
 
 from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.keys.pair_keys import padded
-from tmnmt.layers.combine import Ready
+from tmnmt.layers.combine import LayerInputs
 from tmnmt.models.base import Backbone
 from tmnmt.models.kinds import for_decoding
 
@@ -30,8 +30,8 @@ def low_score(
     fast = for_decoding(backbone)
     rows = sorted((source.tolist() for source in sources), key=len)
     scores: list[float] = []
-    for at in range(0, len(rows), TOGETHER):
-        batch = rows[at : at + TOGETHER]
+    for start in range(0, len(rows), TOGETHER):
+        batch = rows[start : start + TOGETHER]
         with torch.inference_mode():
             encoded = fast.encode(
                 padded(batch, device), torch.tensor([len(row) for row in batch], device=device)
@@ -40,7 +40,7 @@ def low_score(
                 fast,
                 None,
                 encoded,
-                Ready(),
+                LayerInputs(),
                 [2 * len(row) + 10 for row in batch],
                 SearchSettings(),
             )

@@ -23,10 +23,10 @@ from tmnmt.segments import Segment
 from tmnmt.training import checkpoint
 from tmnmt.training.cache import CachePart, SideBySide, Stretch, WrittenStretches
 from tmnmt.training.checkpoint import digest_of
-from tmnmt.training.forced import force_references
 from tmnmt.training.memory_config import MemoryConfig, check
 from tmnmt.training.memory_data import MemoryData
 from tmnmt.training.parts import Part, PartTrainer, Standing
+from tmnmt.training.teacher_forcing import force_references
 from tmnmt.training.tm import IRRELEVANT, PairedSentences, TMPart
 from tmnmt.training.trainers import (
     CACHE_HISTORIES,
@@ -46,16 +46,16 @@ class Reached(NamedTuple):
     what was there of it before; None: nothing was."""
 
     plain: float
-    learned: float
-    before: float | None = None
+    final: float
+    initial: float | None = None
 
     @property
     def start(self) -> float:
         """What the part has to be better than."""
-        return self.plain if self.before is None else self.before
+        return self.plain if self.initial is None else self.initial
 
 
-class Trained(NamedTuple):
+class TrainingOutcome(NamedTuple):
     """`reached`: for every part; for copy and fusion with irrelevant pairs, too."""
 
     layers: MemoryLayers
@@ -71,12 +71,12 @@ def train_layers(
     config: MemoryConfig,
     resume: bool = False,
     languages: tuple[str, str] = ("en", "fr"),
-    begun: MemoryLayers | None = None,
-) -> Trained:
+    initial: MemoryLayers | None = None,
+) -> TrainingOutcome:
     """Trains what `config` asks for; checkpoints and log go to `folder`. The caller saves the
     layers, and before them the base where it was trained with them, end to end.
 
-    begun: layers of this base to begin from; what they have is trained on as the kind that it is,
+    initial: layers of this base to begin from; what they have is trained on as the kind that it is,
     whatever `config` says. They stay as they are.
 
     documents: those the base was trained on, in order; dev sources must not stand among them.
@@ -92,22 +92,22 @@ def train_layers(
     backbone.eval().requires_grad_(False)
     sizes = backbone.context_size, backbone.hidden_size, backbone.word_size
     torch.manual_seed(config.seed)
-    begun = begun or MemoryLayers()
-    kind = _tm_kind(config, begun.tm)
+    initial = initial or MemoryLayers()
+    kind = _tm_kind(config, initial.tm)
     tm = TranslationMemory(*sizes, _as_begun(kind, folder)) if kind.copy or kind.fusion else None
-    cache = SessionCache(*sizes, _cache_kind(config, begun.cache)) if config.cache else None
+    cache = SessionCache(*sizes, _cache_kind(config, initial.cache)) if config.cache else None
     if cache is not None:
         nn.init.constant_(cache.U.bias, config.cache_gate_start)
-    for layer, other in ((tm, begun.tm), (cache, begun.cache)):
-        if layer is not None and other is not None:
-            _take_up(layer, other)
+    for layer, initial_layer in ((tm, initial.tm), (cache, initial.cache)):
+        if layer is not None and initial_layer is not None:
+            _take_up(layer, initial_layer)
     layers = MemoryLayers(tm, cache).to(next(backbone.parameters()).device)
     reached: dict[str, Reached] = {}
     if tm is not None:
-        begun_from = _digest(backbone, begun.tm)
-        tm_part = _tm_part(tm, backbone, vocab, data, begun.tm is None)
+        begun_from = _digest(backbone, initial.tm)
+        tm_part = _tm_part(tm, backbone, vocab, data, initial.tm is None)
         standing = _train(tm_part, folder, config, resume, begun_from)
-        reached |= _reached(standing, config, begun)
+        reached |= _reached(standing, config, initial)
         backbone.eval().requires_grad_(False)
         layers.tm = tm = _dropped(tm, TranslationMemory(*sizes, kind).to(tm.log_eta.device))
         _report_attention(tm)
@@ -115,16 +115,16 @@ def train_layers(
         documents_of = SideBySide(cache, backbone, vocab, config.documents_together)
         description = _written_stretches(documents_of, stretches, folder, config)
         begun_from = (
-            f"{_digest(backbone, begun.cache)} {json.dumps(asdict(cache.kind))} "
+            f"{_digest(backbone, initial.cache)} {json.dumps(asdict(cache.kind))} "
             f"{config.cache_history}"
         )
-        part = _cache_part(documents_of, description, config, tm is None, begun.cache is not None)
-        reached |= _reached(_train(part, folder, config, resume, begun_from), config, begun)
+        part = _cache_part(documents_of, description, config, tm is None, initial.cache is not None)
+        reached |= _reached(_train(part, folder, config, resume, begun_from), config, initial)
         backbone.eval().requires_grad_(False)
         if config.tune_gates and tm is not None:
             _tune(tm, layers, documents_of, data, folder, config, resume)
     data.close()
-    return Trained(layers.eval(), reached)
+    return TrainingOutcome(layers.eval(), reached)
 
 
 def _tm_part(
@@ -142,19 +142,19 @@ def _cache_part(
     described: tuple[WrittenStretches, WrittenStretches],
     config: MemoryConfig,
     alone: bool,
-    begun: bool,
+    is_pretrained: bool,
 ) -> CachePart:
     """alone: no TM has learned before it, so that the base may learn with the cache."""
     train = CACHE_TRAINERS[END_TO_END if config.end_to_end and alone else FIXED]
-    return train(documents, *described, config, begun)
+    return train(documents, *described, config, is_pretrained)
 
 
 def _first_contexts(
-    backbone: Backbone, vocab: Vocabulary, learned: PairedSentences, device: torch.device
+    backbone: Backbone, vocab: Vocabulary, train: PairedSentences, device: torch.device
 ) -> Tensor:
     """Contexts (n, l) along a few of the sentences that are learned from."""
-    chosen = [learned.segments[i] for i in learned.chosen[:64]]
-    batch = force_references(backbone, vocab, chosen, device)
+    segments = [train.segments[i] for i in train.sentences[:64]]
+    batch = force_references(backbone, vocab, segments, device)
     return batch.contexts[batch.real]
 
 
@@ -196,21 +196,21 @@ def _tune(
         )
 
 
-def _tm_kind(config: MemoryConfig, begun: TranslationMemory | None) -> TMKind:
-    if begun is not None:
-        return replace(begun.kind, copy=config.copy, fusion=config.fusion)
+def _tm_kind(config: MemoryConfig, initial: TranslationMemory | None) -> TMKind:
+    if initial is not None:
+        return replace(initial.kind, copy=config.copy, fusion=config.fusion)
     return TMKind(**{name: getattr(config, name) for name in TMKind.__dataclass_fields__})
 
 
-def _take_up(layer: nn.Module, begun: nn.Module) -> None:
-    """The parameters of `begun`, as far as `layer` has them, too."""
-    own = begun.state_dict()
-    layer.load_state_dict({name: own.get(name, new) for name, new in layer.state_dict().items()})
+def _take_up(layer: nn.Module, initial: nn.Module) -> None:
+    """The parameters of `initial`, as far as `layer` has them, too."""
+    state = initial.state_dict()
+    layer.load_state_dict({name: state.get(name, new) for name, new in layer.state_dict().items()})
 
 
-def _digest(backbone: Backbone, begun: nn.Module | None) -> str:
+def _digest(backbone: Backbone, initial: nn.Module | None) -> str:
     """Of what a part began from; of one that began from nothing, of the base alone."""
-    return digest_of(backbone) if begun is None else digest_of(backbone, begun)
+    return digest_of(backbone) if initial is None else digest_of(backbone, initial)
 
 
 def _as_begun(kind: TMKind, folder: Path) -> TMKind:
@@ -219,24 +219,24 @@ def _as_begun(kind: TMKind, folder: Path) -> TMKind:
 
     A run end to end is gone on with as it began alone: its base has learned with all its parts."""
     path = folder / "memory-tm-last.safetensors"
-    begun = (
+    names = (
         {name.partition(".")[0] for name in checkpoint.read_names(path)} if path.exists() else set()
     )
-    return replace(kind, copy=kind.copy or "copy" in begun, fusion=kind.fusion or "fusion" in begun)
+    return replace(kind, copy=kind.copy or "copy" in names, fusion=kind.fusion or "fusion" in names)
 
 
 def _dropped(tm: TranslationMemory, smaller: TranslationMemory) -> TranslationMemory:
     """`smaller` with the parameters of `tm`; `tm` itself where it is of that kind."""
     if tm.kind == smaller.kind:
         return tm
-    trained = tm.state_dict()
-    smaller.load_state_dict({name: trained[name] for name in smaller.state_dict()})
+    state = tm.state_dict()
+    smaller.load_state_dict({name: state[name] for name in smaller.state_dict()})
     return smaller
 
 
-def _cache_kind(config: MemoryConfig, begun: SessionCache | None) -> CacheKind:
-    if begun is not None:
-        return begun.kind
+def _cache_kind(config: MemoryConfig, initial: SessionCache | None) -> CacheKind:
+    if initial is not None:
+        return initial.kind
     return CacheKind(
         config.cache_fusion,
         config.words,
@@ -261,19 +261,19 @@ def _train(
         part, folder, epochs, rate, config.validate_every, config.checkpoint_every, begun_from
     )
     standing = trainer.run_from(resume, "trained memory layers")
-    shown = (
+    figures = (
         f"{name} {standing.at_start.get(name, value):.4f} -> {value:.4f}"
         for name, value in standing.at_best.items()
     )
-    log.info("%s: dev %s", part.name, ", ".join(shown))
+    log.info("%s: dev %s", part.name, ", ".join(figures))
     return standing
 
 
-def _reached(standing: Standing, config: MemoryConfig, begun: MemoryLayers) -> dict[str, Reached]:
+def _reached(standing: Standing, config: MemoryConfig, initial: MemoryLayers) -> dict[str, Reached]:
     losses, first = standing.at_best, standing.at_start
-    there = {*begun.modes, *(["cache"] if begun.cache is not None else [])}
+    parts = {*initial.modes, *(["cache"] if initial.cache is not None else [])}
     return {
-        figure: Reached(losses["plain"], losses[figure], first[figure] if name in there else None)
+        figure: Reached(losses["plain"], losses[figure], first[figure] if name in parts else None)
         for name in ("copy", "fusion", "cache")
         for figure in (name, name + IRRELEVANT)
         if getattr(config, name) and figure in losses
@@ -287,7 +287,7 @@ def _report_attention(tm: TranslationMemory) -> None:
         preferences = tm.preferences if tm.preferences is not None else (None, None, None)
         names = "mean M", "lambda", "mu", "nu", "kappa", "rho"
         weights = zip(names, (tm.M, tm.coverage.weight, *preferences, tm.pointer), strict=True)
-        shown = [
+        ratios = [
             f"{name} / eta {float(x.mean() / eta):.3f}" for name, x in weights if x is not None
         ]
-        log.info("tm: %s", ", ".join(shown))
+        log.info("tm: %s", ", ".join(ratios))

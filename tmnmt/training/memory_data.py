@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from tmnmt.counted import counted
 from tmnmt.errors import DataError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.progress import Progress
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 from tmnmt.training.cache import Stretch, stretches
 from tmnmt.training.memory_config import MemoryConfig
@@ -65,19 +65,19 @@ class MemoryData:
             self._paired("dev", held_out, dev, len(held_out), 0),
         )
 
-    def stretches(self, most: int) -> tuple[list[Stretch], list[Stretch]]:
-        """For the cache, to learn from and dev: about `most` sentences, and dev_segments."""
+    def stretches(self, limit: int) -> tuple[list[Stretch], list[Stretch]]:
+        """For the cache, to learn from and dev: about `limit` sentences, and dev_segments."""
         config = self.config
-        chosen = stretches(self.train, config.stretch, most, config.seed)
+        train = stretches(self.train, config.stretch, limit, config.seed)
         held_out = stretches(self.dev, config.stretch, config.dev_segments, config.seed)
-        if not chosen or not held_out:
-            where = "to learn from" if not chosen else "held out"
+        if not train or not held_out:
+            purpose = "to learn from" if not train else "held out"
             raise DataError(
-                f"cache: no document of two or more segments {where}, and it learns from "
+                f"cache: no document of two or more segments {purpose}, and it learns from "
                 "documents in order; "
                 f"leave it out by --no-cache, or cache = false under [memory]"
             )
-        return chosen, held_out
+        return train, held_out
 
     def all_paired(self, name: str, segments: list[Segment]) -> PairedSentences:
         """All of these segments, each with the pairs from outside its document. `name`: of what is
@@ -120,11 +120,11 @@ class MemoryData:
         name: str,
         segments: list[Segment],
         pairs_of: list[list[RetrievedPair]],
-        most: int,
+        limit: int,
         share_weak: float,
     ) -> PairedSentences:
         threshold = self.config.threshold
-        chosen = choose(pairs_of, threshold, most, share_weak, self.config.seed)
+        sentences = choose(pairs_of, threshold, limit, share_weak, self.config.seed)
         strong = sum(bool(pairs) and pairs[0].score >= threshold for pairs in pairs_of)
         share = f"{100 * strong / max(len(pairs_of), 1):.1f} %"
         log.info(
@@ -133,23 +133,23 @@ class MemoryData:
             f"{len(pairs_of):,}",
             name,
             threshold,
-            f"{len(chosen):,}",
+            f"{len(sentences):,}",
         )
-        if not any(pairs_of[i] for i in chosen):
+        if not any(pairs_of[i] for i in sentences):
             raise DataError(
                 f"[memory]: none of {len(pairs_of):,} {name} sentences has a pair of {threshold} "
                 "or more"
             )
-        return self._sentences(segments, pairs_of, chosen)
+        return self._sentences(segments, pairs_of, sentences)
 
     def _sentences(
-        self, segments: list[Segment], pairs: list[list[RetrievedPair]], chosen: Sequence[int]
+        self, segments: list[Segment], pairs: list[list[RetrievedPair]], sentences: Sequence[int]
     ) -> PairedSentences:
         config = self.config
         return PairedSentences(
             segments,
             pairs,
-            chosen,
+            sentences,
             self.memory,
             config.k,
             config.shares(),
@@ -158,20 +158,24 @@ class MemoryData:
         )
 
 
-def fitting(documents: Documents, vocab: Vocabulary, most: int) -> list[list[Segment]]:
+def fitting(documents: Documents, vocab: Vocabulary, max_subwords: int) -> list[list[Segment]]:
     """The segments that are short enough, by document, in order."""
 
     fitting = [
-        [s for s in document if fits(s.src, vocab, most) and fits(s.tgt, vocab, most)]
+        [
+            s
+            for s in document
+            if fits(s.src, vocab, max_subwords) and fits(s.tgt, vocab, max_subwords)
+        ]
         for document in documents
     ]
     left_out = sum(map(len, documents)) - sum(map(len, fitting))
-    count = counted(sum(map(len, fitting)), "segment")
-    log.info("memory: %s, %s over %d subwords left out", count, f"{left_out:,}", most)
+    count = quantity(sum(map(len, fitting)), "segment")
+    log.info("memory: %s, %s over %d subwords left out", count, f"{left_out:,}", max_subwords)
     return [document for document in fitting if document]
 
 
-def fits(text: str, vocab: Vocabulary, most: int) -> bool:
+def fits(text: str, vocab: Vocabulary, max_subwords: int) -> bool:
     """Whether a text is short enough with </s>. A subword has at least one byte, so most texts need
     not be encoded to be known as such."""
-    return len(text.encode()) < most or len(vocab.encode(text)) < most
+    return len(text.encode()) < max_subwords or len(vocab.encode(text)) < max_subwords

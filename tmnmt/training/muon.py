@@ -35,33 +35,33 @@ class Muon(Optimizer):
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Moves every matrix that has a gradient, which must be the same in all processes."""
-        moved = [matrix for matrix in self.matrices if matrix.grad is not None]
+        matrices = [matrix for matrix in self.matrices if matrix.grad is not None]
         rate = self.param_groups[0]["lr"]
-        moves = [self._ahead(matrix) for matrix in moved]
-        for matrix, update in zip(moved, self._made_orthogonal(moves), strict=True):
+        moves = [self._nesterov(matrix) for matrix in matrices]
+        for matrix, update in zip(matrices, self._made_orthogonal(moves), strict=True):
             height, width = matrix.shape
             matrix.sub_(update, alpha=rate * math.sqrt(max(1.0, height / width)))
 
-    def _ahead(self, matrix: Tensor) -> Tensor:
+    def _nesterov(self, matrix: Tensor) -> Tensor:
         """The gradient and those before it, with Nesterov's look ahead."""
         grad, state = matrix.grad, self.state[matrix]
         if "momentum_buffer" not in state:
             state["momentum_buffer"] = torch.zeros_like(matrix)
-        kept = state["momentum_buffer"]
-        kept.lerp_(grad, 1 - MOMENTUM)
-        ahead: Tensor = torch.lerp(grad, kept, MOMENTUM)  # type: ignore[arg-type]
-        return ahead
+        buffer = state["momentum_buffer"]
+        buffer.lerp_(grad, 1 - MOMENTUM)
+        update: Tensor = torch.lerp(grad, buffer, MOMENTUM)  # type: ignore[arg-type]
+        return update
 
     def _made_orthogonal(self, moves: list[Tensor]) -> list[Tensor]:
         """Each process does some of the matrices, and gets the others' from their sum."""
         if not dist.is_initialized() or dist.get_world_size() == 1 or not moves:
             return [orthogonal(matrix, self.dtype) for matrix in moves]
         mine = shared(moves, dist.get_world_size())[dist.get_rank()]
-        made = torch.cat([torch.zeros_like(matrix).flatten() for matrix in moves])
-        views = torch.split(made, [matrix.numel() for matrix in moves])
+        flat = torch.cat([torch.zeros_like(matrix).flatten() for matrix in moves])
+        views = torch.split(flat, [matrix.numel() for matrix in moves])
         for i in mine:
             views[i].copy_(orthogonal(moves[i], self.dtype).flatten())
-        dist.all_reduce(made)
+        dist.all_reduce(flat)
         return [view.view_as(matrix) for view, matrix in zip(views, moves, strict=True)]
 
 
@@ -85,9 +85,9 @@ def shared(matrices: Sequence[Tensor], processes: int) -> list[list[int]]:
     shares: list[list[int]] = [[] for _ in range(processes)]
     costs = [0] * processes
     for i in sorted(range(len(matrices)), key=lambda i: -_cost(matrices[i])):
-        least = costs.index(min(costs))
-        shares[least].append(i)
-        costs[least] += _cost(matrices[i])
+        process = costs.index(min(costs))
+        shares[process].append(i)
+        costs[process] += _cost(matrices[i])
     return shares
 
 

@@ -23,8 +23,8 @@ class Optimiser:
 
     def __init__(self, model: Trainable, kind: Kind, rate: float, matrix_rate: float) -> None:
         matrices = _matrices(model) if kind == "muon" else []
-        moved = {id(matrix) for matrix in matrices}
-        rest = [p for p in model.parameters() if id(p) not in moved]
+        matrix_ids = {id(matrix) for matrix in matrices}
+        rest = [p for p in model.parameters() if id(p) not in matrix_ids]
         fused = all(p.is_cpu for p in rest)  # on a GPU it wants its steps there, checkpoints do not
         adam = torch.optim.Adam(rest, lr=rate, betas=(0.9, 0.98), fused=fused)
         self.parts: list[tuple[Optimizer, float]] = [(adam, rate)]

@@ -107,19 +107,19 @@ class PartTrainer:
         self.standing = Standing()
         self.optimiser = torch.optim.Adam(part.groups(learning_rate), betas=(0.9, 0.98))
         self._checkpoint_at = 0
-        self._shown = Progress("", "")
+        self._progress = Progress("", "")
 
-    def path(self, which: str) -> Path:
-        """The checkpoint `which`: "last" or "best"."""
-        return self.folder / f"memory-{self.part.name}-{which}.safetensors"
+    def path(self, kind: str) -> Path:
+        """The checkpoint `kind`: "last" or "best"."""
+        return self.folder / f"memory-{self.part.name}-{kind}.safetensors"
 
-    def run_from(self, resume: bool, what: str) -> Standing:
+    def run_from(self, resume: bool, content: str) -> Standing:
         """Goes on from the checkpoint, where there is one, to the end. Raises UsageError where
-        there is one and `resume` is not given; `what` says what the folder then holds."""
+        there is one and `resume` is not given; `content` says what the folder then holds."""
         if self.path("last").exists():
             if not resume:
                 raise UsageError(
-                    f"{self.folder}: holds {what} already; go on with --resume, or name another "
+                    f"{self.folder}: holds {content} already; go on with --resume, or name another "
                     "folder"
                 )
             if self.restore():
@@ -135,8 +135,8 @@ class PartTrainer:
         try:
             if self.standing.validated < 0:
                 self._validate()
-            shown = Progress(f"learning {self.part.name}", "batches", self._left(), lazy=True)
-            with shown as self._shown:
+            progress = Progress(f"learning {self.part.name}", "batches", self._left(), lazy=True)
+            with progress as self._progress:
                 while not self.standing.done:
                     self._epoch()
         except KeyboardInterrupt:
@@ -166,7 +166,7 @@ class PartTrainer:
             self.standing.unit, self.standing.within = self.standing.unit + 1, 0
             self.standing.seconds += time.monotonic() - start
             if not log.isEnabledFor(logging.INFO):  # else its lines say how far it is
-                self._shown.advance()
+                self._progress.advance()
             self._after_unit(len(units))
         if self.standing.update > self.standing.validated:
             self._validate()
@@ -206,61 +206,61 @@ class PartTrainer:
 
     def _validate(self) -> None:
         losses = self.part.validate()
-        then = replace(
+        standing = replace(
             self.standing, validated=self.standing.update, at_start=self.standing.at_start or losses
         )
-        better = losses["criterion"] < then.best
+        better = losses["criterion"] < standing.best
         if better:
-            then.best, then.at_best = losses["criterion"], losses
-            self.save("best", then)
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
+            standing.best, standing.at_best = losses["criterion"], losses
+            self.save("best", standing)
+        summary = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         log.info(
             "%s, update %d: dev %s%s",
             self.part.name,
-            then.update,
-            shown,
+            standing.update,
+            summary,
             " (best)" if better else "",
         )
-        self._log(then, {f"dev_{name}": value for name, value in losses.items()})
-        self.standing = then
+        self._log(standing, {f"dev_{name}": value for name, value in losses.items()})
+        self.standing = standing
 
     def _report(self, units: int) -> None:
-        then = replace(self.standing, reported=self.standing.update, loss=0.0, loss_tokens=0)
-        done, of = then.epoch * units + then.unit, self.epochs * units
+        standing = replace(self.standing, reported=self.standing.update, loss=0.0, loss_tokens=0)
+        finished, total = standing.epoch * units + standing.unit, self.epochs * units
         loss = self.standing.loss / self.standing.loss_tokens
-        rate = then.tokens / max(then.seconds, 1e-9)
-        left = (of - done) * then.seconds / max(done, 1) / 60
+        rate = standing.tokens / max(standing.seconds, 1e-9)
+        minutes = (total - finished) * standing.seconds / max(finished, 1) / 60
         log.info(
             "%s, update %d, %.0f%%: loss %.4f, %.0f target tokens/s, %.0f min left",
             self.part.name,
-            then.update,
-            100 * done / of,
+            standing.update,
+            100 * finished / total,
             loss,
             rate,
-            left,
+            minutes,
         )
-        self._log(then, {"loss": loss, "tokens_per_second": rate})
+        self._log(standing, {"loss": loss, "tokens_per_second": rate})
         give_back()
-        self.standing = then
+        self.standing = standing
 
-    def _log(self, then: Standing, entry: dict[str, float]) -> None:
-        then.lines += 1
+    def _log(self, standing: Standing, entry: dict[str, float]) -> None:
+        standing.lines += 1
         head: dict[str, object] = {
             "part": self.part.name,
-            "update": then.update,
-            "epoch": then.epoch,
+            "update": standing.update,
+            "epoch": standing.epoch,
         }
-        head |= {"tokens": then.tokens, "seconds": round(then.seconds, 1)}
+        head |= {"tokens": standing.tokens, "seconds": round(standing.seconds, 1)}
         add_line(self.folder, head | {name: round(value, 5) for name, value in entry.items()})
 
-    def save(self, which: str, standing: Standing | None = None) -> None:
-        """The checkpoint `which`: "last" or "best"; where the part stands by now, unless `standing`
+    def save(self, kind: str, standing: Standing | None = None) -> None:
+        """The checkpoint `kind`: "last" or "best"; where the part stands by now, unless `standing`
         says otherwise."""
         notes = {
             "standing": json.dumps(asdict(standing or self.standing)),
             "begun from": self.begun_from,
         }
-        checkpoint.save(self.path(which), self.part.module, self.optimiser, notes)
+        checkpoint.save(self.path(kind), self.part.module, self.optimiser, notes)
         self._checkpoint_at = self.standing.update
 
     def restore(self) -> bool:

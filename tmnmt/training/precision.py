@@ -55,9 +55,9 @@ def bf16_takes() -> float:
 
 
 def _seconds(x: Tensor, w: Tensor) -> float:
-    taken = []
+    durations = []
     for _ in range(TIMES):
         start = time.perf_counter()
         torch.mm(x, w)
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+        durations.append(time.perf_counter() - start)
+    return min(durations)

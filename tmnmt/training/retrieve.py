@@ -21,7 +21,7 @@ from tmnmt.index.pairs import OVERSAMPLED, distinct
 from tmnmt.index.select import candidates, selected
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, word_spans
-from tmnmt.training.kept import read_kept, write_kept
+from tmnmt.training.answer_cache import read_kept, write_kept
 
 FORMAT = 2
 QUERIES_A_SEARCH = 500
@@ -68,25 +68,28 @@ def retrieve(
     )
     if saved is not None:
         return saved
-    index, chosen = open_index(), []
-    for at in range(0, len(segments), QUERIES_A_SEARCH):
-        block, count = segments[at : at + QUERIES_A_SEARCH], candidates(selection, k) * OVERSAMPLED
+    index, results = open_index(), []
+    for start in range(0, len(segments), QUERIES_A_SEARCH):
+        block, count = (
+            segments[start : start + QUERIES_A_SEARCH],
+            candidates(selection, k) * OVERSAMPLED,
+        )
         queries = [segment.src for segment in block]
-        own = [segment.document for segment in block] if whole_documents else None
+        documents = [segment.document for segment in block] if whole_documents else None
         answers = index.search(
-            queries, count, threshold, exclude_sources=True, exclude_documents=own
+            queries, count, threshold, exclude_sources=True, exclude_documents=documents
         )
         for query, matches in zip(queries, answers, strict=True):
             best = distinct(matches)[: candidates(selection, k)]
             best = [match for match in best if match.score >= strong] or best
-            chosen.append(_chosen(query, best, k, selection))
+            results.append(_select_pairs(query, best, k, selection))
         if progress is not None:
             progress(len(queries))
-    write_kept(path, header, chosen)
-    return chosen
+    write_kept(path, header, results)
+    return results
 
 
-class Drawn(NamedTuple):
+class PairAssignment(NamedTuple):
     """Which pairs each chosen sentence is shown."""
 
     sentences: list[int]
@@ -96,19 +99,19 @@ class Drawn(NamedTuple):
 def choose(
     pairs_of: Sequence[Sequence[RetrievedPair]],
     threshold: float,
-    most: int,
+    limit: int,
     share_weak: float,
     seed: int,
 ) -> list[int]:
-    """At most `most` sentences to train on, in their order: those with a pair of at least
+    """At most `limit` sentences to train on, in their order: those with a pair of at least
     `threshold`, and for a share `share_weak` of the whole those that have only weaker ones or
     none."""
     random = Random(f"choose {seed}")
     strong = [i for i, pairs in enumerate(pairs_of) if pairs and pairs[0].score >= threshold]
     weak = [i for i, pairs in enumerate(pairs_of) if not pairs or pairs[0].score < threshold]
-    strong = random.sample(strong, min(len(strong), round(most * (1 - share_weak))))
+    strong = random.sample(strong, min(len(strong), round(limit * (1 - share_weak))))
     count = (
-        round(len(strong) * share_weak / (1 - share_weak)) if strong else round(most * share_weak)
+        round(len(strong) * share_weak / (1 - share_weak)) if strong else round(limit * share_weak)
     )
     return sorted(strong + random.sample(weak, min(len(weak), count)))
 
@@ -136,25 +139,25 @@ def draw(
     k: int,
     shares: Shares,
     seed: str,
-) -> Drawn:
+) -> PairAssignment:
     """The at most `k` pairs of every sentence for one epoch.
 
     Deterministic in the seed, so that an epoch can be made again after a resume."""
-    random, shown = Random(seed), []
+    random, draws = Random(seed), []
     for i in sentences:
         chance = random.random()
         pairs = [pair for pair in pairs_of[i] if pair.score >= shares.threshold] or pairs_of[i]
         if chance < shares.irrelevant or not pairs:
-            shown.append(irrelevant(segments[i], pool, k, random))
+            draws.append(irrelevant(segments[i], pool, k, random))
         elif chance < shares.irrelevant + shares.exact:
-            shown.append(with_itself(segments[i], pairs)[:k])
+            draws.append(with_itself(segments[i], pairs)[:k])
         elif chance < shares.irrelevant + shares.exact + shares.noise:
-            shown.append([noisy(pair, pool, random) for pair in pairs[:k]])
+            draws.append([noisy(pair, pool, random) for pair in pairs[:k]])
         elif chance < shares.irrelevant + shares.exact + shares.noise + shares.no_pair:
-            shown.append([])
+            draws.append([])
         else:
-            shown.append(list(pairs[:k]))
-    return Drawn(list(sentences), shown)
+            draws.append(list(pairs[:k]))
+    return PairAssignment(list(sentences), draws)
 
 
 def with_itself(segment: Segment, pairs: Sequence[RetrievedPair]) -> list[RetrievedPair]:
@@ -177,18 +180,20 @@ def noisy(pair: RetrievedPair, pool: Sequence[Segment], random: Random) -> Retri
     """The pair with a share NOISY_WORDS of its target's words, at least one, each replaced by a
     word of the target of a random pair of the pool: so frequent words come often, as they do where
     a pair is wrong."""
-    spans, pieces, at = word_spans(pair.tgt), [], 0
+    spans, pieces, offset = word_spans(pair.tgt), [], 0
     for start, end in sorted(
         random.sample(spans, min(len(spans), max(1, round(NOISY_WORDS * len(spans)))))
     ):
-        other = random.choice(pool).tgt
-        a, b = random.choice(word_spans(other) or [(0, 0)])
-        pieces += [pair.tgt[at:start], other[a:b]]
-        at = end
-    return pair._replace(tgt="".join([*pieces, pair.tgt[at:]]))
+        replacement = random.choice(pool).tgt
+        a, b = random.choice(word_spans(replacement) or [(0, 0)])
+        pieces += [pair.tgt[offset:start], replacement[a:b]]
+        offset = end
+    return pair._replace(tgt="".join([*pieces, pair.tgt[offset:]]))
 
 
-def _chosen(query: str, best: Sequence[Match], k: int, selection: Selection) -> list[RetrievedPair]:
+def _select_pairs(
+    query: str, best: Sequence[Match], k: int, selection: Selection
+) -> list[RetrievedPair]:
     """The selected pairs with their fuzzy scores, which is what the gates read, whatever the pairs
     are ranked by."""
     fuzzy = {(match.segment.src, match.segment.tgt): round(match.score, 6) for match in best}
@@ -200,7 +205,7 @@ def _chosen(query: str, best: Sequence[Match], k: int, selection: Selection) -> 
 
 def digest(segments: Iterable[Segment]) -> str:
     """16 hexadecimal digits of the pairs in their order."""
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     for segment in segments:
-        made.update(f"{segment.src}\t{segment.tgt}\n".encode())
-    return made.hexdigest()[:16]
+        hasher.update(f"{segment.src}\t{segment.tgt}\n".encode())
+    return hasher.hexdigest()[:16]

@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from tmnmt.durable import make_folder, write
-from tmnmt.engine.opened import device_named
+from tmnmt.engine.loading import device_named
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.embedded.lock import writing
 from tmnmt.models.base import Backbone, Injectable
@@ -55,8 +55,8 @@ def train(config: TrainConfig, resume: bool = False, device: str | None = None) 
     calls this. device: as of `device_named`; of several processes each takes a GPU of its own.
     Raises UsageError for a device that is not there."""
     folder, place = Path(config.folder), place_of(device)
-    begun = (folder / "last.safetensors").exists()
-    if begun and not resume:
+    has_checkpoint = (folder / "last.safetensors").exists()
+    if has_checkpoint and not resume:
         raise UsageError(
             f"{folder}: holds a run already; go on with --resume, or name another folder"
         )
@@ -65,18 +65,22 @@ def train(config: TrainConfig, resume: bool = False, device: str | None = None) 
     make_folder(folder)
     first = not dist.is_initialized() or dist.get_rank() == 0
     with writing(folder, 0) if first else nullcontext():
-        return _train(config, folder, begun, resume, place)
+        return _train(config, folder, has_checkpoint, resume, place)
 
 
 def place_of(device: str | None) -> str:
     """The device of this process, a GPU by its number."""
-    named = device_named(device)
-    if named.startswith("cuda:") and int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        raise UsageError(f"device {named}: each process takes a GPU of its own; name cuda alone")
-    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if named == "cuda" else named
+    device_name = device_named(device)
+    if device_name.startswith("cuda:") and int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise UsageError(
+            f"device {device_name}: each process takes a GPU of its own; name cuda alone"
+        )
+    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if device_name == "cuda" else device_name
 
 
-def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool, device: str) -> Path:
+def _train(
+    config: TrainConfig, folder: Path, has_checkpoint: bool, resume: bool, device: str
+) -> Path:
     log.info("reading %s", ", ".join(path for c in config.data.corpus for path in c.files))
     corpora = load_corpora(config.data)
     if not corpora.train:
@@ -88,14 +92,14 @@ def _train(config: TrainConfig, folder: Path, begun: bool, resume: bool, device:
     if not config.start_from:
         _warn_of_few(sum(map(len, corpora.train)))
     made_of = record(config, corpora)
-    if begun:
+    if has_checkpoint:
         _expect_same(made_of, folder / RECORD)
         vocab = Vocabulary.load(folder / "spm.model")
     else:
         vocab = _vocabulary(config, corpora)
         _begin(folder, vocab, made_of)
     trainer = _trainer(config, corpora, vocab, folder, device)
-    if begun:
+    if has_checkpoint:
         trainer.restore()
         log.info("going on at update %d", trainer.progress.update)
     elif config.start_from:
@@ -151,8 +155,8 @@ def _show_samples(backbone: Backbone, vocab: Vocabulary, corpora: Corpora) -> No
     """Says what the model makes of some dev segments, evenly spaced, without memory."""
     segments = [s for d in corpora.dev for s in d if len(vocab.encode_source(s.src)) <= SHORT]
     device = next(backbone.parameters()).device
-    for at in range(min(SAMPLES, len(segments))):
-        segment = segments[(2 * at + 1) * len(segments) // (2 * SAMPLES)]
+    for number in range(min(SAMPLES, len(segments))):
+        segment = segments[(2 * number + 1) * len(segments) // (2 * SAMPLES)]
         ids = torch.tensor([[*vocab.encode_source(segment.src), EOS]], device=device)
         with torch.no_grad():
             (words,) = greedy(backbone, ids, torch.tensor([ids.shape[1]]))
@@ -172,10 +176,10 @@ def _with_network(
     if config.reference is None or not isinstance(model, Injectable):
         return model
     data = corpora.train, corpora.dev, folder, config.reference
-    learned = NETWORK_TRAINERS["reference"].train(model, vocab, *data, resume)
-    figures = learned.before, learned.after
+    outcome = NETWORK_TRAINERS["reference"].train(model, vocab, *data, resume)
+    figures = outcome.loss_before, outcome.loss_after
     log.info("reference: dev %.4f without, %.4f with, in nats a subword", *figures)
-    return learned.backbone
+    return outcome.backbone
 
 
 def _save(
@@ -205,8 +209,8 @@ def _is_base(folder: Path, backbone: Backbone) -> bool:
     if not isinstance(backbone, Injected):
         return not stored and _holds(folder / "base.safetensors", backbone)
     name = network_file(backbone.name)
-    same = stored == {name} and _holds(folder / name, backbone.network)
-    return same and _holds(folder / "base.safetensors", backbone.base)
+    matches = stored == {name} and _holds(folder / name, backbone.network)
+    return matches and _holds(folder / "base.safetensors", backbone.base)
 
 
 def _holds(path: Path, module: nn.Module) -> bool:
@@ -227,8 +231,8 @@ def _trainer(
     """The trainer, its data encoded."""
     counts: Counter[str] = Counter()
     pairs = encode_pairs((s for d in corpora.train for s in d), vocab, config.data, counts)
-    for what, count in [*corpora.counts.items(), *counts.items(), ("training pairs", len(pairs))]:
-        log.info("%s: %s", what, f"{count:,}")
+    for label, count in [*corpora.counts.items(), *counts.items(), ("training pairs", len(pairs))]:
+        log.info("%s: %s", label, f"{count:,}")
     log.info("training target tokens: %s", f"{sum(map(len, pairs.tgt)):,}")
     precision = precision_on(device, config.training.precision)
     torch.manual_seed(config.training.seed)
@@ -264,8 +268,8 @@ def dev_pairs(config: TrainConfig, corpora: Corpora, vocab: Vocabulary) -> Pairs
         for i in range(len(pairs))
         if max(len(pairs.src[i]), len(pairs.tgt[i])) <= 2 * config.data.max_subwords
     ]
-    chosen = fit[:: max(len(fit) // config.data.dev_segments, 1)][: config.data.dev_segments]
-    return Pairs([pairs.src[i] for i in chosen], [pairs.tgt[i] for i in chosen])
+    selection = fit[:: max(len(fit) // config.data.dev_segments, 1)][: config.data.dev_segments]
+    return Pairs([pairs.src[i] for i in selection], [pairs.tgt[i] for i in selection])
 
 
 def _vocabulary(config: TrainConfig, corpora: Corpora) -> Vocabulary:

@@ -24,7 +24,7 @@ from tmnmt.vocab import EOS, FIRST, Vocabulary
 ROUNDS = 5
 MOST_LINKS = 20_000_000  # (target position, source word): some 1 GB
 MOST_SUBWORDS = 100  # of a side; longer pairs say little of words
-LEAST = 1e-4  # a p(t | s) below it is no translation
+MIN_PROBABILITY = 1e-4  # a p(t | s) below it is no translation
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
@@ -37,10 +37,10 @@ class Encoded(NamedTuple):
 
 
 def learn(
-    segments: Iterable[Segment], vocab: Vocabulary, each: int = 100, frequent: int = 1000
+    segments: Iterable[Segment], vocab: Vocabulary, list_size: int = 100, frequent: int = 1000
 ) -> Shortlist:
-    """`each`: of a source word, its likeliest translations. `frequent`: words that are in every
-    list, beside single bytes and </s>. Takes segments until there are `MOST_LINKS`.
+    """`list_size`: of a source word, its likeliest translations. `frequent`: words that are in
+    every list, beside single bytes and </s>. Takes segments until there are `MOST_LINKS`.
 
     Raises DataError where no pair is left to learn from."""
     pairs, links = list[Encoded](), 0
@@ -56,8 +56,10 @@ def learn(
             f"nothing to learn from: no pair has 1 to {MOST_SUBWORDS} subwords on either side"
         )
     src, tgt, likely = model_1(pairs, len(vocab))
-    kept = likely >= LEAST
-    of_source = best(src[kept], tgt[kept], likely[kept], source_size(vocab), each)
+    is_likely = likely >= MIN_PROBABILITY
+    of_source = best(
+        src[is_likely], tgt[is_likely], likely[is_likely], source_size(vocab), list_size
+    )
     return Shortlist(
         torch.from_numpy(of_source),
         torch.from_numpy(everywhere(pairs, vocab, frequent)),
@@ -72,26 +74,26 @@ def model_1(pairs: Sequence[Encoded], words: int) -> tuple[Int64, Int64, Float64
     tgt = np.concatenate([np.repeat(pair.tgt, len(pair.src)) for pair in pairs])
     sizes = np.concatenate([np.full(len(pair.tgt), len(pair.src)) for pair in pairs])
     starts = np.cumsum(sizes) - sizes  # of every target position
-    together, which = np.unique(src * np.int64(words) + tgt, return_inverse=True)
+    together, inverse = np.unique(src * np.int64(words) + tgt, return_inverse=True)
     src, tgt = together // words, together % words
     likely: Float64 = np.ones(len(together))
     for _ in range(ROUNDS):
-        shared = likely[which]
+        shared = likely[inverse]
         shared /= np.repeat(np.add.reduceat(shared, starts), sizes)
-        counts = np.bincount(which, shared, len(together))
+        counts = np.bincount(inverse, shared, len(together))
         likely = counts / np.bincount(src, counts)[src]
     return src, tgt, likely
 
 
-def best(src: Int64, tgt: Int64, likely: Float64, rows: int, each: int) -> Int64:
+def best(src: Int64, tgt: Int64, likely: Float64, rows: int, list_size: int) -> Int64:
     """(rows, each): the target words of the greatest p(t | s), likeliest first, PAD where there are
     fewer."""
     order = np.lexsort((tgt, -likely, src))
     src, tgt = src[order], tgt[order]
     place = np.arange(len(src)) - np.searchsorted(src, src)
-    chosen = place < each
-    lists = np.zeros((rows, each), np.int64)
-    lists[src[chosen], place[chosen]] = tgt[chosen]
+    is_listed = place < list_size
+    lists = np.zeros((rows, list_size), np.int64)
+    lists[src[is_listed], place[is_listed]] = tgt[is_listed]
     return lists
 
 
@@ -99,7 +101,7 @@ def everywhere(pairs: Sequence[Encoded], vocab: Vocabulary, frequent: int) -> In
     """</s>, single bytes, and the most frequent target words."""
     counts = np.bincount(np.concatenate([pair.tgt for pair in pairs]), minlength=len(vocab))
     counts[:FIRST] = 0
-    most = np.argsort(-counts, kind="stable")[:frequent]
+    top = np.argsort(-counts, kind="stable")[:frequent]
     single = [i for i in range(FIRST, len(vocab)) if vocab.piece(i).startswith("<0x")]
-    everywhere_: Int64 = np.unique([EOS, *single, *most[counts[most] > 0].tolist()])
+    everywhere_: Int64 = np.unique([EOS, *single, *top[counts[top] > 0].tolist()])
     return everywhere_

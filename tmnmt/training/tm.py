@@ -22,10 +22,9 @@ from tmnmt.layers.mixing import mix_gold
 from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
-from tmnmt.training.forced import ForcedBatch, Remembered, force_references, gold_log_probs
 from tmnmt.training.parts import Part, Unit
 from tmnmt.training.retrieve import (
-    Drawn,
+    PairAssignment,
     RetrievedPair,
     Shares,
     draw,
@@ -33,6 +32,7 @@ from tmnmt.training.retrieve import (
     noisy,
     with_itself,
 )
+from tmnmt.training.teacher_forcing import ForcedBatch, Remembered, force_references, gold_log_probs
 from tmnmt.vocab import BOS, Vocabulary
 
 # lambda, mu, nu, kappa, rho, eta, trust must travel over several units while the weights move by
@@ -62,15 +62,15 @@ def tm_log_probs(
     if tm.copy is not None:
         q, logits = tm.unroll(tm.copy, prev, batch.hiddens, batch.contexts, pairs)
         p_copy = (q * (pairs.ids[:, None] == batch.tgt[:, :, None])).sum(-1)[real]
-        closed = ~pairs.mask.any(-1)[:, None]
+        is_empty = ~pairs.mask.any(-1)[:, None]
         log_probs["copy"] = mix_gold(
-            plain, p_copy, logits[..., 0].masked_fill(closed, -torch.inf)[real]
+            plain, p_copy, logits[..., 0].masked_fill(is_empty, -torch.inf)[real]
         )
     if tm.fusion is not None:
         q, logits = tm.unroll(tm.fusion, prev, batch.hiddens, batch.contexts, pairs)
         gate = (torch.sigmoid(logits) * pairs.mask.any(-1)[:, None, None])[real]
-        said = tm.said(pairs, backbone.embed)
-        fused = (1 - gate) * remembered.hiddens + gate * torch.bmm(q, said)[real]
+        values = tm.fusion_values(pairs, backbone.embed)
+        fused = (1 - gate) * remembered.hiddens + gate * torch.bmm(q, values)[real]
         log_probs["fusion"] = remembered.mixed(gold_log_probs(backbone, batch, fused, real))
     return log_probs
 
@@ -92,17 +92,19 @@ def fresh_keys(
 
 def pairs_of(keys: PairKeyStore, pairs: Sequence[Sequence[RetrievedPair]]) -> Pairs | None:
     """What B sentences read of these pairs; None if none has any."""
-    of_pairs = keys.keys_of([(pair.src, pair.tgt) for pair in shown] for shown in pairs)
-    return collate(of_pairs, [[pair.score for pair in shown] for shown in pairs], keys.device)
+    of_pairs = keys.keys_of([(pair.src, pair.tgt) for pair in retrieved] for retrieved in pairs)
+    return collate(
+        of_pairs, [[pair.score for pair in retrieved] for retrieved in pairs], keys.device
+    )
 
 
 def by_speed(
     module: nn.Module, scalars: Sequence[Tensor], learning_rate: float
 ) -> list[dict[str, object]]:
     """Adam's groups of a module's parameters: those `scalars` among them, and the others."""
-    others = [p for p in module.parameters() if all(p is not scalar for scalar in scalars)]
+    rest = [p for p in module.parameters() if all(p is not scalar for scalar in scalars)]
     return [
-        {"params": others, "peak": learning_rate},
+        {"params": rest, "peak": learning_rate},
         {"params": list(scalars), "peak": SCALARS_FASTER * learning_rate},
     ]
 
@@ -113,18 +115,18 @@ class PairedSentences:
 
     segments: Sequence[Segment]
     candidates: Sequence[Sequence[RetrievedPair]]
-    chosen: Sequence[int]
+    sentences: Sequence[int]
     pool: Sequence[Segment]  # where irrelevant pairs come from
     k: int
     shares: Shares
     max_subwords: int
     seed: int
 
-    def draw(self, epoch: int) -> Drawn:
+    def draw(self, epoch: int) -> PairAssignment:
         return draw(
             self.segments,
             self.candidates,
-            self.chosen,
+            self.sentences,
             self.pool,
             self.k,
             self.shares,
@@ -143,7 +145,7 @@ class PairedSentences:
         """The pairs of these sentences by the kind of dev figure: what decoding would give,
         irrelevant ones, the pair itself before the others, and with noise."""
         relevant = [self.strongest(i) for i in sentences]
-        own = [
+        exact = [
             with_itself(self.segments[i], pairs)
             for i, pairs in zip(sentences, relevant, strict=True)
         ]
@@ -152,7 +154,7 @@ class PairedSentences:
             IRRELEVANT: [
                 irrelevant(self.segments[i], self.pool, self.k, foreign) for i in sentences
             ],
-            EXACT: [pairs[: self.k] for pairs in own],
+            EXACT: [pairs[: self.k] for pairs in exact],
             NOISY: [[noisy(pair, self.pool, noise) for pair in pairs] for pairs in relevant],
         }
 
@@ -196,9 +198,11 @@ class TMPart(Part):
         self.batch_tokens = batch_tokens
         self.device = tm.log_eta.device
         self.keys = fresh_keys(backbone, vocab, train.max_subwords, self.device, self.gradients)
-        self._drawn = lru_cache(maxsize=2)(self._draw)
-        self._lengths = {i: train.size(i, vocab) for i in train.chosen}
-        self._dev_units = batches({i: dev.size(i, vocab) for i in dev.chosen}, batch_tokens, "dev")
+        self._epoch_pairs = lru_cache(maxsize=2)(self._draw)
+        self._lengths = {i: train.size(i, vocab) for i in train.sentences}
+        self._dev_units = batches(
+            {i: dev.size(i, vocab) for i in dev.sentences}, batch_tokens, "dev"
+        )
 
     def groups(self, learning_rate: float) -> list[dict[str, object]]:
         tm = self.tm
@@ -212,14 +216,14 @@ class TMPart(Part):
     def units(self, epoch: int) -> Sequence[Unit]:
         # the sizes of batches do not depend on the epoch, their order and what is shown with them
         # does
-        made = batches(self._lengths, self.batch_tokens, f"{self.train.seed}")
-        Random(f"{self.train.seed} {epoch}").shuffle(made)
-        return [[epoch, *unit] for unit in made]
+        units = batches(self._lengths, self.batch_tokens, f"{self.train.seed}")
+        Random(f"{self.train.seed} {epoch}").shuffle(units)
+        return [[epoch, *unit] for unit in units]
 
     def losses(self, unit: Unit) -> Iterator[tuple[Tensor, int]]:
         epoch, *sentences = unit
-        drawn = self._drawn(epoch)
-        log_probs = self._log_probs(self.train, sentences, [drawn[i] for i in sentences])
+        pairs = self._epoch_pairs(epoch)
+        log_probs = self._log_probs(self.train, sentences, [pairs[i] for i in sentences])
         yield (
             -torch.stack([log_probs[mode].sum() for mode in MODES if mode in log_probs]).sum(),
             len(log_probs["plain"]),
@@ -261,8 +265,8 @@ class TMPart(Part):
         return tm_log_probs(self.tm, self.backbone, batch, pairs_of(self.keys, pairs))
 
     def _draw(self, epoch: int) -> dict[int, list[RetrievedPair]]:
-        drawn: Drawn = self.train.draw(epoch)
-        return dict(zip(drawn.sentences, drawn.pairs, strict=True))
+        sample: PairAssignment = self.train.draw(epoch)
+        return dict(zip(sample.sentences, sample.pairs, strict=True))
 
 
 def batches(sizes: dict[int, tuple[int, int]], batch_tokens: int, seed: str) -> list[list[int]]:
@@ -272,20 +276,22 @@ def batches(sizes: dict[int, tuple[int, int]], batch_tokens: int, seed: str) -> 
     sizes: number of a sentence -> its subwords on either side."""
     random = Random(seed)
     order = sorted(sizes, key=lambda i: (sizes[i][1] + 2 * random.random(), sizes[i][0]))
-    made: list[list[int]] = []
+    groups: list[list[int]] = []
     longest = 0
     for i in order:
         longest = max(longest, *sizes[i])
-        if not made or longest * (len(made[-1]) + 1) > batch_tokens:
-            made.append([])
+        if not groups or longest * (len(groups[-1]) + 1) > batch_tokens:
+            groups.append([])
             longest = max(sizes[i])
-        made[-1].append(i)
-    random.shuffle(made)
-    return made
+        groups[-1].append(i)
+    random.shuffle(groups)
+    return groups
 
 
-def evenly(count: int, most: int) -> list[int]:
-    """At most `most` of the numbers below `count`, evenly spaced, in order."""
+def evenly(count: int, limit: int) -> list[int]:
+    """At most `limit` of the numbers below `count`, evenly spaced, in order."""
     return (
-        np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist() if count else []
+        np.unique(np.linspace(0, count - 1, min(count, limit)).astype(int)).tolist()
+        if count
+        else []
     )

@@ -124,26 +124,26 @@ class Trainer:
 
     def _expect(self) -> None:
         """Says how long all updates take at most, by the first ones."""
-        done = self.progress
-        tokens = done.tokens * self.config.updates / done.update
+        progress = self.progress
+        tokens = progress.tokens * self.config.updates / progress.update
         log.info(
             "%d updates in %.0f s: all %s take at most %.0f min on this machine, and read %.1f "
             "million target tokens; validated every %d",
-            done.update,
-            done.seconds,
+            progress.update,
+            progress.seconds,
             f"{self.config.updates:,}",
-            self.config.updates * done.seconds / done.update / 60,
+            self.config.updates * progress.seconds / progress.update / 60,
             tokens / 1e6,
             self.config.validate_every,
         )
 
     def _batches(self) -> Iterator[list[list[int]]]:
         """The batches of one update after the other."""
-        least = max(self.config.accumulate, self.processes)
+        parts = max(self.config.accumulate, self.processes)
         while self._is_to_go_on():
-            tokens, epoch = self.config.batch_tokens // least, self.progress.epoch
+            tokens, epoch = self.config.batch_tokens // parts, self.progress.epoch
             batches = token_batches(self.train_pairs, tokens, self.config.seed + epoch)
-            n = round(least * min(self.config.growth**epoch, self.config.grown))
+            n = round(parts * min(self.config.growth**epoch, self.config.grown))
             groups = [batches[i : i + n] for i in range(0, len(batches) - n + 1, n)]
             if not groups:
                 raise UsageError(
@@ -199,11 +199,11 @@ class Trainer:
         )
         dist.all_reduce(flat)
         totals.copy_(flat[:2])
-        at = 2
+        offset = 2
         for parameter in self.parameters:
             if parameter.grad is not None:
-                parameter.grad.copy_(flat[at : at + parameter.numel()].view_as(parameter))
-                at += parameter.numel()
+                parameter.grad.copy_(flat[offset : offset + parameter.numel()].view_as(parameter))
+                offset += parameter.numel()
 
     def rate_share(self, update: int) -> float:
         """The share of the learning rates: linear warm-up, constant or falling with
@@ -214,37 +214,37 @@ class Trainer:
             if config.inverse_sqrt
             else 1.0
         )
-        left = (config.updates - update) / max(config.decay * config.updates, 1)
-        return min((update + 1) / config.warmup, falling, left)
+        remaining = (config.updates - update) / max(config.decay * config.updates, 1)
+        return min((update + 1) / config.warmup, falling, remaining)
 
     def _validate(self) -> None:
         loss = dev_loss(self.model, self.dev, self.config.batch_tokens)
         self._expect_finite(loss)
         bleu = dev_bleu(self.model, self.dev, self.vocab)
         better = loss < self.progress.best
-        then = replace(self.progress, validated=self.progress.update)
-        then.without_gain = 0 if better else then.without_gain + 1
+        progress = replace(self.progress, validated=self.progress.update)
+        progress.without_gain = 0 if better else progress.without_gain + 1
         if better:
-            then.best, then.best_bleu = loss, bleu
-        if then.update >= self.config.updates:
-            then.stopped = ALL_DONE
-        elif then.without_gain >= self.config.patience:
-            then.stopped = f"dev loss has not improved for {then.without_gain} validations"
+            progress.best, progress.best_bleu = loss, bleu
+        if progress.update >= self.config.updates:
+            progress.stopped = ALL_DONE
+        elif progress.without_gain >= self.config.patience:
+            progress.stopped = f"dev loss has not improved for {progress.without_gain} validations"
         if self.config.average > 1 and not self.rank:
-            averaging.keep(self.folder, self.model, then.update, self.config.average)
+            averaging.keep(self.folder, self.model, progress.update, self.config.average)
         if better:
-            self.save("best", then)
+            self.save("best", progress)
             if not self.rank:
                 self.on_best()
-        self._log(then, {"dev_loss": loss, "dev_bleu": bleu, "best": float(better)})
+        self._log(progress, {"dev_loss": loss, "dev_bleu": bleu, "best": float(better)})
         log.info(
             "update %d: dev loss %.4f, BLEU %.2f%s",
-            then.update,
+            progress.update,
             loss,
             bleu,
             " (best)" if better else "",
         )
-        self.progress = then
+        self.progress = progress
 
     def take_best(self) -> None:
         """The finished model: the best checkpoint, or the mean of the last ones where its BLEU on
@@ -271,30 +271,34 @@ class Trainer:
             self.model.load_state_dict(best)
 
     def _report(self) -> None:
-        then = replace(self.progress, reported=self.progress.update)
-        rate = then.tokens / max(then.seconds, 1e-9)
-        left = (self.config.updates - then.update) * then.seconds / then.update / 60
+        progress = replace(self.progress, reported=self.progress.update)
+        rate = progress.tokens / max(progress.seconds, 1e-9)
+        minutes = (self.config.updates - progress.update) * progress.seconds / progress.update / 60
         log.info(
             "update %d of %d, epoch %d: loss %.3f, %.0f target tokens/s, at most %.0f min left",
-            then.update,
+            progress.update,
             self.config.updates,
-            then.epoch + 1,
-            then.loss,
+            progress.epoch + 1,
+            progress.loss,
             rate,
-            left,
+            minutes,
         )
-        self._log(then, {"loss": then.loss, "tokens_per_second": rate})
+        self._log(progress, {"loss": progress.loss, "tokens_per_second": rate})
         give_back()
-        self.progress = then
+        self.progress = progress
 
-    def _log(self, then: Progress, entry: dict[str, float]) -> None:
-        then.lines += 1
+    def _log(self, progress: Progress, entry: dict[str, float]) -> None:
+        progress.lines += 1
         if self.rank:
             return
-        rate = self.config.learning_rate * self.rate_share(then.update)
-        at: dict[str, object] = {"update": then.update, "epoch": then.epoch, "tokens": then.tokens}
-        at |= {"seconds": round(then.seconds, 1), "learning_rate": rate}
-        add_line(self.folder, at | {k: round(v, 5) for k, v in entry.items()})
+        rate = self.config.learning_rate * self.rate_share(progress.update)
+        head: dict[str, object] = {
+            "update": progress.update,
+            "epoch": progress.epoch,
+            "tokens": progress.tokens,
+        }
+        head |= {"seconds": round(progress.seconds, 1), "learning_rate": rate}
+        add_line(self.folder, head | {k: round(v, 5) for k, v in entry.items()})
 
     def save(self, name: str, progress: Progress | None = None) -> None:
         """The checkpoint NAME.safetensors; where the run stands by now, unless `progress` says
@@ -338,10 +342,10 @@ def dev_bleu(model: Trainable, pairs: Pairs, vocab: Vocabulary) -> float:
     hypotheses = [""] * len(pairs)
     order = sorted(range(len(pairs)), key=lambda i: len(pairs.src[i]))
     device = next(model.parameters()).device
-    for at in range(0, len(order), 64):
-        chosen = order[at : at + 64]
-        src, src_len, _ = pairs.take(chosen)
-        for i, ids in zip(chosen, greedy(model, src.to(device), src_len.to(device)), strict=True):
+    for start in range(0, len(order), 64):
+        batch = order[start : start + 64]
+        src, src_len, _ = pairs.take(batch)
+        for i, ids in zip(batch, greedy(model, src.to(device), src_len.to(device)), strict=True):
             hypotheses[i] = vocab.decode(ids)
     return sacrebleu.corpus_bleu(hypotheses, [[vocab.decode(t.tolist()) for t in pairs.tgt]]).score
 
@@ -350,14 +354,14 @@ def greedy(model: Backbone, src: Tensor, src_len: Tensor) -> list[list[int]]:
     """The most likely word at every step, without </s>."""
     encoded = model.encode(src, src_len)
     state, prev = model.start(encoded), src.new_full((src.shape[0],), BOS)
-    words, done = [], torch.zeros_like(prev, dtype=torch.bool)
+    words, finished = [], torch.zeros_like(prev, dtype=torch.bool)
     for _ in range(2 * src.shape[1] + 10):
         state, context, hidden = model.step(prev, state, encoded)
         logits = model.readout(prev, hidden, context)
         logits[:, [PAD, BOS, UNK]] = -math.inf
-        prev = logits.argmax(-1).masked_fill(done, EOS)
+        prev = logits.argmax(-1).masked_fill(finished, EOS)
         words.append(prev)
-        done |= prev == EOS
-        if bool(done.all()):
+        finished |= prev == EOS
+        if bool(finished.all()):
             break
     return [row[: row.index(EOS)] if EOS in row else row for row in torch.stack(words, 1).tolist()]

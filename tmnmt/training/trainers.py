@@ -37,12 +37,12 @@ CacheHistory = Callable[[Backbone, Vocabulary, list[Stretch], Path, torch.device
 JointTrainer = Callable[[TranslationMemory, SideBySide, MemoryData], Part]
 
 
-class Learned(NamedTuple):
+class NetworkOutcome(NamedTuple):
     """A base with its network, and the dev losses in nats a subword before and after."""
 
     backbone: Injected
-    before: float
-    after: float
+    loss_before: float
+    loss_after: float
 
 
 class NetworkTrainer(Protocol):
@@ -61,7 +61,7 @@ class NetworkTrainer(Protocol):
         folder: Path,
         config: Any,
         resume: bool = False,
-    ) -> Learned: ...
+    ) -> NetworkOutcome: ...
 
 
 FIXED, END_TO_END = "fixed", "end to end"  # the base stays as it is, or learns, too
@@ -76,8 +76,8 @@ TM_TRAINERS: Registry[TMTrainer] = Registry(
 CACHE_TRAINERS: Registry[CacheTrainer] = Registry(
     "cache trainer",
     {
-        FIXED: lambda documents, train, dev, config, begun: CachePart(
-            documents, train, dev, config.seed, begun
+        FIXED: lambda documents, train, dev, config, resumed: CachePart(
+            documents, train, dev, config.seed, resumed
         )
     },
 )

@@ -498,7 +498,7 @@ def test_additions_that_get_postings_of_their_own_are_found_as_by_brute_force(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tmnmt.index.embedded.generation.LOOSE", 7)
-    monkeypatch.setattr("tmnmt.index.embedded.sealed.MOST_MERGED", 30)
+    monkeypatch.setattr("tmnmt.index.embedded.delta_segments.MOST_MERGED", 30)
     path, draw = tmp_path / "index", random.Random(11)
     build(path, real_segments()[:100], "en", "fr")
     sizes = set()

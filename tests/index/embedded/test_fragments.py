@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.covering import covering, everything
+from tmnmt.index.covering import accept_always, covering
 from tmnmt.index.embedded import fragments
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.segments import Segment
@@ -103,7 +103,7 @@ def test_what_is_deleted_not_accepted_or_in_another_index_is_not_taken(tmp_path:
     index = MemoryIndex.open(tmp_path / "index")
     asked = "a purple owl of a kind"
 
-    def taken(accepts: Callable[[int], bool] = everything) -> set[int]:
+    def taken(accepts: Callable[[int], bool] = accept_always) -> set[int]:
         return {match.segment.id for match in index.covering(asked, 3, accepts)}
 
     (first, *_) = taken()

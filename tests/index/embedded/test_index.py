@@ -20,8 +20,8 @@ from rapidfuzz.distance import Levenshtein
 
 from tmnmt.errors import LockedError, MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.cached import open_memory
 from tmnmt.index.embedded.lock import writing
+from tmnmt.index.opening import open_memory
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise
 

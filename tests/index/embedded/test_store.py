@@ -112,7 +112,7 @@ def test_a_filter_chooses_the_same_in_the_store_and_one_by_one(
     path: Path, wanted: Filter, ids: list[int]
 ) -> None:
     store = Store(path)
-    assert [segment.id for segment in store.chosen(wanted)] == ids
+    assert [segment.id for segment in store.select(wanted)] == ids
     assert [segment.id for segment in store if wanted.keeps(segment)] == ids
 
 

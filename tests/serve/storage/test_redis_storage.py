@@ -29,10 +29,10 @@ from tmnmt.errors import DataError, ServerError, TmnmtError, UsageError
 from tmnmt.serve.jobs import Steps
 from tmnmt.serve.keys import ANYBODY
 from tmnmt.serve.service import WRITERS
-from tmnmt.serve.storage import opened as opening
+from tmnmt.serve.storage import opening as opening
 from tmnmt.serve.storage.address import CA, PASSWORD, USER, parse_address
 from tmnmt.serve.storage.base import Storage
-from tmnmt.serve.storage.opened import opened, place_of
+from tmnmt.serve.storage.opening import open_storage, place_of
 from tmnmt.serve.storage.records import Job, StoredSession
 from tmnmt.serve.storage.redis_server import ANSWERING, SPARED, risks_of
 
@@ -44,7 +44,7 @@ PAIR = confirmed_now(Text("Source."), Text("Cible."))
 
 @contextmanager
 def storage_at(url: str) -> Iterator[Storage]:
-    with closing(opened(place_of(url))) as storage:
+    with closing(open_storage(place_of(url))) as storage:
         yield storage
 
 
@@ -145,18 +145,18 @@ class _Page(http.server.BaseHTTPRequestHandler):
 def test_what_is_no_redis_is_one_line() -> None:
     url = f"redis://u:{WRITTEN}@127.0.0.1:{free_port()}"
     with pytest.raises(ServerError, match="cannot be reached: Connection refused") as refused:
-        opened(place_of(url))
+        open_storage(place_of(url))
     with pytest.raises(ServerError, match="cannot be reached") as nowhere:
-        opened(place_of(f"redis://u:{WRITTEN}@no-such-host.invalid"))
+        open_storage(place_of(f"redis://u:{WRITTEN}@no-such-host.invalid"))
     with http.server.HTTPServer(("127.0.0.1", 0), _Page) as page:
         thread = threading.Thread(target=page.serve_forever, args=(0.01,))
         thread.start()
         with pytest.raises(ServerError, match="Redis") as other:
-            opened(place_of(f"redis://u:{WRITTEN}@127.0.0.1:{page.server_port}"))
+            open_storage(place_of(f"redis://u:{WRITTEN}@127.0.0.1:{page.server_port}"))
         page.shutdown()
         thread.join()
     with pytest.raises(ServerError, match="No such file") as missing:
-        opened(place_of("unix:///no/such/socket"))
+        open_storage(place_of("unix:///no/such/socket"))
     for told in (refused, nowhere, other, missing):
         assert "s3cret" not in str(told.value) and told.value.__cause__ is None
         assert "\n" not in str(told.value)
@@ -176,7 +176,7 @@ def test_what_speaks_first_or_echoes_is_no_redis() -> None:
             thread = threading.Thread(target=answer)
             thread.start()
             with pytest.raises(ServerError, match=what) as told:
-                opened(place_of(f"redis://u:{WRITTEN}@127.0.0.1:{at.getsockname()[1]}"))
+                open_storage(place_of(f"redis://u:{WRITTEN}@127.0.0.1:{at.getsockname()[1]}"))
             thread.join(30)
             assert "s3cret" not in str(told.value)
 
@@ -195,17 +195,17 @@ def test_tls_is_spoken_with_who_can_prove_who_it_is(
     port = free_port()
     with running("--tls-port", str(port), *files, "--tls-auth-clients", "no"):
         with pytest.raises(ServerError, match=r"cannot be reached: self.signed certificate"):
-            opened(place_of(f"rediss://localhost:{port}"))
+            open_storage(place_of(f"rediss://localhost:{port}"))
         monkeypatch.setenv(CA, str(certificate))
         with storage_at(f"rediss://localhost:{port}") as storage:
             assert storage.sessions.count() == 0
         with pytest.raises(ServerError, match=r"cannot be reached: .*127.0.0.1"):
-            opened(place_of(f"rediss://127.0.0.1:{port}"))
+            open_storage(place_of(f"rediss://127.0.0.1:{port}"))
 
 
 def test_tls_is_not_spoken_with_what_does_not() -> None:
     with running(port=free_port()) as server, pytest.raises(ServerError):
-        opened(place_of(f"rediss://127.0.0.1:{server.port}"))
+        open_storage(place_of(f"rediss://127.0.0.1:{server.port}"))
 
 
 def test_another_programs_keys_and_newer_formats_are_refused(redis: Redis) -> None:
@@ -217,13 +217,13 @@ def test_another_programs_keys_and_newer_formats_are_refused(redis: Redis) -> No
         redis.run("FLUSHALL")
         redis.run("SET", "tmnmt:format", key) if key else redis.run("LPUSH", "tmnmt:format", value)
         with pytest.raises(DataError, match=what):
-            opened(place_of(redis.url))
+            open_storage(place_of(redis.url))
     redis.run("FLUSHALL")
     redis.run("SET", "theirs", "1")
     with storage_at(redis.url) as storage:
         redis.run("SET", "tmnmt:1:sessions:", "1")
         with pytest.raises(ServerError, match="overwritten by another program"):
-            storage.sessions.of("")
+            storage.sessions.tenant_sessions("")
         with pytest.raises(ServerError, match="overwritten by another program"):
             storage.sessions.make(SESSION, 0.0, 9)
     assert redis.run("GET", "theirs") == b"1"
@@ -250,9 +250,9 @@ def test_a_replica_a_cluster_and_a_full_one_are_refused(redis: Redis) -> None:
         (("--maxmemory", "1", "--maxmemory-policy", "noeviction"), "memory is full"),
     ):
         with running(*options) as server, pytest.raises(ServerError, match=what):
-            opened(place_of(server.url))
+            open_storage(place_of(server.url))
     with pytest.raises(ServerError, match="no database of this number"):
-        opened(place_of(f"{redis.url}?db=999"))
+        open_storage(place_of(f"{redis.url}?db=999"))
 
 
 def test_who_may_do_too_little_is_told(redis: Redis) -> None:
@@ -270,7 +270,7 @@ def test_who_may_do_too_little_is_told(redis: Redis) -> None:
     )
     place = f"{redis.folder}/socket"
     with pytest.raises(ServerError, match="its user may not do") as told:
-        opened(place_of(f"unix://few:{WRITTEN}@{place}"))
+        open_storage(place_of(f"unix://few:{WRITTEN}@{place}"))
     assert "s3cret" not in str(told.value)
     with storage_at(f"unix://enough:{WRITTEN}@{place}") as storage:
         storage.sessions.make(SESSION, 0.0, 9)
@@ -315,14 +315,14 @@ def test_numbers_of_pairs_never_come_again_where_a_redis_has_lost_some(redis: Re
         sessions = storage.sessions
         sessions.make(SESSION, 0.0, 9)
         sessions.append("", "one", PAIR, {}, "n")
-        before = sessions.since("", "one", ())
+        before = sessions.changes("", "one", ())
         redis.run("FLUSHALL")
         sessions.make(SESSION, 0.0, 9)
         time.sleep(0.001)
         sessions.append("", "one", PAIR, {}, "n")
         assert before is not None
-        after = sessions.since("", "one", before.numbers)
-        assert after is not None and (after.kept, len(after.new)) == (0, 1)
+        after = sessions.changes("", "one", before.numbers)
+        assert after is not None and (after.retained, len(after.new)) == (0, 1)
 
 
 @pytest.fixture
@@ -394,7 +394,7 @@ def test_a_job_ends_well_though_redis_was_away(
     away: tuple[Server, Redis], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tmnmt.serve.jobs.PATIENCE", (0.1,) * 100)
-    monkeypatch.setattr("tmnmt.serve.jobs.NOTED", 0.0)
+    monkeypatch.setattr("tmnmt.serve.jobs.NOTE_INTERVAL", 0.0)
     server, redis = away
     jobs = server.service.jobs
     began, go_on = threading.Event(), threading.Event()
@@ -432,5 +432,5 @@ def test_a_redis_that_still_loads_is_told(monkeypatch: pytest.MonkeyPatch) -> No
         thread = threading.Thread(target=answer)
         thread.start()
         with pytest.raises(TmnmtError, match="still loading its data"):
-            opened(place_of(f"redis://127.0.0.1:{at.getsockname()[1]}"))
+            open_storage(place_of(f"redis://127.0.0.1:{at.getsockname()[1]}"))
         thread.join(30)

@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from tmnmt.codes.record import Text
-from tmnmt.engine.confirmed import Done, confirmed_now
+from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now
 from tmnmt.serve.storage.base import Storage
-from tmnmt.serve.storage.opened import opened, place_of
+from tmnmt.serve.storage.opening import open_storage, place_of
 from tmnmt.serve.storage.records import (
     Dictionary,
     Glossary,
@@ -32,11 +32,14 @@ Two = tuple[Storage, Storage]
 
 @pytest.fixture
 def two(states: str) -> Iterator[Two]:
-    with closing(opened(place_of(states))) as one, closing(opened(place_of(states))) as other:
+    with (
+        closing(open_storage(place_of(states))) as one,
+        closing(open_storage(place_of(states))) as other,
+    ):
         yield one, other
 
 
-def pair(number: int) -> Done:
+def pair(number: int) -> ConfirmedPair:
     return confirmed_now(Text(f"Source {number}."), Text(f"Cible « {number} »."))
 
 
@@ -48,7 +51,7 @@ def test_sessions_are_made_listed_and_deleted(two: Two) -> None:
     assert other.get("a", "one") == SESSION and other.get("b", "one") is None
     assert other.get("a", "three") is None and other.get("a", "x:y") is None
     assert other.get("a", "") is None and other.count() == 3
-    assert [session.id for session, _ in one.of("a")] == ["one", "two"]
+    assert [session.id for session, _ in one.tenant_sessions("a")] == ["one", "two"]
     assert not other.delete("b", "one") and not other.delete("a", "") and one.count() == 3
     assert other.delete("a", "one") and not one.delete("a", "one")
     assert one.get("a", "one") is None and one.count() == 2
@@ -61,12 +64,12 @@ def test_sessions_that_nobody_used_go_with_their_pairs_whosever_they_are(two: Tw
         assert one.append(tenant, id, pair(1), {}, "n") is not None
     other.touch("a", "used", 200.5)
     other.touch("b", "old", 300.0)  # there is no such session
-    assert one.make(replace(SESSION, id="new", used=300.0), 200.0, 2)
-    assert [(session.id, session.used) for session, _ in other.of("a")] == [
+    assert one.make(replace(SESSION, id="new", last_access=300.0), 200.0, 2)
+    assert [(session.id, session.last_access) for session, _ in other.tenant_sessions("a")] == [
         ("new", 300.0),
         ("used", 200.5),
     ]
-    assert other.of("b") == [] and other.count() == 2
+    assert other.tenant_sessions("b") == [] and other.count() == 2
     assert other.pairs("b", "older") == [] == other.pairs("a", "old")
     assert len(other.pairs("a", "used")) == 1
 
@@ -75,32 +78,32 @@ def test_pairs_are_seen_by_the_other_and_taken_back(two: Two) -> None:
     one, other = (storage.sessions for storage in two)
     one.make(SESSION, 0.0, 9)
     pairs = [pair(number) for number in range(4)]
-    assert one.since("a", "one", ()) is None
+    assert one.changes("a", "one", ()) is None
     assert one.append("a", "one", pairs[0], {"suggested": "Où ?", "keys": 3}, "n") is not None
     assert other.append("a", "one", pairs[1], {}, "n") is not None
     assert other.append("b", "one", pairs[2], {}, "n") is None
     assert one.append("a", "no", pairs[2], {}, "n") is None
-    first = one.since("a", "one", ())
-    assert first is not None and (first.kept, list(first.new)) == (0, pairs[:2])
-    assert other.since("a", "one", first.numbers) is None
+    first = one.changes("a", "one", ())
+    assert first is not None and (first.retained, list(first.new)) == (0, pairs[:2])
+    assert other.changes("a", "one", first.numbers) is None
     assert other.reviews("a", "one") == [
         (pairs[0], {"suggested": "Où ?", "keys": 3}),
         (pairs[1], {}),
     ]
     assert other.reviews("a", "one", 1) == [(pairs[1], {})]
     assert other.reviews("a", "one", 9) == other.reviews("a", "one")
-    assert [(session.id, count) for session, count in other.of("a")] == [("one", 2)]
+    assert [(session.id, count) for session, count in other.tenant_sessions("a")] == [("one", 2)]
     assert other.withdraw("b", "one", "t") is None
     assert other.withdraw("a", "one", "t") == pairs[1]
     assert one.append("a", "one", pairs[2], {}, "n") is not None
     assert one.append("a", "one", pairs[3], {}, "n") is not None
-    second = other.since("a", "one", first.numbers)
-    assert second is not None and (second.kept, list(second.new)) == (1, pairs[2:])
+    second = other.changes("a", "one", first.numbers)
+    assert second is not None and (second.retained, list(second.new)) == (1, pairs[2:])
     assert second.numbers[-1] > first.numbers[-1] and one.confirmed("a", "one") == 3
     for expected in (pairs[3], pairs[2], pairs[0], None):
         assert one.withdraw("a", "one", secrets.token_hex(4)) == expected
-    third = other.since("a", "one", second.numbers)
-    assert third is not None and (third.kept, third.new, third.numbers) == (0, [], [])
+    third = other.changes("a", "one", second.numbers)
+    assert third is not None and (third.retained, third.new, third.numbers) == (0, [], [])
     assert one.confirmed("b", "one") == 0 == len(one.pairs("a", "one"))
 
 
@@ -113,7 +116,7 @@ def test_an_intention_to_confirm_is_no_pair_until_it_is_settled(two: Two) -> Non
     )
     assert other.intentions() == []
     assert one.intend("a", "one", "t", before, {"keys": 3})
-    assert other.pairs("a", "one") == [] and other.since("a", "one", ()) is None
+    assert other.pairs("a", "one") == [] and other.changes("a", "one", ()) is None
     assert other.intentions() == [Intention("t", before)]
     assert other.settle("t", after) == [] and one.settle("t", after) is None
     assert one.reviews("a", "one") == [(after, {"keys": 3})] and one.intentions() == []
@@ -126,7 +129,7 @@ def test_a_pair_that_is_withdrawn_can_be_put_back(two: Two) -> None:
     one.append("a", "one", pair(1), {}, "n")
     last = pair(2)
     one.append("a", "one", last, {"suggested": "é, ["}, "n")
-    before = other.since("a", "one", ())
+    before = other.changes("a", "one", ())
     assert other.withdraw("a", "one", "t") == last and one.confirmed("a", "one") == 1
     assert one.intentions() == [Intention("t", last)]
     assert one.settle("t") is not None and other.reviews("a", "one")[-1] == (
@@ -134,8 +137,8 @@ def test_a_pair_that_is_withdrawn_can_be_put_back(two: Two) -> None:
         {"suggested": "é, ["},
     )
     assert before is not None
-    after = other.since("a", "one", before.numbers)
-    assert after is not None and (after.kept, list(after.new)) == (1, [last])
+    after = other.changes("a", "one", before.numbers)
+    assert after is not None and (after.retained, list(after.new)) == (1, [last])
 
 
 def test_what_is_cancelled_is_never_settled(two: Two) -> None:
@@ -174,20 +177,20 @@ def test_a_pair_takes_the_place_of_the_one_of_its_segment(two: Two) -> None:
         feedback = {} if segment is None else {"segment": segment}
         assert one.append("a", "one", each, feedback, "t") == []
     assert one.append("a", "two", pairs[4], {"segment": "b"}, "t") == []
-    before = other.since("a", "one", ())
+    before = other.changes("a", "one", ())
     assert before is not None
     assert one.append("a", "one", pairs[4], {"segment": "a"}, "t") == []
     (gone,) = other.append("a", "one", pairs[5], {"segment": "b"}, "t") or []
     assert gone.token.startswith("t.") and gone.pair == written
     assert one.intentions() == [gone]
     assert one.pairs("a", "one") == [*pairs[2:4], *pairs[4:]]
-    after = other.since("a", "one", before.numbers)
-    assert after is not None and (after.kept, list(after.new)) == (0, pairs[2:])
-    assert other.since("a", "one", after.numbers) is None
+    after = other.changes("a", "one", before.numbers)
+    assert after is not None and (after.retained, list(after.new)) == (0, pairs[2:])
+    assert other.changes("a", "one", after.numbers) is None
     assert other.withdraw("a", "one", "u", "c") == pairs[2]
     assert other.withdraw("a", "one", "v", "c") is None
-    last = one.since("a", "one", after.numbers)
-    assert last is not None and (last.kept, list(last.new)) == (0, pairs[3:])
+    last = one.changes("a", "one", after.numbers)
+    assert last is not None and (last.retained, list(last.new)) == (0, pairs[3:])
     assert other.settle("u") == []
     assert other.withdraw("a", "one", "v", "c") == pairs[2]
     assert other.pairs("a", "two") == [pairs[4]]
@@ -245,7 +248,7 @@ def test_what_a_session_held_that_is_deleted_stays_in_the_memory(two: Two, way: 
     else:
         for id in ("one", "three"):
             other.touch("a", id, 300.0)
-        assert other.make(replace(SESSION, id="new", used=300.0), 200.0, 9)
+        assert other.make(replace(SESSION, id="new", last_access=300.0), 200.0, 9)
     assert one.get("a", "two") is None
     assert (one.withdraw("a", "one", "t") or pair(0)).id == -2
     assert (one.withdraw("a", "one", "u") or pair(0)).id == -1
@@ -282,7 +285,7 @@ def test_what_somebody_is_deleting_is_not_shared(two: Two) -> None:
 
 def test_many_who_take_back_and_confirm_at_once_lose_nothing(two: Two) -> None:
     two[0].sessions.make(SESSION, 0.0, 9)
-    undone = list[Done]()
+    undone = list[ConfirmedPair]()
 
     def work(storage: Storage, thread: int) -> None:
         for number in range(10):
@@ -330,10 +333,10 @@ def test_jobs_are_made_followed_and_forgotten(two: Two) -> None:
 
 def test_glossaries_are_made_changed_and_deleted(two: Two) -> None:
     one, other = (storage.glossaries for storage in two)
-    empty = replace(GLOSSARY, id="0", made="2026-01-02T00:00:00.000000Z", dictionaries=())
+    empty = replace(GLOSSARY, id="0", created="2026-01-02T00:00:00.000000Z", dictionaries=())
     assert one.make(empty, "a", 2) and one.make(GLOSSARY, "a", 2)
     assert not one.make(replace(GLOSSARY, id="3"), "a", 2)
-    assert other.of("a") == [GLOSSARY, empty] and other.of("b") == []
+    assert other.tenant_glossaries("a") == [GLOSSARY, empty] and other.tenant_glossaries("b") == []
     assert other.get("a", GLOSSARY.id) == GLOSSARY and other.get("b", GLOSSARY.id) is None
     german = Dictionary("en", "de", (("State", "Staat"),))
     new = replace(TERMS, entries=(("State", "état"),))
@@ -345,4 +348,4 @@ def test_glossaries_are_made_changed_and_deleted(two: Two) -> None:
     assert not one.delete_dictionary("a", GLOSSARY.id, "en", "de")
     assert not one.delete_dictionary("b", GLOSSARY.id, "en", "fr")
     assert not one.delete("b", GLOSSARY.id) and one.delete("a", GLOSSARY.id)
-    assert not one.delete("a", GLOSSARY.id) and other.of("a") == [empty]
+    assert not one.delete("a", GLOSSARY.id) and other.tenant_glossaries("a") == [empty]

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tmnmt.eval.cache.report import Results, Shown
+from tmnmt.eval.cache.report import CacheReading, Results
 from tmnmt.eval.cache.watch import CLASSES, FREQUENT
 from tmnmt.eval.report.svg import heat_map, line_chart
 from tmnmt.formats.atomic import writing
@@ -28,9 +28,11 @@ SCORES = (
 )
 
 
-def write_report(folder: Path, about: dict[str, Any], tests: Sequence[Results]) -> dict[str, Any]:
+def write_report(
+    folder: Path, metadata: dict[str, Any], tests: Sequence[Results]
+) -> dict[str, Any]:
     """Writes all files, each whole or not at all, and gives back what report.json says."""
-    report = about | {"tests": {test.name: _record(test) for test in tests}}
+    report = metadata | {"tests": {test.name: _record(test) for test in tests}}
     _write(folder / "report.json", json.dumps(report, ensure_ascii=False, indent=1) + "\n")
     _write(folder / "scores.tsv", _tsv([SCORES, *score_lines(tests)]))
     _write(folder / "size.svg", size_chart(tests))
@@ -39,7 +41,7 @@ def write_report(folder: Path, about: dict[str, Any], tests: Sequence[Results]) 
         _write(folder / f"matching.{test.name}.svg", age_chart(test))
         _write(folder / f"gates.{test.name}.tsv", _tsv(_gates(test)))
         _write(folder / f"gates.{test.name}.svg", gate_chart(test))
-        _write(folder / f"matrix.{test.name}.tsv", _tsv(_matrix(test.shown)))
+        _write(folder / f"matrix.{test.name}.tsv", _tsv(_matrix(test.view)))
         _write(folder / f"matrix.{test.name}.svg", matrix_map(test))
     return report
 
@@ -102,12 +104,12 @@ def age_chart(test: Results) -> str:
 def gate_chart(test: Results) -> str:
     gates = test.row(test.main).outcome.gates
     lines = {
-        where: [
+        location: [
             gate.value if gate.count else None
             for kind in CLASSES
-            if (gate := gates[f"{kind}, {where}"])
+            if (gate := gates[f"{kind}, {location}"])
         ]
-        for where in ("in the cache", "not in the cache")
+        for location in ("in the cache", "not in the cache")
     }
     return line_chart(
         f"{test.name}: gate by class of word, slots: {test.main.name}",
@@ -115,19 +117,19 @@ def gate_chart(test: Results) -> str:
         "mean gate, 0 to 1",
         CLASSES,
         lines,
-        joined=False,
+        has_lines=False,
     )
 
 
 def matrix_map(test: Results) -> str:
-    shown = test.shown
+    view = test.view
     return heat_map(
-        f"{test.name}, segment {shown.segment}: matching probability",
+        f"{test.name}, segment {view.segment}: matching probability",
         "subwords of the translation",
         "slots, the latest first",
-        [*map(_legible, shown.words)],
-        [*map(_legible, shown.slots)],
-        shown.weights,
+        [*map(_legible, view.words)],
+        [*map(_legible, view.slots)],
+        view.weights,
     )
 
 
@@ -141,7 +143,7 @@ def _record(test: Results) -> dict[str, Any]:
         "segments": test.segments,
         "documents": test.documents,
         "arms": [row.record() for row in test.rows],
-        "matrix": asdict(test.shown),
+        "matrix": asdict(test.view),
     }
 
 
@@ -167,9 +169,9 @@ def _gates(test: Results) -> Iterable[Sequence[str]]:
         yield *name.split(", "), f"{gate.value:.6f}", str(gate.count)
 
 
-def _matrix(shown: Shown) -> Iterable[Sequence[str]]:
-    yield "slot", *shown.words
-    for slot, weights in zip(shown.slots, shown.weights, strict=True):
+def _matrix(view: CacheReading) -> Iterable[Sequence[str]]:
+    yield "slot", *view.words
+    for slot, weights in zip(view.slots, view.weights, strict=True):
         yield slot, *(f"{weight:.6f}" for weight in weights)
 
 
@@ -178,5 +180,5 @@ def _tsv(lines: Iterable[Sequence[str]]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    with writing(path) as out:
-        out.write(text)
+    with writing(path) as stream:
+        stream.write(text)

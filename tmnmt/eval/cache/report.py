@@ -19,7 +19,7 @@ from typing import Any
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.cache.watch import CLASSES, Matrix, Mean, Watched, Watching, frequent_words
-from tmnmt.eval.data.distinct import once, units_of
+from tmnmt.eval.data.distinct import unit_means, units_of
 from tmnmt.eval.measures.metrics import count, metrics
 from tmnmt.eval.measures.scores import Scores, score
 from tmnmt.eval.measures.significance import Scored, binomial_two_sided, signs
@@ -35,9 +35,9 @@ IN_CACHE = "in the cache"
 TELLING = range(5, 26)  # subwords of a sentence whose matching matrix can be read
 FORMAT = 2  # of a line in RUNS/HASH.jsonl; files of another have other names
 PLACES = {
-    f"{kind}, {where}": (kind, where == IN_CACHE)
+    f"{kind}, {location}": (kind, location == IN_CACHE)
     for kind in CLASSES
-    for where in (IN_CACHE, "not " + IN_CACHE)
+    for location in (IN_CACHE, "not " + IN_CACHE)
 }
 
 
@@ -74,14 +74,14 @@ class Outcome:
     def words(self) -> int:
         return sum(len(line.split()) for line in self.lines)
 
-    def extend(self, other: Outcome) -> None:
+    def extend(self, part: Outcome) -> None:
         """With the next part of the test set."""
-        self.lines, self.seconds = self.lines + other.lines, self.seconds + other.seconds
-        self.by_segment += other.by_segment
-        self.matching += [Mean() for _ in range(len(other.matching) - len(self.matching))]
-        for mine, mean in zip(self.matching, other.matching, strict=False):
+        self.lines, self.seconds = self.lines + part.lines, self.seconds + part.seconds
+        self.by_segment += part.by_segment
+        self.matching += [Mean() for _ in range(len(part.matching) - len(self.matching))]
+        for mine, mean in zip(self.matching, part.matching, strict=False):
             mine.add(mean.total, mean.count)
-        for name, mean in other.gates.items():
+        for name, mean in part.gates.items():
             self.gates.setdefault(name, Mean()).add(mean.total, mean.count)
 
 
@@ -95,7 +95,7 @@ class Signs:
     p: float
 
     @classmethod
-    def between(
+    def compare(
         cls,
         base: Sequence[str],
         ours: Sequence[str],
@@ -106,7 +106,8 @@ class Signs:
         """Segments that are the same count as one (`tmnmt.eval.data.distinct`)."""
         bleu, units = metrics(tgt_lang)[0], units_of(sources, [references])
         baseline, system = (
-            Scored(bleu, once(counts, units)) for counts in count(bleu, [references], [base, ours])
+            Scored(bleu, unit_means(counts, units))
+            for counts in count(bleu, [references], [base, ours])
         )
         better, worse = signs(baseline, system)
         return cls(better, worse, binomial_two_sided(min(better, worse), better + worse))
@@ -139,7 +140,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Shown:
+class CacheReading:
     """A segment of a test set, counted from 1, and what its translation read from the cache."""
 
     segment: int
@@ -158,7 +159,7 @@ class Results:
     documents: int
     main: Arm
     rows: list[Row]
-    shown: Shown
+    view: CacheReading
 
     def row(self, arm: Arm) -> Row:
         return next(row for row in self.rows if row.arm == arm)
@@ -166,11 +167,11 @@ class Results:
     @property
     def by_size(self) -> list[Row]:
         """The rows that differ in the number of slots alone."""
-        same = self.main.overwrite
+        overwrite = self.main.overwrite
         return [
             row
             for row in self.rows
-            if (row.arm.overwrite == same or not row.arm.size) and row.arm.best == 1
+            if (row.arm.overwrite == overwrite or not row.arm.size) and row.arm.best == 1
         ]
 
 
@@ -207,7 +208,12 @@ class Analysis:
         rows = self.rows(arms)
         number = segment or self.telling(rows[list(arms).index(main)].outcome)
         return Results(
-            self.name, len(self.segments), len(self.documents), main, rows, self.shown(main, number)
+            self.name,
+            len(self.segments),
+            len(self.documents),
+            main,
+            rows,
+            self.view_segment(main, number),
         )
 
     def rows(self, arms: Sequence[Arm]) -> list[Row]:
@@ -227,7 +233,7 @@ class Analysis:
     def signs(self, base: Outcome, ours: Outcome) -> Signs:
         """Against no cache."""
         sources = [s.src for s in self.segments]
-        return Signs.between(
+        return Signs.compare(
             base.lines, ours.lines, sources, self.references, self.model.config["tgt_lang"]
         )
 
@@ -235,18 +241,19 @@ class Analysis:
         """What the arm gives; groups of documents that are in its file are not translated again."""
         path, total = self.runs / f"{self.digest(arm)}.jsonl", Outcome()
         groups = [
-            self.documents[at : at + TOGETHER] for at in range(0, len(self.documents), TOGETHER)
+            self.documents[start : start + TOGETHER]
+            for start in range(0, len(self.documents), TOGETHER)
         ]
-        saved = _kept(path, [sum(map(len, group)) for group in groups])
+        saved = _saved_outcomes(path, [sum(map(len, group)) for group in groups])
         with Progress(f"{self.name}, {arm.name}", "segments", len(self.segments)) as progress:
             for number, group in enumerate(groups):
                 if number < len(saved):
                     outcome = saved[number]
                 else:
                     outcome = self._translated(arm, group)
-                    with path.open("a", encoding="utf-8") as out:
+                    with path.open("a", encoding="utf-8") as file:
                         record = asdict(outcome) | {"format": FORMAT, "group": number + 1}
-                        out.write(json.dumps(record, ensure_ascii=False) + "\n")
+                        file.write(json.dumps(record, ensure_ascii=False) + "\n")
                 total.extend(outcome)
                 progress.advance(len(outcome.lines))
         return total
@@ -273,40 +280,40 @@ class Analysis:
             )
         return 1 + max(fit, key=lambda i: gates[i].value)
 
-    def shown(self, arm: Arm, segment: int) -> Shown:
+    def view_segment(self, arm: Arm, segment: int) -> CacheReading:
         """What the translation of a segment (its last piece, where it is too long for one) reads,
         with what stands before it in its document. Raises UsageError where there is no such segment
         or nothing before it."""
-        before = self.before(segment)
+        preceding = self.preceding(segment)
         translator = self._translator(arm)
-        list(translator.stream([[s.src for s in [*before, self.segments[segment - 1]]]]))
+        list(translator.stream([[s.src for s in [*preceding, self.segments[segment - 1]]]]))
         matrix = translator.watched.matrix
-        if matrix is None or len(before) not in translator.watched.by_segment:
+        if matrix is None or len(preceding) not in translator.watched.by_segment:
             raise DataError(
                 f"{self.name}: the translation of segment {segment}, or of those before it, is "
                 "empty"
             )
-        return self._shown(segment, self.segments[segment - 1].src, matrix)
+        return self._view(segment, self.segments[segment - 1].src, matrix)
 
-    def before(self, segment: int) -> list[Segment]:
+    def preceding(self, segment: int) -> list[Segment]:
         """What stands before a segment in its document; UsageError where there is none or no such
         segment."""
         if not 1 <= segment <= len(self.segments):
             raise UsageError(f"segment {segment}: {self.name} has 1 to {len(self.segments):,}")
-        at = start = segment - 1
-        while start and self.segments[start - 1].document == self.segments[at].document:
+        index = start = segment - 1
+        while start and self.segments[start - 1].document == self.segments[index].document:
             start -= 1
-        if start == at:
+        if start == index:
             raise UsageError(
                 f"segment {segment}: the first of its document in {self.name}; its cache is empty"
             )
-        return list(self.segments[start:at])
+        return list(self.segments[start:index])
 
-    def _shown(self, segment: int, src: str, matrix: Matrix) -> Shown:
+    def _view(self, segment: int, src: str, matrix: Matrix) -> CacheReading:
         words, slots = (
             [self.model.vocab.piece(word) for word in side] for side in (matrix.words, matrix.slots)
         )
-        return Shown(segment, src, words, slots, matrix.weights.T.tolist())
+        return CacheReading(segment, src, words, slots, matrix.weights.T.tolist())
 
     def _translator(self, arm: Arm) -> Watching:
         overwrite = arm.overwrite if arm.size else None
@@ -328,11 +335,11 @@ class Analysis:
         return _outcome(lines, seconds, translator.watched)
 
 
-def arms_of(sizes: Sequence[int], at: int, best: int, overwrite: bool) -> list[Arm]:
-    """No cache, every size, and at size `at` with overwriting switched and, where `best` > 1, with
-    k-best writes."""
-    arms = [Arm(size, overwrite) if size else Arm(0) for size in sorted({0, at, *sizes})]
-    return arms + [Arm(at, not overwrite)] + [Arm(at, overwrite, best)] * (best > 1)
+def arms_of(sizes: Sequence[int], main_size: int, best: int, overwrite: bool) -> list[Arm]:
+    """No cache, every size, and at size `main_size` with overwriting switched and, where `best` >
+    1, with k-best writes."""
+    arms = [Arm(size, overwrite) if size else Arm(0) for size in sorted({0, main_size, *sizes})]
+    return arms + [Arm(main_size, not overwrite)] + [Arm(main_size, overwrite, best)] * (best > 1)
 
 
 def sizes_of(model: Model, layers: MemoryLayers) -> dict[str, int]:
@@ -344,13 +351,13 @@ def sizes_of(model: Model, layers: MemoryLayers) -> dict[str, int]:
 
 
 def _outcome(lines: list[str], seconds: float, watched: Watched) -> Outcome:
-    gates = {place: watched.gates[seen] for place, seen in PLACES.items()}
+    gates = {place: watched.gates[key] for place, key in PLACES.items()}
     return Outcome(
         lines, seconds, watched.matching, gates, [watched.by_segment[i] for i in range(len(lines))]
     )
 
 
-def _kept(path: Path, sizes: Sequence[int]) -> list[Outcome]:
+def _saved_outcomes(path: Path, sizes: Sequence[int]) -> list[Outcome]:
     """The groups in a file, of so many segments each; a last line that was not finished is taken
     away. Raises DataError for a line that is not the results of the group whose turn it is."""
     if not path.exists():

@@ -24,7 +24,7 @@ from tmnmt.engine.translator import Translator
 from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.contract import At, Collated
+from tmnmt.layers.contract import Collated, StepState
 from tmnmt.models.folder import Model
 from tmnmt.vocab import BOS
 
@@ -79,7 +79,7 @@ class Watched:
 class _Watched(Decoder):
     """A decoder that shows what it has decoded."""
 
-    seen: Callable[[Sequence[Piece], Collated, Sequence[Hypothesis]], None]
+    observe: Callable[[Sequence[Piece], Collated, Sequence[Hypothesis]], None]
 
     latest: Sequence[list[int]] = ()  # slots of every piece's document, before it is translated
 
@@ -100,7 +100,7 @@ class _Watched(Decoder):
         explain: bool = False,
     ) -> list[Hypothesis]:
         hypotheses = super().decode(pieces, collated, choices, explain)
-        self.seen(pieces, collated, hypotheses)
+        self.observe(pieces, collated, hypotheses)
         return hypotheses
 
 
@@ -116,15 +116,15 @@ class Watching(Translator):
     ) -> None:
         super().__init__(model, layers, [], settings)
         self.frequent, self.watched = frequent, Watched()
-        self._decoder = _Watched(**vars(self.pipeline.decoder), seen=self._seen)
+        self._decoder = _Watched(**vars(self.pipeline.decoder), observe=self._observe)
         self.pipeline = replace(self.pipeline, decoder=self._decoder)
 
     def batches(
-        self, prepared: Iterable[list[Piece]], in_order: bool, ahead: bool
+        self, prepared: Iterable[list[Piece]], in_order: bool, can_prefetch: bool
     ) -> Iterator[list[Piece]]:
         return side_by_side(prepared, self.settings.batch, self.pipeline.retrieve)
 
-    def _seen(
+    def _observe(
         self, pieces: Sequence[Piece], collated: Collated, hypotheses: Sequence[Hypothesis]
     ) -> None:
         cache = self.layers.cache if self.layers is not None else None
@@ -143,16 +143,16 @@ class Watching(Translator):
         lengths = torch.tensor([len(best.ids) for best in hypotheses])
         contexts = torch.cat([best.contexts for best in hypotheses if best.contexts is not None])
         hiddens = torch.cat([best.hiddens for best in hypotheses if best.hiddens is not None])
-        before = [
-            BOS if not at else best.ids[at - 1]
+        previous_ids = [
+            BOS if not position else best.ids[position - 1]
             for best in hypotheses
-            for at in range(len(best.ids))
+            for position in range(len(best.ids))
         ]
-        prev = torch.tensor(before, dtype=torch.int64, device=contexts.device)
+        prev = torch.tensor(previous_ids, dtype=torch.int64, device=contexts.device)
         sentence = torch.arange(len(hypotheses)).repeat_interleave(lengths).to(contexts.device)
         rows = cache.laid_out(slots, self.backbone.embed).rows(sentence)
-        _, read = cache.fuse(At(prev, hiddens, contexts), hiddens, rows)
-        of_each = (torch.split(x, lengths.tolist()) for x in (read.weights, read.opened))
+        _, reading = cache.fuse(StepState(prev, hiddens, contexts), hiddens, rows)
+        of_each = (torch.split(x, lengths.tolist()) for x in (reading.weights, reading.openness))
         for piece, best, latest, ids, weight, gate in zip(
             pieces, hypotheses, self._decoder.latest, slots.ids, *of_each, strict=True
         ):
@@ -177,15 +177,15 @@ class Watching(Translator):
             watched.gates[kind, word in slots].add(gate)
 
 
-def frequent_words(texts: Iterable[str], most: int = FREQUENT) -> frozenset[str]:
-    """The `most` most frequent words of letters, in lower case; of equals the first in the
+def frequent_words(texts: Iterable[str], limit: int = FREQUENT) -> frozenset[str]:
+    """The `limit` most frequent words of letters, in lower case; of equals the first in the
     alphabet.
 
     OURS: they stand for function words, since they are found for any language without a list."""
     counts = Counter(
         part[0].lower() for text in texts for part in _PARTS.finditer(text) if part["word"]
     )
-    return frozenset(sorted(counts, key=lambda word: (-counts[word], word))[:most])
+    return frozenset(sorted(counts, key=lambda word: (-counts[word], word))[:limit])
 
 
 def classes(subwords: Sequence[str], frequent: Set[str]) -> list[str]:
@@ -198,9 +198,9 @@ def classes(subwords: Sequence[str], frequent: Set[str]) -> list[str]:
         kind = word if part["word"] else NUMBER if part["number"] else PUNCTUATION
         class_at |= dict.fromkeys(range(*part.span()), kind)
     kinds = []
-    at = 0
+    offset = 0
     for subword in subwords:
-        begins = at + (subword.startswith("▁") and len(subword) > 1)
+        begins = offset + (subword.startswith("▁") and len(subword) > 1)
         kinds.append(class_at.get(begins, PUNCTUATION))
-        at += len(subword)
+        offset += len(subword)
     return kinds

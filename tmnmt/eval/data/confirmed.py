@@ -20,11 +20,11 @@ def confirmed_by(
 ) -> list[list[Pair | None]]:
     """For every segment of every unit the pair that is confirmed after it, None where it cannot be;
     `elsewhere`: the pair at its place in the next unit."""
-    own = [
+    pairs = [
         [_fit(*pair) for pair in zip(unit, islice(targets, len(unit)), strict=True)]
         for unit in units
     ]
-    return at_same_place(own) if elsewhere else own
+    return at_same_place(pairs) if elsewhere else pairs
 
 
 def at_same_place(documents: Sequence[Sequence[Pair | None]]) -> list[list[Pair | None]]:
@@ -32,8 +32,11 @@ def at_same_place(documents: Sequence[Sequence[Pair | None]]) -> list[list[Pair 
     last the first."""
     following = [*documents[1:], *documents[:1]]
     return [
-        [other[at] if at < len(other) else None for at in range(len(own))]
-        for own, other in zip(documents, following, strict=True)
+        [
+            next_document[position] if position < len(next_document) else None
+            for position in range(len(document))
+        ]
+        for document, next_document in zip(documents, following, strict=True)
     ]
 
 

@@ -36,7 +36,7 @@ def together(counts: Counts, units: Units) -> Counts:
     return sums
 
 
-def once(counts: Counts, units: Units) -> Counts:
+def unit_means(counts: Counts, units: Units) -> Counts:
     """The mean counts of a unit's segments, (units, k): each counts as one segment, whatever was
     made of the others."""
     times = np.unique(units, return_counts=True)[1]

@@ -18,7 +18,7 @@ from tmnmt.text import normalise
 if TYPE_CHECKING:
     from tmnmt.index.base import BuiltIndex
 
-SHOWN = 3  # leaks that are named
+LEAKS_LISTED = 3  # leaks that are named
 TEACHING = 30_000  # pairs of a memory that the aligner is given
 
 
@@ -30,14 +30,14 @@ class Memory:
         self.index = index
         self.pairs: list[tuple[str, str]] = []
         self.targets: set[int] = set()
-        self._known: set[int] = set()
+        self._pair_hashes: set[int] = set()
         content = hashlib.sha256()
         for segment in index.segments():
             fields = [segment.id, segment.src, segment.tgt, segment.document, segment.changed]
             content.update(json.dumps(fields).encode())
             if len(self.pairs) < TEACHING:
                 self.pairs.append((segment.src, segment.tgt))
-            self._known.add(_pair(segment.src, segment.tgt))
+            self._pair_hashes.add(_pair(segment.src, segment.tgt))
             self.targets |= long_targets([segment.tgt])
             progress.advance()
         self.digest = content.hexdigest()
@@ -52,7 +52,10 @@ class Memory:
         return [
             number
             for number, src in enumerate(test.sources)
-            if any(_pair(src, reference) in self._known for reference in test.of(number))
+            if any(
+                _pair(src, reference) in self._pair_hashes
+                for reference in test.segment_references(number)
+            )
         ]
 
 
@@ -67,13 +70,13 @@ def leak_warnings(test: TestSet, name: str, memory: Memory, allowed: bool, how: 
     leaks = memory.leaks(test)
     if not leaks:
         return []
-    named = "; ".join(repr(test.sources[number][:60]) for number in leaks[:SHOWN])
+    examples = "; ".join(repr(test.sources[number][:60]) for number in leaks[:LEAKS_LISTED])
     stand = "stands" if len(leaks) == 1 else "stand"
-    what = (
+    message = (
         f"{len(leaks):,} of {len(test):,} segments of {test.name} {stand} in the memory "
         f"{name} with "
     )
-    what += f"{'its' if len(leaks) == 1 else 'their'} reference: {named}"
+    message += f"{'its' if len(leaks) == 1 else 'their'} reference: {examples}"
     if not allowed:
-        raise DataError(f"{what}; to measure all the same, {how}")
-    return [what]
+        raise DataError(f"{message}; to measure all the same, {how}")
+    return [message]

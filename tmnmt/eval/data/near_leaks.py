@@ -34,10 +34,10 @@ def long_targets(targets: Iterable[str]) -> set[int]:
 
 def near_leaks(
     references: Sequence[Sequence[str]],
-    known: Mapping[str, Collection[int]],
+    places: Mapping[str, Collection[int]],
     unknown: Sequence[str] = (),
 ) -> NearLeaks:
-    """references: R lists. known: by place its `long_targets`."""
+    """references: R lists. places: by place its `long_targets`."""
     hashes = [long_targets(of_segment) for of_segment in zip(*references, strict=True)]
     return NearLeaks(
         {
@@ -46,7 +46,7 @@ def near_leaks(
                 for number, forms in enumerate(hashes)
                 if any(form in targets for form in forms)
             ]
-            for name, targets in known.items()
+            for name, targets in places.items()
         },
         unknown,
     )

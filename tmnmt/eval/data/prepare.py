@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tmnmt import __version__
-from tmnmt.counted import counted
 from tmnmt.durable import make_folder, rename, sync_tree
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.faults import faults_in_numbers
 from tmnmt.files.as_memory import read_memories
 from tmnmt.formats import Columns, Reader, Report, write_tsv
 from tmnmt.formats.atomic import writing
-from tmnmt.formats.duplicates import Seen
+from tmnmt.formats.duplicates import PairHashes
 from tmnmt.formats.moses import moses_ids, moses_pair
 from tmnmt.formats.splits import (
     KINDS,
@@ -41,6 +40,7 @@ from tmnmt.index import MemoryIndex
 from tmnmt.index.embedded.build import build, in_runs
 from tmnmt.index.embedded.store import NewStore, Store
 from tmnmt.progress import Progress
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 MANIFEST_FILE = "manifest.json"
 MOST_LOOKED_THROUGH = 200_000  # segments that are looked through for faults: some minutes
-NEAR = 0.95  # fuzzy score from which on a match is called a near-duplicate
+NEAR_DUPLICATE = 0.95  # fuzzy score from which on a match is called a near-duplicate
 
 _STORE, INDEX = "store", "index"
 _FILES = (
@@ -59,7 +59,7 @@ _FILES = (
 )
 _QUERIES = 500
 
-SAME_SOURCE, AGAIN = "source in dev or test", "the same pair again"
+SAME_SOURCE, SAME_PAIR = "source in dev or test", "the same pair again"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def prepare(
     paths: Sequence[Path],
     src_lang: str,
     tgt_lang: str,
-    out: Path,
+    output: Path,
     settings: Settings,
     columns: Columns | None = None,
     keep_index: bool = False,
@@ -99,18 +99,18 @@ def prepare(
     model: Model | None = None,
 ) -> tuple[dict[str, Any], Report]:
     """Writes train, memory, dev and test (.tsv.gz), the lists of dev and test documents and
-    manifest.json into a new folder `out`, whole or not at all, and an index of the memory where it
-    is to be kept; the manifest (settings, counts of every step, sha256 of every input and output)
-    and what became of the units of the memory files `paths`.
+    manifest.json into a new folder `output`, whole or not at all, and an index of the memory where
+    it is to be kept; the manifest (settings, counts of every step, sha256 of every input and
+    output) and what became of the units of the memory files `paths`.
 
     A memory of 200,000 segments at most is looked through for faults, also by a base `model`; they
     are counted, and nothing is left out. The same input gives the same bytes. Memory: the sources
     of dev and test, 22 bytes a training pair and the index by which near-duplicates are found; on
-    disk meanwhile, beside `out`, three times the text. FormatError: an input or the disk;
-    DataError: two documents with one id, or lists that do not fit; UsageError: `out` is there, or
-    too much is asked for."""
+    disk meanwhile, beside `output`, three times the text. FormatError: an input or the disk;
+    DataError: two documents with one id, or lists that do not fit; UsageError: `output` is there,
+    or too much is asked for."""
     length = _length(settings.vocab)
-    with _whole_folder(out) as folder:
+    with _whole_folder(output) as folder:
         with Progress("reading", "units") as progress:
             reader = read_memories(
                 paths, src_lang, tgt_lang, columns=columns, progress=progress.advance
@@ -123,8 +123,8 @@ def prepare(
             counts = _write(pairs, split, folder, settings, (src_lang, tgt_lang), length)
         if look_for_faults:
             with MemoryIndex.open(folder / INDEX) as index:
-                few = len(index) <= MOST_LOOKED_THROUGH
-                counts["faults"] = faults_in_numbers(index, model) if few else None
+                is_small = len(index) <= MOST_LOOKED_THROUGH
+                counts["faults"] = faults_in_numbers(index, model) if is_small else None
         shutil.rmtree(folder / _STORE)
         if not keep_index:
             shutil.rmtree(folder / INDEX)
@@ -148,7 +148,7 @@ def _manifest(
         "src_lang": reader.src_lang,
         "tgt_lang": reader.tgt_lang,
         "settings": settings.record(),
-        "near_from": NEAR,
+        "near_from": NEAR_DUPLICATE,
         "inputs": [_described(path, str(path)) for path in _inputs(reader, settings)],
         "read": _read_counts(reader.report),
         "split": {
@@ -186,7 +186,7 @@ class _Pairs:
     def _watched(self, reader: Reader) -> Iterator[Segment]:
         """The same segments. DataError where a position of a document comes again: two documents
         with one id; where this is lenient they are one document."""
-        places, last = Seen(), ("", -1)
+        places, last = PairHashes(), ("", -1)
         for number, segment in enumerate(reader, 1):
             place = segment.document, segment.position
             is_new = self._is_lenient or places.add(Segment("", "", *place))
@@ -205,19 +205,19 @@ class _Pairs:
 
     def cut(self, length: int) -> None:
         """From now on `stretches` of so many segments are what documents were."""
-        runs, begun = list[tuple[str, int, int]](), Counter[str]()
+        runs, offsets = list[tuple[str, int, int]](), Counter[str]()
         for document, first, last in self._runs:
-            at = begun[document]
-            begun[document] += last + 1 - first
+            offset = offsets[document]
+            offsets[document] += last + 1 - first
             for name, begin, end in stretches(document, self.sizes[document], length):
-                within = max(begin, at), min(end, begun[document])
-                if within[0] < within[1]:
-                    runs.append((name, first + within[0] - at, first + within[1] - at - 1))
+                span = max(begin, offset), min(end, offsets[document])
+                if span[0] < span[1]:
+                    runs.append((name, first + span[0] - offset, first + span[1] - offset - 1))
         self._runs, self.sizes, self._is_cut = runs, Counter(), True
         for name, first, last in runs:
             self.sizes[name] += last + 1 - first
 
-    def of(self, documents: frozenset[str]) -> Iterator[Segment]:
+    def select(self, documents: frozenset[str]) -> Iterator[Segment]:
         """The segments of these documents, in the order of the input; those of a stretch are of a
         document of its name."""
         for document, first, last in self._runs:
@@ -225,7 +225,7 @@ class _Pairs:
                 for segment in self._store.by_ids(range(first, last + 1)).values():
                     yield replace(segment, document=document) if self._is_cut else segment
 
-    def without(self, documents: frozenset[str]) -> Iterator[Segment]:
+    def exclude(self, documents: frozenset[str]) -> Iterator[Segment]:
         """The segments of all other documents."""
         names = chain.from_iterable(
             repeat(document, last + 1 - first) for document, first, last in self._runs
@@ -241,9 +241,9 @@ class _Pairs:
 def _split(settings: Settings, sizes: Counter[str]) -> Split:
     if settings.splits is not None:
         return listed_split(settings.splits, sizes)
-    most = max(1, sum(sizes.values()) // 8)
+    maximum = max(1, sum(sizes.values()) // 8)
     return fresh_split(
-        sizes, min(settings.segments, most) if settings.lenient else settings.segments
+        sizes, min(settings.segments, maximum) if settings.lenient else settings.segments
     )
 
 
@@ -259,8 +259,8 @@ def _write(
     also in the memory."""
     sources = {}
     for kind, documents in (("dev", split.dev), ("test", split.test)):
-        sources[kind] = [segment.src for segment in pairs.of(documents)]
-        write_tsv(folder / f"{kind}.tsv.gz", pairs.of(documents))
+        sources[kind] = [segment.src for segment in pairs.select(documents)]
+        write_tsv(folder / f"{kind}.tsv.gz", pairs.select(documents))
         with writing(folder / f"{kind}.txt") as file:
             file.writelines(f"{document}\n" for document in sorted(documents))
     kept_out = {normalise(src) for kind in KINDS for src in sources[kind]}
@@ -272,7 +272,7 @@ def _write(
         tsv_writer(folder / "memory.tsv.gz") as to_memory,
         tsv_writer(folder / "train.tsv.gz") as to_train,
     ):
-        memory = rest.sorted(pairs.without(held_out), to_memory, to_train)
+        memory = rest.sorted(pairs.exclude(held_out), to_memory, to_train)
         build(folder / INDEX, memory, *languages, progress=progress.advance)
     rest.check()
     with MemoryIndex.open(folder / INDEX) as index:
@@ -291,12 +291,12 @@ class _Rest:
     def __init__(self, settings: Settings, kept_out: set[str], length: _Length) -> None:
         self._settings, self._kept_out, self._length = settings, kept_out, length
         self._unit = "subwords" if settings.vocab else "tokens"
-        self._seen = Seen()
-        self._read = self._memory = 0
+        self._duplicates = PairHashes()
+        self._total = self._memory = 0
         self._dropped = dict.fromkeys(
             (
                 SAME_SOURCE,
-                AGAIN,
+                SAME_PAIR,
                 f"over {settings.max_length} {self._unit}",
                 f"ratio over {settings.max_ratio:g}",
             ),
@@ -311,7 +311,7 @@ class _Rest:
     ) -> Iterator[Segment]:
         """The pairs of the memory; all of it is written where it belongs as it passes."""
         for segment in segments:
-            self._read += 1
+            self._total += 1
             is_kept_out = normalise(segment.src) in self._kept_out
             why = SAME_SOURCE if is_kept_out else self._why_not_trained(segment)
             if why:
@@ -324,8 +324,8 @@ class _Rest:
                 yield segment
 
     def _why_not_trained(self, segment: Segment) -> str:
-        if not self._seen.add(Segment(segment.src, segment.tgt)):
-            return AGAIN
+        if not self._duplicates.add(Segment(segment.src, segment.tgt)):
+            return SAME_PAIR
         lengths = self._length(segment.src), self._length(segment.tgt)
         longer, shorter = max(lengths), min(lengths)
         if longer > self._settings.max_length:
@@ -336,22 +336,22 @@ class _Rest:
 
     def check(self) -> None:
         """DataError where nothing is left."""
-        trained = self._read - sum(self._dropped.values())
-        if not trained or not self._memory:
+        retained = self._total - sum(self._dropped.values())
+        if not retained or not self._memory:
             reasons = ", ".join(f"{why} {count:,}" for why, count in self._dropped.items() if count)
             raise DataError(
-                f"nothing is left for training: of {counted(self._read, 'pair')}: "
+                f"nothing is left for training: of {quantity(self._total, 'pair')}: "
                 f"{reasons or 'none'}"
             )
 
     def counts(self) -> dict[str, dict[str, Any]]:
         """Of the manifest: what was read, dropped and kept."""
-        trained = self._read - sum(self._dropped.values())
+        retained = self._total - sum(self._dropped.values())
         return {
-            "train": {"read": self._read, "dropped": self._dropped, "kept": trained},
+            "train": {"read": self._total, "dropped": self._dropped, "kept": retained},
             "memory": {
-                "read": self._read,
-                "dropped": {SAME_SOURCE: self._read - self._memory},
+                "read": self._total,
+                "dropped": {SAME_SOURCE: self._total - self._memory},
                 "kept": self._memory,
             },
         }
@@ -360,15 +360,17 @@ class _Rest:
 def _overlap(index: MemoryIndex, kind: str, sources: list[str]) -> dict[str, int]:
     """How many of the sources have an exact match in the memory, and how many a near-duplicate at
     best."""
-    exact = near = 0
+    exact = similar = 0
     with Progress(f"near-duplicates of {kind}", "segments", len(sources)) as progress:
         for first in range(0, len(sources), _QUERIES):
             queries = sources[first : first + _QUERIES]
-            best = [matches[0].score for matches in index.search(queries, 1, NEAR) if matches]
+            best = [
+                matches[0].score for matches in index.search(queries, 1, NEAR_DUPLICATE) if matches
+            ]
             exact += sum(score == 1 for score in best)
-            near += sum(score < 1 for score in best)
+            similar += sum(score < 1 for score in best)
             progress.advance(len(queries))
-    return {"segments": len(sources), "exact": exact, "near": near}
+    return {"segments": len(sources), "exact": exact, "near": similar}
 
 
 def _length(vocab: Path | None) -> _Length:
@@ -388,7 +390,12 @@ def _read_counts(report: Report) -> dict[str, Any]:
         if report.links
         else {}
     )
-    return {"units": report.read, **links, "dropped": dict(report.skipped), "kept": report.kept}
+    return {
+        "units": report.units,
+        **links,
+        "dropped": dict(report.skipped),
+        "kept": report.retained,
+    }
 
 
 def _inputs(reader: Reader, settings: Settings) -> list[Path]:
@@ -397,9 +404,11 @@ def _inputs(reader: Reader, settings: Settings) -> list[Path]:
     for path in reader.paths:
         pair = None if path.exists() else moses_pair(path, reader.src_lang, reader.tgt_lang)
         ids = moses_ids(path) if pair else None
-        files += [Path(source.shown) for source in (*pair, ids) if source] if pair else [path]
+        files += [Path(source.label) for source in (*pair, ids) if source] if pair else [path]
     lists = list_files(settings.splits) if settings.splits else []
-    return files + reader.report.beside + lists + ([settings.vocab] if settings.vocab else [])
+    return (
+        files + reader.report.related_files + lists + ([settings.vocab] if settings.vocab else [])
+    )
 
 
 def _described(path: Path, name: str) -> dict[str, Any]:
@@ -412,23 +421,23 @@ def _described(path: Path, name: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _whole_folder(out: Path) -> Iterator[Path]:
-    """A folder beside `out` that takes its place when the block ends well, and else is gone."""
-    out = out.absolute()
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out}: is there already; give a folder that is new or empty")
-    partial = out.with_name(f"{out.name}.partial")
+def _whole_folder(output: Path) -> Iterator[Path]:
+    """A folder beside `output` that takes its place when the block ends well, and else is gone."""
+    output = output.absolute()
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise UsageError(f"{output}: is there already; give a folder that is new or empty")
+    partial = output.with_name(f"{output.name}.partial")
     _remove_partial(partial)
-    made = [parent for parent in out.parents if not parent.exists()]  # the innermost first
+    parents = [parent for parent in output.parents if not parent.exists()]  # the innermost first
     try:
         make_folder(partial)
         yield partial
         sync_tree(partial)
-        rename(partial, out)
+        rename(partial, output)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         with suppress(OSError):  # not there, or no longer empty
-            for parent in made:
+            for parent in parents:
                 parent.rmdir()
         raise
 
@@ -442,7 +451,7 @@ def _remove_partial(partial: Path) -> None:
     foreign = [
         name
         for name in names
-        if not any(name == own or name.startswith(f".{own}.") for own in ours)
+        if not any(name == expected or name.startswith(f".{expected}.") for expected in ours)
     ]
     if foreign:
         raise UsageError(

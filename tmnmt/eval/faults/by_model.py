@@ -55,12 +55,14 @@ def _of_pool(pool: Sequence[Segment], model: Model) -> Iterator[tuple[Segment, f
     if len(coded) < 2:
         return
     sources = [src for _, src, _ in coded]
-    others = [*sources[len(sources) // 2 :], *sources[: len(sources) // 2]]
-    own = losses(model.decoding, [(src, tgt) for _, src, tgt in coded])
-    other = losses(
-        model.decoding, [(src, tgt) for src, (_, _, tgt) in zip(others, coded, strict=True)]
+    rotated = [*sources[len(sources) // 2 :], *sources[: len(sources) // 2]]
+    paired_losses = losses(model.decoding, [(src, tgt) for _, src, tgt in coded])
+    rotated_losses = losses(
+        model.decoding, [(src, tgt) for src, (_, _, tgt) in zip(rotated, coded, strict=True)]
     )
-    for (segment, _, tgt), with_own, with_other in zip(coded, own, other, strict=True):
+    for (segment, _, tgt), with_own, with_other in zip(
+        coded, paired_losses, rotated_losses, strict=True
+    ):
         gain = (with_other - with_own) / len(tgt)
         if gain < LEAST_GAIN:
             yield segment, gain
@@ -71,8 +73,8 @@ def losses(backbone: Backbone, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:
     """The cross-entropy of every target, in nats, of pairs of ids with </s>."""
     device = next(backbone.parameters()).device
     values: list[float] = []
-    for at in range(0, len(pairs), TOGETHER):
-        rows = pairs[at : at + TOGETHER]
+    for start in range(0, len(pairs), TOGETHER):
+        rows = pairs[start : start + TOGETHER]
         src, tgt = (padded([row[side] for row in rows], device) for side in (0, 1))
         lengths = torch.tensor([len(row[0]) for row in rows], device=device)
         contexts, hiddens = backbone.forced(backbone.encode(src, lengths), tgt)

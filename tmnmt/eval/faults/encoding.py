@@ -29,7 +29,7 @@ def _pattern(encoding: str) -> re.Pattern[str]:
 
 
 _PATTERNS = {encoding: _pattern(encoding) for encoding in ENCODINGS}
-_LOST = re.compile(r"(?<=[^\W\d_])[?\ufffd](?=[^\W\d_])|\ufffd")
+_LOST_LETTERS = re.compile(r"(?<=[^\W\d_])[?\ufffd](?=[^\W\d_])|\ufffd")
 
 
 def misread(text: str) -> str:
@@ -38,7 +38,9 @@ def misread(text: str) -> str:
         return ""
     for encoding, fewest in ENCODINGS.items():
         places = [match.start() for match in _PATTERNS[encoding].finditer(text)]
-        words = [word for word in (_word(text, at) for at in places) if not _is_capitals(word)]
+        words = [
+            word for word in (_word(text, place) for place in places) if not _is_capitals(word)
+        ]
         enough = encoding == "cp1252" or CYRILLIC_SHARE * len(words) >= len(text)
         if len(words) >= fewest and enough:
             return words[0]
@@ -48,8 +50,8 @@ def misread(text: str) -> str:
 def lost_letters(src: str, tgt: str) -> str:
     """The first word of a target in which ? stands for a letter, where the source has no such word;
     "" where none is found."""
-    lost = _LOST.search(tgt)
-    return _word(tgt, lost.start()) if lost is not None and not _LOST.search(src) else ""
+    match = _LOST_LETTERS.search(tgt)
+    return _word(tgt, match.start()) if match is not None and not _LOST_LETTERS.search(src) else ""
 
 
 def _is_capitals(word: str) -> bool:
@@ -57,7 +59,7 @@ def _is_capitals(word: str) -> bool:
     return not any(map(str.islower, word)) and any(c.isascii() and c.isupper() for c in word)
 
 
-def _word(text: str, at: int) -> str:
-    begin = text.rfind(" ", 0, at) + 1
-    end = text.find(" ", at)
+def _word(text: str, position: int) -> str:
+    begin = text.rfind(" ", 0, position) + 1
+    end = text.find(" ", position)
     return text[begin : end if end >= 0 else len(text)]

@@ -28,7 +28,9 @@ KINDS = {
     "unrelated": "the model finds the target no likelier with its source than with another",
 }
 PASSES = 3  # times that every segment is looked at; once more with a model
-ASKED = 1000  # segments at most that a model is asked of, where numbers are wanted alone
+MAX_MODEL_SEGMENTS = (
+    1000  # segments at most that a model is asked of, where numbers are wanted alone
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Fault:
 
     segment: Segment
     kind: str
-    what: str
+    detail: str
 
 
 class Memory(Protocol):
@@ -98,13 +100,13 @@ def _shifted(memory: Memory, advance: Callable[[int], None]) -> Iterator[Fault]:
 def find_unrelated(
     memory: Memory,
     model: Model,
-    most: int | None = None,
+    limit: int | None = None,
     advance: Callable[[int], None] = lambda n: None,
 ) -> Iterator[Fault]:
     """Faults of the kind "unrelated" among so many segments, evenly spread; None: among all."""
     from tmnmt.eval.faults.by_model import unrelated
 
-    step = spread(len(memory), most)
+    step = spread(len(memory), limit)
     segments = islice(memory.segments(), 0, None, step)
     for segment, gain in unrelated(segments, model, advance):
         yield Fault(segment, "unrelated", f"{gain:.2f} nats a subword")
@@ -113,18 +115,22 @@ def find_unrelated(
 def faults_in_numbers(memory: Memory, model: Model | None = None) -> dict[str, Any]:
     """`counts` of every kind of fault that a memory has, and `asked`, of how many of its segments
     the model was asked: with a model some are, evenly spread. Shows how far it is."""
-    asked = len(range(0, len(memory), spread(len(memory), ASKED))) if model is not None else 0
-    with Progress("looking for faults", "segments", PASSES * len(memory) + asked) as progress:
+    checked = (
+        len(range(0, len(memory), spread(len(memory), MAX_MODEL_SEGMENTS)))
+        if model is not None
+        else 0
+    )
+    with Progress("looking for faults", "segments", PASSES * len(memory) + checked) as progress:
         faults = find_faults(memory, None, progress.advance)
         if model is not None:
-            faults += find_unrelated(memory, model, ASKED, progress.advance)
+            faults += find_unrelated(memory, model, MAX_MODEL_SEGMENTS, progress.advance)
     counts = Counter(fault.kind for fault in faults)
-    return {"counts": {kind: counts[kind] for kind in KINDS if counts[kind]}, "asked": asked}
+    return {"counts": {kind: counts[kind] for kind in KINDS if counts[kind]}, "asked": checked}
 
 
-def spread(total: int, most: int | None) -> int:
-    """One of so many segments is looked at, where that shall be `most` at most."""
-    return 1 if most is None else max(1, -(-total // most))
+def spread(total: int, limit: int | None) -> int:
+    """One of so many segments is looked at, where that shall be `limit` at most."""
+    return 1 if limit is None else max(1, -(-total // limit))
 
 
 def _contradictions(memory: Memory, advance: Callable[[int], None]) -> Iterator[Fault]:

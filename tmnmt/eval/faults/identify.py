@@ -49,7 +49,7 @@ SCRIPTS = {
 }
 LATIN = frozenset(["LATIN"])
 ALIKE = ({"nb", "da"}, {"cs", "sk"}, {"hr", "sl", "sr", "bs"})  # too alike to be told apart here
-SAME = {"no": "nb", "nn": "nb", "bs": "hr", "sr": "hr"}
+LANGUAGE_GROUPS = {"no": "nb", "nn": "nb", "bs": "hr", "sr": "hr"}
 
 # letters beside a to z that a language's own words have
 LETTERS = {
@@ -97,23 +97,23 @@ def is_code(text: str) -> bool:
 def is_prose(text: str, lang: str) -> bool:
     """Whether a text is no code and has words that are common in this language; of a language that
     is not known here, whether it is no code."""
-    own = SAME.get(primary(lang), primary(lang))
+    language = LANGUAGE_GROUPS.get(primary(lang), primary(lang))
     if is_code(text):
         return False
     words = _words(text)
-    common = sum(own in _languages().get(word, ()) for word in words)
-    return own not in _known() or common >= max(1, OWN_SHARE * len(words))
+    common = sum(language in _languages().get(word, ()) for word in words)
+    return language not in _known_languages() or common >= max(1, OWN_SHARE * len(words))
 
 
 def other_language(text: str, lang: str) -> str:
     """The language, or the script, that a text is in where that is surely not `lang`; else ""."""
-    own = SAME.get(primary(lang), primary(lang))
+    language = LANGUAGE_GROUPS.get(primary(lang), primary(lang))
     if is_code(text):
         return ""
     scripts = SCRIPTS.get(primary(lang), LATIN)
     if script := _other_script(text, scripts):
         return script
-    return _other_words(text, own) if "LATIN" in scripts else ""
+    return _other_words(text, language) if "LATIN" in scripts else ""
 
 
 def _other_script(text: str, scripts: frozenset[str]) -> str:
@@ -141,20 +141,20 @@ def _words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(_MARKUP.sub(" ", text)) if word.isalpha()]
 
 
-def _other_words(text: str, own: str) -> str:
-    """The language that most common words are of which are none of `own`."""
+def _other_words(text: str, language: str) -> str:
+    """The language that most common words are of which are none of `language`."""
     words = _words(text)
     languages = [_languages().get(word) or _by_letters(word) for word in words]
-    alien = Counter(lang for of in languages if own not in of for lang in of)
-    if own not in _known() or not alien:
+    alien = Counter(lang for codes in languages if language not in codes for lang in codes)
+    if language not in _known_languages() or not alien:
         return ""
-    counts = Counter(lang for of in languages for lang in of)
+    counts = Counter(lang for codes in languages for lang in codes)
     lang = max(alien, key=lambda name: (counts[name], alien[name], name))
-    known = sum(1 for of in languages if own in of and lang not in of)
+    native = sum(1 for codes in languages if language in codes and lang not in codes)
     enough = alien[lang] >= FEWEST_WORDS and counts[lang] >= WORD_SHARE * len(words)
-    if not enough or alien[lang] < TIMES_OWN * known:
+    if not enough or alien[lang] < TIMES_OWN * native:
         return ""
-    return "" if any({own, lang} <= alike for alike in ALIKE) else lang
+    return "" if any({language, lang} <= alike for alike in ALIKE) else lang
 
 
 @cache
@@ -173,10 +173,10 @@ def _by_letters(word: str) -> tuple[str, ...]:
     if word.isascii():
         return ()
     letters = {letter for letter in unicodedata.normalize("NFC", word) if not letter.isascii()}
-    return tuple(lang for lang, own in LETTERS.items() if letters.issubset(own))
+    return tuple(lang for lang, alphabet in LETTERS.items() if letters.issubset(alphabet))
 
 
 @cache
-def _known() -> frozenset[str]:
+def _known_languages() -> frozenset[str]:
     lines = TABLE.read_text(encoding="utf-8").splitlines()
     return frozenset(["", *(line.split("\t")[0] for line in lines)])

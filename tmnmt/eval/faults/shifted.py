@@ -28,7 +28,7 @@ class Fitness:
 
     def __init__(self, segments: Iterable[Segment], total: int) -> None:
         step = max(1, total // PAIRS)
-        pairs = [(s.src, s.tgt) for at, s in enumerate(segments) if at % step == 0]
+        pairs = [(s.src, s.tgt) for index, s in enumerate(segments) if index % step == 0]
         sides = list(zip(*pairs, strict=True)) or [(), ()]
         src, tgt = (Counter(w for text in side for w in set(tokens(text))) for side in sides)
         words = max(sum(tgt.values()), 1)
@@ -42,8 +42,8 @@ class Fitness:
         if not target:
             return 0.0
         whole = set(src)
-        known = (self._dictionary.get(word) for word in ["", *src] if word in self._src)
-        rows = [row for row in known if row is not None] or [{}]
+        candidates = (self._dictionary.get(word) for word in ["", *src] if word in self._src)
+        rows = [row for row in candidates if row is not None] or [{}]
         total = 0.0
         for word in target:
             if word in self._tgt and not word.isdigit():
@@ -63,43 +63,43 @@ def shifted(
     for _, group in groupby(segments, key=lambda segment: segment.document):
         document = list(group)
         sides = [(tokens(segment.src), tokens(segment.tgt)) for segment in document]
-        own = [fitness(*side) for side in sides]
+        baseline = [fitness(*side) for side in sides]
         fitting: dict[int, str] = {}
         for offset in OFFSETS:
-            for first, last in _stretches(_gains(sides, own, fitness, offset)):
-                for at in range(first, last):
-                    fitting.setdefault(at, document[at + offset].tgt)
+            for first, last in _stretches(_gains(sides, baseline, fitness, offset)):
+                for position in range(first, last):
+                    fitting.setdefault(position, document[position + offset].tgt)
                 fitting.setdefault(last if offset > 0 else first - 1, "")
         advance(len(document))
-        yield from ((document[at], fitting[at]) for at in sorted(fitting))
+        yield from ((document[position], fitting[position]) for position in sorted(fitting))
 
 
 def _gains(
     sides: Sequence[tuple[list[str], list[str]]],
-    own: Sequence[float],
+    baseline: Sequence[float],
     fitness: Fitness,
     offset: int,
 ) -> list[float]:
     """By how much the neighbour's translation fits better; where there is no neighbour, or both
     have one translation, it does not."""
     gains = []
-    for at, (src, tgt) in enumerate(sides):
-        other = at + offset
-        if not 0 <= other < len(sides) or sides[other][1] == tgt:
+    for position, (src, tgt) in enumerate(sides):
+        neighbour = position + offset
+        if not 0 <= neighbour < len(sides) or sides[neighbour][1] == tgt:
             gains.append(-MARGIN)
         else:
-            gains.append(fitness(src, sides[other][1]) - own[at])
+            gains.append(fitness(src, sides[neighbour][1]) - baseline[position])
     return gains
 
 
 def _stretches(gains: Sequence[float]) -> Iterator[tuple[int, int]]:
     """First segment, and the one behind the last, of every stretch that is good enough."""
     first, total, best, end = 0, 0.0, 0.0, 0
-    for at, gain in enumerate([*gains, -math.inf]):
+    for position, gain in enumerate([*gains, -math.inf]):
         total += gain - MARGIN
         if total > best:
-            best, end = total, at + 1
+            best, end = total, position + 1
         if total <= 0 or best - total > ENOUGH:
             if best >= ENOUGH and end - first >= SHORTEST:
                 yield first, end
-            first, total, best, end = at + 1, 0.0, 0.0, at + 1
+            first, total, best, end = position + 1, 0.0, 0.0, position + 1

@@ -78,14 +78,14 @@ class Aligner:
         sources = np.array([self._src.get(word, -1) for word in src] + [NULL])
         targets = np.array([self._tgt.get(word, -1) for word in tgt], np.int64)
         codes = targets[:, None] + len(self._tgt) * sources[None]
-        at = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
-        known = (self._codes[at] == codes) & (targets[:, None] >= 0) & (sources[None] >= 0)
-        return np.where(known, self._chances[at], 0.0)
+        indices = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
+        is_known = (self._codes[indices] == codes) & (targets[:, None] >= 0) & (sources[None] >= 0)
+        return np.where(is_known, self._chances[indices], 0.0)
 
-    def dictionary(self, least: float) -> dict[str, dict[str, float]]:
-        """For every source word, "" for NULL, the target words of a chance of `least` or more, with
-        that."""
-        likely = np.flatnonzero(self._chances >= least)
+    def dictionary(self, threshold: float) -> dict[str, dict[str, float]]:
+        """For every source word, "" for NULL, the target words of a chance of `threshold` or more,
+        with that."""
+        likely = np.flatnonzero(self._chances >= threshold)
         sources, targets = list(self._src), list(self._tgt)
         words: dict[str, dict[str, float]] = {source: {} for source in sources}
         for code, chance in zip(self._codes[likely], self._chances[likely], strict=True):

@@ -72,7 +72,7 @@ class Terms:
         }
         groups = []
         for places in self.repeated.values():
-            positions = [(segment, aligned[segment][at]) for segment, at in places]
+            positions = [(segment, aligned[segment][position]) for segment, position in places]
             groups.append([words[segment][j] for segment, j in positions if j is not None])
         return consistency(groups)
 
@@ -91,8 +91,8 @@ class Terms:
             if len(segments) < 2:
                 continue
             inside = Counter(word for segment in segments for word in words[segment])
-            own = [n for word, n in inside.items() if frequency[document][word] - n <= n]
-            alike += _two_of(max(own, default=0))
+            counts = [n for word, n in inside.items() if frequency[document][word] - n <= n]
+            alike += _two_of(max(counts, default=0))
             pairs += _two_of(len(segments))
         return Consistency(alike / pairs if pairs else None, None, pairs)
 

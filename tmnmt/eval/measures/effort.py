@@ -30,9 +30,9 @@ class Edits:
 def edits_to(output: str, references: Sequence[str]) -> Edits:
     """The edits to the reference of the lowest rate."""
     split = match_tokens(output)
-    each = (match_tokens(reference) for reference in references)
+    token_lists = (match_tokens(reference) for reference in references)
     return min(
-        (Edits(edit_distance(split, tokens), len(tokens)) for tokens in each),
+        (Edits(edit_distance(split, tokens), len(tokens)) for tokens in token_lists),
         key=lambda edits: edits.rate,
     )
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tmnmt.counted import counted
-from tmnmt.eval.data.distinct import once, together, units_of
+from tmnmt.eval.data.distinct import together, unit_means, units_of
 from tmnmt.eval.data.near_leaks import FEWEST_WORDS, NearLeaks
 from tmnmt.eval.measures.align import Aligner, tokens
 from tmnmt.eval.measures.consistency import Terms, function_words
@@ -32,6 +31,7 @@ from tmnmt.eval.measures.slices import (
     places,
 )
 from tmnmt.progress import ReadProgress
+from tmnmt.quantities import quantity
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens, words
 
@@ -56,12 +56,12 @@ class TestSet:
     best: Sequence[Match | None] | None = None
     pairs: Iterable[tuple[str, str]] = ()
     warnings: Sequence[str] = ()
-    near: NearLeaks | None = None
+    leaks: NearLeaks | None = None
 
     def __len__(self) -> int:
         return len(self.documents)
 
-    def of(self, segment: int) -> list[str]:
+    def segment_references(self, segment: int) -> list[str]:
         """The references of one segment."""
         return [lines[segment] for lines in self.references]
 
@@ -109,9 +109,9 @@ class Measured:
         self.test, self.outputs, self.weights = test, outputs, weights
         self.baseline = next(i for i, output in enumerate(outputs) if output.name == baseline)
         self.metrics = metrics(test.tgt_lang)
-        written = [output.lines for output in outputs]
+        hypotheses = [output.lines for output in outputs]
         self.counts = {
-            metric.name: count(metric, test.references, written, progress)
+            metric.name: count(metric, test.references, hypotheses, progress)
             for metric in self.metrics
         }
         self.units = units_of(test.sources, test.references)
@@ -122,7 +122,10 @@ class Measured:
         self.whole = Compared(self.metrics, whole, self.baseline)
         self.distinct = self._part(range(len(test)))
         self.edits = [
-            [edits_to(line, test.of(segment)) for segment, line in enumerate(output.lines)]
+            [
+                edits_to(line, test.segment_references(segment))
+                for segment, line in enumerate(output.lines)
+            ]
             for output in outputs
         ]
 
@@ -137,8 +140,8 @@ class Measured:
         bands = self._grouped(test.bands, (*BANDS, NONE))
         halves = self._halves()
         by_band, by_half = self._compared(bands), self._compared(halves)
-        near = self._near()
-        by_near_leak = self._compared(near)
+        leak_groups = self._leak_groups()
+        by_near_leak = self._compared(leak_groups)
         by_position = self._parts(places(test.documents), POSITIONS)
         by_length = self._parts([len(match_tokens(text)) for text in test.texts], LENGTHS)
         return {
@@ -150,11 +153,11 @@ class Measured:
             "documents": len(set(test.documents)),
             "words": sum(map(words, test.references[0])),
             "has_sources": bool(test.sources),
-            "warnings": [*test.warnings, *self._few()],
+            "warnings": [*test.warnings, *self._notes()],
             "bands": self._sizes(bands),
             "halves": self._sizes(halves),
             "near_leaks": self._near_leaks(),
-            "near": self._sizes(near),
+            "near": self._sizes(leak_groups),
             "reference": consistency(test.references[0]) if consistency else None,
             "systems": [
                 {
@@ -185,14 +188,14 @@ class Measured:
         bleu = [sentence_bleu(counts) for counts in self.counts["BLEU"]]
         records = [output.records() if output.records else None for output in self.outputs]
         for segment, place in enumerate(places(test.documents)):
-            references = test.of(segment)
+            references = test.segment_references(segment)
             systems = {}
-            for number, (output, more) in enumerate(zip(self.outputs, records, strict=True)):
+            for number, (output, details) in enumerate(zip(self.outputs, records, strict=True)):
                 systems[output.name] = {
                     "hyp": output.lines[segment],
                     "bleu": round(float(bleu[number][segment]), 2),
                     "edit_rate": round(self.edits[number][segment].rate, 4),
-                    **(_record(next(more), output.explained) if more else {}),
+                    **(_record(next(details), output.explained) if details else {}),
                 }
             yield {
                 "test": test.name,
@@ -236,31 +239,31 @@ class Measured:
         correction is for the number of systems. The bootstrap has no p where there are too few
         units to draw from."""
         tests: list[list[dict[str, Any]]] = [[] for _ in self.outputs]
-        others = [number for number in range(len(self.outputs)) if number != self.baseline]
-        against = self.outputs[self.baseline].name
+        rivals = [number for number in range(len(self.outputs)) if number != self.baseline]
+        baseline = self.outputs[self.baseline].name
         for metric in self.main:
             scored = self.distinct.scored[metric.name]
             for test, p_value in TESTS.items():
-                p = [p_value(scored[self.baseline], scored[number]) for number in others]
-                shown = test != BOOTSTRAP or self.distinct.units >= FEWEST_UNITS
-                for number, raw_p, corrected in zip(others, p, holm(p), strict=True):
+                p = [p_value(scored[self.baseline], scored[number]) for number in rivals]
+                has_p = test != BOOTSTRAP or self.distinct.units >= FEWEST_UNITS
+                for number, raw_p, corrected in zip(rivals, p, holm(p), strict=True):
                     tests[number].append(
                         {
                             "test": test,
                             "metric": metric.name,
-                            "against": against,
+                            "against": baseline,
                             "difference": scored[number].score - scored[self.baseline].score,
-                            "p": raw_p if shown else None,
-                            "p_holm": corrected if shown else None,
+                            "p": raw_p if has_p else None,
+                            "p_holm": corrected if has_p else None,
                         }
                     )
         return tests
 
-    def _few(self) -> list[str]:
+    def _notes(self) -> list[str]:
         """What is to be noted where there are too few units for the bootstrap's p."""
         if len(self.outputs) < 2 or self.distinct.units >= FEWEST_UNITS:
             return []
-        units = counted(self.distinct.units, "distinct segment")
+        units = quantity(self.distinct.units, "distinct segment")
         return [f"{units}: no p is given of the {BOOTSTRAP}, which wants {FEWEST_UNITS}"]
 
     def _halves(self) -> dict[str, list[int]]:
@@ -268,63 +271,67 @@ class Measured:
         is no memory."""
         return self._grouped([half_of(band) for band in self.test.bands], HALVES)
 
-    def _near(self) -> dict[str, list[int]]:
+    def _leak_groups(self) -> dict[str, list[int]]:
         """The near leaks and all other segments; none where there is no near leak."""
-        near = set(self.test.near.segments) if self.test.near is not None else set()
-        if not near:
+        leaks = set(self.test.leaks.segments) if self.test.leaks is not None else set()
+        if not leaks:
             return {}
-        names = [NEAR_LEAKS[number not in near] for number in range(len(self.test))]
+        names = [NEAR_LEAKS[number not in leaks] for number in range(len(self.test))]
         return self._grouped(names, NEAR_LEAKS)
 
     def _near_leaks(self) -> dict[str, Any] | None:
         """How many references of FEWEST_WORDS words or more stand in what the systems know, and
         where; every segment counts. None where there is nothing that is known."""
-        near = self.test.near
-        if near is None:
+        leaks = self.test.leaks
+        if leaks is None:
             return None
         lengths = [words(text) for text in self.test.references[0]]
         total = max(sum(lengths), 1)
 
         def size(segments: Sequence[int]) -> dict[str, Any]:
-            counted = sum(lengths[segment] for segment in segments)
+            word_count = sum(lengths[segment] for segment in segments)
             return {
                 "segments": len(segments),
                 "share": len(segments) / len(self.test),
-                "words": counted,
-                "word_share": counted / total,
+                "words": word_count,
+                "word_share": word_count / total,
             }
 
         return {
             "fewest_words": FEWEST_WORDS,
-            **size(near.segments),
-            "places": [{"name": name, **size(segments)} for name, segments in near.places.items()],
-            "unknown": list(near.unknown),
+            **size(leaks.segments),
+            "places": [{"name": name, **size(segments)} for name, segments in leaks.places.items()],
+            "unknown": list(leaks.unknown),
         }
 
     def _grouped(self, values: Sequence[str], order: Sequence[str]) -> dict[str, list[int]]:
         """Of every value that there is, in this order, the segments that have it."""
-        of = {value: [i for i, own in enumerate(values) if own == value] for value in order}
-        return {value: segments for value, segments in of.items() if segments}
+        members = {
+            value: [i for i, entry in enumerate(values) if entry == value] for value in order
+        }
+        return {value: segments for value, segments in members.items() if segments}
 
     def _sizes(self, groups: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
         """How many segments a part has, how many words they have, and what share of all that is; a
         segment that is there several times counts once."""
-        seen = dict(zip(self.units.tolist(), self.test.texts, strict=True))
-        of = {
+        texts = dict(zip(self.units.tolist(), self.test.texts, strict=True))
+        members = {
             name: {int(self.units[segment]) for segment in segments}
             for name, segments in groups.items()
         }
-        counted = {name: sum(words(seen[unit]) for unit in units) for name, units in of.items()}
-        total = max(sum(words(text) for text in seen.values()), 1)
+        word_counts = {
+            name: sum(words(texts[unit]) for unit in units) for name, units in members.items()
+        }
+        total = max(sum(words(text) for text in texts.values()), 1)
         return [
             {
                 "band": name,
                 "segments": len(units),
-                "words": counted[name],
-                "share": len(units) / len(seen),
-                "word_share": counted[name] / total,
+                "words": word_counts[name],
+                "share": len(units) / len(texts),
+                "word_share": word_counts[name] / total,
             }
-            for name, units in of.items()
+            for name, units in members.items()
         ]
 
     def _compared(self, groups: Mapping[str, Sequence[int]]) -> list[list[dict[str, Any]]]:
@@ -361,7 +368,10 @@ class Measured:
         """All systems on some segments, each unit of them counted once."""
         rows = np.array(segments)
         counts = {
-            m.name: [once(own[rows], self.units[rows]) for own in self.counts[m.name]]
+            m.name: [
+                unit_means(system_counts[rows], self.units[rows])
+                for system_counts in self.counts[m.name]
+            ]
             for m in self.main
         }
         return Compared(self.main, counts, self.baseline)
@@ -370,16 +380,19 @@ class Measured:
         if output.records is None or not output.explained:
             return None
         tokens_of = (record["tokens"] for record in output.records())
-        return origins((tokens, self.test.of(segment)) for segment, tokens in enumerate(tokens_of))
+        return origins(
+            (tokens, self.test.segment_references(segment))
+            for segment, tokens in enumerate(tokens_of)
+        )
 
     def _effort(self, number: int) -> dict[str, Any]:
         edits = self.edits[number]
-        counted = words_by_band(self.test.texts, self.test.bands)
+        word_counts = words_by_band(self.test.texts, self.test.bands)
         return {
             "edit_rate": sum(edit.edits for edit in edits)
             / max(sum(edit.words for edit in edits), 1),
-            "words_by_band": counted,
-            "weighted_words": weighted_words(counted, self.weights),
+            "words_by_band": word_counts,
+            "weighted_words": weighted_words(word_counts, self.weights),
         }
 
     def _consistency(self) -> Callable[[Sequence[str]], dict[str, float | None]] | None:
@@ -387,10 +400,13 @@ class Measured:
         test = self.test
         if not test.sources:
             return None
-        taught = [*test.pairs, *zip(test.sources, test.references[0], strict=True)]
-        aligner = Aligner(taught)
+        training_pairs = [*test.pairs, *zip(test.sources, test.references[0], strict=True)]
+        aligner = Aligner(training_pairs)
         common = set().union(
-            *(function_words([tokens(text) for text in side]) for side in zip(*taught, strict=True))
+            *(
+                function_words([tokens(text) for text in side])
+                for side in zip(*training_pairs, strict=True)
+            )
         )
         terms = Terms(test.sources, test.documents, common)
 

@@ -91,13 +91,13 @@ def count(
         info = scorer._extract_reference_info(
             [scorer._preprocess_segment(metric.prepare(ref)) for ref in segment]
         )
-        known: dict[str, list[float]] = {}
+        cache: dict[str, list[float]] = {}
         for row, hypotheses in zip(rows, systems, strict=True):
             hypothesis = hypotheses[number]
-            if hypothesis not in known:
+            if hypothesis not in cache:
                 text = scorer._preprocess_segment(metric.prepare(hypothesis))
-                known[hypothesis] = scorer._compute_segment_statistics(text, info)
-            row.append(known[hypothesis])
+                cache[hypothesis] = scorer._compute_segment_statistics(text, info)
+            row.append(cache[hypothesis])
         if progress:
             progress(1, 0.0)
     return [np.array(row, np.float64) for row in rows]
@@ -131,12 +131,14 @@ def chrf_of(sums: Counts) -> Counts:
     """chrF of summed counts (m, 3 orders) -> (m,): n-grams of hypothesis, of reference, matches,
     order by order."""
     hypothesis, reference, matches = sums[:, 0::3], sums[:, 1::3], sums[:, 2::3]
-    there = (hypothesis > 0) & (reference > 0)
-    orders = np.maximum(there.sum(1), 1)
-    precision = (matches / np.where(there, hypothesis, np.inf)).sum(1) / orders
-    recall = (matches / np.where(there, reference, np.inf)).sum(1) / orders
-    either = BETA**2 * precision + recall
-    scores: Counts = 100 * (1 + BETA**2) * precision * recall / np.where(either > 0, either, 1.0)
+    present = (hypothesis > 0) & (reference > 0)
+    orders = np.maximum(present.sum(1), 1)
+    precision = (matches / np.where(present, hypothesis, np.inf)).sum(1) / orders
+    recall = (matches / np.where(present, reference, np.inf)).sum(1) / orders
+    denominator = BETA**2 * precision + recall
+    scores: Counts = (
+        100 * (1 + BETA**2) * precision * recall / np.where(denominator > 0, denominator, 1.0)
+    )
     return scores
 
 

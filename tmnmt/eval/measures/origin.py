@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tmnmt.records import joined
+from tmnmt.records import join_subwords
 from tmnmt.text import match_tokens
 
 ORIGINS = ("memory", "cache", "model")
@@ -25,12 +25,12 @@ def origins(
     counts: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for tokens, references in outputs:
-        left = _together(references)
-        for word, origin in joined([(token["text"], token["origin"]) for token in tokens]):
+        remaining = _together(references)
+        for word, origin in join_subwords([(token["text"], token["origin"]) for token in tokens]):
             for token in match_tokens(word):
                 counts[origin] += 1
-                right[origin] += left[token] > 0
-                left[token] -= 1
+                right[origin] += remaining[token] > 0
+                remaining[token] -= 1
     total = sum(counts.values())
     return {
         origin: {

@@ -50,7 +50,7 @@ class Scored:
     def resampled(self) -> Counts:
         """The scores of RESAMPLES bootstrap resamples; the same segments are drawn for every
         system."""
-        sums = np.concatenate([drawn @ self.counts for drawn in _resamples(len(self.counts))])
+        sums = np.concatenate([weights @ self.counts for weights in _resamples(len(self.counts))])
         return self.metric.formula(sums)
 
     def interval(self) -> tuple[float, float]:
@@ -75,13 +75,13 @@ def _resamples(n: int) -> Iterator[NDArray[np.float64]]:
     """How often every segment is drawn in each resample, (some, n) at a time."""
     rng = np.random.default_rng(SEED)
     for rows in _blocks(RESAMPLES, n):
-        drawn = rng.choice(n, size=(rows, n), replace=True) + n * np.arange(rows)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+        sample = rng.choice(n, size=(rows, n), replace=True) + n * np.arange(rows)[:, None]
+        yield np.bincount(sample.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 
 
 def _blocks(total: int, n: int) -> Iterator[int]:
     size = max(1, BLOCK // max(n, 1))
-    yield from (min(size, total - at) for at in range(0, total, size))
+    yield from (min(size, total - start) for start in range(0, total, size))
 
 
 def paired_bootstrap(baseline: Scored, system: Scored) -> float:
@@ -100,12 +100,12 @@ def approximate_randomisation(
     coin."""
     rng, n = np.random.default_rng(seed), len(system.counts)
     total = baseline.counts.sum(0), system.counts.sum(0)
-    apart = baseline.counts - system.counts
+    difference = baseline.counts - system.counts
     differences = []
     for rows in _blocks(trials, n):
-        moved = rng.integers(2, size=(rows, n), dtype=bool).astype(np.float64) @ apart
+        shift = rng.integers(2, size=(rows, n), dtype=bool).astype(np.float64) @ difference
         differences.append(
-            baseline.metric.formula(total[1] + moved) - baseline.metric.formula(total[0] - moved)
+            baseline.metric.formula(total[1] + shift) - baseline.metric.formula(total[0] - shift)
         )
     return _p_value(np.abs(np.concatenate(differences)), abs(baseline.score - system.score))
 
@@ -195,8 +195,11 @@ class Compared:
             name: (scored[self.baseline], scored[system]) for name, scored in self.scored.items()
         }
         return {
-            name: {"difference": own.score - base.score, **_ends(gain_interval(base, own))}
-            for name, (base, own) in pairs.items()
+            name: {
+                "difference": candidate.score - base.score,
+                **_ends(gain_interval(base, candidate)),
+            }
+            for name, (base, candidate) in pairs.items()
         }
 
 

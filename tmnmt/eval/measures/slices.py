@@ -35,11 +35,11 @@ def half_of(band: str) -> str:
 
 def places(documents: Sequence[str]) -> list[int]:
     """The place of every segment in its document, counted from 1."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     numbers = []
     for document in documents:
-        seen[document] = seen.get(document, 0) + 1
-        numbers.append(seen[document])
+        counts[document] = counts.get(document, 0) + 1
+        numbers.append(counts[document])
     return numbers
 
 

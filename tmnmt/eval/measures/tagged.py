@@ -47,13 +47,13 @@ def tagged(translations: Sequence[str], references: Sequence[str]) -> Tagged:
         if reference is None:
             raise ValueError(f"the reference is not well-formed: {theirs[:60]!r}")
         stretches = _stretches(reference)
-        said = [""] * len(stretches)
+        output_texts = [""] * len(stretches)
         if output is not None:
             whole += 1
             if _shape(output) == _shape(reference):
                 matches += 1
-                said = _stretches(output)
-        parts += zip(said, stretches, strict=True)
+                output_texts = _stretches(output)
+        parts += zip(output_texts, stretches, strict=True)
     if not references:
         raise ValueError("there is no line to measure")
     texts = [[without_tags(line) for line in side] for side in (translations, references)]

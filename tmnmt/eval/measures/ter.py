@@ -42,10 +42,10 @@ def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     words, target = list(hypothesis), list(reference)
     distance = BeamEditDistance(target)
     shifts = 0
-    tried = 0
+    checked = 0
     while True:
-        gain, shifted, tried = lib_ter._shift(words, target, distance, tried)
-        if tried >= lib_ter._MAX_SHIFT_CANDIDATES or gain <= 0:
+        gain, shifted, checked = lib_ter._shift(words, target, distance, checked)
+        if checked >= lib_ter._MAX_SHIFT_CANDIDATES or gain <= 0:
             return shifts + distance(words)[0]
         words, shifts = shifted, shifts + 1
 
@@ -85,25 +85,25 @@ def beam_edits(
         last = m + 1 if i == n else min(m + 1, diagonal + width)
         for j in range(max(0, diagonal - width), last):
             best = NOT_REACHED
-            chosen = 0
+            operation = 0
             if j > 0:
-                same = hypothesis[i - 1] == reference[j - 1]
-                best = cost[i - 1, j - 1] + (0 if same else 1)
-                chosen = _MATCH if same else _SUBSTITUTE
+                is_equal = hypothesis[i - 1] == reference[j - 1]
+                best = cost[i - 1, j - 1] + (0 if is_equal else 1)
+                operation = _MATCH if is_equal else _SUBSTITUTE
             if cost[i - 1, j] + 1 < best or j == 0:
-                best, chosen = cost[i - 1, j] + 1, _DELETE
+                best, operation = cost[i - 1, j] + 1, _DELETE
             if j > 0 and cost[i, j - 1] + 1 < best:
-                best, chosen = cost[i, j - 1] + 1, _INSERT
-            cost[i, j], op[i, j] = best, chosen
+                best, operation = cost[i, j - 1] + 1, _INSERT
+            cost[i, j], op[i, j] = best, operation
     trace = np.empty(n + m, np.uint8)
     i = n
     j = m
-    at = n + m
+    position = n + m
     while i > 0 or j > 0:
-        at -= 1
-        trace[at] = op[i, j]
-        if trace[at] != _INSERT:
+        position -= 1
+        trace[position] = op[i, j]
+        if trace[position] != _INSERT:
             i -= 1
-        if trace[at] != _DELETE:
+        if trace[position] != _DELETE:
             j -= 1
-    return cost[n, m], trace[at:]
+    return cost[n, m], trace[position:]

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TextIO
 from xml.etree.ElementTree import Element
 
-from tmnmt.counted import counted
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.report.markup import Child, e, figure, html
 from tmnmt.eval.report.plots import baseline_of, best_of, plots
@@ -26,6 +25,7 @@ from tmnmt.eval.report.segments import CHUNK, Columns, chunks
 from tmnmt.eval.report.tables import summary, tables
 from tmnmt.formats.atomic import writing
 from tmnmt.progress import Progress
+from tmnmt.quantities import quantity
 
 
 def write_report(run: Path, output: Path | None = None) -> Path:
@@ -42,29 +42,29 @@ def write_report(run: Path, output: Path | None = None) -> Path:
     return path
 
 
-def _write(report: Node, run: Path, to: TextIO) -> None:
+def _write(report: Node, run: Path, stream: TextIO) -> None:
     style, script = _resource("page.css"), _resource("page.js")
-    to.write(_head(report.text("name"), style, script))
+    stream.write(_head(report.text("name"), style, script))
     for part in (
         _top(report),
         *(_test(number, test) for number, test in enumerate(report.nodes("tests"))),
         _browser(),
     ):
-        to.write(_clean(html(part)) + "\n")
+        stream.write(_clean(html(part)) + "\n")
     columns = Columns(report)
-    for chunk in chunks(_counted(report, run), columns):
-        to.write(_data("chunk", chunk))
+    for chunk in chunks(_iterate_segments(report, run), columns):
+        stream.write(_data("chunk", chunk))
     if not columns.rows:
         raise DataError(f"{run / SEGMENTS}: no segment in it")
-    to.write(_data("columns", columns.packed()))
-    to.write(
+    stream.write(_data("columns", columns.packed()))
+    stream.write(
         '<script type="application/json" '
         f'id="index">{in_script(_index(report, columns))}</script>\n'
     )
-    to.write(f"<script>{script}</script>\n</body>\n</html>\n")
+    stream.write(f"<script>{script}</script>\n</body>\n</html>\n")
 
 
-def _counted(report: Node, run: Path) -> Iterator[Node]:
+def _iterate_segments(report: Node, run: Path) -> Iterator[Node]:
     total = sum(int(test.number("segments") or 0) for test in report.nodes("tests"))
     with Progress("reporting", "segments", total or None, lazy=True) as progress:
         for segment in read_segments(run):
@@ -155,22 +155,22 @@ def _top(report: Node) -> Element:
         "header",
         e("h1", report.text("name") or "Evaluation"),
         *description,
-        _facts(_made(report.node("made"))),
+        _facts(_provenance(report.node("made"))),
         e("nav", *links, e("a", "Segments", href="#segments"), aria_label="Parts of this page"),
     )
 
 
-def _made(made: Node) -> list[tuple[str, Child]]:
-    seconds = made.number("seconds")
+def _provenance(provenance: Node) -> list[tuple[str, Child]]:
+    seconds = provenance.number("seconds")
     facts: list[tuple[str, Child]] = [
-        ("Command", e("code", made.text("command")) if made.text("command") else ""),
-        ("Made", made.text("date")),
+        ("Command", e("code", provenance.text("command")) if provenance.text("command") else ""),
+        ("Made", provenance.text("date")),
         ("Took", "" if seconds is None else f"{figure(seconds, 1)} seconds"),
-        ("Machine", made.text("machine")),
-        ("tmnmt", made.text("version")),
+        ("Machine", provenance.text("machine")),
+        ("tmnmt", provenance.text("version")),
         (
             "Recipe sha256",
-            e("code", made.text("recipe_sha256")) if made.text("recipe_sha256") else "",
+            e("code", provenance.text("recipe_sha256")) if provenance.text("recipe_sha256") else "",
         ),
     ]
     return [(name, fact) for name, fact in facts if fact != ""]
@@ -193,9 +193,11 @@ _SIZES = (
 def _test(number: int, test: Node) -> Element:
     languages = " → ".join(filter(None, (test.text("src_lang"), test.text("tgt_lang"))))
     sizes = [
-        counted(int(count), unit) for key, unit in _SIZES if (count := test.number(key)) is not None
+        quantity(int(count), unit)
+        for key, unit in _SIZES
+        if (count := test.number(key)) is not None
     ]
-    drawn = list(plots(test))
+    charts = list(plots(test))
     return e(
         "section",
         e("h2", test.name("name"), id=f"test-{number}"),
@@ -205,7 +207,7 @@ def _test(number: int, test: Node) -> Element:
             for warning in test.texts("warnings")
         ),
         summary(test),
-        *([e("div", *drawn, class_="plots")] if drawn else []),
+        *([e("div", *charts, class_="plots")] if charts else []),
         *(
             e("details", e("summary", title), content, class_="more")
             for title, content in tables(test)

@@ -70,7 +70,7 @@ def svg(plot: Plot) -> Element:
     SubElement(
         root, "title"
     ).text = f"{plot.title}: {', '.join(series.name for series in plot.series)}"
-    scale = _Scale.of(plot)
+    scale = _Scale.create(plot)
     _bars(root, plot, scale)
     _y_axis(root, plot, scale)
     _x_axis(root, plot, scale)
@@ -89,13 +89,13 @@ def swatch(series: Series, line: bool) -> Element:
     return root
 
 
-def ticks(low: float, high: float, about: int = 6) -> list[float]:
-    """Two or more round numbers, evenly spaced, from at most `low` to at least `high`; some `about`
+def ticks(low: float, high: float, count: int = 6) -> list[float]:
+    """Two or more round numbers, evenly spaced, from at most `low` to at least `high`; some `count`
     of them."""
     if high <= low:
         low, high = low - (abs(low) or 1) / 10, low + (abs(low) or 1) / 10
-    step = 10 ** math.floor(math.log10((high - low) / about))
-    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= about)
+    step = 10 ** math.floor(math.log10((high - low) / count))
+    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= count)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(i * step, 12) for i in range(first, last + 1)]
 
@@ -119,10 +119,10 @@ class _Scale:
 
     y_ticks: list[float]
     x_ticks: list[float]
-    named: bool
+    has_names: bool
 
     @classmethod
-    def of(cls, plot: Plot) -> _Scale:
+    def create(cls, plot: Plot) -> _Scale:
         points = [point for series in plot.series for point in series.points]
         values = [v for point in points for v in (point.y, point.low, point.high) if v is not None]
         values += [] if plot.level is None else [plot.level]
@@ -135,7 +135,7 @@ class _Scale:
         return cls(ticks(low - room, high + room), xs, bool(plot.places))
 
     def x(self, value: float) -> float:
-        if self.named:
+        if self.has_names:
             return LEFT + (value + 0.5) / len(self.x_ticks) * (RIGHT - LEFT)
         low, high = math.log(self.x_ticks[0]), math.log(self.x_ticks[-1])
         return LEFT + INSET + (math.log(value) - low) / (high - low) * (RIGHT - LEFT - 2 * INSET)
@@ -168,17 +168,17 @@ def _x_axis(root: Element, plot: Plot, scale: _Scale) -> None:
     SubElement(root, "line", {"class": "axis", **_numbers(x1=LEFT, x2=RIGHT, y1=BOTTOM, y2=BOTTOM)})
     for i, tick in enumerate(scale.x_ticks):
         x = scale.x(tick)
-        if not scale.named:
+        if not scale.has_names:
             SubElement(root, "line", {"class": "grid", **_numbers(x1=x, x2=x, y1=TOP, y2=BOTTOM)})
-        for row, name in enumerate(plot.places[i] if scale.named else (_short(tick),)):
+        for row, name in enumerate(plot.places[i] if scale.has_names else (_short(tick),)):
             _text(root, name, x, BOTTOM + 17 + 14 * row, "middle", "small" if row else "")
     _text(root, plot.x_label, (LEFT + RIGHT) / 2, HEIGHT - 10, "middle", "label")
 
 
 def _draw(root: Element, series: Series, plot: Plot, scale: _Scale) -> None:
     group = SubElement(root, "g", {"class": _classes(series)})
-    for there, run in groupby(series.points, key=lambda point: point.y is not None):
-        if there:
+    for has_value, run in groupby(series.points, key=lambda point: point.y is not None):
+        if has_value:
             path = "L".join(f"{scale.x(p.x):.1f},{scale.y(p.y or 0):.1f}" for p in run)
             SubElement(group, "path", {"class": "line", "d": f"M{path}"})
     for point in series.points:
@@ -194,8 +194,12 @@ def _mark(
         ends = _numbers(x1=x, x2=x, y1=scale.y(point.low), y2=scale.y(point.high))
         SubElement(group, "line", {"class": "interval", **ends})
     place = " ".join(plot.places[int(point.x)]) if plot.places else f"{point.x:,.0f} {plot.x_label}"
-    where = {"class": "marker", "d": _marker(series), "transform": f"translate({x:.1f} {y:.1f})"}
-    marker = SubElement(group, "path", where)
+    attributes = {
+        "class": "marker",
+        "d": _marker(series),
+        "transform": f"translate({x:.1f} {y:.1f})",
+    }
+    marker = SubElement(group, "path", attributes)
     SubElement(marker, "title").text = f"{series.name}, {place}: {value:.2f} {plot.y_label}"
 
 

@@ -37,7 +37,7 @@ class Cell:
     not see it."""
 
     text: str
-    below: str = ""
+    subtext: str = ""
     best: bool = False
     mark: str = ""
     label: str = ""
@@ -76,9 +76,9 @@ def _cell(column: int, cell: Child | Cell, text_columns: int) -> Element:
 
 
 def _figure(cell: Cell) -> list[Child]:
-    shown: list[Child] = [e("strong", cell.text) if cell.best else cell.text]
+    children: list[Child] = [e("strong", cell.text) if cell.best else cell.text]
     if cell.mark:
-        shown += [
+        children += [
             e(
                 "span",
                 cell.mark,
@@ -87,9 +87,9 @@ def _figure(cell: Cell) -> list[Child]:
                 title=cell.label,
             )
         ]
-    if cell.below:
-        shown.append(e("small", cell.below))
-    return shown
+    if cell.subtext:
+        children.append(e("small", cell.subtext))
+    return children
 
 
 def _kind(column: int, text_columns: int) -> str:

@@ -40,8 +40,10 @@ def baseline_of(test: Node) -> Node | None:
 def best_of(test: Node) -> Node:
     """The system of the highest BLEU, other than the baseline where there is another."""
     systems = test.nodes("systems")
-    others = [system for system in systems if not system.flag("baseline")] or systems
-    return max(others, key=lambda system: system.node("metrics").node(METRIC).number("score") or 0)
+    candidates = [system for system in systems if not system.flag("baseline")] or systems
+    return max(
+        candidates, key=lambda system: system.node("metrics").node(METRIC).number("score") or 0
+    )
 
 
 def _by_band(test: Node) -> Plot | None:
@@ -55,14 +57,14 @@ def _by_band(test: Node) -> Plot | None:
         }
         points = [Point(place, scores.get(band)) for place, band in enumerate(bands)]
         series.append(Series(system.name("name"), points, style, is_paste(system)))
-    most = max(bands.values()) or 1
+    maximum = max(bands.values()) or 1
     return Plot(
         f"{METRIC} by the best match in the memory",
         "best fuzzy match; segments below it, as bars",
         METRIC,
         series,
         [(band, f"{count:,.0f}") for band, count in bands.items()],
-        [count / most * TALLEST_BAR for count in bands.values()],
+        [count / maximum * TALLEST_BAR for count in bands.values()],
     )
 
 
@@ -87,8 +89,8 @@ def _by_setting(test: Node) -> Iterator[Plot]:
 
 def _other_settings(system: Node, setting: str) -> str:
     settings = system.node("settings")
-    others = {key: settings.raw(key) for key in settings.keys() if key not in (setting, OUTPUTS)}
-    return json.dumps(others, sort_keys=True)
+    remaining = {key: settings.raw(key) for key in settings.keys() if key not in (setting, OUTPUTS)}
+    return json.dumps(remaining, sort_keys=True)
 
 
 def _as_number(value: object) -> float | None:
@@ -137,11 +139,11 @@ def _gains(test: Node) -> Iterator[Plot]:
         if baseline is None or not baseline.nodes(key):
             continue
         places = [span(row) for row in baseline.nodes(key)]
-        before = _scores(baseline, key)
+        baseline_scores = _scores(baseline, key)
         series = [
             Series(
                 system.name("name"),
-                _differences(places, before, _scores(system, key)),
+                _differences(places, baseline_scores, _scores(system, key)),
                 style,
                 is_paste(system),
             )
@@ -171,11 +173,13 @@ def _scores(system: Node, key: str) -> dict[str, float | None]:
 
 
 def _differences(
-    places: list[str], before: dict[str, float | None], after: dict[str, float | None]
+    places: list[str],
+    baseline_scores: dict[str, float | None],
+    system_scores: dict[str, float | None],
 ) -> list[Point]:
     points = []
     for place, name in enumerate(places):
-        old, new = before.get(name), after.get(name)
+        old, new = baseline_scores.get(name), system_scores.get(name)
         points.append(Point(place, None if old is None or new is None else new - old))
     return points
 

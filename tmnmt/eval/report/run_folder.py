@@ -20,10 +20,10 @@ class Node:
     """A JSON object at a place in a file. What is null or absent is None, "" or empty; a wrong type
     is a DataError that says where."""
 
-    def __init__(self, value: Any, where: str) -> None:
+    def __init__(self, value: Any, location: str) -> None:
         if not isinstance(value, dict):
-            raise DataError(f"{where}: an object is expected, not {_kind(value)}")
-        self._value, self.where = value, where
+            raise DataError(f"{location}: an object is expected, not {_kind(value)}")
+        self._value, self.location = value, location
 
     def __bool__(self) -> bool:
         return bool(self._value)
@@ -60,10 +60,10 @@ class Node:
 
     def node(self, key: str) -> Node:
         value = self._value.get(key)
-        return Node({} if value is None else value, f"{self.where}.{key}")
+        return Node({} if value is None else value, f"{self.location}.{key}")
 
     def nodes(self, key: str) -> list[Node]:
-        return [Node(item, f"{self.where}.{key}[{i}]") for i, item in enumerate(self._list(key))]
+        return [Node(item, f"{self.location}.{key}[{i}]") for i, item in enumerate(self._list(key))]
 
     def texts(self, key: str) -> list[str]:
         items = self._list(key)
@@ -81,7 +81,7 @@ class Node:
 
     def _wrong(self, key: str, expected: str) -> NoReturn:
         raise DataError(
-            f"{self.where}.{key}: {expected} is expected, not {_kind(self._value.get(key))}"
+            f"{self.location}.{key}: {expected} is expected, not {_kind(self._value.get(key))}"
         )
 
 
@@ -100,16 +100,16 @@ def read_report(run: Path) -> Node:
     _all_named(report.nodes("tests"), "test sets")
     for test in report.nodes("tests"):
         if not test.nodes("systems"):
-            raise DataError(f"{test.where}: no system in it")
+            raise DataError(f"{test.location}: no system in it")
         _all_named(test.nodes("systems"), "systems")
     return report
 
 
-def _all_named(nodes: list[Node], what: str) -> None:
+def _all_named(nodes: list[Node], kind: str) -> None:
     name, count = Counter(node.name("name") for node in nodes).most_common(1)[0]
     if count > 1:
         raise DataError(
-            f"{nodes[0].where}: {count} {what} are named {name!r}; a name stands for one"
+            f"{nodes[0].location}: {count} {kind} are named {name!r}; a name stands for one"
         )
 
 
@@ -139,12 +139,12 @@ def _unreadable(path: Path, error: OSError) -> str:
     )
 
 
-def parsed(data: bytes, where: str) -> Any:
-    """What JSON says. Raises DataError, with `where`, for what is no JSON in UTF-8."""
+def parsed(data: bytes, location: str) -> Any:
+    """What JSON says. Raises DataError, with `location`, for what is no JSON in UTF-8."""
     try:
         return json.loads(data.decode("utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{where}: not JSON: {error}") from error
+        raise DataError(f"{location}: not JSON: {error}") from error
 
 
 def _no_constant(name: str) -> NoReturn:

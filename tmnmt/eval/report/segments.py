@@ -15,7 +15,7 @@ from typing import Any
 
 from tmnmt.errors import DataError
 from tmnmt.eval.report.run_folder import Node
-from tmnmt.records import joined
+from tmnmt.records import join_subwords
 
 CHUNK = 250  # segments that are unpacked together
 
@@ -56,8 +56,8 @@ class Columns:
         test = segment.name("test")
         unknown = [name for name in segment.node("systems").keys() if name not in self.systems]
         if test not in self._tests or unknown:
-            what = f"system {unknown[0]!r}" if test in self._tests else f"test set {test!r}"
-            raise DataError(f"{segment.where}: {what} is not in report.json")
+            subject = f"system {unknown[0]!r}" if test in self._tests else f"test set {test!r}"
+            raise DataError(f"{segment.location}: {subject} is not in report.json")
         self._table["test"].append(self._tests[test])
         self._table["document"].append(_number_of(self.documents, segment.text("document")))
         self._table["band"].append(_number_of(self.bands, segment.text("band")))
@@ -128,5 +128,5 @@ def _match(match: Node, matches: dict[tuple[str, str, str, float | None], int]) 
 
 def runs(pieces: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """(origin, words): neighbouring words of one origin, of subwords with their origins."""
-    by_origin = groupby(joined(list(pieces)), key=lambda word: word[1])
+    by_origin = groupby(join_subwords(list(pieces)), key=lambda word: word[1])
     return [(origin, " ".join(word for word, _ in run)) for origin, run in by_origin]

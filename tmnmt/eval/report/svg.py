@@ -24,12 +24,12 @@ def line_chart(
     y_title: str,
     labels: Sequence[str],
     series: Mapping[str, Sequence[float | None]],
-    joined: bool = True,
+    has_lines: bool = True,
 ) -> str:
     """An SVG of one line a series; points stand at equal distances under `labels`, a series may
     have fewer, and None where it has no point.
 
-    `joined` False: points only, where what lies between two labels is nothing.
+    `has_lines` False: points only, where what lies between two labels is nothing.
 
     There must be a label and a number. Titles are to name units."""
     values = [value for line in series.values() for value in line if value is not None]
@@ -48,20 +48,21 @@ def line_chart(
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" {GRID}/>'
         )
         parts.append(_text(LEFT - 8, y(tick) + 4, f"{tick:.6g}", "end"))
-    every = -(-len(labels) // TICKS)
+    label_step = -(-len(labels) // TICKS)
     parts += [
-        _text(x(i), HEIGHT - BOTTOM + 18, labels[i], "middle") for i in range(0, len(labels), every)
+        _text(x(i), HEIGHT - BOTTOM + 18, labels[i], "middle")
+        for i in range(0, len(labels), label_step)
     ]
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, x_title, "middle"))
-    parts.append(_text(18, (TOP + HEIGHT - BOTTOM) / 2, y_title, "middle", turned=-90))
+    parts.append(_text(18, (TOP + HEIGHT - BOTTOM) / 2, y_title, "middle", angle=-90))
     for number, (name, line) in enumerate(series.items()):
         colour = COLOURS[number % len(COLOURS)]
         points = [(x(i), y(value)) for i, value in enumerate(line) if value is not None]
-        parts += _dots(points, colour) if len(labels) <= 2 * TICKS or not joined else []
-        parts += _line(points, colour) if joined else []
-        at = TOP + 10 + 20 * number
-        parts += _line([(WIDTH - RIGHT + 14, at), (WIDTH - RIGHT + 34, at)], colour)
-        parts.append(_text(WIDTH - RIGHT + 40, at + 4, name))
+        parts += _dots(points, colour) if len(labels) <= 2 * TICKS or not has_lines else []
+        parts += _line(points, colour) if has_lines else []
+        legend_y = TOP + 10 + 20 * number
+        parts += _line([(WIDTH - RIGHT + 14, legend_y), (WIDTH - RIGHT + 34, legend_y)], colour)
+        parts.append(_text(WIDTH - RIGHT + 40, legend_y + 4, name))
     return _document(WIDTH, max(HEIGHT, TOP + 20 * (len(series) + 1)), parts)
 
 
@@ -76,31 +77,30 @@ def heat_map(
     """An SVG of values[row][column] >= 0, the greatest fully coloured; there must be a row and a
     column."""
     greatest = max(max(row) for row in values) or 1.0
-    left = 40 + LETTER * max(map(len, rows))
+    margin = 40 + LETTER * max(map(len, rows))
     top = 40 + LETTER * max(map(len, columns))
     bottom = top + CELL * len(rows)
     width = max(
-        left + CELL * len(columns) + 30,
+        margin + CELL * len(columns) + 30,
         LETTER * 1.4 * len(title) + 20,
-        LETTER * len(x_title) + left + 20,
+        LETTER * len(x_title) + margin + 20,
     )
     parts = [_text(width / 2, 22, title, "middle", 15)]
     for c, column in enumerate(columns):
-        parts.append(_text(left + CELL * (c + 0.5) + 4, top - 8, column, turned=-90))
+        parts.append(_text(margin + CELL * (c + 0.5) + 4, top - 8, column, angle=-90))
     for r, row in enumerate(rows):
-        parts.append(_text(left - 6, top + CELL * (r + 0.5) + 4, row, "end"))
+        parts.append(_text(margin - 6, top + CELL * (r + 0.5) + 4, row, "end"))
         for c, value in enumerate(values[r]):
-            place = (
-                f'x="{left + CELL * c:.1f}" y="{top + CELL * r:.1f}" width="{CELL}" height="{CELL}"'
-            )
+            x, y = margin + CELL * c, top + CELL * r
+            place = f'x="{x:.1f}" y="{y:.1f}" width="{CELL}" height="{CELL}"'
             paint = f'fill="{COLOURS[0]}" fill-opacity="{value / greatest:.3f}" {GRID}'
             parts.append(
                 f"<rect {place} {paint}><title>{escape(row)} / {escape(columns[c])}: "
                 f"{value:.4f}</title></rect>"
             )
-    parts.append(_text(left, bottom + 22, x_title))
-    parts.append(_text(left, bottom + 40, f"full colour: {greatest:.3f}; no colour: 0"))
-    parts.append(_text(14, (top + bottom) / 2, y_title, "middle", turned=-90))
+    parts.append(_text(margin, bottom + 22, x_title))
+    parts.append(_text(margin, bottom + 40, f"full colour: {greatest:.3f}; no colour: 0"))
+    parts.append(_text(14, (top + bottom) / 2, y_title, "middle", angle=-90))
     return _document(width, max(bottom + 52, top + LETTER * len(y_title)), parts)
 
 
@@ -114,10 +114,10 @@ def _dots(points: Sequence[tuple[float, float]], colour: str) -> list[str]:
 
 
 def _text(
-    x: float, y: float, text: str, anchor: str = "start", size: int = 12, turned: int = 0
+    x: float, y: float, text: str, anchor: str = "start", size: int = 12, angle: int = 0
 ) -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"'
-    turn = f' transform="rotate({turned} {x:.1f} {y:.1f})"' if turned else ""
+    turn = f' transform="rotate({angle} {x:.1f} {y:.1f})"' if angle else ""
     return f'<text {place} fill="{INK}"{turn}>{escape(text)}</text>'
 
 

@@ -20,21 +20,21 @@ def summary(test: Node) -> Element:
     """Every system with its metrics: the best in bold, intervals below, ▲ and ▼ where it differs
     from the baseline."""
     names = metrics_of(test)
-    more = _known(_MORE, test.nodes("systems"))
+    extras = _available(_OPTIONAL_COLUMNS, test.nodes("systems"))
     rows: list[list[Child | Cell]] = []
     for system in test.nodes("systems"):
         rows.append(
             [
-                _named(test, system),
+                _name_cell(test, system),
                 *(_score(test, system, name) for name in names),
-                *(Cell(show(value(system))) for _, value, show in more),
+                *(Cell(show(value(system))) for _, value, show in extras),
                 _links(test, system),
             ]
         )
     columns = [
         "System",
         *(_headed(name) for name in names),
-        *(title for title, _, _ in more),
+        *(title for title, _, _ in extras),
         "Segments",
     ]
     return table(f"{test.name('name')}: scores of all segments. {_legend(test)}", columns, rows)
@@ -60,7 +60,7 @@ _MODEL_COLUMNS = [
     _cost_column("Parameters", "parameters"),
     _cost_column("Training seconds", "training_seconds"),
 ]
-_MORE: list[Column] = [
+_OPTIONAL_COLUMNS: list[Column] = [
     ("Edit rate ↓", lambda system: system.node("effort").number("edit_rate"), share),
     ("LTCR ↑", lambda system: system.node("consistency").number("LTCR"), share),
     _cost_column("Words a second", "words_per_second"),
@@ -75,7 +75,7 @@ _COSTS: list[Column] = [
 ]
 
 
-def _known(columns: list[Column], systems: list[Node]) -> list[Column]:
+def _available(columns: list[Column], systems: list[Node]) -> list[Column]:
     """Those in which there is a figure."""
     return [
         column for column in columns if any(column[1](system) is not None for system in systems)
@@ -99,7 +99,7 @@ def _headed(metric: str) -> str:
     return f"{metric} {'↓' if _lower_is_better(metric) else '↑'}"
 
 
-def _named(test: Node, system: Node) -> Element:
+def _name_cell(test: Node, system: Node) -> Element:
     name = system.name("name")
     return e("span", name, e("small", "baseline")) if system.flag("baseline") else e("span", name)
 
@@ -123,8 +123,8 @@ def _best(test: Node, metric: str) -> str:
     scores = (
         system.node("metrics").node(metric).number("score") for system in test.nodes("systems")
     )
-    known = [score for score in scores if score is not None]
-    return figure((min if _lower_is_better(metric) else max)(known))
+    numbers = [score for score in scores if score is not None]
+    return figure((min if _lower_is_better(metric) else max)(numbers))
 
 
 def _difference(test: Node, system: Node, metric: str) -> tuple[str, str]:
@@ -133,14 +133,14 @@ def _difference(test: Node, system: Node, metric: str) -> tuple[str, str]:
     if baseline is None:
         return "", ""
     name = baseline.name("name")
-    made = [
+    comparisons = [
         v
         for v in system.nodes("versus")
         if v.text("metric") == metric and v.text("against") == name
     ]
-    if not any(differs(v.text("test"), v.number("p_holm")) for v in made):
+    if not any(differs(v.text("test"), v.number("p_holm")) for v in comparisons):
         return "", ""
-    better = ((made[0].number("difference") or 0) > 0) != _lower_is_better(metric)
+    better = ((comparisons[0].number("difference") or 0) > 0) != _lower_is_better(metric)
     return (
         ("▲", f"significantly better than {name}")
         if better
@@ -153,22 +153,22 @@ def _legend(test: Node) -> str:
     parts = ["Best in bold; below, 95 % intervals."]
     if baseline is not None and any(system.nodes("versus") for system in test.nodes("systems")):
         parts.append(f"▲ better, ▼ worse than {baseline.name('name')}: {RULE}.")
-    return " ".join([*parts, *_whose(test)])
+    return " ".join([*parts, *_owner_note(test)])
 
 
-def _whose(test: Node) -> list[str]:
+def _owner_note(test: Node) -> list[str]:
     """What parameters and training are of, where they are known."""
-    known = [title for title, _, _ in _known(_MODEL_COLUMNS, test.nodes("systems"))]
-    whose = "of the backbone and of the memory layers that a system reads"
-    return [f"{' and '.join(known).capitalize()}: {whose}."] if known else []
+    titles = [title for title, _, _ in _available(_MODEL_COLUMNS, test.nodes("systems"))]
+    owners = "of the backbone and of the memory layers that a system reads"
+    return [f"{' and '.join(titles).capitalize()}: {owners}."] if titles else []
 
 
 def _links(test: Node, system: Node) -> Element:
     def link(text: str, order: str) -> Element:
-        where = urlencode(
+        fragment = urlencode(
             {"test": test.name("name"), "system": system.name("name"), "order": order}
         )
-        return e("a", text, href=f"#{where}")
+        return e("a", text, href=f"#{fragment}")
 
     if system.flag("baseline") or baseline_of(test) is None:
         return e("span", link("read", "text"), class_="links")
@@ -189,9 +189,9 @@ def tables(test: Node) -> Iterator[tuple[str, Element]]:
         ("Settings", _settings),
         ("Signatures", _signatures),
     ):
-        made = make(test)
-        if made is not None:
-            yield title, made
+        element = make(test)
+        if element is not None:
+            yield title, element
     for key, title in (
         ("by_band", "match band"),
         ("by_near_leak", "near leak"),
@@ -247,8 +247,8 @@ def _bands(test: Node) -> Element | None:
 
 def _near_leaks(test: Node) -> Element | None:
     """Where references stand that a system may know."""
-    near = test.node("near_leaks")
-    if not near:
+    leaks = test.node("near_leaks")
+    if not leaks:
         return None
     places: list[list[Child | Cell]] = [
         [
@@ -259,15 +259,15 @@ def _near_leaks(test: Node) -> Element | None:
             share(size.number("word_share")),
         ]
         for name, size in (
-            *((place.text("name"), place) for place in near.nodes("places")),
-            ("any of them", near),
+            *((place.text("name"), place) for place in leaks.nodes("places")),
+            ("any of them", leaks),
         )
     ]
     caption = (
-        f"References of {figure(near.number('fewest_words'), 0)} words or more that stand as they "
+        f"References of {figure(leaks.number('fewest_words'), 0)} words or more that stand as they "
         "are in what systems know"
     )
-    unknown = near.texts("unknown")
+    unknown = leaks.texts("unknown")
     note = f"What is not named: what {', '.join(unknown)} learned from." if unknown else ""
     columns = ["Where", "Segments", "Share", "Reference words", "Share of them"]
     return table(f"{caption}. {note}".strip(), columns, places)
@@ -277,34 +277,34 @@ def _gains(test: Node) -> Element | None:
     """What every system gains over the baseline, of all segments and by the best match, and what
     share has it."""
     baseline = baseline_of(test)
-    others = [system for system in test.nodes("systems") if not system.flag("baseline")]
-    parts = (part for system in others for part in system.nodes("by_band"))
+    rivals = [system for system in test.nodes("systems") if not system.flag("baseline")]
+    parts = (part for system in rivals for part in system.nodes("by_band"))
     metrics = list(dict.fromkeys(name for part in parts for name in part.node("gain").keys()))
     if baseline is None or not metrics:
         return None
     return e(
-        "div", *(_gain_table(test, others, baseline.name("name"), metric) for metric in metrics)
+        "div", *(_gain_table(test, rivals, baseline.name("name"), metric) for metric in metrics)
     )
 
 
-def _gain_table(test: Node, others: list[Node], baseline: str, metric: str) -> Element:
+def _gain_table(test: Node, rivals: list[Node], baseline: str, metric: str) -> Element:
     rows: list[list[Child | Cell]] = [
-        ["all", share(1.0), share(1.0), *(_gain(s.node("gain"), metric) for s in others)]
+        ["all", share(1.0), share(1.0), *(_gain(s.node("gain"), metric) for s in rivals)]
     ]
-    for size, by in (("halves", "by_half"), ("bands", "by_band")):
+    for size, key in (("halves", "by_half"), ("bands", "by_band")):
         for part in test.nodes(size):
             if (band := part.text("band")) != NONE:
                 gains = (
-                    next((p for p in s.nodes(by) if p.text("band") == band), None) for s in others
+                    next((p for p in s.nodes(key) if p.text("band") == band), None) for s in rivals
                 )
                 cells = [
-                    Cell(UNKNOWN) if own is None else _gain(own.node("gain"), metric)
-                    for own in gains
+                    Cell(UNKNOWN) if entry is None else _gain(entry.node("gain"), metric)
+                    for entry in gains
                 ]
                 rows.append(
                     [band, share(part.number("share")), share(part.number("word_share")), *cells]
                 )
-    columns = ["Best fuzzy match", "Segments", "Words", *(system.name("name") for system in others)]
+    columns = ["Best fuzzy match", "Segments", "Words", *(system.name("name") for system in rivals)]
     return table(f"{metric}: gain over {baseline}", columns, rows)
 
 
@@ -376,13 +376,13 @@ def _effort(test: Node) -> Element | None:
 
 def _cost(test: Node) -> Element | None:
     systems = [system for system in test.nodes("systems") if system.node("cost")]
-    columns = _known(_COSTS, systems)
+    columns = _available(_COSTS, systems)
     rows = [
         [system.name("name"), *(show(value(system)) for _, value, show in columns)]
         for system in systems
     ]
     titles = ["System", *(title for title, _, _ in columns)]
-    return table(" ".join(["Time and memory.", *_whose(test)]), titles, rows) if rows else None
+    return table(" ".join(["Time and memory.", *_owner_note(test)]), titles, rows) if rows else None
 
 
 def _settings(test: Node) -> Element | None:
@@ -439,8 +439,8 @@ def _by_place(test: Node, key: str, title: str, metric: str) -> Element:
         for row in system.nodes(key):
             place = row.text("band") or span(row)
             places.setdefault(place, row.number("segments"))
-            around = row.node("intervals").node(metric)
-            interval = _interval(around.number("low"), around.number("high"))
+            bounds = row.node("intervals").node(metric)
+            interval = _interval(bounds.number("low"), bounds.number("high"))
             scores[place, system.name("name")] = Cell(
                 figure(row.node("metrics").number(metric)), interval
             )

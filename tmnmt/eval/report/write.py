@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt import __version__
-from tmnmt.counted import counted
 from tmnmt.eval.measures.measure import Measured
 from tmnmt.eval.measures.metrics import LOWER_CASED, TOKENISED
 from tmnmt.eval.measures.slices import NONE
 from tmnmt.eval.measures.verdict import RULE, differs
 from tmnmt.formats.atomic import writing
+from tmnmt.quantities import quantity
 
 FORMAT = 1
 REPORT, TABLE, SEGMENTS = "report.json", "report.md", "segments.jsonl"
@@ -27,7 +27,7 @@ PAPERS = {LOWER_CASED: "as Tu et al. 2018", TOKENISED: "as Gu et al. 2018"}
 PARAMETERS, TRAINING = "parameters", "training s (subwords/s)"  # columns that are of models
 
 
-def made(seconds: float, recipe_sha256: str | None) -> dict[str, Any]:
+def provenance(seconds: float, recipe_sha256: str | None) -> dict[str, Any]:
     """What made a report: version, UTC date, machine, seconds it took, the command, and the
     recipe's hash."""
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
@@ -54,12 +54,12 @@ def write_report(
     """Writes the three files; what report.json holds. start: by `time.monotonic`, of the whole
     command. Raises FormatError where they cannot be written."""
     tests = [test.entry() for test in measured]
-    said = made(time.monotonic() - start, recipe_sha256)
+    record = provenance(time.monotonic() - start, recipe_sha256)
     report = {
         "format": FORMAT,
         "name": name,
         "description": description,
-        "made": said,
+        "made": record,
         "tests": tests,
     }
     folder.mkdir(parents=True, exist_ok=True)
@@ -82,15 +82,15 @@ def _write(path: Path, parts: Iterable[str]) -> None:
 def table(report: Mapping[str, Any]) -> str:
     """The report as Markdown: for every test set the systems, the bands, and what the
     numbers are."""
-    made = report["made"]
+    record = report["made"]
     lines = [f"# {report['name']}", ""]
     lines += [report["description"], ""] if report["description"] else []
     for test in report["tests"]:
         lines += [f"## {test['name']}", "", *_test(test), ""]
     lines += [
-        f"`{made['command']}`",
+        f"`{record['command']}`",
         "",
-        f"tmnmt {made['version']}, {made['date']}, {made['machine']}",
+        f"tmnmt {record['version']}, {record['date']}, {record['machine']}",
         "",
     ]
     return "\n".join(lines)
@@ -98,12 +98,12 @@ def table(report: Mapping[str, Any]) -> str:
 
 def _test(test: Mapping[str, Any]) -> Iterable[str]:
     nouns = {"documents": "document", "words": "reference word"}
-    again = (
+    distinct_note = (
         f", {test['distinct']:,} of them distinct" if test["distinct"] < test["segments"] else ""
     )
     count = [
-        counted(test["segments"], "segment") + again,
-        *(counted(test[key], noun) for key, noun in nouns.items()),
+        quantity(test["segments"], "segment") + distinct_note,
+        *(quantity(test[key], noun) for key, noun in nouns.items()),
     ]
     languages = " to ".join(filter(None, (test["src_lang"], test["tgt_lang"])))
     yield f"{', '.join([*count, *([languages] if languages else [])])}."
@@ -113,14 +113,14 @@ def _test(test: Mapping[str, Any]) -> Iterable[str]:
     models = {title: cells for title, cells in _of_models(test["systems"]).items() if any(cells)}
     columns = ["system", *metrics, "edit rate", "LTCR", "LTCR-1", "words/s", *models]
     yield from ("", *_head(columns))
-    for system, *more in zip(test["systems"], *models.values(), strict=True):
+    for system, *model_cells in zip(test["systems"], *models.values(), strict=True):
         scores = (_score(system, name) for name in metrics)
-        yield _row([system["name"], *scores, *_rest(system), *more])
+        yield _row([system["name"], *scores, *_rest(system), *model_cells])
     if test["reference"]:
         shares = [_share(test["reference"][name]) for name in ("LTCR", "LTCR-1")]
         blank = [""] * (1 + len(models))
         yield _row(["the reference", *([""] * (len(metrics) + 1)), *shares, *blank])
-    yield from ("", *_bands(test), *_gains(test), *_near(test), "", *_notes(test))
+    yield from ("", *_bands(test), *_gains(test), *_leaks(test), "", *_notes(test))
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -166,7 +166,7 @@ def _training(cost: Mapping[str, Any]) -> str:
 def _bands(test: Mapping[str, Any]) -> Iterable[str]:
     """BLEU by the score of the best match, with intervals."""
     yield from _head(
-        ["best match", *_counted(test), *(system["name"] for system in test["systems"])]
+        ["best match", *_count_columns(test), *(system["name"] for system in test["systems"])]
     )
     for number, band in enumerate(test["bands"]):
         scores = (_in_band(system["by_band"][number]) for system in test["systems"])
@@ -176,13 +176,13 @@ def _bands(test: Mapping[str, Any]) -> Iterable[str]:
 def _gains(test: Mapping[str, Any]) -> Iterable[str]:
     """What is gained over the baseline, of all segments and by the best match, beside the share
     that has such one."""
-    others = [system for system in test["systems"] if not system["baseline"]]
-    if not others:
+    rivals = [system for system in test["systems"] if not system["baseline"]]
+    if not rivals:
         return
-    names = (system["name"] for system in others)
-    yield from ("", *_head([f"gain over {_baseline(test)['name']}", *_counted(test), *names]))
-    yield _row(["all", "100.0 %", "100.0 %", *(_gain(system["gain"]) for system in others)])
-    for size, by in (("halves", "by_half"), ("bands", "by_band")):
+    names = (system["name"] for system in rivals)
+    yield from ("", *_head([f"gain over {_baseline(test)['name']}", *_count_columns(test), *names]))
+    yield _row(["all", "100.0 %", "100.0 %", *(_gain(system["gain"]) for system in rivals)])
+    for size, field in (("halves", "by_half"), ("bands", "by_band")):
         for number, part in enumerate(test[size]):
             if part["band"] != NONE:
                 shares = (f"{100 * part[key]:.1f} %" for key in ("share", "word_share"))
@@ -190,18 +190,18 @@ def _gains(test: Mapping[str, Any]) -> Iterable[str]:
                     [
                         part["band"],
                         *shares,
-                        *(_gain(system[by][number]["gain"]) for system in others),
+                        *(_gain(system[field][number]["gain"]) for system in rivals),
                     ]
                 )
 
 
-def _near(test: Mapping[str, Any]) -> Iterable[str]:
+def _leaks(test: Mapping[str, Any]) -> Iterable[str]:
     """BLEU of the near leaks and of all other segments, with intervals; the sizes of reports from
     before near leaks are not there."""
     if not test.get("near"):
         return
     names = (system["name"] for system in test["systems"])
-    yield from ("", *_head(["references", *_counted(test), *names]))
+    yield from ("", *_head(["references", *_count_columns(test), *names]))
     for number, part in enumerate(test["near"]):
         scores = (_in_band(system["by_near_leak"][number]) for system in test["systems"])
         yield _row([part["band"], f"{part['segments']:,}", f"{part['words']:,}", *scores])
@@ -210,21 +210,21 @@ def _near(test: Mapping[str, Any]) -> Iterable[str]:
 def near_leaks(test: Mapping[str, Any]) -> str | None:
     """What is said of the references that stand in what the systems know; None where a report says
     nothing of them."""
-    near = test.get("near_leaks")
-    if near is None:
+    leaks = test.get("near_leaks")
+    if leaks is None:
         return None
-    said = [f"{_near_size(near)} in all"] if len(near["places"]) > 1 else []
-    said += [f"{_near_size(place)} in {place['name']}" for place in near["places"]]
-    said += [f"what {name} has learned from is not named" for name in near["unknown"]]
+    notes = [f"{_near_size(leaks)} in all"] if len(leaks["places"]) > 1 else []
+    notes += [f"{_near_size(place)} in {place['name']}" for place in leaks["places"]]
+    notes += [f"what {name} has learned from is not named" for name in leaks["unknown"]]
     return (
-        f"near leaks, references of {near['fewest_words']} words or more that stand as they are "
-        f"in what systems know: {'; '.join(said)}"
+        f"near leaks, references of {leaks['fewest_words']} words or more that stand as they are "
+        f"in what systems know: {'; '.join(notes)}"
     )
 
 
 def _near_size(size: Mapping[str, Any]) -> str:
     share = f"{100 * size['word_share']:.1f} % of the words"
-    return f"{counted(size['segments'], 'segment')} ({share})"
+    return f"{quantity(size['segments'], 'segment')} ({share})"
 
 
 def _head(columns: Sequence[str]) -> Iterable[str]:
@@ -232,7 +232,7 @@ def _head(columns: Sequence[str]) -> Iterable[str]:
     yield "|" + "---|" * len(columns)
 
 
-def _counted(test: Mapping[str, Any]) -> list[str]:
+def _count_columns(test: Mapping[str, Any]) -> list[str]:
     return ["segments", f"{_side(test)} words"]
 
 
@@ -267,8 +267,8 @@ def _notes(test: Mapping[str, Any]) -> Iterable[str]:
         "intervals and tests, and "
         "count once by best match"
     )
-    if said := near_leaks(test):
-        yield f"- {said}"
+    if note := near_leaks(test):
+        yield f"- {note}"
     if len(test["systems"]) > 1:
         yield f"- \\*: differs from {baseline['name']}, {RULE}"
     of_models = _of_models(test["systems"])
@@ -277,7 +277,7 @@ def _notes(test: Mapping[str, Any]) -> Iterable[str]:
     if any(of_models[TRAINING]):
         yield f"- {TRAINING}: of these, as the model's log has it; validations are left out"
     effort = baseline["effort"]
-    total = counted(sum(effort["words_by_band"].values()), f"{_side(test)} word")
+    total = quantity(sum(effort["words_by_band"].values()), f"{_side(test)} word")
     yield f"- weighted word count: {effort['weighted_words']:,.0f} of {total}"
     for name, record in baseline["metrics"].items():
         yield f"- {name}{', ' + PAPERS[name] if name in PAPERS else ''}: {record['signature']}"

@@ -47,18 +47,20 @@ class Secrets:
 def parse_address(text: str) -> ElasticAddress:
     """The parts of an address. Raises UsageError where it is not of the form, or has a password in
     it."""
-    shown = _without_secrets(text)
+    safe_text = _without_secrets(text)
     if "@" in text:
-        where = f"{USER} and {PASSWORD}, or {API_KEY}"
-        raise UsageError(f"{shown}: no password in an address; set {where} in the environment")
+        variables = f"{USER} and {PASSWORD}, or {API_KEY}"
+        raise UsageError(
+            f"{safe_text}: no password in an address; set {variables} in the environment"
+        )
     scheme, _, rest = text.removeprefix(PREFIX).partition("://")
     hosts, _, name = rest.partition("/")
     if not text.startswith(PREFIX) or scheme not in ("http", "https") or not hosts:
-        raise UsageError(f"{shown}: an Elasticsearch address has the form {_FORM}")
+        raise UsageError(f"{safe_text}: an Elasticsearch address has the form {_FORM}")
     if not _NAME.fullmatch(name):
         allowed = "1 to 200 of a-z, 0-9, '.', '_', '-', the first a letter or digit"
-        raise UsageError(f"{shown}: the name {_without_secrets(name)!r} must be {allowed}")
-    return ElasticAddress(tuple(_host(scheme, host, shown) for host in hosts.split(",")), name)
+        raise UsageError(f"{safe_text}: the name {_without_secrets(name)!r} must be {allowed}")
+    return ElasticAddress(tuple(_host(scheme, host, safe_text) for host in hosts.split(",")), name)
 
 
 def read_secrets(environment: Mapping[str, str] = os.environ) -> Secrets:
@@ -89,14 +91,14 @@ def _is_loopback(host: str) -> bool:
         return name == "localhost" or name.endswith(".localhost")
 
 
-def _host(scheme: str, host: str, shown: str) -> str:
+def _host(scheme: str, host: str, safe_text: str) -> str:
     try:
         parts = urlsplit(f"{scheme}://{host}")
         port = parts.port or PORT
     except ValueError:  # not told as it is: it quotes what stands in the place of the port
         parts, port = urlsplit(""), PORT
     if not parts.hostname or parts.query or parts.fragment:
-        raise UsageError(f"{shown}: {_without_secrets(host)!r} is no host; the form is {_FORM}")
+        raise UsageError(f"{safe_text}: {_without_secrets(host)!r} is no host; the form is {_FORM}")
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{scheme}://{name}:{port}"
 
@@ -104,10 +106,12 @@ def _host(scheme: str, host: str, shown: str) -> str:
 def _without_secrets(text: str) -> str:
     """The text without what stands before an @, after a ? or #, and in the place of a port that is
     none."""
-    _, at, rest = text.rpartition("@")
-    shown = re.sub(r"[?#].*", "...", f"{PREFIX}...@{rest}" if at else text, flags=re.DOTALL)
+    _, separator, rest = text.rpartition("@")
+    safe_text = re.sub(
+        r"[?#].*", "...", f"{PREFIX}...@{rest}" if separator else text, flags=re.DOTALL
+    )
     return re.sub(
         r"(\[[0-9A-Fa-f:.]+\]|://)|:(?!\d{1,5}(?:[,/]|$))[^,/]*",
         lambda match: match[1] or ":...",
-        shown,
+        safe_text,
     )

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from tmnmt.counted import counted
 from tmnmt.errors import LockedError, MemoryIndexError, ServerError
 from tmnmt.index.elastic.address import ElasticAddress
 from tmnmt.index.elastic.generation import read_generation
@@ -25,10 +24,10 @@ from tmnmt.index.elastic.layout import (
     COUNTER,
     ElasticManifest,
     document,
+    encode_segment,
+    exclusive_alias,
     key,
     mappings,
-    only,
-    written,
 )
 from tmnmt.index.elastic.server import (
     BUSY,
@@ -43,12 +42,13 @@ from tmnmt.index.embedded.build import IndexExistsError, in_runs
 from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.postings import Postings
 from tmnmt.progress import ReadProgress
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 
 DOCUMENTS_A_REQUEST = 1000
 CHARACTERS_A_REQUEST = 4_000_000
 TOO_LARGE = 413  # HTTP
-ASKED = ("items.*.status", "items.*.error")  # of the answer to a request
+RESPONSE_FIELDS = ("items.*.status", "items.*.error")  # of the answer to a request
 REQUESTS_AT_ONCE = 2  # the server works on one while the next is being made
 REFRESH = "200ms"  # so long an addition waits until it can be found
 
@@ -83,10 +83,10 @@ def build_elastic(
         try:
             return _build(server, groups, (src_lang, tgt_lang), force, (shards, replicas), progress)
         except ServerError as error:
-            said = (
+            advice = (
                 "the build is unfinished, what answered before still does: build again with --force"
             )
-            raise ServerError(f"{error}; {said}") from error
+            raise ServerError(f"{error}; {advice}") from error
 
 
 def _build(
@@ -119,7 +119,7 @@ class _Groups:
         self._folder, self._inversion = folder, Inversion(folder)
         self._pairs = (folder / "pairs").open("w+b")
         self._ends = array("q", [0])
-        self.sources = self.tokens = self.sent = 0
+        self.sources = self.tokens = self.accepted_count = 0
 
     @property
     def segments(self) -> int:
@@ -128,7 +128,10 @@ class _Groups:
     def add(self, segments: Iterable[Segment]) -> None:
         for run in in_runs(segments):
             numbers = range(self.segments + 1, self.segments + 1 + len(run))
-            pairs = [written(segment, number) for segment, number in zip(run, numbers, strict=True)]
+            pairs = [
+                encode_segment(segment, number)
+                for segment, number in zip(run, numbers, strict=True)
+            ]
             self._inversion.add(numbers, run)
             self._pairs.write(b"".join(pairs))
             self._ends.extend(accumulate(map(len, pairs), initial=self._ends.pop()))
@@ -188,8 +191,8 @@ def _check_place(server: Server, force: bool) -> dict[str, list[str]]:
                 f"{server.address}: there is an index already; --force replaces it"
             )
         if ours:
-            left = f"{min(ours)} is being built, or a build was stopped"
-            raise LockedError(f"{server.address}: {left}; --force starts again without it")
+            problem = f"{min(ours)} is being built, or a build was stopped"
+            raise LockedError(f"{server.address}: {problem}; --force starts again without it")
     return ours
 
 
@@ -209,7 +212,7 @@ def _make_generation(server: Server, force: bool, shards: int) -> tuple[str, lis
         "refresh_interval": "-1",
         "translog.durability": "async",
     }
-    aliases = {only(concrete): {"is_hidden": True}}
+    aliases = {exclusive_alias(concrete): {"is_hidden": True}}
     mark = {"build": uuid4().hex}  # until the manifest takes its place
     content = mappings() | {"_meta": mark}
     try:
@@ -224,8 +227,10 @@ def _make_generation(server: Server, force: bool, shards: int) -> tuple[str, lis
     except BadRequestError as error:
         if error.error != "resource_already_exists_exception":
             raise server.error(f"{concrete} cannot be made: {reason(error)}") from error
-        there = server.ask(server.client.indices.get_mapping, index=concrete)[concrete]["mappings"]
-        if there.get("_meta") != mark:  # else it was made, and the answer was lost
+        existing = server.ask(server.client.indices.get_mapping, index=concrete)[concrete][
+            "mappings"
+        ]
+        if existing.get("_meta") != mark:  # else it was made, and the answer was lost
             raise LockedError(
                 f"{server.address}: somebody else has just begun to build {concrete}"
             ) from error
@@ -245,7 +250,9 @@ def _fill(
             for operations, segments in _requests(groups):
                 if len(under_way) > REQUESTS_AT_ONCE:
                     _finish(under_way, groups, progress)
-                under_way.append((pool.submit(send, server, only(concrete), operations), segments))
+                under_way.append(
+                    (pool.submit(send, server, exclusive_alias(concrete), operations), segments)
+                )
             while under_way:
                 _finish(under_way, groups, progress)
         finally:
@@ -253,7 +260,7 @@ def _fill(
                 future.cancel()
     send(
         server,
-        only(concrete),
+        exclusive_alias(concrete),
         [(f'{{"index":{{"_id":"{COUNTER}"}}}}', b'{"last_id":%d}' % groups.segments)],
     )
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -265,9 +272,9 @@ def _finish(
 ) -> None:
     future, segments = under_way.popleft()
     future.result()
-    groups.sent += segments
+    groups.accepted_count += segments
     if progress:
-        progress(segments, groups.sent / groups.segments)
+        progress(segments, groups.accepted_count / groups.segments)
 
 
 def _requests(groups: _Groups) -> Iterator[tuple[list[tuple[str, bytes]], int]]:
@@ -301,7 +308,7 @@ def send(server: Server, index: str, operations: list[tuple[str, bytes]]) -> Non
                 operations=lines,
                 index=index,
                 require_alias=True,
-                filter_path=ASKED,
+                filter_path=RESPONSE_FIELDS,
             )
         except ApiError as error:
             half = len(operations) // 2
@@ -322,7 +329,7 @@ def send(server: Server, index: str, operations: list[tuple[str, bytes]]) -> Non
         ]
         if refused:
             waiting.pause(
-                f"is too busy: {len(refused):,} of {counted(len(operations), 'document')} refused"
+                f"is too busy: {len(refused):,} of {quantity(len(operations), 'document')} refused"
             )
         operations = refused
 

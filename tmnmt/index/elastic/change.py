@@ -26,7 +26,6 @@ from typing import Any, Literal
 
 import orjson
 
-from tmnmt.counted import counted
 from tmnmt.errors import DataError, MemoryIndexError, ServerError
 from tmnmt.index.base import UnknownIdError, check_sources, corrected
 from tmnmt.index.elastic.document import (
@@ -40,10 +39,11 @@ from tmnmt.index.elastic.generation import HITS_A_PAGE, MOVING, ElasticGeneratio
 from tmnmt.index.elastic.layout import (
     COUNTER,
     emptied,
+    encode_segment,
     read,
-    written,
 )
 from tmnmt.index.elastic.server import BUSY, Server, Waiting, reason_in
+from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 
 SEGMENTS_A_REQUEST = 500
@@ -74,8 +74,8 @@ class Writer:
             try:
                 self._ask(self._server.client.indices.refresh)
             except ServerError as error:
-                said = f"all {len(numbered):,} segments are added, but perhaps not found yet"
-                raise ServerError(f"{error} ({said})") from error
+                note = f"all {len(numbered):,} segments are added, but perhaps not found yet"
+                raise ServerError(f"{error} ({note})") from error
         return [segment.id for segment in numbered]
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
@@ -95,15 +95,15 @@ class Writer:
             _check_texts([new[number]])
             entry.put(new[number])
 
-        gone: set[int] = set()
+        deleted: set[int] = set()
         self._step_by_step(
-            numbers, lambda left: gone.update(self._change(left, correct)), "corrected"
+            numbers, lambda remaining: deleted.update(self._change(remaining, correct)), "corrected"
         )
-        if gone:
+        if deleted:
             raise UnknownIdError(
-                f"{self._server.address}: segment {min(gone)} was deleted meanwhile "
-                f"({len(numbers) - len(gone):,} of "
-                f"{counted(len(numbers), 'segment')} corrected)"
+                f"{self._server.address}: segment {min(deleted)} was deleted meanwhile "
+                f"({len(numbers) - len(deleted):,} of "
+                f"{quantity(len(numbers), 'segment')} corrected)"
             )
         return [new[number] for number in numbers]
 
@@ -119,12 +119,12 @@ class Writer:
         numbers = list(ids)
         segments: dict[int, Segment] = {}
         rest = iter(dict.fromkeys(numbers))
-        while asked := list(islice(rest, SEGMENTS_A_REQUEST)):
-            for hit in self._hits(asked, ["pairs"]):
+        while batch := list(islice(rest, SEGMENTS_A_REQUEST)):
+            for hit in self._hits(batch, ["pairs"]):
                 for segment in map(read, hit["_source"]["pairs"]):
                     if segment.id not in segments or segments[segment.id].changed < segment.changed:
                         segments[segment.id] = segment
-            if missing := next((number for number in asked if number not in segments), None):
+            if missing := next((number for number in batch if number not in segments), None):
                 raise UnknownIdError(f"{self._server.address}: there is no segment {missing}")
         return [segments[number] for number in numbers]
 
@@ -132,19 +132,19 @@ class Writer:
         """Carries every move that was broken off to its end, and removes documents that hold
         nothing any more."""
         self._ask(self._server.client.indices.refresh)
-        before: list[str] = []
+        previous: list[str] = []
         while names := [
             hit["_id"] for hit in self._search(query=MOVING, size=HITS_A_PAGE, source=False)
         ]:
-            if names == before and not any(
+            if names == previous and not any(
                 entry.moving for entry in self._read(names, by_primaries=True).values()
             ):
-                said = f"document {names[0]} is found by a segment that moves, and holds none"
+                problem = f"document {names[0]} is found by a segment that moves, and holds none"
                 raise MemoryIndexError(
-                    f"{self._server.address}: {said}; build the index again with --force"
+                    f"{self._server.address}: {problem}; build the index again with --force"
                 )
             self._finish(names)
-            before = names
+            previous = names
         empty = {"range": {"emptied": {"lt": f"now-{KEPT_EMPTY}"}}}
         waiting = Waiting(self._server)
         while hits := self._search(
@@ -157,49 +157,52 @@ class Writer:
                 waiting = Waiting(self._server)
 
     def _step_by_step(
-        self, all_of_them: Sequence[Any], step: Callable[[Sequence[Any]], object], done: str
+        self, all_of_them: Sequence[Any], step: Callable[[Sequence[Any]], object], outcome: str
     ) -> None:
         rest = iter(all_of_them)
-        before = 0
+        completed = 0
         while numbers := list(islice(rest, SEGMENTS_A_REQUEST)):
             try:
                 step(numbers)
             except (ServerError, DataError) as error:
-                counts = f"{before:,} of {counted(len(all_of_them), 'segment')} {done} for certain"
+                total = quantity(len(all_of_them), "segment")
+                counts = f"{completed:,} of {total} {outcome} for certain"
                 raise type(error)(
                     f"{error} ({counts}, the next {len(numbers):,} perhaps)"
                 ) from error
-            before += len(numbers)
+            completed += len(numbers)
 
     def _add(self, segments: Sequence[Segment], refresh: Refresh = "wait_for") -> None:
-        left = segments
+        remaining = segments
         request, waiting = _new_request(), Waiting(self._server)
-        while left:
-            documents = self._read(map(name_of, left))
-            for segment in left:
+        while remaining:
+            documents = self._read(map(name_of, remaining))
+            for segment in remaining:
                 documents[name_of(segment)].put(segment)
-            taken = self._write(documents.values(), waiting, request, refresh)
-            left = [segment for segment in left if name_of(segment) not in taken]
+            accepted = self._write(documents.values(), waiting, request, refresh)
+            remaining = [segment for segment in remaining if name_of(segment) not in accepted]
 
     def _change(self, ids: Iterable[int], change: Callable[[Document, int], None]) -> set[int]:
         """Has every one of these segments changed in the document that holds it, again where that
         was changed meanwhile; those that are gone."""
-        left = set(ids)
-        gone = set[int]()
+        remaining = set(ids)
+        deleted = set[int]()
         waiting = Waiting(self._server)
-        while left:
-            documents_of = self._documents_of(left, waiting)
-            gone |= left - documents_of.keys()
+        while remaining:
+            documents_of = self._documents_of(remaining, waiting)
+            deleted |= remaining - documents_of.keys()
             documents = {entry.name: entry for entry in documents_of.values()}
             for number, entry in documents_of.items():
                 change(entry, number)
             # a new name in every round: a segment may come into a document that the round before
             # has changed already
             # a move is seen before anything of it is
-            taken = self._write(documents.values(), waiting, _new_request())
-            self._finish([name for name in taken if documents[name].moving])
-            left = {number for number, entry in documents_of.items() if entry.name not in taken}
-        return gone
+            accepted = self._write(documents.values(), waiting, _new_request())
+            self._finish([name for name in accepted if documents[name].moving])
+            remaining = {
+                number for number, entry in documents_of.items() if entry.name not in accepted
+            }
+        return deleted
 
     def _documents_of(self, ids: Iterable[int], waiting: Waiting) -> dict[int, Document]:
         """The documents that hold these segments now, none of which is moving any more; without
@@ -243,8 +246,8 @@ class Writer:
         """Carries the moves out of these documents to their end, whoever began them."""
         waiting = Waiting(self._server)
         while names:
-            begun = self._read(names, by_primaries=True)
-            decided = [new for origin in begun.values() for new in origin.moving.values()]
+            initial = self._read(names, by_primaries=True)
+            decided = [new for origin in initial.values() for new in origin.moving.values()]
             if not decided:  # somebody else was faster: perhaps not visible yet
                 self._ask(self._server.client.indices.refresh)
                 return
@@ -259,21 +262,23 @@ class Writer:
             # what others have written of this is to be seen before it goes on: the decision before
             # the target
             self._ask(self._server.client.indices.refresh)
-            before = {name: dict(target.pairs) for name, target in targets.items()}
+            previous_pairs = {name: dict(target.pairs) for name, target in targets.items()}
             for origin in origins.values():
                 for new in origin.moving.values():
                     if target := targets.get(name_of(new)):
                         target.put(new)
-            grown = [target for target in targets.values() if target.pairs != before[target.name]]
+            extended = [
+                target for target in targets.values() if target.pairs != previous_pairs[target.name]
+            ]
             # written again, a cycle would never end
-            there = targets.keys() - {target.name for target in grown}
-            arrived = there | self._write(grown, waiting)
+            unchanged = targets.keys() - {target.name for target in extended}
+            arrived = unchanged | self._write(extended, waiting)
             for origin in origins.values():
                 origin.arrived(arrived)
-            left = self._write(
+            cleared = self._write(
                 (origin for origin in origins.values() if not origin.moving), waiting
             )
-            names = [name for name in origins if name not in left]
+            names = [name for name in origins if name not in cleared]
 
     def _make(self, names: Sequence[str], waiting: Waiting) -> bool:
         """Makes empty documents, whose versions tell whether they were changed since; whether any
@@ -289,8 +294,10 @@ class Writer:
         """The documents that hold some of these segments, as a search finds them."""
         return self._search(query={"terms": {"ids": list(ids)}}, size=MOST_PLACES, source=source)
 
-    def _search(self, **asked: Any) -> list[Any]:
-        answer = self._ask(self._server.client.search, allow_partial_search_results=False, **asked)
+    def _search(self, **parameters: Any) -> list[Any]:
+        answer = self._ask(
+            self._server.client.search, allow_partial_search_results=False, **parameters
+        )
         return list(answer["hits"]["hits"])
 
     def _reserve(self, count: int) -> int:
@@ -321,9 +328,9 @@ class Writer:
         nobody has been told of yet; primaries do not, and are slower to read."""
         documents: dict[str, Document] = {}
         distinct, waiting = list(dict.fromkeys(names)), Waiting(self._server)
-        while left := [name for name in distinct if name not in documents]:
+        while remaining := [name for name in distinct if name not in documents]:
             ask = self._ask_primaries if by_primaries else self._ask_anybody
-            answers = dict(zip(left, ask(left), strict=True))
+            answers = dict(zip(remaining, ask(remaining), strict=True))
             errors = [answer["error"] for answer in answers.values() if "error" in answer]
             if any(error["type"] == "index_not_found_exception" for error in errors):
                 self._check_current()
@@ -366,9 +373,9 @@ class Writer:
         if (
             request
             and refused
-            and (done := self._done_before([by_name[name] for name in refused], request))
+            and (completed := self._done_before([by_name[name] for name in refused], request))
         ):
-            refused -= done
+            refused -= completed
             if refresh:
                 self._ask(self._server.client.indices.refresh)
         return by_name.keys() - refused
@@ -379,9 +386,9 @@ class Writer:
         know that."""
         now = self._read([entry.name for entry in refused], by_primaries=True)
         for entry in refused:
-            known = now[entry.name].requests
-            followed = not entry.requests or entry.requests[-1] not in known
-            if request not in known and len(known) == REQUESTS_KEPT and followed:
+            requests = now[entry.name].requests
+            followed = not entry.requests or entry.requests[-1] not in requests
+            if request not in requests and len(requests) == REQUESTS_KEPT and followed:
                 raise self._server.error(
                     "so many others have changed the same pairs that it is unknown what was done"
                 )
@@ -404,8 +411,8 @@ class Writer:
             elif result["status"] >= 300:
                 raise self._server.error(f"a change was refused: {reason_in(result['error'])}")
         if refused:
-            said = reason_in(next(iter(refused.values())))
-            waiting.pause(f"did not take {counted(len(refused), 'change')} yet: {said}")
+            problem = reason_in(next(iter(refused.values())))
+            waiting.pause(f"did not take {quantity(len(refused), 'change')} yet: {problem}")
         return set(refused)
 
     def _ask(
@@ -418,7 +425,10 @@ class Writer:
         while True:
             try:
                 return self._server.ask(
-                    request, expected=(404, *expected), index=self._generation.only, **parameters
+                    request,
+                    expected=(404, *expected),
+                    index=self._generation.exclusive_alias,
+                    **parameters,
                 )
             except NotFoundError as error:
                 self._check_current()
@@ -427,14 +437,14 @@ class Writer:
     def _check_current(self) -> None:
         """Raises MemoryIndexError where another generation answers now."""
         if read_generation(self._server).concrete != self._generation.concrete:
-            said = "was built anew meanwhile, without this change; make it again"
-            raise MemoryIndexError(f"{self._server.address}: {said}")
+            problem = "was built anew meanwhile, without this change; make it again"
+            raise MemoryIndexError(f"{self._server.address}: {problem}")
 
 
 def _check_texts(segments: Iterable[Segment]) -> None:
     """Raises DataError where one cannot be written."""
     for segment in segments:
-        written(segment, segment.id)
+        encode_segment(segment, segment.id)
 
 
 def _new_request() -> str:

@@ -32,7 +32,7 @@ def with_phrase(
     server: Server,
     phrase: Phrase,
     k: int,
-    meant: Filter,
+    conditions: Filter,
     find: Callable[[Iterable[int]], Mapping[int, Segment]],
 ) -> list[Occurrence]:
     """The `k` newest segments that are meant and have the phrase. `find` gives segments by id. Of
@@ -43,16 +43,16 @@ def with_phrase(
             if manifest.has_words:
                 query = _query(phrase, manifest.has_places)
                 # nearly every document that is named counts
-                size = k if manifest.has_places and not meant else DOCUMENTS_A_PAGE
+                size = k if manifest.has_places and not conditions else DOCUMENTS_A_PAGE
                 hits = pages(server, query, NEWEST_FIRST, min(size, DOCUMENTS_A_PAGE))
-                return _newest(hits, phrase, k, meant, find)
+                return _newest(hits, phrase, k, conditions, find)
             log.info(
                 "%s: an index of format %d does not know where words stand; looking at all of it. "
                 "Built again it does",
                 server.address,
                 manifest.format,
             )
-            return occurrences(phrase, filter(meant.keeps, every_segment(server)), k)
+            return occurrences(phrase, filter(conditions.keeps, every_segment(server)), k)
         except GenerationGone:
             continue
 
@@ -61,7 +61,7 @@ def _newest(
     hits: Iterator[list[Hit]],
     phrase: Phrase,
     k: int,
-    meant: Filter,
+    conditions: Filter,
     find: Callable[[Iterable[int]], Mapping[int, Segment]],
 ) -> list[Occurrence]:
     """Reads pages of documents until none that follows can have a newer segment."""
@@ -73,11 +73,13 @@ def _newest(
         # one on its way to another document: as it is there, if it has arrived
         segments |= find(pair["id"] for pair in pairs if "becomes" in pair)
         newest |= {
-            one.segment.id: one.segment
-            for one in occurrences(phrase, filter(meant.keeps, segments.values()), len(segments))
+            occurrence.segment.id: occurrence.segment
+            for occurrence in occurrences(
+                phrase, filter(conditions.keeps, segments.values()), len(segments)
+            )
         }
         best = occurrences(phrase, newest.values(), k)
-        newest = {one.segment.id: one.segment for one in best}
+        newest = {occurrence.segment.id: occurrence.segment for occurrence in best}
         if len(best) == k and page and not _is_before(page[-1]["sort"], best[-1].segment):
             break
     return best
@@ -98,8 +100,8 @@ def _query(phrase: Phrase, has_places: bool) -> dict[str, Any]:
     # tokens that may stand between the words; one token can be several of them
     slop = 0 if phrase.within is None else max(0, phrase.within + 1 - len(phrase.words))
     words = [_place(field, word) for word in phrase.words]
-    near = {"clauses": words, "slop": slop, "in_order": phrase.within is None}
-    return {"bool": {"filter": [{"span_near": near}]}}
+    span_query = {"clauses": words, "slop": slop, "in_order": phrase.within is None}
+    return {"bool": {"filter": [{"span_near": span_query}]}}
 
 
 def _has(field: str, word: Word) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from tmnmt.index.elastic.layout import (
     changes,
     document,
     emptied,
+    encode_segment,
     key,
     read,
-    written,
 )
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens, normalise
@@ -73,12 +73,12 @@ class Document:
         ]
         fields = changes(self.pairs, manifest.segments, of_the_build, self.moving, requests)
         pairs = (
-            (segment.id, written(segment, segment.id, self.moving.get(segment.id)))
+            (segment.id, encode_segment(segment, segment.id, self.moving.get(segment.id)))
             for segment in ordered
         )
         tokens = match_tokens(ordered[0].src)
-        kept = manifest.has_skeletons, manifest.has_words
-        return [action, document(tokens, pairs, fields, *kept)]
+        features = manifest.has_skeletons, manifest.has_words
+        return [action, document(tokens, pairs, fields, *features)]
 
 
 def document_of(name: str, answer: Any) -> Document:

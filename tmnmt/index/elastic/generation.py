@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from tmnmt.errors import MemoryIndexError
-from tmnmt.index.elastic.layout import ElasticManifest, only, read, read_meta
+from tmnmt.index.elastic.layout import ElasticManifest, exclusive_alias, read, read_meta
 from tmnmt.index.elastic.server import Server, Waiting
 from tmnmt.segments import Segment
 
@@ -34,9 +34,9 @@ class ElasticGeneration:
     manifest: ElasticManifest
 
     @property
-    def only(self) -> str:
+    def exclusive_alias(self) -> str:
         """The alias that changes of this generation are written to."""
-        return only(self.concrete)
+        return exclusive_alias(self.concrete)
 
     @property
     def number(self) -> int:
@@ -52,7 +52,7 @@ def read_generation(server: Server) -> ElasticGeneration:
     format."""
     from elasticsearch import NotFoundError
 
-    name, where = server.address.name, str(server.address)
+    name, location = server.address.name, str(server.address)
     waiting = Waiting(server)
     mapping: Any = None
     while mapping is None:
@@ -62,9 +62,9 @@ def read_generation(server: Server) -> ElasticGeneration:
             _check_there(server)
             waiting.pause("does not know its indexes yet", error)
     if len(mapping) != 1 or name in mapping:
-        raise MemoryIndexError(f"{where}: an Elasticsearch index that tmnmt did not make")
+        raise MemoryIndexError(f"{location}: an Elasticsearch index that tmnmt did not make")
     ((concrete, content),) = mapping.items()
-    return ElasticGeneration(concrete, read_meta(content["mappings"].get("_meta"), where))
+    return ElasticGeneration(concrete, read_meta(content["mappings"].get("_meta"), location))
 
 
 def _check_there(server: Server) -> None:
@@ -85,7 +85,7 @@ def pages(
     query: Mapping[str, Any],
     sort: Sequence[Mapping[str, str]],
     size_of_page: int | None = None,
-    **asked: Any,
+    **parameters: Any,
 ) -> Iterator[list[Hit]]:
     """All hits of a query in order, as of one moment, page by page. Raises GenerationGone where the
     index is replaced meanwhile."""
@@ -96,8 +96,8 @@ def pages(
     point = server.ask(client.open_point_in_time, index=server.address.name, keep_alive=KEPT_OPEN)[
         "id"
     ]
-    after = dict[str, Any](asked)
-    most = size_of_page or HITS_A_PAGE
+    request = dict[str, Any](parameters)
+    page_size = size_of_page or HITS_A_PAGE
     try:
         while True:
             answer = server.ask(
@@ -105,18 +105,18 @@ def pages(
                 expected=(404,),
                 query=query,
                 sort=sort,
-                size=most,
+                size=page_size,
                 pit={"id": point, "keep_alive": KEPT_OPEN},
                 track_total_hits=False,
                 allow_partial_search_results=False,
-                **after,
+                **request,
             )
             point = answer["pit_id"]
             hits = answer["hits"]["hits"]
             yield hits
-            if len(hits) < most:
+            if len(hits) < page_size:
                 return
-            after = asked | {"search_after": hits[-1]["sort"]}
+            request = parameters | {"search_after": hits[-1]["sort"]}
     except NotFoundError as error:
         raise GenerationGone(
             f"{server.address}: was built anew while it was read; ask again"
@@ -135,11 +135,13 @@ def every_segment(server: Server) -> Iterator[Segment]:
         for hit in page:
             for pair in map(read, hit["_source"]["pairs"]):
                 heapq.heappush(waiting, (pair.id, next(number), pair))
-            yield from _before(hit["sort"][0], waiting)
-    yield from _before(None, waiting)
+            yield from _pop_smaller(hit["sort"][0], waiting)
+    yield from _pop_smaller(None, waiting)
 
 
-def _before(smallest: int | None, waiting: list[tuple[int, int, Segment]]) -> Iterator[Segment]:
+def _pop_smaller(
+    smallest: int | None, waiting: list[tuple[int, int, Segment]]
+) -> Iterator[Segment]:
     """Takes those with ids below this one out of the heap; of two versions the later one."""
     while waiting and (smallest is None or waiting[0][0] < smallest):
         segment = heapq.heappop(waiting)[2]

@@ -48,16 +48,18 @@ class Hosts(Transport):
     time that a request may take. Where one says that there is no such index, all are asked."""
 
     def perform_request(
-        self, method: str, target: str, *, request_timeout: Any = None, **asked: Any
+        self, method: str, target: str, *, request_timeout: Any = None, **parameters: Any
     ) -> TransportApiResponse:
         if len(self.node_pool) == 1 or not only_reads(method, target):
-            return super().perform_request(method, target, request_timeout=request_timeout, **asked)
+            return super().perform_request(
+                method, target, request_timeout=request_timeout, **parameters
+            )
         hosts = self.node_pool.node_selector
         assert isinstance(hosts, FirstHost)
-        answer = self._in_rounds(method, target, request_timeout, asked)
+        answer = self._in_rounds(method, target, request_timeout, parameters)
         while misses_an_index(answer.body) and answer.meta.node not in hosts.unknowing:
             hosts.unknowing.add(answer.meta.node)
-            answer = self._in_rounds(method, target, request_timeout, asked)
+            answer = self._in_rounds(method, target, request_timeout, parameters)
         if misses_an_index(answer.body):
             hosts.unknowing.clear()
         else:
@@ -65,18 +67,23 @@ class Hosts(Transport):
         return answer
 
     def _in_rounds(
-        self, method: str, target: str, request_timeout: Any, asked: Any
+        self, method: str, target: str, request_timeout: Any, parameters: Any
     ) -> TransportApiResponse:
         for seconds in SECONDS_BEFORE_THE_NEXT:
             if isinstance(request_timeout, int | float) and seconds >= request_timeout:
                 break
             try:
                 return super().perform_request(
-                    method, target, request_timeout=seconds, **{**asked, "retry_on_timeout": True}
+                    method,
+                    target,
+                    request_timeout=seconds,
+                    **{**parameters, "retry_on_timeout": True},
                 )
             except ConnectionTimeout:
                 log.warning("no host has answered within %g s; asking again for longer", seconds)
-        return super().perform_request(method, target, request_timeout=request_timeout, **asked)
+        return super().perform_request(
+            method, target, request_timeout=request_timeout, **parameters
+        )
 
 
 def only_reads(method: str, target: str) -> bool:

@@ -36,7 +36,7 @@ from tmnmt.index.elastic.query import FLOAT_SLACK, candidates, of_skeleton_query
 from tmnmt.index.elastic.server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason_in
 from tmnmt.index.elastic.upkeep import count_changes, count_segments, merge, stored_bytes, verify
 from tmnmt.index.embedded.postings import OF_EQUAL_SOURCES
-from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.index.fuzzy import SLACK, edit_distance, score_of
 from tmnmt.index.same_skeleton import of_skeleton
 from tmnmt.index.skeleton import bones
@@ -45,7 +45,7 @@ from tmnmt.text import match_tokens
 
 FIRST_PAGE = 200  # candidates: nearly every query is settled by them
 QUERIES_A_REQUEST = 32
-ASKED = tuple(
+SOURCE_FIELDS = tuple(
     f"responses.{name}"
     for name in ("status", "error", "hits.hits._score", "hits.hits._source.pairs")
 )
@@ -65,7 +65,7 @@ class ElasticIndex:
         self.manifest = read_generation(server).manifest
         self.src_lang, self.tgt_lang = self.manifest.src_lang, self.manifest.tgt_lang
         self.requests = 0
-        self.meant = EVERYTHING
+        self.conditions = NO_FILTER
 
     @classmethod
     def open(
@@ -100,11 +100,11 @@ class ElasticIndex:
         """The address."""
         return str(self.address)
 
-    def restricted_to(self, meant: Filter) -> Self:
+    def restricted_to(self, conditions: Filter) -> Self:
         """As `WritableIndex.restricted_to` says. The server does not know the filter: what it finds
         is looked at until it is sure that nothing better follows."""
         view = copy.copy(self)
-        view.meant = meant
+        view.conditions = conditions
         return view
 
     def search(
@@ -137,7 +137,7 @@ class ElasticIndex:
         """As `WritableIndex.concordance` says, with what any process has changed. Raises
         ServerError."""
         check_concordance(k)
-        return with_phrase(self._server, phrase, k, self.meant, self.find)
+        return with_phrase(self._server, phrase, k, self.conditions, self.find)
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
         """Adds segments; their ids. On return they are durable, and the next search by anyone finds
@@ -180,7 +180,7 @@ class ElasticIndex:
         segments.sort(key=lambda segment: segment.changed)  # one on its way stands in two places
         return {segment.id: segment for segment in segments if segment.id in numbers}
 
-    def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
+    def segments(self, conditions: Filter = NO_FILTER) -> Iterator[Segment]:
         """The segments that are meant, in order of id, as they are when the first is asked for. All
         are read."""
         return filter(conditions.keeps, every_segment(self._server))
@@ -241,58 +241,60 @@ class ElasticIndex:
     ) -> list[IndexAnswer]:
         """For every query all that it wants; none of the similar segments is of its document."""
         questions = {
-            (query, document): _Question(query, without_equal, document, self.meant)
+            (query, document): _Question(query, without_equal, document, self.conditions)
             for query, document in keys
         }
-        asked = [question for question in questions.values() if question.tokens]
-        for i in range(0, len(asked), QUERIES_A_REQUEST):
+        pending = [question for question in questions.values() if question.tokens]
+        for i in range(0, len(pending), QUERIES_A_REQUEST):
             try:
-                self._answer(asked[i : i + QUERIES_A_REQUEST])
+                self._answer(pending[i : i + QUERIES_A_REQUEST])
             except ServerError as error:
-                if len(asked) == 1:
+                if len(pending) == 1:
                     raise
                 raise ServerError(
-                    f"{error} ({i:,} of {len(asked):,} queries had been answered)"
+                    f"{error} ({i:,} of {len(pending):,} queries had been answered)"
                 ) from error
         return [questions[key].answer() for key in keys]
 
     def _answer(self, questions: Sequence[_Question]) -> None:
-        left = [question for question in questions if question.is_searched]
+        remaining = [question for question in questions if question.is_searched]
         with_skeleton = [question for question in questions if question.skeleton]
-        while left or with_skeleton:
-            self._search(left, with_skeleton)
+        while remaining or with_skeleton:
+            self._search(remaining, with_skeleton)
             with_skeleton = []
-            left = self._outdated(left) + [question for question in left if question.doubt()]
+            remaining = self._outdated(remaining) + [
+                question for question in remaining if question.doubt()
+            ]
 
     def _search(self, questions: Sequence[_Question], with_skeleton: Sequence[_Question]) -> None:
         """First pages, and documents by their skeleton, in one request; where that raised the
         bound, once more above it; the rest page by page."""
         page = FIRST_PAGE
-        asked = list(questions)
-        while asked or with_skeleton:
-            bounds = [question.bound() for question in asked]
-            pairs = zip(asked, bounds, strict=True)
+        pending = list(questions)
+        while pending or with_skeleton:
+            bounds = [question.bound() for question in pending]
+            pairs = zip(pending, bounds, strict=True)
             searches = [(candidates(question.tokens, bound), page) for question, bound in pairs]
             searches += [(question.of_skeleton(), FIRST_PAGE) for question in with_skeleton]
             pages_of = self._hits(searches)
-            for question, hits in zip(with_skeleton, pages_of[len(asked) :], strict=True):
+            for question, hits in zip(with_skeleton, pages_of[len(pending) :], strict=True):
                 question.documents = hits
             with_skeleton = []
-            for question, hits in zip(asked, pages_of, strict=False):
+            for question, hits in zip(pending, pages_of, strict=False):
                 question.restart()
                 question.read(hits)
                 question.settled |= len(hits) < page
             open_ones = [
-                (q, bound) for q, bound in zip(asked, bounds, strict=True) if not q.settled
+                (q, bound) for q, bound in zip(pending, bounds, strict=True) if not q.settled
             ]
-            asked = [
+            pending = [
                 question
                 for question, bound in open_ones
                 if question.bound() > bound and page == FIRST_PAGE
             ]
             page = HITS_A_PAGE
             for question, _ in open_ones:
-                if question not in asked:
+                if question not in pending:
                     self._read_on(question)
 
     def _outdated(self, questions: Sequence[_Question]) -> list[_Question]:
@@ -337,21 +339,21 @@ class ElasticIndex:
         busy server has refused."""
         waiting = Waiting(self._server)
         hits: dict[int, list[Any]] = {}
-        while left := [i for i in range(len(searches)) if i not in hits]:
+        while remaining := [i for i in range(len(searches)) if i not in hits]:
             lines: list[Mapping[str, Any]] = []
             header = {
                 "index": self.address.name,
                 "allow_partial_search_results": False,
             }  # a part is a wrong answer
-            for i in left:
+            for i in remaining:
                 query, size = searches[i]
                 lines += [header, {"query": query, "size": size, "track_total_hits": False}]
             answer = self._server.ask(
-                self._server.client.msearch, searches=lines, filter_path=ASKED
+                self._server.client.msearch, searches=lines, filter_path=SOURCE_FIELDS
             )
-            self.requests += len(left)
+            self.requests += len(remaining)
             refused = None
-            for i, response in zip(left, answer["responses"], strict=True):
+            for i, response in zip(remaining, answer["responses"], strict=True):
                 if "error" not in response:
                     hits[i] = response["hits"]["hits"] if "hits" in response else []
                 elif response["status"] in BUSY:
@@ -372,9 +374,9 @@ class _Question:
     skeleton."""
 
     def __init__(
-        self, query: IndexQuery, without_equal: bool, without_document: str, meant: Filter
+        self, query: IndexQuery, without_equal: bool, without_document: str, conditions: Filter
     ) -> None:
-        self.query, self.meant = query, meant
+        self.query, self.conditions = query, conditions
         self.tokens = match_tokens(query.text)
         self.is_searched = bool(query.similar) or query.same_source
         limits = (query.similar, query.threshold) if query.similar else (1, 1.0)
@@ -421,11 +423,11 @@ class _Question:
     def forget(self, arrived: Set[int]) -> bool:
         """Begins again, without the earlier versions of these segments, if it has met
         any of them."""
-        met = {version for version in self.moving if version[0] in arrived}
-        if met:
-            self._arrived |= met
+        outdated = {version for version in self.moving if version[0] in arrived}
+        if outdated:
+            self._arrived |= outdated
             self.restart()
-        return bool(met)
+        return bool(outdated)
 
     def read(self, hits: Iterable[Mapping[str, Any]]) -> None:
         """Verifies candidates; `settled` when those that follow cannot matter."""
@@ -446,15 +448,17 @@ class _Question:
     def _of_same_skeleton(self) -> list[Match]:
         """Those of the segments of its documents that are meant and have its skeleton."""
         length, k = len(self.tokens), self.query.same_skeleton
-        every = ([*filter(self.meant.keeps, map(read, _pairs(hit)))] for hit in self.documents)
-        groups = [group for group in every if group]
+        segment_groups = (
+            [*filter(self.conditions.keeps, map(read, _pairs(hit)))] for hit in self.documents
+        )
+        groups = [group for group in segment_groups if group]
         groups.sort(key=lambda group: group[0].id)
         groups.sort(key=lambda group: group[0].changed, reverse=True)
         groups.sort(key=lambda group: len(match_tokens(group[0].src)) != length)
         segments = [segment for group in groups for segment in group[:OF_EQUAL_SOURCES]]
         latest = {segment.id: segment for segment in sorted(segments, key=lambda s: s.changed)}
-        chosen = [*dict.fromkeys(segment.id for segment in segments)][:k]
-        return of_skeleton(self.tokens, [latest[number] for number in chosen], k)
+        ids = [*dict.fromkeys(segment.id for segment in segments)][:k]
+        return of_skeleton(self.tokens, [latest[number] for number in ids], k)
 
     def _verify(self, pairs: Sequence[Mapping[str, Any]]) -> None:
         tokens = match_tokens(pairs[0]["src"])
@@ -462,8 +466,10 @@ class _Question:
         score = score_of(edits, longer)
         if score < self.bound() - SLACK or (self._without_equal and edits == 0):
             return
-        without = self._without_document
-        candidates = [pair for pair in pairs if not without or pair.get("document", "") != without]
+        excluded = self._without_document
+        candidates = [
+            pair for pair in pairs if not excluded or pair.get("document", "") != excluded
+        ]
         if moving := {_version(pair) for pair in pairs if "becomes" in pair}:
             self.moving |= moving - self._arrived
             candidates = [
@@ -471,7 +477,7 @@ class _Question:
                 for pair in candidates
                 if "becomes" not in pair or _version(pair) not in self._arrived
             ]
-        segments: Iterator[Segment] = filter(self.meant.keeps, map(read, candidates))
+        segments: Iterator[Segment] = filter(self.conditions.keeps, map(read, candidates))
         if edits == 0 and self.query.same_source:
             copies = [Match(segment, score, edits) for segment in segments]
             self._copies += copies

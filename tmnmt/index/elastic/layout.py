@@ -33,14 +33,14 @@ from tmnmt.text import match_tokens
 FORMAT = 9
 # 5: its segments have no codes; 6: its sources no skeletons; 7: nor are words found in any case; 8:
 # its words are, but not where they stand
-READ = (5, 6, 7, 8, FORMAT)
+READABLE_FORMATS = (5, 6, 7, 8, FORMAT)
 SKELETONS_SINCE, WORDS_SINCE, PLACES_SINCE = 7, 8, 9
 SRC_WORDS, TGT_WORDS = "src_words", "tgt_words"
 MOST_CHARS_OF_PREFIX = 19  # the server's limit; of what is longer few words begin with the same
 COUNTER = "counter"  # the document that holds the last id given
 _META = "tmnmt"
 _CODES = {"src_codes": "src", "tgt_codes": "tgt"}
-_FIELDS = tuple(one.name for one in fields(Segment) if one.name not in ("id", *_CODES))
+_FIELDS = tuple(field.name for field in fields(Segment) if field.name not in ("id", *_CODES))
 _values = attrgetter(*_FIELDS)
 
 
@@ -77,21 +77,21 @@ class ElasticManifest:
         return {_META: asdict(self)}
 
 
-def read_meta(meta: Any, where: str) -> ElasticManifest:
+def read_meta(meta: Any, location: str) -> ElasticManifest:
     """The manifest in a mapping's `_meta`. Raises MemoryIndexError: not ours, of another format,
     damaged."""
     content = meta.get(_META) if isinstance(meta, Mapping) else None
     if not isinstance(content, Mapping) or "format" not in content:
-        raise MemoryIndexError(f"{where}: an Elasticsearch index that tmnmt did not make")
-    if content["format"] not in READ or content.get("tokenisation") != TOKENISATION:
+        raise MemoryIndexError(f"{location}: an Elasticsearch index that tmnmt did not make")
+    if content["format"] not in READABLE_FORMATS or content.get("tokenisation") != TOKENISATION:
         have = f"format {content['format']}, {content.get('tokenisation')}"
         want = f"format {FORMAT}, {TOKENISATION}"
         raise MemoryIndexError(
-            f"{where}: {have}, but this version reads {want}; build the index again with --force"
+            f"{location}: {have}, but this version reads {want}; build the index again with --force"
         )
     if set(content) != {field.name for field in fields(ElasticManifest)}:
         raise MemoryIndexError(
-            f"{where}: damaged manifest (keys missing or unknown); build it again with --force"
+            f"{location}: damaged manifest (keys missing or unknown); build it again with --force"
         )
     return ElasticManifest(**content)
 
@@ -159,7 +159,7 @@ def mappings() -> dict[str, Any]:
     }
 
 
-def only(concrete: str) -> str:
+def exclusive_alias(concrete: str) -> str:
     """The alias under which this generation is known, and never another."""
     return f"{concrete}-only"
 
@@ -203,10 +203,10 @@ def document(
 def _words(tokens: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> bytes:
     """The fields by which a concordance finds a document of these pairs, newest first."""
     targets = dict.fromkeys(pair.get("tgt", "") for pair in pairs)
-    in_targets = [_spelt(match_tokens(target)) for target in targets]
+    in_targets = [_spell(match_tokens(target)) for target in targets]
     return b'"%b":%b,"%b":%b,"newest":%b,"newest_id":%d,' % (
         SRC_WORDS.encode(),
-        orjson.dumps(_spelt(tokens)),
+        orjson.dumps(_spell(tokens)),
         TGT_WORDS.encode(),
         orjson.dumps(in_targets),
         orjson.dumps(pairs[0].get("changed", "")),
@@ -214,7 +214,7 @@ def _words(tokens: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> bytes:
     )
 
 
-def _spelt(tokens: Iterable[str]) -> str:
+def _spell(tokens: Iterable[str]) -> str:
     return " ".join(spelling(token)[:MOST_CHARS] for token in tokens)
 
 
@@ -225,14 +225,14 @@ def hash_of(parts: Sequence[str]) -> str:
 
 def changes(
     ids: Iterable[int],
-    built: int,
+    base_count: int,
     corrected: Iterable[int],
     moving: Iterable[int],
     requests: Sequence[str],
 ) -> str:
-    """The fields of what was changed since an index of `built` segments was built; ""
+    """The fields of what was changed since an index of `base_count` segments was built; ""
     for nothing."""
-    added = sum(number > built for number in ids)
+    added = sum(number > base_count for number in ids)
     lists = {"corrected": sorted(corrected), "moving": sorted(moving), "requests": list(requests)}
     fields: dict[str, Any] = {"added": added, **lists}
     return "".join(
@@ -245,7 +245,7 @@ def emptied(requests: Sequence[str] = ()) -> bytes:
     return orjson.dumps({"pairs": [], "requests": list(requests), "emptied": datetime.now(UTC)})
 
 
-def written(segment: Segment, number: int, becomes: Segment | None = None) -> bytes:
+def encode_segment(segment: Segment, number: int, becomes: Segment | None = None) -> bytes:
     """A segment with the id `number` as JSON, and what it is about to become in another document;
     what is empty is left out. Raises DataError: a text is no Unicode, or cannot have its codes."""
     fields = zip(_FIELDS, _values(segment), strict=True)
@@ -254,7 +254,7 @@ def written(segment: Segment, number: int, becomes: Segment | None = None) -> by
         if codes := listed(getattr(segment, side), getattr(segment, name)):
             content[name] = codes
     if becomes:
-        content["becomes"] = orjson.Fragment(written(becomes, number))
+        content["becomes"] = orjson.Fragment(encode_segment(becomes, number))
     try:
         return orjson.dumps(content)
     except orjson.JSONEncodeError as error:

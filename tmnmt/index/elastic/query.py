@@ -44,10 +44,10 @@ def candidates(tokens: Sequence[str], threshold: float) -> dict[str, Any]:
 
     Of a text with more terms than may be asked for, the first so many are asked for and the rest
     counts as found: the bound is looser, and still one."""
-    asked = terms(tokens)[:MOST_CLAUSES]
-    granted = len(tokens) - len(asked)
+    query_terms = terms(tokens)[:MOST_CLAUSES]
+    granted = len(tokens) - len(query_terms)
     shared = math.ceil(threshold * len(tokens) - SLACK) - granted
-    text_query = {"query": " ".join(asked), "minimum_should_match": max(1, shared)}
+    text_query = {"query": " ".join(query_terms), "minimum_should_match": max(1, shared)}
     overlap: dict[str, Any] = {
         "should": [
             {"match": {"tokens": text_query}}

@@ -46,8 +46,8 @@ class Server:
 
         secrets = read_secrets()
         if (secrets.basic or secrets.api_key) and (readable := open_hosts(address)):
-            said = "the password or key goes to %s unencrypted; use elasticsearch+https"
-            log.warning("%s: " + said, address, ", ".join(readable))
+            warning = "the password or key goes to %s unencrypted; use elasticsearch+https"
+            log.warning("%s: " + warning, address, ", ".join(readable))
         self.address, self.patience, self.seconds_to_answer = address, patience, seconds_to_answer
         tls: dict[str, Any] = {"ca_certs": str(secrets.ca)} if secrets.ca else {}
         self.client: Elasticsearch = Elasticsearch(
@@ -77,17 +77,17 @@ class Server:
             try:
                 return request(**parameters)
             except ConnectionTimeout as error:
-                said = (
+                problem = (
                     f"no answer within {self.seconds_to_answer:g} s; ask again when the "
                     "server is less busy"
                 )
-                raise self.error(said) from error
+                raise self.error(problem) from error
             except TlsError as error:
-                said = (
+                problem = (
                     f"the certificate is not trusted: {error.message}; {CA} names the "
                     "authority's file"
                 )
-                raise self.error(said) from error
+                raise self.error(problem) from error
             except TransportError as error:
                 waiting.pause(f"cannot be reached: {error.message}", error)
             except ApiError as error:
@@ -95,13 +95,13 @@ class Server:
                     raise
                 if error.status_code not in BUSY:
                     refused = error.status_code in (401, 403)
-                    said = f"access refused{_REFUSED}" if refused else reason(error)
-                    raise self.error(f"HTTP {error.status_code}: {said}") from error
+                    problem = f"access refused{_REFUSED}" if refused else reason(error)
+                    raise self.error(f"HTTP {error.status_code}: {problem}") from error
                 waiting.pause(f"is too busy (HTTP {error.status_code}): {reason(error)}", error)
 
-    def error(self, said: str) -> ServerError:
+    def error(self, problem: str) -> ServerError:
         """An error of this server, to be raised."""
-        return ServerError(f"{self.address}: {said}")
+        return ServerError(f"{self.address}: {problem}")
 
     def close(self) -> None:
         self.client.close()
@@ -116,16 +116,16 @@ class Waiting:
         self._seconds = FIRST_PAUSE
         self._is_announced = False
 
-    def pause(self, said: str, cause: Exception | None = None) -> None:
+    def pause(self, problem: str, cause: Exception | None = None) -> None:
         """Waits for the next try. Raises ServerError when there is no time left for one."""
         waited = time.monotonic() - self._start
         if waited + self._seconds > self._server.patience:
             raise self._server.error(
-                f"{said} (tried for {waited:.0f} s); try again later"
+                f"{problem} (tried for {waited:.0f} s); try again later"
             ) from cause
         if not self._is_announced and self._seconds >= LONGEST_PAUSE:
             self._is_announced = True
-            log.warning("%s %s; trying again", self._server.address, said)
+            log.warning("%s %s; trying again", self._server.address, problem)
         time.sleep(self._seconds)
         self._seconds = min(2 * self._seconds, LONGEST_PAUSE)
 
@@ -148,5 +148,5 @@ def reason_in(problem: Any) -> str:
     deepest = (
         inner[0].get("reason", inner[0]) if inner and isinstance(inner[0], Mapping) else problem
     )
-    said = deepest if isinstance(deepest, Mapping) and deepest.get("reason") else problem
-    return f"{said.get('type', 'error')}: {said.get('reason', problem)}"
+    cause = deepest if isinstance(deepest, Mapping) and deepest.get("reason") else problem
+    return f"{cause.get('type', 'error')}: {cause.get('reason', problem)}"

@@ -57,7 +57,7 @@ def verify(server: Server) -> int:
     """Reads everything; how many segments there are. Raises MemoryIndexError at the first document
     that is not as it was written. That every byte is as it was, Elasticsearch sees for itself by
     checksums when it reads it."""
-    seen = bytearray()  # one bit an id
+    id_bits = bytearray()  # one bit an id
     count = 0
     twice: list[int] = []
     for page in pages(server, HOLDS_PAIRS, BY_ID, docvalue_fields=["n", "ids", "moving"]):
@@ -65,20 +65,20 @@ def verify(server: Server) -> int:
             if wrong := _wrong(hit):
                 raise _damaged(server, hit, wrong)
             ids = [pair["id"] for pair in hit["_source"]["pairs"]]
-            again = [number for number in ids if not _note(seen, number)]
-            count += len(ids) - len(again)
-            twice += again
+            repeated = [number for number in ids if not _note(id_bits, number)]
+            count += len(ids) - len(repeated)
+            twice += repeated
     if twice:
         _check_moves(server, twice)
     return count
 
 
-def _note(seen: bytearray, number: int) -> bool:
+def _note(id_bits: bytearray, number: int) -> bool:
     """Notes an id as seen; False where it was already."""
     byte, bit = number >> 3, 1 << (number & 7)
-    seen.extend(bytes(max(0, byte + 1 - len(seen))))
-    new = not seen[byte] & bit
-    seen[byte] |= bit
+    id_bits.extend(bytes(max(0, byte + 1 - len(id_bits))))
+    new = not id_bits[byte] & bit
+    id_bits[byte] |= bit
     return new
 
 
@@ -90,14 +90,14 @@ def _check_moves(server: Server, ids: Sequence[int]) -> None:
         number: places for number, places in _places(server, ids).items() if len(places) > 1
     }
     server.ask(server.client.indices.refresh, index=server.address.name)
-    again = _places(server, list(suspects))
-    if twice := [number for number, places in suspects.items() if again.get(number) == places]:
+    current = _places(server, list(suspects))
+    if twice := [number for number, places in suspects.items() if current.get(number) == places]:
         documents = " and ".join(sorted(document for document, _ in suspects[twice[0]]))
-        said = (
+        problem = (
             f"segment {twice[0]} is in the documents {documents}; build the index again with "
             "--force"
         )
-        raise MemoryIndexError(f"{server.address}: {said}")
+        raise MemoryIndexError(f"{server.address}: {problem}")
 
 
 def _places(server: Server, ids: Sequence[int]) -> dict[int, set[tuple[str, str]]]:
@@ -119,10 +119,10 @@ def _holding(server: Server, ids: Sequence[int]) -> Iterator[Hit]:
 
 def _damaged(server: Server, hit: Hit, wrong: str) -> MemoryIndexError:
     pairs = hit["_source"]["pairs"]
-    where = (
+    location = (
         f"{server.address}: document {hit['_id']} with segment {pairs[0]['id'] if pairs else '-'}"
     )
-    return MemoryIndexError(f"{where}: {wrong}; build the index again with --force")
+    return MemoryIndexError(f"{location}: {wrong}; build the index again with --force")
 
 
 def _wrong(hit: Hit) -> str:
@@ -180,9 +180,11 @@ def _twice(server: Server) -> dict[str, list[int]]:
     moving = [
         n for page in pages(server, MOVING, BY_ID) for hit in page for n in hit["_source"]["moving"]
     ]
-    there: dict[tuple[str, int], set[str]] = defaultdict(set)
+    documents: dict[tuple[str, int], set[str]] = defaultdict(set)
     for hit in _holding(server, moving):
         for name in ("ids", "corrected"):
             for number in hit["_source"].get(name, ()):
-                there[name, number].add(hit["_id"])
-    return {name: [n for n in moving if len(there[name, n]) > 1] for name in ("ids", "corrected")}
+                documents[name, number].add(hit["_id"])
+    return {
+        name: [n for n in moving if len(documents[name, n]) > 1] for name in ("ids", "corrected")
+    }

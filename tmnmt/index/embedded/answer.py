@@ -29,9 +29,9 @@ def answers_of_latest(
         if query.is_searched:
             similar = delta.search(query, query.limits[1], without_equal)
             matches = [match for match in similar if is_meant(match.segment)]
-        same = [match for match in matches if match.edits == 0 and query.query.same_source]
+        equal = [match for match in matches if match.edits == 0 and query.query.same_source]
         skeletons = [*filter(is_meant, delta.same_skeleton(query))]
-        answers.append(PartAnswer(matches if query.query.similar else [], same, skeletons))
+        answers.append(PartAnswer(matches if query.query.similar else [], equal, skeletons))
     return answers
 
 
@@ -43,11 +43,13 @@ def answers_of(
     threads: int,
 ) -> list[IndexAnswer]:
     """For every query what it wants of all parts, and of the `latest` additions."""
-    every = [latest, *(part.look_up(queries, without_equal, threads) for part in parts)]
-    return [_joined(query, of_parts) for query, *of_parts in zip(queries, *every, strict=True)]
+    part_answers = [latest, *(part.look_up(queries, without_equal, threads) for part in parts)]
+    return [
+        _combine(query, of_parts) for query, *of_parts in zip(queries, *part_answers, strict=True)
+    ]
 
 
-def _joined(query: PreparedQuery, answers: Sequence[PartAnswer]) -> IndexAnswer:
+def _combine(query: PreparedQuery, answers: Sequence[PartAnswer]) -> IndexAnswer:
     similar = _ordered([answer.similar for answer in answers])[: query.query.similar]
     copies = _ordered([answer.same_source for answer in answers])
     segments = [*chain.from_iterable(answer.same_skeleton for answer in answers)]
@@ -58,7 +60,7 @@ def _joined(query: PreparedQuery, answers: Sequence[PartAnswer]) -> IndexAnswer:
 def _ordered(answers: Sequence[list[Match]]) -> list[Match]:
     """All matches, best first, of answers of which the first is in no order and each of the others
     is in order."""
-    every = [*chain.from_iterable(answers)]
+    matches = [*chain.from_iterable(answers)]
     if not answers[0] and (len(answers) == 2 or sum(map(bool, answers)) <= 1):
-        return every
-    return best_of(every, len(every))
+        return matches
+    return best_of(matches, len(matches))

@@ -62,7 +62,7 @@ def build(
     _check_place(index_dir, force)
     runs = in_runs(segments)
     first = next(runs, [])  # before anything is made: most errors of a memory file show here
-    made = _make(index_dir)
+    is_new = _make(index_dir)
     with writing(index_dir, seconds_to_wait):
         try:
             _check_place(index_dir, force)
@@ -70,7 +70,7 @@ def build(
             _check_whole(index_dir, force)
             return write_generation(index_dir, chain([first], runs), (src_lang, tgt_lang), progress)
         except BaseException:
-            if made and not any(index_dir.glob("generation-*")):
+            if is_new and not any(index_dir.glob("generation-*")):
                 _unmake(index_dir)
             raise
 

@@ -26,7 +26,7 @@ class Delta:
 
     def __init__(self) -> None:
         self._segments: list[Segment] = []
-        self._written: list[str] = []  # of each of them
+        self._encoded: list[str] = []  # of each of them
         self._place: dict[int, int] = {}  # of an id in both
         self._without_tokens: dict[int, Segment] = {}
         self._character: dict[str, str] = {}
@@ -52,7 +52,7 @@ class Delta:
                 "too many distinct tokens in the changes of one index; run tmnmt memory compact"
             )
         self._place[segment.id] = len(self._segments)
-        self._written.append(
+        self._encoded.append(
             "".join(
                 self._character.setdefault(token, chr(len(self._character) + 1)) for token in tokens
             )
@@ -69,9 +69,9 @@ class Delta:
             return
         if self._skeletons is not None:
             self._skeletons[_skeleton_of(self._segments[place])].discard(number)
-        last, written = self._segments.pop(), self._written.pop()
+        last, encoded = self._segments.pop(), self._encoded.pop()
         if place < len(self._segments):
-            self._segments[place], self._written[place] = last, written
+            self._segments[place], self._encoded[place] = last, encoded
             self._place[last.id] = place
 
     def same_skeleton(self, query: PreparedQuery) -> list[Segment]:
@@ -90,21 +90,21 @@ class Delta:
         self, query: PreparedQuery, threshold: float, without_equal: bool = False
     ) -> list[Match]:
         """Every match of score >= `threshold`, in no order."""
-        if not self._written or not query.tokens:
+        if not self._encoded or not query.tokens:
             return []
         text = "".join([self._character.get(token, _UNKNOWN) for token in query.tokens])
         document = query.without_document
         cutoff = max(0.0, threshold - RAPIDFUZZ_SLACK)
         hits = process.extract(
             text,
-            self._written,
+            self._encoded,
             scorer=Levenshtein.normalized_similarity,
             score_cutoff=cutoff,
             limit=None,
         )
         matches = []
-        for written, similarity, i in hits:
-            longer = max(len(text), len(written))
+        for encoded, similarity, i in hits:
+            longer = max(len(text), len(encoded))
             edits = round((1.0 - similarity) * longer)
             segment = self._segments[i]
             if (

@@ -58,7 +58,7 @@ class Fragments:
         equal sources the newest. Raises ValueError and IndexError where what is read is damaged."""
         text = np.array([self._numbers.get(word, -1) for word in words], np.int64)
         phrases = self._phrases(text, self._runs(text))
-        return self._taken(phrases, k, is_meant) if len(phrases.groups) else []
+        return self._select(phrases, k, is_meant) if len(phrases.groups) else []
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -84,17 +84,17 @@ class Fragments:
         lists = [self._positions[a:b] for a, b in zip(begins, ends, strict=True)]
         if not lists:
             return _Runs(*(np.zeros(0, np.int64) for _ in range(3)))
-        at = np.repeat(rare, ends - begins)
+        positions = np.repeat(rare, ends - begins)
         place = np.concatenate(lists).astype(np.int64)
         group, first, last = self._sequences(place)
-        left = self._reach(text, at, place, first, -1)
-        right = self._reach(text, at, place, last, 1)
-        begin, end = at - left, at + right + 1
+        left = self._reach(text, positions, place, first, -1)
+        right = self._reach(text, positions, place, last, 1)
+        begin, end = positions - left, positions + right + 1
         # of a run with several rare words that of the first counts
-        before = np.full(len(text) + 1, -1)
-        before[rare[1:]] = rare[:-1]
-        once = (end - begin >= SHORTEST) & (before[at] < begin)
-        return _Runs(group[once], begin[once], end[once])
+        previous = np.full(len(text) + 1, -1)
+        previous[rare[1:]] = rare[:-1]
+        is_first = (end - begin >= SHORTEST) & (previous[positions] < begin)
+        return _Runs(group[is_first], begin[is_first], end[is_first])
 
     def _sequences(self, place: Int64) -> tuple[Int64, Int64, Int64]:
         """Of every position its sequence, and the positions of that one's first and last token."""
@@ -107,19 +107,30 @@ class Fragments:
         first = starts[stretch] + order * length
         return self._length_start[length] + order, first, first + length - 1
 
-    def _reach(self, text: Int64, at: Int64, place: Int64, limit: Int64, step: int) -> Int64:
-        """How many tokens beside each place are those of the text beside `at`; `step`: -1 before
-        it, 1 behind it."""
-        reach = np.zeros(len(at), np.int64)
-        left = np.arange(len(at))
+    def _reach(self, text: Int64, positions: Int64, place: Int64, limit: Int64, step: int) -> Int64:
+        """How many tokens beside each place are those of the text beside `positions`; `step`: -1
+        before it, 1 behind it."""
+        reach = np.zeros(len(positions), np.int64)
+        active = np.arange(len(positions))
         for distance in count(1):
-            there, here = place[left] + step * distance, at[left] + step * distance
-            inside = (here >= 0) & (here < len(text)) & (step * (limit[left] - there) >= 0)
-            left, there, here = left[inside], there[inside], here[inside]
-            left = left[self._tokens[there] == text[here]]
-            if not len(left):
+            source_index, text_index = (
+                place[active] + step * distance,
+                positions[active] + step * distance,
+            )
+            inside = (
+                (text_index >= 0)
+                & (text_index < len(text))
+                & (step * (limit[active] - source_index) >= 0)
+            )
+            active, source_index, text_index = (
+                active[inside],
+                source_index[inside],
+                text_index[inside],
+            )
+            active = active[self._tokens[source_index] == text[text_index]]
+            if not len(active):
                 return reach
-            reach[left] = distance
+            reach[active] = distance
         return reach
 
     def _phrases(self, text: Int64, runs: _Runs) -> _Phrases:
@@ -135,8 +146,8 @@ class Fragments:
             begin = runs.begin[row] + inside
             is_rare = rare_before[begin + n] > rare_before[begin]
             keys.append((candidate[row] * size + LONGEST * begin + n - 1)[is_rare])
-        once = np.unique(np.concatenate(keys))
-        owner, phrase = np.divmod(once, max(size, 1))
+        unique_keys = np.unique(np.concatenate(keys))
+        owner, phrase = np.divmod(unique_keys, max(size, 1))
         sources = np.bincount(phrase, minlength=size)
         tokens = np.arange(size) % LONGEST + 1
         all_sources = len(self._offsets) - 1
@@ -144,7 +155,7 @@ class Fragments:
         weights = (tokens * rarity).astype(np.float64)
         return _Phrases(owner, phrase, groups, weights)
 
-    def _taken(self, phrases: _Phrases, k: int, is_meant: Callable[[int], bool]) -> list[int]:
+    def _select(self, phrases: _Phrases, k: int, is_meant: Callable[[int], bool]) -> list[int]:
         """Lazily: a candidate's gain only falls as phrases are covered, so one that is the best
         with its gain of now is the best of all."""
         gains = np.bincount(phrases.candidate, phrases.weights[phrases.phrase])
@@ -152,19 +163,19 @@ class Fragments:
         starts = np.searchsorted(phrases.candidate, np.arange(len(phrases.groups) + 1))
         heap = [*zip((-gains / roots).tolist(), range(len(roots)), strict=True)]
         heapq.heapify(heap)
-        left = phrases.weights.copy()
+        weights = phrases.weights.copy()
         ids: list[int] = []
         while heap and len(ids) < k:
-            known, at = heapq.heappop(heap)
-            own = phrases.phrase[starts[at] : starts[at + 1]]
-            gain = float(left[own].sum() / roots[at])
+            priority, index = heapq.heappop(heap)
+            owned = phrases.phrase[starts[index] : starts[index + 1]]
+            gain = float(weights[owned].sum() / roots[index])
             if gain <= 0:
                 continue
-            if heap and (-gain, at) > heap[0] and -gain > known:
-                heapq.heappush(heap, (-gain, at))
-            elif (number := self._newest(int(phrases.groups[at]), is_meant)) is not None:
+            if heap and (-gain, index) > heap[0] and -gain > priority:
+                heapq.heappush(heap, (-gain, index))
+            elif (number := self._newest(int(phrases.groups[index]), is_meant)) is not None:
                 ids.append(number)
-                left[own] = 0.0
+                weights[owned] = 0.0
         return ids
 
     def _size(self, groups: Int64) -> Int64:

@@ -14,13 +14,13 @@ import numpy as np
 
 from tmnmt.index.base import UnknownIdError
 from tmnmt.index.embedded.delta import Delta
+from tmnmt.index.embedded.delta_segments import LOOSE, Sealed, inverted, seal
 from tmnmt.index.embedded.journal import Change, Journal
 from tmnmt.index.embedded.manifest import Manifest, check_files
-from tmnmt.index.embedded.part import Kept, Part
+from tmnmt.index.embedded.part import Part, Subset
 from tmnmt.index.embedded.postings import Postings
-from tmnmt.index.embedded.sealed import LOOSE, Sealed, inverted, seal
 from tmnmt.index.embedded.store import Store
-from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.segments import Segment
 
 log = logging.getLogger(__name__)
@@ -37,17 +37,17 @@ class Generation:
         self.store = Store(manifest.generation_dir(index_dir))
         self.journal = Journal(manifest.journal_path(index_dir))
         self.delta = Delta()
-        self._built = Part(Postings.open(manifest.postings_dir(index_dir)), self.store.by_ids)
+        self._base = Part(Postings.open(manifest.postings_dir(index_dir)), self.store.by_ids)
         self._sealed: tuple[Sealed, ...] = ()
         self._loose = LOOSE
         self.last_id = manifest.last_id  # the greatest id ever given
         self._changed: dict[int, Segment | None] = {}  # every id in the journal, as it is now
-        self._kept: WeakKeyDictionary[Postings, dict[Filter, Kept]] = WeakKeyDictionary()
+        self._subsets: WeakKeyDictionary[Postings, dict[Filter, Subset]] = WeakKeyDictionary()
         self.refresh()
 
     def __len__(self) -> int:
         alive = sum(segment is not None for segment in self._changed.values())
-        return self.manifest.segments - len(self._built.dead) + alive
+        return self.manifest.segments - len(self._base.dead) + alive
 
     def refresh(self) -> None:
         """Takes over the changes that were acknowledged since the last time. Raises
@@ -55,32 +55,35 @@ class Generation:
         if changes := self.journal.read(self.last_id):
             self._apply(changes)
 
-    def parts(self, meant: Filter = EVERYTHING, *, with_words: bool = False) -> list[Part]:
+    def parts(self, conditions: Filter = NO_FILTER, *, with_words: bool = False) -> list[Part]:
         """All that has postings, of which only the segments that are meant are found; what was
         added lately gets some first where it is much. with_words: all know where words stand; an
         index of a former format gets such postings first."""
         if len(self.delta) > self._loose:
             self._seal()
-        built = self._built
-        if with_words and not built.postings.has_positions:
-            built = built._replace(postings=self._words_of_former)
-        if not meant:
-            return [built, *(sealed.part for sealed in self._sealed)]
-        built = self._restricted(built, meant, lambda: self.store.ids(meant))
+        base = self._base
+        if with_words and not base.postings.has_positions:
+            base = base._replace(postings=self._words_of_former)
+        if not conditions:
+            return [base, *(sealed.part for sealed in self._sealed)]
+        base = self._restricted(base, conditions, lambda: self.store.ids(conditions))
         return [
-            built,
-            *(self._restricted(one.part, meant, partial(one.ids, meant)) for one in self._sealed),
+            base,
+            *(
+                self._restricted(sealed.part, conditions, partial(sealed.ids, conditions))
+                for sealed in self._sealed
+            ),
         ]
 
-    def _restricted(self, part: Part, meant: Filter, ids: Callable[[], list[int]]) -> Part:
+    def _restricted(self, part: Part, conditions: Filter, ids: Callable[[], list[int]]) -> Part:
         """A part in which only the segments with these `ids` are found, those that are meant; they
         are asked for once."""
-        kept_of = self._kept.setdefault(part.postings, {})
-        if meant not in kept_of:
+        kept_of = self._subsets.setdefault(part.postings, {})
+        if conditions not in kept_of:
             of_ids = np.zeros(self.last_id + 1, bool)
             of_ids[ids()] = True
-            kept_of[meant] = Kept(of_ids, part.postings.by_rank(of_ids))
-        return part._replace(kept=kept_of[meant])
+            kept_of[conditions] = Subset(of_ids, part.postings.by_rank(of_ids))
+        return part._replace(subset=kept_of[conditions])
 
     @cached_property
     def _words_of_former(self) -> Postings:
@@ -127,7 +130,7 @@ class Generation:
             number: segment for number, segment in changed.items() if segment is not None
         }
 
-    def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
+    def segments(self, conditions: Filter = NO_FILTER) -> Iterator[Segment]:
         """The segments that are meant, as they are now, in order of id."""
         changed = dict(self._changed)
         later = [
@@ -135,14 +138,14 @@ class Generation:
             for segment in changed.values()
             if segment is not None and conditions.keeps(segment)
         ]
-        built = (segment for segment in self.store.chosen(conditions) if segment.id not in changed)
-        return heapq.merge(built, sorted(later, key=_number), key=_number)
+        stored = (segment for segment in self.store.select(conditions) if segment.id not in changed)
+        return heapq.merge(stored, sorted(later, key=_number), key=_number)
 
     def changes(self) -> tuple[int, int, int]:
         """How many segments were added, corrected and deleted since the generation was built, and
         stay so."""
         alive = sum(segment is not None for segment in self._changed.values())
-        dead = self._built.dead
+        dead = self._base.dead
         corrected = sum(self._changed[number] is not None for number in dead)
         return alive - corrected, corrected, len(dead) - corrected
 
@@ -160,12 +163,12 @@ class Generation:
             self._changed[number] = segment
             self.last_id = max(self.last_id, number)
         numbers = {number for number, _ in changes}
-        self._sealed = tuple(sealed.without(numbers) for sealed in self._sealed)
+        self._sealed = tuple(sealed.exclude(numbers) for sealed in self._sealed)
         if (
             not (dead := {number for number in numbers if number <= self.manifest.last_id})
-            <= self._built.dead
+            <= self._base.dead
         ):
-            self._built = self._built._replace(dead=self._built.dead | dead)
+            self._base = self._base._replace(dead=self._base.dead | dead)
 
 
 def _number(segment: Segment) -> int:

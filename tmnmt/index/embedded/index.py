@@ -27,7 +27,7 @@ from tmnmt.index.base import (
     dated,
 )
 from tmnmt.index.concordance import Occurrence, Phrase, check_concordance, occurrences
-from tmnmt.index.covering import everything
+from tmnmt.index.covering import accept_always
 from tmnmt.index.embedded.answer import answers_of, answers_of_latest
 from tmnmt.index.embedded.build import in_runs, remove_leftovers, write_generation
 from tmnmt.index.embedded.delta import Delta
@@ -44,7 +44,7 @@ from tmnmt.index.embedded.manifest import (
 from tmnmt.index.embedded.part import Part, PartAnswer
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.embedded.verify import verify
-from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.index.same_skeleton import scored
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
@@ -102,7 +102,7 @@ class MemoryIndex:
         self._lock = threading.RLock()
         self._manifest_path = str(path / MANIFEST_FILE)
         self._version = (0, 0, 0)
-        self.meant = EVERYTHING
+        self.conditions = NO_FILTER
         self._now = Generation(manifest, path)
         self._changes = Grouped[_Changes]()
 
@@ -141,10 +141,10 @@ class MemoryIndex:
         """What is known of the generation that answers."""
         return self._now.manifest
 
-    def restricted_to(self, meant: Filter) -> Self:
+    def restricted_to(self, conditions: Filter) -> Self:
         """As `WritableIndex.restricted_to` says."""
         view = copy.copy(self)
-        view.meant = meant
+        view.conditions = conditions
         return view
 
     def search(
@@ -167,7 +167,9 @@ class MemoryIndex:
             raise UsageError(f"threads is {threads}; it must be at least 1")
         documents = exclude_documents or [""] * len(queries)
         pairs = zip(queries, documents, strict=True)
-        prepared = [PreparedQuery(IndexQuery(text, k, threshold), one) for text, one in pairs]
+        prepared = [
+            PreparedQuery(IndexQuery(text, k, threshold), document) for text, document in pairs
+        ]
         answers = self._answers(prepared, exclude_sources, threads or _cores())
         return [answer.similar for answer in answers]
 
@@ -177,7 +179,7 @@ class MemoryIndex:
         return self._answers([*map(PreparedQuery, queries)], False, _cores())
 
     def covering(
-        self, text: str, k: int, accepts: Callable[[int], bool] = everything
+        self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
         """As `CoversPhrases.covering` says (`embedded.fragments`). What was added since the index
         was built is looked at once there is much of it, or after a compaction."""
@@ -195,7 +197,7 @@ class MemoryIndex:
         check_concordance(k)
 
         def of_latest(delta: Delta) -> list[Segment]:
-            return list(filter(self.meant.keeps, delta))
+            return list(filter(self.conditions.keeps, delta))
 
         def of_all(parts: list[Part], latest: list[Segment]) -> list[Segment]:
             return [*latest, *chain.from_iterable(part.with_phrase(phrase, k) for part in parts)]
@@ -254,7 +256,7 @@ class MemoryIndex:
         with self._lock:
             return self._refreshed().present(ids)
 
-    def segments(self, conditions: Filter = EVERYTHING) -> Iterator[Segment]:
+    def segments(self, conditions: Filter = NO_FILTER) -> Iterator[Segment]:
         """The segments that are meant, in order of id, as they are at this moment whatever changes
         later."""
         with self._lock:
@@ -319,7 +321,7 @@ class MemoryIndex:
         distinct = [*dict.fromkeys(queries)]
 
         def of_latest(delta: Delta) -> list[PartAnswer]:
-            return answers_of_latest(delta, distinct, self.meant.keeps, without_equal)
+            return answers_of_latest(delta, distinct, self.conditions.keeps, without_equal)
 
         def of_all(parts: list[Part], latest: list[PartAnswer]) -> list[IndexAnswer]:
             return answers_of(parts, latest, distinct, without_equal, threads)
@@ -340,7 +342,7 @@ class MemoryIndex:
         both are now; once more where the generation was replaced before it was read."""
         with self._lock:
             now = self._refreshed()
-            parts = now.parts(self.meant, with_words=with_words)
+            parts = now.parts(self.conditions, with_words=with_words)
             latest = of_latest(now.delta)
         try:
             return of_all(parts, latest)

@@ -81,14 +81,16 @@ class Inversion:
         folder.mkdir()
         by_rank = self._newest_first()
         tokens, words = self._numbered(positions)
-        of, lengths, laid = write_groups(folder / "tokens.npy", tokens, _numpy(self._lengths))
+        group_ids, lengths, group_tokens = write_groups(
+            folder / "tokens.npy", tokens, _numpy(self._lengths)
+        )
         self._file.close()
-        write_features(folder, laid, lengths, len(words))
+        write_features(folder, group_tokens, lengths, len(words))
         if positions:
-            write_positions(folder, "", laid, len(words))
-        arrays = self._of_groups(of, lengths, by_rank) | {VOCABULARY: _text(words)}
+            write_positions(folder, "", group_tokens, len(words))
+        arrays = self._of_groups(group_ids, lengths, by_rank) | {VOCABULARY: _text(words)}
         arrays["document_of"] = _numpy(self._document_of)[by_rank]
-        arrays[SKELETONS] = sorted_hashes(words, laid, lengths)
+        arrays[SKELETONS] = sorted_hashes(words, group_tokens, lengths)
         arrays[DOCUMENTS] = np.frombuffer(json.dumps(list(self._documents)).encode(), np.uint8)
         for name, values in arrays.items():
             np.save(folder / f"{name}.npy", values)
@@ -100,22 +102,23 @@ class Inversion:
         by_rank = self._newest_first()
         tokens, words = self._numbered(True)
         laid_out = folder / "target.npy"
-        of, lengths, laid = write_groups(laid_out, tokens, _numpy(self._lengths))
+        group_ids, lengths, group_tokens = write_groups(laid_out, tokens, _numpy(self._lengths))
         self._file.close()
-        write_positions(folder, TARGET, laid, len(words))
+        write_positions(folder, TARGET, group_tokens, len(words))
         laid_out.unlink()
-        arrays = self._of_groups(of, lengths, by_rank) | {VOCABULARY: _text(words)}
+        arrays = self._of_groups(group_ids, lengths, by_rank) | {VOCABULARY: _text(words)}
         for name, values in arrays.items():
             np.save(folder / f"{TARGET}{name}.npy", values)
 
     def _of_groups(
-        self, of: Int32, lengths: Int32, by_rank: NDArray[Any]
+        self, group_ids: Int32, lengths: Int32, by_rank: NDArray[Any]
     ) -> dict[str, NDArray[Any]]:
-        """Groups of these lengths, by what group every segment is `of`, and their segments."""
+        """Groups of these lengths, by what group every segment is `group_ids`, and their
+        segments."""
         ids = _numpy(self._ids)[by_rank]
         return {
             **_lengths(lengths),
-            **_members(of, len(lengths), by_rank),
+            **_members(group_ids, len(lengths), by_rank),
             IDS: ids.astype(np.min_scalar_type(ids.max(initial=0))),
         }
 
@@ -137,8 +140,8 @@ class Inversion:
             words = [words[number] for number in order]
             numbers = np.empty(len(words), np.int32)
             numbers[order] = np.arange(len(words), dtype=np.int32)
-            for at in range(0, len(tokens), _TOKENS_AT_ONCE):
-                stretch = slice(at, at + _TOKENS_AT_ONCE)
+            for start in range(0, len(tokens), _TOKENS_AT_ONCE):
+                stretch = slice(start, start + _TOKENS_AT_ONCE)
                 tokens[stretch] = numbers[tokens[stretch]]
         return tokens, words
 
@@ -159,12 +162,12 @@ def write_groups(path: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, Int3
 
     starts = _sums(lengths)
     order = np.lexsort((hashes(tokens, starts), lengths))
-    of, count = number_groups(tokens, starts, order)
+    group_ids, count = number_groups(tokens, starts, order)
     lengths_of = np.empty(count, np.int32)
-    lengths_of[of] = lengths
-    laid = _new(path, np.int32, (int(lengths_of.sum(dtype=np.int64)),))
-    lay_out(tokens, starts, order, of, laid)
-    return of, lengths_of, laid
+    lengths_of[group_ids] = lengths
+    group_tokens = _new(path, np.int32, (int(lengths_of.sum(dtype=np.int64)),))
+    lay_out(tokens, starts, order, group_ids, group_tokens)
+    return group_ids, lengths_of, group_tokens
 
 
 def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int) -> None:
@@ -234,8 +237,8 @@ def _lengths(lengths: Int32) -> dict[str, NDArray[Any]]:
     }
 
 
-def _members(of: Int32, groups: int, by_rank: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    of_rank = of[by_rank]
+def _members(group_ids: Int32, groups: int, by_rank: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    of_rank = group_ids[by_rank]
     return {
         "member_offsets": _sums(np.bincount(of_rank, minlength=groups)).astype(np.int32),
         "members": np.argsort(of_rank, kind="stable").astype(np.int32),

@@ -51,7 +51,7 @@ class Journal:
         self._name = str(path)
         self.offset = self.unfinished = 0
         self._synced = 0  # where the last change of our own ended, which is on disk
-        self._begun: int | None = None  # where one begins that is being put on disk
+        self._pending: int | None = None  # where one begins that is being put on disk
 
     def read(self, last_id: int | None = None) -> list[Change]:
         """The changes made since the last call, in order; what it gives is on disk, for no reader
@@ -61,13 +61,13 @@ class Journal:
         try:
             status = os.lstat(self._name)  # every search asks: half the time of Path.lstat
             self._check_kind(status.st_mode)
-            size = status.st_size if self._begun is None else self._begun
+            size = status.st_size if self._pending is None else self._pending
             if size == self.offset:
                 self.unfinished = 0
                 return []
             if size < self.offset:
                 raise self._damaged(f"damaged at byte {size:,}")
-            with os.fdopen(self._opened(os.O_RDONLY), "rb") as file:
+            with os.fdopen(self._open(os.O_RDONLY), "rb") as file:
                 if size != self._synced:
                     # its writer may not have done it yet, or was killed before
                     _sync(file.fileno())
@@ -77,15 +77,15 @@ class Journal:
             raise self._damaged("is missing") from None
         except OSError as error:
             raise MemoryIndexError(f"{self.path}: cannot be read: {error.strerror}") from error
-        written = content.rstrip(b"\0")
-        changes, used = self._frames(written)
-        zeros = self.offset + len(written)
-        if used < len(written) < len(content) and zeros % SECTOR:
+        frames = content.rstrip(b"\0")
+        changes, length = self._frames(frames)
+        zeros = self.offset + len(frames)
+        if length < len(frames) < len(content) and zeros % SECTOR:
             raise self._damaged(f"damaged at byte {zeros:,}")
         if last_id is not None:
             self._expect_no_gap([number for number, _ in changes], last_id)
-        self.offset += used
-        self.unfinished = len(content) - used
+        self.offset += length
+        self.unfinished = len(content) - length
         return changes
 
     def _expect_no_gap(self, ids: Sequence[int], last_id: int) -> None:
@@ -102,12 +102,12 @@ class Journal:
         disk. The caller holds the index's lock on the folder, and has read everything. `lock`:
         whoever reads holds it."""
         with lock:
-            self._begun = self.offset
+            self._pending = self.offset
         try:
             yield
         finally:
             with lock:
-                self._begun = None
+                self._pending = None
 
     def append(self, body: bytes) -> None:
         """Puts changes, as `encoded` gives them, on disk behind what was read, as one. The caller
@@ -117,7 +117,7 @@ class Journal:
         is; DataError for more than a frame can hold."""
         frame, start = _frame(body, self.offset), self.offset
         try:
-            handle = self._opened(os.O_RDWR)
+            handle = self._open(os.O_RDWR)
         except OSError as error:
             raise MemoryIndexError(
                 f"{self.path}: cannot be written to: {error.strerror}"
@@ -133,7 +133,7 @@ class Journal:
         finally:
             os.close(handle)
 
-    def _opened(self, flags: int) -> int:
+    def _open(self, flags: int) -> int:
         """A handle of the file, which is a regular one; nothing is waited for, and no link is
         followed."""
         try:
@@ -158,28 +158,32 @@ class Journal:
 
     def _frames(self, content: bytes) -> tuple[list[Change], int]:
         changes: list[Change] = []
-        at = 0
-        while at + _HEADER_BYTES <= len(content):
-            size, checksum = self._header(content[at : at + _HEADER_BYTES], self.offset + at)
-            body = content[at + _HEADER_BYTES : at + _HEADER_BYTES + size]
+        offset = 0
+        while offset + _HEADER_BYTES <= len(content):
+            size, checksum = self._header(
+                content[offset : offset + _HEADER_BYTES], self.offset + offset
+            )
+            body = content[offset + _HEADER_BYTES : offset + _HEADER_BYTES + size]
             if len(body) < size:
                 break
             if zlib.crc32(body) != checksum:
-                raise self._damaged(f"damaged at byte {self.offset + at:,}")
+                raise self._damaged(f"damaged at byte {self.offset + offset:,}")
             try:
                 changes += [_change(line) for line in body.splitlines()]
             except ValueError as error:  # the checksum is right, and no writer of ours wrote it
-                raise self._damaged(f"damaged at byte {self.offset + at:,} ({error})") from error
-            at += _HEADER_BYTES + size
-        return changes, at
+                raise self._damaged(
+                    f"damaged at byte {self.offset + offset:,} ({error})"
+                ) from error
+            offset += _HEADER_BYTES + size
+        return changes, offset
 
-    def _header(self, header: bytes, at: int) -> tuple[int, int]:
+    def _header(self, header: bytes, offset: int) -> tuple[int, int]:
         try:
             size, checksum = int(header[:8], 16), int(header[9:17], 16)
         except ValueError:
-            raise self._damaged(f"damaged at byte {at:,}") from None
-        if header != _header(size, checksum, at):
-            raise self._damaged(f"damaged at byte {at:,}")
+            raise self._damaged(f"damaged at byte {offset:,}") from None
+        if header != _header(size, checksum, offset):
+            raise self._damaged(f"damaged at byte {offset:,}")
         return size, checksum
 
     def _damaged(self, how: str) -> MemoryIndexError:
@@ -198,18 +202,17 @@ def encoded(changes: Iterable[Change]) -> bytes:
         raise DataError(f"a segment has a character that is no Unicode text: {error}") from error
 
 
-def _frame(body: bytes, at: int) -> bytes:
+def _frame(body: bytes, offset: int) -> bytes:
     if len(body) >= 2**32 - 1:
         raise DataError("more than 4 GB of changes at once; make them in parts")
-    if (at + _HEADER_BYTES + len(body)) % SECTOR == 1:
+    if (offset + _HEADER_BYTES + len(body)) % SECTOR == 1:
         body = body[:-1] + b" \n"  # so that the last byte does not stand alone in its sector
-    return _header(len(body), zlib.crc32(body), at) + body
+    return _header(len(body), zlib.crc32(body), offset) + body
 
 
-def _header(size: int, checksum: int, at: int) -> bytes:
-    return (
-        f"{size:08x} {checksum:08x} {zlib.crc32(f'{size} {checksum} {at}'.encode()):08x}\n".encode()
-    )
+def _header(size: int, checksum: int, offset: int) -> bytes:
+    of_header = zlib.crc32(f"{size} {checksum} {offset}".encode())
+    return f"{size:08x} {checksum:08x} {of_header:08x}\n".encode()
 
 
 def _line(number: int, segment: Segment | None) -> bytes:
@@ -250,8 +253,8 @@ def _change(line: bytes) -> Change:
     if not all(map(is_text, texts)) or type(position) is not int:
         raise ValueError("a field of a segment is not what it should be")
     place, times = (document, position, number, origin), (created, changed)
-    both = [codes_of(of, plain) for of, plain in zip(codes, (src, tgt), strict=False)]
-    return number, Segment(src, tgt, *place, *times, user, pairs_of(properties), *both)
+    side_codes = [codes_of(record, plain) for record, plain in zip(codes, (src, tgt), strict=False)]
+    return number, Segment(src, tgt, *place, *times, user, pairs_of(properties), *side_codes)
 
 
 def _sync(handle: int) -> None:
@@ -265,8 +268,8 @@ def _sync(handle: int) -> None:
             raise
 
 
-def _write(handle: int, content: bytes, at: int) -> None:
+def _write(handle: int, content: bytes, offset: int) -> None:
     rest = memoryview(content)
     while rest:
-        done = os.pwrite(handle, rest, at)
-        rest, at = rest[done:], at + done
+        count = os.pwrite(handle, rest, offset)
+        rest, offset = rest[count:], offset + count

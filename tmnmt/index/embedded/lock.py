@@ -48,10 +48,10 @@ def _check_there(handle: int, folder: Path) -> None:
     with a folder that was set aside, or with an index that was not finished. It locks nothing any
     more."""
     try:
-        there = (folder / LOCK_FILE).lstat()
+        status = (folder / LOCK_FILE).lstat()
     except FileNotFoundError:
-        there = None
-    if there is None or not os.path.samestat(there, os.fstat(handle)):
+        status = None
+    if status is None or not os.path.samestat(status, os.fstat(handle)):
         raise LockedError(
             f"{folder}: another process gave it up or set it aside just now; try again"
         )

@@ -11,16 +11,16 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tmnmt.counted import counted
 from tmnmt.durable import append, rename, sync, sync_folder, write
-from tmnmt.errors import MemoryIndexError, shown
+from tmnmt.errors import MemoryIndexError, short_repr
 from tmnmt.index.embedded.journal import JOURNAL_FILE
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
 from tmnmt.index.embedded.store import STORE_FILES
+from tmnmt.quantities import quantity
 
 FORMAT = 7
 # 4: its segments have no codes; 5: no skeletons are kept; 6: nor where words stand
-READ = (4, 5, 6, FORMAT)
+READABLE_FORMATS = (4, 5, 6, FORMAT)
 TOKENISATION = "match-tokens-1"
 KEYS_DIR = "keys"  # of `tmnmt keys`, beside the generations
 MANIFEST_FILE = "manifest.json"
@@ -81,7 +81,7 @@ def read_manifest(index_dir: Path) -> Manifest:
             f"{path}: damaged ({error}); build the index again with --force"
         ) from error
     manifest = _checked(content, path)
-    if text != _written(manifest):
+    if text != _serialise(manifest):
         raise MemoryIndexError(f"{path}: damaged (checksum); build the index again with --force")
     return manifest
 
@@ -93,12 +93,14 @@ def check_files(manifest: Manifest, index_dir: Path) -> None:
     for name, (size, _) in manifest.files.items():
         real_size = (folder / name).stat().st_size if (folder / name).is_file() else None
         if real_size != size:
-            what = (
+            problem = (
                 "is missing"
                 if real_size is None
-                else f"has {counted(real_size, 'byte')} instead of {size}"
+                else f"has {quantity(real_size, 'byte')} instead of {size}"
             )
-            raise MemoryIndexError(f"{folder / name}: {what}; build the index again with --force")
+            raise MemoryIndexError(
+                f"{folder / name}: {problem}; build the index again with --force"
+            )
 
 
 def check_content(manifest: Manifest, index_dir: Path) -> None:
@@ -113,14 +115,14 @@ def check_content(manifest: Manifest, index_dir: Path) -> None:
             )
 
 
-def describe_files(folder: Path, below: Path) -> dict[str, tuple[int, str]]:
-    """Size and sha256 of the store and of every file in `below`, named by its path below `folder`;
-    each is on disk afterwards."""
+def describe_files(folder: Path, subfolder: Path) -> dict[str, tuple[int, str]]:
+    """Size and sha256 of the store and of every file in `subfolder`, named by its path below
+    `folder`; each is on disk afterwards."""
     described = {}
-    for path in [*(folder / name for name in STORE_FILES), *sorted(below.iterdir())]:
+    for path in [*(folder / name for name in STORE_FILES), *sorted(subfolder.iterdir())]:
         described[path.relative_to(folder).as_posix()] = (path.stat().st_size, _sha256(path))
         sync(path)
-    sync_folder(below)
+    sync_folder(subfolder)
     sync_folder(folder)
     return described
 
@@ -134,7 +136,7 @@ def write_manifest(manifest: Manifest, index_dir: Path) -> None:
     """Makes `manifest` the valid one by an atomic rename: killed at any moment, the old or the new
     one stands."""
     path, first_build = index_dir / MANIFEST_FILE, index_dir / FIRST_BUILD_FILE
-    content = _written(manifest).encode()
+    content = _serialise(manifest).encode()
     if first_build.exists():
         write(first_build, content, alone=True)
         rename(first_build, path)
@@ -163,30 +165,33 @@ def manifest_version(path: str) -> tuple[int, int, int]:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _written(manifest: Manifest) -> str:
+def _serialise(manifest: Manifest) -> str:
     content = json.dumps(asdict(manifest), ensure_ascii=False, indent=1)
     checksum = hashlib.sha256(content.encode()).hexdigest()
     return content.removesuffix("\n}") + f',\n "{CHECKSUM}": "{checksum}"\n}}'
 
 
 def _checked(content: Any, path: Path) -> Manifest:
-    known = {field.name for field in fields(Manifest)}
+    field_names = {field.name for field in fields(Manifest)}
     if not isinstance(content, dict) or "format" not in content:
         raise MemoryIndexError(f"{path}: not the manifest of a tmnmt index")
-    if content["format"] not in READ or content.get("tokenisation", TOKENISATION) != TOKENISATION:
-        have = f"format {shown(content['format'])}, {shown(content.get('tokenisation'))}"
+    if (
+        content["format"] not in READABLE_FORMATS
+        or content.get("tokenisation", TOKENISATION) != TOKENISATION
+    ):
+        have = f"format {short_repr(content['format'])}, {short_repr(content.get('tokenisation'))}"
         want = f"format {FORMAT}, {TOKENISATION}"
         raise MemoryIndexError(
             f"{path}: {have}, but this version reads {want}; build the index again with --force"
         )
     content.pop(CHECKSUM, None)
-    if set(content) != known:
+    if set(content) != field_names:
         raise MemoryIndexError(
             f"{path}: damaged (keys missing or unknown); build the index again with --force"
         )
     for key, right in _right(content):
         if not right:
-            problem = f"key {key} is {shown(content[key])}"
+            problem = f"key {key} is {short_repr(content[key])}"
             raise MemoryIndexError(
                 f"{path}: damaged ({problem}); build the index again with --force"
             )
@@ -224,8 +229,8 @@ def _right(content: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     )
 
 
-def _is_part(about: object) -> bool:
-    return isinstance(about, list) and len(about) == 2 and is_count(about[0]) and is_text(about[1])
+def _is_part(entry: object) -> bool:
+    return isinstance(entry, list) and len(entry) == 2 and is_count(entry[0]) and is_text(entry[1])
 
 
 def half_index(index_dir: Path) -> str | None:
@@ -235,16 +240,16 @@ def half_index(index_dir: Path) -> str | None:
         return None
     if not any(index_dir.glob("generation-*")):
         return None
-    said = f"{index_dir}: half an index (no {MANIFEST_FILE}): an unfinished build, or deleted"
+    message = f"{index_dir}: half an index (no {MANIFEST_FILE}): an unfinished build, or deleted"
     journals = [
         path
         for path in sorted(index_dir.glob(f"generation-*/{JOURNAL_FILE}"))
         if path.lstat().st_size
     ]
     if not journals:
-        return said
+        return message
     return (
-        f"{said}; {journals[-1]} holds pairs that were confirmed or added since, which a new "
+        f"{message}; {journals[-1]} holds pairs that were confirmed or added since, which a new "
         "build loses"
     )
 

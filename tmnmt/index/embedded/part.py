@@ -18,7 +18,7 @@ from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.segments import Match, Segment
 
 
-class Kept(NamedTuple):
+class Subset(NamedTuple):
     """The segments of a part that are meant."""
 
     of_ids: NDArray[np.bool_]
@@ -40,7 +40,7 @@ class Part(NamedTuple):
     postings: Postings
     fetch: Callable[[Sequence[int]], Mapping[int, Segment]]  # segments by id
     dead: frozenset[int] = frozenset()  # ids that are found no more, or elsewhere
-    kept: Kept | None = None  # the only ones that are found; None: all
+    subset: Subset | None = None  # the only ones that are found; None: all
 
     def look_up(
         self, queries: Sequence[PreparedQuery], without_equal: bool, threads: int
@@ -53,13 +53,13 @@ class Part(NamedTuple):
         ids = (hit.id for hits_of in (*hits, *sources) for hit in hits_of)
         segments = self.fetch([*dict.fromkeys(chain(ids, *skeletons))])
         answers = []
-        for query, alike, same, bones in zip(queries, hits, sources, skeletons, strict=True):
+        for query, alike, equal_hits, bones in zip(queries, hits, sources, skeletons, strict=True):
             similar = [Match(segments[number], score, edits) for number, edits, score in alike]
-            copies = similar[: len(same)]
-            if len(copies) < len(same):
-                copies = [Match(segments[hit.id], hit.score, hit.edits) for hit in same]
-            shown = similar if query.query.similar else []
-            answers.append(PartAnswer(shown, copies, [segments[number] for number in bones]))
+            copies = similar[: len(equal_hits)]
+            if len(copies) < len(equal_hits):
+                copies = [Match(segments[hit.id], hit.score, hit.edits) for hit in equal_hits]
+            reported = similar if query.query.similar else []
+            answers.append(PartAnswer(reported, copies, [segments[number] for number in bones]))
         return answers
 
     def _searched(
@@ -83,21 +83,21 @@ class Part(NamedTuple):
     ) -> list[list[Hit]]:
         """The hits of the same source of every query that wants them. These come first among all
         hits; where nothing else is among them, more are asked for, until these are all."""
-        same: list[list[Hit]] = [[] for _ in queries]
-        left = list[int]()
+        equal_hits: list[list[Hit]] = [[] for _ in queries]
+        remaining = list[int]()
         for row, (query, hits_of) in enumerate(zip(queries, hits, strict=True)):
             if query.query.same_source:
-                same[row] = [hit for hit in hits_of if hit.edits == 0]
-                if len(same[row]) == query.limits[0]:
-                    left.append(row)
+                equal_hits[row] = [hit for hit in hits_of if hit.edits == 0]
+                if len(equal_hits[row]) == query.limits[0]:
+                    remaining.append(row)
         size = COPIES * WIDER
-        while left:
-            hits_of_each = self.hits([queries[row] for row in left], size, 1.0, False, threads)
-            for row, hits_of in zip(left, hits_of_each, strict=True):
-                same[row] = [hit for hit in hits_of if hit.edits == 0]
-            left = [row for row in left if len(same[row]) == size]
+        while remaining:
+            hits_of_each = self.hits([queries[row] for row in remaining], size, 1.0, False, threads)
+            for row, hits_of in zip(remaining, hits_of_each, strict=True):
+                equal_hits[row] = [hit for hit in hits_of if hit.edits == 0]
+            remaining = [row for row in remaining if len(equal_hits[row]) == size]
             size *= WIDER
-        return same
+        return equal_hits
 
     def covering(
         self, words: Sequence[str], k: int, accepts: Callable[[int], bool]
@@ -112,9 +112,9 @@ class Part(NamedTuple):
 
     def with_phrase(self, phrase: Phrase, k: int) -> Iterable[Segment]:
         """The `k` newest segments that are not dead and have the phrase."""
-        meant, size = None if self.kept is None else self.kept.of_ids, k
+        allowed_ids, size = None if self.subset is None else self.subset.of_ids, k
         while True:
-            ids = self.postings.with_phrase(phrase, size, meant)
+            ids = self.postings.with_phrase(phrase, size, allowed_ids)
             alive = [number for number in ids if number not in self.dead][:k]
             if len(alive) == k or len(ids) < size:
                 return self._fetched(alive)
@@ -131,28 +131,33 @@ class Part(NamedTuple):
         """For every query the at most `k` best hits that are not dead, best first. Exact: hits come
         in one order, so the first of a longer list are the first; where too many of them are dead,
         twice as many are asked for."""
-        dead, kept = self.dead, None if self.kept is None else self.kept.by_rank
+        dead, allowed = self.dead, None if self.subset is None else self.subset.by_rank
         if not dead:
             return self.postings.search(
-                queries, k, threshold, without_equal=without_equal, threads=threads, kept=kept
+                queries, k, threshold, without_equal=without_equal, threads=threads, allowed=allowed
             )
         hits_of: list[list[Hit]] = [[] for _ in queries]
-        left, size = list(range(len(queries))), k
-        while left:
-            asked = [queries[i] for i in left]
+        remaining, size = list(range(len(queries))), k
+        while remaining:
+            pending = [queries[i] for i in remaining]
             answers = self.postings.search(
-                asked, size, threshold, without_equal=without_equal, threads=threads, kept=kept
+                pending,
+                size,
+                threshold,
+                without_equal=without_equal,
+                threads=threads,
+                allowed=allowed,
             )
             short = []
-            for i, hits in zip(left, answers, strict=True):
+            for i, hits in zip(remaining, answers, strict=True):
                 hits_of[i] = [hit for hit in hits if hit.id not in dead][:k]
                 if len(hits_of[i]) < k and len(hits) == size:
                     short.append(i)
-            left, size = short, 2 * size
+            remaining, size = short, 2 * size
         return hits_of
 
     def _is_meant(self, number: int) -> bool:
-        return number not in self.dead and (self.kept is None or bool(self.kept.of_ids[number]))
+        return number not in self.dead and (self.subset is None or bool(self.subset.of_ids[number]))
 
     def _fetched(self, ids: Sequence[int]) -> list[Segment]:
         segments = self.fetch(ids)  # others may be among them

@@ -23,7 +23,7 @@ TARGET = "target_"  # before the names of a part that is of the targets
 _LAST = "\U0010ffff"  # no token has it
 # A word is rare where there are so many times as many segments; and a word is looked for by halving
 # its lists where it stands so many times as often, for each of them.
-MANY = 16
+FREQUENT = 16
 NEWEST = 1 << 15  # segments that are looked at one by one, before all are as they lie
 
 Int64 = NDArray[np.int64]
@@ -47,43 +47,43 @@ class WordPositions:
         self._offsets, self._members = parts[f"{prefix}member_offsets"], parts[f"{prefix}members"]
         self._ids = parts[f"{prefix}ids"]
 
-    def newest(self, phrase: Phrase, k: int, meant: NDArray[np.bool_] | None) -> list[int]:
-        """The ids of the `k` newest segments that have the phrase. `meant`: which ids count; None:
-        all. Raises ValueError and IndexError where what is read is damaged."""
+    def newest(self, phrase: Phrase, k: int, allowed_ids: NDArray[np.bool_] | None) -> list[int]:
+        """The ids of the `k` newest segments that have the phrase. `allowed_ids`: which ids count;
+        None: all. Raises ValueError and IndexError where what is read is damaged."""
         lists = [self._lists(word, phrase.match_case) for word in phrase.words]
         counts = [int((ends - begins).sum()) for begins, ends in lists]
         k = min(k, len(self._ids))
         if not k or not all(counts):
             return []
-        kept = None if meant is None else meant[self._ids].view(np.uint8)
-        ranks = self._ranks(phrase, lists, counts, k, kept)
+        allowed = None if allowed_ids is None else allowed_ids[self._ids].view(np.uint8)
+        ranks = self._ranks(phrase, lists, counts, k, allowed)
         newest: list[int] = self._ids[np.sort(ranks)].tolist()
         return newest
 
     def _ranks(
-        self, phrase: Phrase, lists: Lists, counts: Sequence[int], k: int, kept: UInt8 | None
+        self, phrase: Phrase, lists: Lists, counts: Sequence[int], k: int, allowed: UInt8 | None
     ) -> Int64:
         """The ranks of the `k` newest, in no order."""
         rarest = counts.index(min(counts))
-        is_rare = MANY * counts[rarest] < len(self._members)
+        is_rare = FREQUENT * counts[rarest] < len(self._members)
         bits = {
             word: np.zeros(len(self._positions) // 64 + 4, np.uint64)
             for word, (begins, _), count in zip(phrase.words, lists, counts, strict=True)
             if not is_rare
-            or (word != phrase.words[rarest] and len(begins) * MANY * counts[rarest] > count)
+            or (word != phrase.words[rarest] and len(begins) * FREQUENT * counts[rarest] > count)
         }
         bits_at = np.array(
             [bits[word].ctypes.data if word in bits else 0 for word in phrase.words], np.int64
         )
         range_start = np.cumsum([0, *(len(begins) for begins, _ in lists)])
-        ranges = np.concatenate([np.column_stack(one) for one in lists])
+        ranges = np.concatenate([np.column_stack(bounds) for bounds in lists])
         stretches, group_of = self._stretches, self._group_of
-        seen, best = np.zeros(len(self._offsets) - 1, np.uint8), np.empty(k, np.int64)
+        states, best = np.zeros(len(self._offsets) - 1, np.uint8), np.empty(k, np.int64)
         sought = Sought(
             words=len(lists),
             rarest=rarest,
             is_rare=is_rare,
-            within=phrase.within or 0,
+            max_distance=phrase.within or 0,
             positions=self._positions.ctypes.data,
             size=len(self._positions),
             is_wide=self._positions.itemsize == 8,
@@ -93,7 +93,7 @@ class WordPositions:
             first_groups=stretches.first_groups.ctypes.data,
             stretch_at=stretches.of_blocks.ctypes.data,
             member_offsets=self._offsets.ctypes.data,
-            groups=len(seen),
+            groups=len(states),
             members=self._members.ctypes.data,
             segments=len(self._members),
             group_of=group_of.ctypes.data,
@@ -102,8 +102,8 @@ class WordPositions:
             ranges_count=len(ranges),
             bits_at=bits_at.ctypes.data,
             words_of_bits=len(self._positions) // 64 + 4,
-            kept=0 if kept is None else kept.ctypes.data,
-            seen=seen.ctypes.data,
+            allowed=0 if allowed is None else allowed.ctypes.data,
+            states=states.ctypes.data,
             best=best.ctypes.data,
             k=k,
             newest=NEWEST,
@@ -116,10 +116,10 @@ class WordPositions:
 
     def _lists(self, word: Word, match_case: bool) -> tuple[Int64, Int64]:
         """Where the lists of positions of the words that are meant begin and end."""
-        numbers = self._meant(word, match_case)
+        numbers = self._word_numbers(word, match_case)
         return self._start[numbers], self._start[numbers + 1]
 
-    def _meant(self, word: Word, match_case: bool) -> Int64:
+    def _word_numbers(self, word: Word, match_case: bool) -> Int64:
         """The numbers of the words that are meant."""
         text = spelling(word.text)
         first = bisect_left(self._spellings, text)
@@ -148,8 +148,8 @@ class WordPositions:
         if np.any(self._offsets[1:] == self._offsets[:-1]):
             raise ValueError("has a text without a segment")
         blocks = np.arange(0, len(self._positions) + (1 << BLOCK_BITS), 1 << BLOCK_BITS)
-        at = np.minimum(np.searchsorted(starts, blocks, "right"), len(lengths)) - 1
-        return _Stretches(starts, lengths, self._length_start[lengths], at.astype(np.int32))
+        indices = np.minimum(np.searchsorted(starts, blocks, "right"), len(lengths)) - 1
+        return _Stretches(starts, lengths, self._length_start[lengths], indices.astype(np.int32))
 
     @cached_property
     def _ends(self) -> Int64:

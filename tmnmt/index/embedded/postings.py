@@ -73,10 +73,10 @@ class _Room(threading.local):
         self.words = np.empty(0, np.uint64)
         self.grow(1, 0)
 
-    def grow(self, size: int, used: int) -> None:
+    def grow(self, size: int, count: int) -> None:
         """So many words of 64 bits; the first ones that are held stay."""
         words = np.empty(size, np.uint64)
-        words[:used] = self.words[:used]
+        words[:count] = self.words[:count]
         self.words, self.address = words, address_of(words)
 
 
@@ -106,10 +106,10 @@ class Postings:
         *,
         without_equal: bool = False,
         threads: int = 1,
-        kept: NDArray[np.uint8] | None = None,
+        allowed: NDArray[np.uint8] | None = None,
     ) -> list[list[Hit]]:
         """For every query the at most `k` segments of score >= `threshold`, best first, ties by
-        newest. The answers do not depend on the number of threads. `kept`: by rank, 0 for those
+        newest. The answers do not depend on the number of threads. `allowed`: by rank, 0 for those
         that are left out; None: none is."""
         k = min(k, len(self._ids))
         if k == 0:
@@ -118,7 +118,7 @@ class Postings:
         runs = [queries[i : i + size] for i in range(0, len(queries), size)]
 
         def search(run: Sequence[PreparedQuery]) -> list[list[Hit]]:
-            return self._search(run, k, threshold, without_equal, kept)
+            return self._search(run, k, threshold, without_equal, allowed)
 
         if len(queries) <= size:
             return search(queries) if queries else []
@@ -155,10 +155,10 @@ class Postings:
         if groups.max() >= len(offsets) - 1:
             raise _damaged(self._folder / f"{SKELETONS}.npy", "names a text that is not there")
         first, end = starts[[min(length, len(starts) - 1), min(length + 1, len(starts) - 1)]]
-        others = (groups < first) | (groups >= end)
+        is_different = (groups < first) | (groups >= end)
         newest = self._parts["members"][offsets[groups]]
         ids: list[int] = []
-        for group in groups[np.lexsort((newest, others))].tolist():
+        for group in groups[np.lexsort((newest, is_different))].tolist():
             ranks = self._parts["members"][offsets[group] : offsets[group + 1]]
             alive = filter(is_meant, self._ids_of(ranks))
             ids += itertools.islice(alive, min(OF_EQUAL_SOURCES, k - len(ids)))
@@ -181,13 +181,13 @@ class Postings:
         return POSITIONS in self._parts and TARGET + POSITIONS in self._parts
 
     def with_phrase(
-        self, phrase: Phrase, k: int, meant: NDArray[np.bool_] | None = None
+        self, phrase: Phrase, k: int, allowed_ids: NDArray[np.bool_] | None = None
     ) -> list[int]:
-        """The ids of the `k` newest segments that have the phrase. `meant`: which ids count; None:
-        all."""
+        """The ids of the `k` newest segments that have the phrase. `allowed_ids`: which ids count;
+        None: all."""
         side, name = (self._sources, "") if phrase.side == "source" else (self._targets, TARGET)
         try:
-            return side.newest(phrase, k, meant)
+            return side.newest(phrase, k, allowed_ids)
         except (IndexError, ValueError) as error:
             raise _damaged(self._folder / f"{name}{POSITIONS}.npy", str(error)) from error
 
@@ -215,8 +215,8 @@ class Postings:
 
     def by_rank(self, of_ids: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """What `search` takes as `kept`, of which ids are kept."""
-        kept: NDArray[np.uint8] = of_ids[self._ids].astype(np.uint8)
-        return kept
+        allowed: NDArray[np.uint8] = of_ids[self._ids].astype(np.uint8)
+        return allowed
 
     def groups(self) -> Iterator[tuple[list[str], list[int]]]:
         """Every distinct token sequence and the ids of its segments, newest first."""
@@ -227,9 +227,9 @@ class Postings:
             itertools.pairwise(self._parts["token_start"].tolist())
         ):
             for start in range(first, end, length or 1):  # none has no tokens
-                begin, after = next(members)
+                begin, stop = next(members)
                 tokens = self._parts["tokens"][start : start + length].tolist()
-                yield [words[token] for token in tokens], ids[begin:after].tolist()
+                yield [words[token] for token in tokens], ids[begin:stop].tolist()
 
     def _words(self) -> list[str]:
         return self._parts[VOCABULARY].tobytes().decode().split("\n")
@@ -240,14 +240,14 @@ class Postings:
         k: int,
         threshold: float,
         without_equal: bool,
-        kept: NDArray[np.uint8] | None,
+        allowed: NDArray[np.uint8] | None,
     ) -> list[list[Hit]]:
-        text, written = self._written(queries)
+        text, query_rows = self._encode(queries)
         mapped = self._mapped  # in a variable: its arrays must live until the search is done
-        room, where = self._room, written.buffer_info()[0]
-        mask = 0 if kept is None else kept.ctypes.data
+        room, address = self._room, query_rows.buffer_info()[0]
+        mask = 0 if allowed is None else allowed.ctypes.data
         job = array(
-            "q", Job(where, len(queries), k, without_equal, room.address, len(room.words), mask)
+            "q", Job(address, len(queries), k, without_equal, room.address, len(room.words), mask)
         )
         best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
         while job[NEEDED]:
@@ -261,15 +261,15 @@ class Postings:
             hits[int(query)].append(Hit(number, int(edits), score))
         return hits
 
-    def _written(self, queries: Sequence[PreparedQuery]) -> tuple[bytes, array[int]]:
+    def _encode(self, queries: Sequence[PreparedQuery]) -> tuple[bytes, array[int]]:
         """The queries as `best_of_each` reads them: ASCII as it is, of other text the tokens."""
         texts = []
         rows = array("q")
         end = 0
         for query in queries:
-            written, one_a_line = query.written
-            texts.append(written)
-            end += len(written)
+            content, one_a_line = query.encoded
+            texts.append(content)
+            end += len(content)
             rows.extend((end, one_a_line, self._document(query.without_document)))
         return b"".join(texts), rows
 
@@ -321,8 +321,8 @@ def _map(path: Path) -> np.ndarray[Any, Any]:
         raise _damaged(path, str(error)) from error
 
 
-def _damaged(path: Path, what: str) -> MemoryIndexError:
+def _damaged(path: Path, problem: str) -> MemoryIndexError:
     return MemoryIndexError(
-        f"{path}: damaged ({what}); take it from a backup, or build the index again; "
+        f"{path}: damaged ({problem}); take it from a backup, or build the index again; "
         "tmnmt memory verify looks at everything"
     )

@@ -23,7 +23,7 @@ class PreparedQuery:
         return match_tokens(self.query.text)
 
     @cached_property
-    def written(self) -> tuple[bytes, bool]:
+    def encoded(self) -> tuple[bytes, bool]:
         """The text as compiled code reads it: ASCII as it is, of other text the match tokens, one a
         line; and whether. Raises UnicodeEncodeError where it is no Unicode."""
         text = self.query.text

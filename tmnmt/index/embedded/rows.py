@@ -80,8 +80,8 @@ def segment_of(content: bytes, number: int) -> Segment | None:
         if not codes:
             return Segment(src, tgt, *place, *times, user, pairs)
         ((of_src, of_tgt),) = map(parsed, codes)
-        both = codes_of(of_src, src), codes_of(of_tgt, tgt)
-        return Segment(src, tgt, *place, *times, user, pairs, *both)
+        side_codes = codes_of(of_src, src), codes_of(of_tgt, tgt)
+        return Segment(src, tgt, *place, *times, user, pairs, *side_codes)
     except (ValueError, TypeError):  # no UTF-8, other fields: written so by something else
         return None
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 
-def read_small(path: Path, most: int) -> tuple[str, Any]:
-    """The text of a file of at most `most` bytes, and its content. Raises OSError where it cannot
+def read_small(path: Path, limit: int) -> tuple[str, Any]:
+    """The text of a file of at most `limit` bytes, and its content. Raises OSError where it cannot
     be read, ValueError where it is larger, no regular file, or no JSON."""
     status = path.stat()
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError("no regular file")
-    if status.st_size > most:
-        raise ValueError(f"larger than {most:,} bytes")
+    if status.st_size > limit:
+        raise ValueError(f"larger than {limit:,} bytes")
     text = path.read_text(encoding="utf-8")
     return text, parsed(text)
 
@@ -35,9 +35,9 @@ def is_text(value: object) -> bool:
     )
 
 
-def is_count(value: object, least: int = 0) -> bool:
-    """Whether it is a whole number, at least `least`, that 63 bits hold."""
-    return type(value) is int and least <= value < 1 << 63
+def is_count(value: object, minimum: int = 0) -> bool:
+    """Whether it is a whole number, at least `minimum`, that 63 bits hold."""
+    return type(value) is int and minimum <= value < 1 << 63
 
 
 def pairs_of(value: object) -> tuple[tuple[str, str], ...]:

@@ -14,9 +14,9 @@ from operator import lt
 from pathlib import Path
 from typing import Any
 
-from tmnmt.errors import DataError, MemoryIndexError, shown
+from tmnmt.errors import DataError, MemoryIndexError, short_repr
 from tmnmt.index.embedded.rows import NewRows, Rows, record
-from tmnmt.index.filter import EVERYTHING, Filter
+from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.segments import Segment
 
 DATABASE, ROWS, START = STORE_FILES = "segments.db", "segments.rows", "segments.start"
@@ -117,14 +117,14 @@ class Store:
 
     def __iter__(self) -> Iterator[Segment]:
         """Every segment in order of id, a thousand in memory at a time."""
-        return self.chosen(EVERYTHING)
+        return self.select(NO_FILTER)
 
-    def chosen(self, conditions: Filter) -> Iterator[Segment]:
+    def select(self, conditions: Filter) -> Iterator[Segment]:
         """The segments that are meant, in order of id, a thousand in memory at a time."""
-        where, values = conditions.sql()
+        clause, values = conditions.sql()
         last = 0
         while numbers := self._ids(
-            f"WHERE id > ? AND {where} ORDER BY id LIMIT 1000", (last, *values)
+            f"WHERE id > ? AND {clause} ORDER BY id LIMIT 1000", (last, *values)
         ):
             if not all(map(lt, [last, *numbers], numbers)):
                 raise MemoryIndexError(
@@ -135,8 +135,8 @@ class Store:
 
     def ids(self, conditions: Filter) -> list[int]:
         """The ids of the segments that are meant, ascending; the segments are not read."""
-        where, values = conditions.sql()
-        numbers = self._ids(f"WHERE {where} ORDER BY id", values)
+        clause, values = conditions.sql()
+        numbers = self._ids(f"WHERE {clause} ORDER BY id", values)
         if conditions.property is None:
             return numbers
         return self._rows.with_property(numbers, *conditions.property)
@@ -149,17 +149,17 @@ class Store:
         if hasattr(self, "_db"):
             self._db.close()  # a store that was replaced ends with the last search that reads it
 
-    def _ids(self, where: str, values: Sequence[Any]) -> list[int]:
+    def _ids(self, clause: str, values: Sequence[Any]) -> list[int]:
         with self._lock:
             self._limit.looks = 0
             try:
                 return [
                     number
-                    for (number,) in self._db.execute(f"SELECT id FROM segments {where}", values)
+                    for (number,) in self._db.execute(f"SELECT id FROM segments {clause}", values)
                 ]
             except sqlite3.DatabaseError as error:
                 raise MemoryIndexError(
-                    f"{self.path}: the store cannot be read: {_said(error)}"
+                    f"{self.path}: the store cannot be read: {_message(error)}"
                 ) from error
 
 
@@ -168,19 +168,19 @@ class _Limit:
     have been made so that it never ends."""
 
     def __init__(self, segments: int) -> None:
-        self.most = 2 + segments * STEPS_A_SEGMENT // STEPS
+        self.limit = 2 + segments * STEPS_A_SEGMENT // STEPS
         self.looks = 0
 
     def __call__(self) -> bool:
         self.looks += 1
-        return self.looks > self.most
+        return self.looks > self.limit
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """What SQLite says, on one line: it tells what it does not understand as it stands
     in the file."""
     text = str(error)
-    return text if text.isprintable() else shown(text)
+    return text if text.isprintable() else short_repr(text)
 
 
 def _connect(path: Path, options: str, limit: _Limit | None = None) -> sqlite3.Connection:
@@ -197,7 +197,7 @@ def _connect(path: Path, options: str, limit: _Limit | None = None) -> sqlite3.C
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, 1000))  # bytes of a value
         objects = db.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 2").fetchall()
     except (sqlite3.Error, OSError) as error:
-        raise MemoryIndexError(f"{path}: the store cannot be opened: {_said(error)}") from error
+        raise MemoryIndexError(f"{path}: the store cannot be opened: {_message(error)}") from error
     if objects != [("table", "segments", _SCHEMA)]:
         db.close()
         raise MemoryIndexError(

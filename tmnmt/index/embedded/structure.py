@@ -54,7 +54,7 @@ def first_damage(parts: Parts) -> tuple[str, str] | None:
             return name, f"holds {part.dtype}"
         if part.ndim != (2 if name == "columns" else 1):
             return name, f"has {part.ndim} dimensions"
-    return next(((name, what) for name, right, what in _content(parts) if not right), None)
+    return next(((name, problem) for name, right, problem in _content(parts) if not right), None)
 
 
 def _content(parts: Parts) -> Iterator[tuple[str, bool, str]]:
@@ -83,19 +83,21 @@ def _content(parts: Parts) -> Iterator[tuple[str, bool, str]]:
 
 def _words_of(parts: Parts, side: str) -> Iterator[tuple[str, bool, str]]:
     """What must hold of where the words of a side stand."""
-    of = {name: parts[side + name] for name in ("length_start", "token_start", "member_offsets")}
+    arrays = {
+        name: parts[side + name] for name in ("length_start", "token_start", "member_offsets")
+    }
     start, positions = parts[f"{side}position_start"], parts[f"{side}positions"]
-    segments, groups = len(parts[f"{side}ids"]), len(of["member_offsets"]) - 1
+    segments, groups = len(parts[f"{side}ids"]), len(arrays["member_offsets"]) - 1
     yield f"{side}members", len(parts[f"{side}members"]) == segments, f"does not fit {side}ids.npy"
     for name, last in (
         ("member_offsets", segments),
         ("length_start", groups),
         ("token_start", len(positions)),
     ):
-        yield f"{side}{name}", _ascends(of[name], last), "is out of order"
+        yield f"{side}{name}", _ascends(arrays[name], last), "is out of order"
     yield (
         f"{side}token_start",
-        len(of["token_start"]) == len(of["length_start"]),
+        len(arrays["token_start"]) == len(arrays["length_start"]),
         f"does not fit {side}length_start.npy",
     )
     yield f"{side}position_start", _ascends(start, len(positions)), "is out of order"

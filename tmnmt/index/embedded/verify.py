@@ -7,26 +7,26 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from tmnmt.counted import counted
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.embedded.generation import Generation
 from tmnmt.index.embedded.manifest import Manifest, check_content, read_manifest
+from tmnmt.quantities import quantity
 
 log = logging.getLogger(__name__)
 
 
-def verify(index_dir: Path, beside: Callable[[Path], object] | None = None) -> int:
+def verify(index_dir: Path, extra_check: Callable[[Path], object] | None = None) -> int:
     """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that
     is not what was written: the manifest and every immutable file by sha256, every row and every
     change by its checksum. A change that a killed writer left unfinished is no damage, and is told
-    on the log. A journal whose end was cut away cannot be told from one of fewer changes. `beside`
-    looks at what was made of the index and lies in its folder."""
+    on the log. A journal whose end was cut away cannot be told from one of fewer changes.
+    `extra_check` looks at what was made of the index and lies in its folder."""
     while True:
         manifest = read_manifest(index_dir)
         try:
             segments = _verify(manifest, index_dir)
-            if beside is not None:
-                beside(index_dir)
+            if extra_check is not None:
+                extra_check(index_dir)
             return segments
         except (MemoryIndexError, OSError):
             if read_manifest(index_dir) == manifest:
@@ -36,9 +36,9 @@ def verify(index_dir: Path, beside: Callable[[Path], object] | None = None) -> i
 def _verify(manifest: Manifest, index_dir: Path) -> int:
     check_content(manifest, index_dir)
     with closing(Generation(manifest, index_dir)) as generation:
-        built = sum(1 for _ in generation.store)
-        if built != manifest.segments:
-            counts = f"{counted(built, 'segment')} instead of {manifest.segments:,}"
+        stored = sum(1 for _ in generation.store)
+        if stored != manifest.segments:
+            counts = f"{quantity(stored, 'segment')} instead of {manifest.segments:,}"
             raise MemoryIndexError(
                 f"{generation.store.path}: {counts}; build the index again with --force"
             )
@@ -50,7 +50,7 @@ def _verify(manifest: Manifest, index_dir: Path) -> int:
             log.info(
                 "%s: ends with %s %s",
                 generation.journal.path,
-                counted(unfinished, "byte"),
+                quantity(unfinished, "byte"),
                 consequence,
             )
         return len(generation)

@@ -60,11 +60,11 @@ class Job(NamedTuple):
     without_equal: int
     room: int  # address of the hits, and of where compiled code writes
     room_size: int  # in words of 64 bits
-    kept: int = 0  # address of a byte a rank: 0 where the segment is left out; 0: all are kept
-    done: int = 0  # queries
+    allowed: int = 0  # address of a byte a rank: 0 where the segment is left out; 0: all are kept
+    completed: int = 0  # queries
     hits: int = 0  # rows of 4 floats each at the beginning of the room: query, rank, edit
     # distance, score
-    needed: int = 0  # words of room to go on; 0: all is done
+    required: int = 0  # words of room to go on; 0: all is done
 
 
 QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, KEPT, DONE, HITS, NEEDED = range(
@@ -79,7 +79,7 @@ class Sought(NamedTuple):
     words: int  # of the phrase
     rarest: int  # which of them is gone through
     is_rare: int  # the positions of that one are gone through; else all words have bits
-    within: int  # tokens that words near each other may be apart; 0: they stand in a row
+    max_distance: int  # tokens that words near each other may be apart; 0: they stand in a row
     positions: int
     size: int  # of the positions
     is_wide: int  # they have 64 bits, not 32
@@ -98,8 +98,8 @@ class Sought(NamedTuple):
     ranges_count: int
     bits_at: int  # (words,): the addresses of bits that are all 0; 0: the word has none
     words_of_bits: int  # of 64 bits each
-    kept: int  # a byte a rank: 0 where the segment is left out; 0: all are kept
-    seen: int  # a byte a group, 0
+    allowed: int  # a byte a rank: 0 where the segment is left out; 0: all are kept
+    states: int  # a byte a group, 0
     best: int  # (k,) the ranks that are found
     k: int
     newest: int  # segments that are looked at one by one, where no word is rare

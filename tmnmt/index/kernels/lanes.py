@@ -49,8 +49,8 @@ def _load(_: Any, array: Any, word: Any) -> Any:
     """512 bits of a contiguous array of uint64, from its item number `word` on, whatever its
     shape."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.load(_vector_at(context, builder, signature.args[0], *given), align=8)
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_vector_at(context, builder, signature.args[0], *arguments), align=8)
 
     return _LANES(array, types.intp), code
 
@@ -58,9 +58,9 @@ def _load(_: Any, array: Any, word: Any) -> Any:
 def _store(_: Any, array: Any, word: Any, lanes: Any) -> Any:
     """Puts 512 bits where `load` gets them from."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store(
-            given[2], _vector_at(context, builder, signature.args[0], *given[:2]), align=8
+            arguments[2], _vector_at(context, builder, signature.args[0], *arguments[:2]), align=8
         )
 
     return types.void(array, types.intp, lanes), code
@@ -70,22 +70,26 @@ def _prefetch(_: Any, array: Any, word: Any) -> Any:
     """Asks the processor for 512 bits that `load` may want later; where there are none, nothing
     happens."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        place = builder.bitcast(_vector_at(context, builder, signature.args[0], *given), byte)
-        read, nearest, data = ir.Constant(number, 0), ir.Constant(number, 3), ir.Constant(number, 1)
-        builder.call(prefetch, [place, read, nearest, data])
+        place = builder.bitcast(_vector_at(context, builder, signature.args[0], *arguments), byte)
+        access, nearest, data = (
+            ir.Constant(number, 0),
+            ir.Constant(number, 3),
+            ir.Constant(number, 1),
+        )
+        builder.call(prefetch, [place, access, nearest, data])
 
     return types.void(array, types.intp), code
 
 
-def _any(_: Any, lanes: Any) -> Any:
+def _nonzero(_: Any, lanes: Any) -> Any:
     """Whether any of the 512 bits is set."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        whole = builder.bitcast(given[0], ir.IntType(BLOCK))
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        whole = builder.bitcast(arguments[0], ir.IntType(BLOCK))
         return builder.icmp_unsigned("!=", whole, ir.Constant(ir.IntType(BLOCK), 0))
 
     return types.boolean(lanes), code
@@ -94,10 +98,10 @@ def _any(_: Any, lanes: Any) -> Any:
 def _repeat(_: Any, word: Any) -> Any:
     """The same 64 bits eight times."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes = ir.Constant(_VECTOR, ir.Undefined)
         for place in range(WORDS):
-            lanes = builder.insert_element(lanes, given[0], ir.Constant(ir.IntType(32), place))
+            lanes = builder.insert_element(lanes, arguments[0], ir.Constant(ir.IntType(32), place))
         return lanes
 
     return _LANES(types.uint64), code
@@ -106,8 +110,8 @@ def _repeat(_: Any, word: Any) -> Any:
 def _lowest(_: Any, word: Any) -> Any:
     """The number of the lowest bit that is set in a word that is not 0."""
 
-    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.cttz(given[0], ir.Constant(ir.IntType(1), 1))
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), code
 
@@ -116,14 +120,14 @@ load = cast(Callable[[UInt64, int], Lanes], intrinsic(_load))
 store = cast(Callable[[UInt64, int, Lanes], None], intrinsic(_store))
 repeat = cast(Callable[[np.uint64], Lanes], intrinsic(_repeat))
 prefetch = cast(Callable[[UInt64, int], None], intrinsic(_prefetch))
-any_set = cast(Callable[[Lanes], bool], intrinsic(_any))
+any_set = cast(Callable[[Lanes], bool], intrinsic(_nonzero))
 lowest_set = cast(Callable[[np.uint64], int], intrinsic(_lowest))
 
 
 def _bitwise(operation: Callable[[Any, Any], Any], instruction: str) -> None:
     def on_lanes(_: Any, x: Any, y: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            return getattr(builder, instruction)(*given)
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return getattr(builder, instruction)(*arguments)
 
         return _LANES(x, y), code
 
@@ -132,10 +136,10 @@ def _bitwise(operation: Callable[[Any, Any], Any], instruction: str) -> None:
     def implementation(x: Any, y: Any) -> Any:
         return calculate(x, y)
 
-    def chosen(x: Any, y: Any) -> Any:
+    def select(x: Any, y: Any) -> Any:
         return implementation if x is _LANES and y is _LANES else None
 
-    overload(operation)(chosen)
+    overload(operation)(select)
 
 
 _bitwise(operator.and_, "and_")

@@ -51,21 +51,21 @@ class Side(NamedTuple):
     words_of_bits: int
 
 
-class Asked(NamedTuple):
+class PhraseQuery(NamedTuple):
     """Of a phrase: how many words, which of them is gone through, and how far apart they may be."""
 
     words: int
     rarest: int
-    within: int  # tokens; 0: the words stand in a row
+    max_distance: int  # tokens; 0: the words stand in a row
     all_kept: bool
     newest: int  # segments that are looked at one by one
 
 
 @inner
-def position(side: Side, at: int) -> int:
+def position(side: Side, index: int) -> int:
     if side.is_wide:
-        return int(side.positions64[at])
-    return int(side.positions32[at])
+        return int(side.positions64[index])
+    return int(side.positions32[index])
 
 
 @part
@@ -74,20 +74,20 @@ def mark(side: Side, word: int, size: int) -> bool:
     bits = array_of(side.bits_at[word], side.words_of_bits, np.uint64)
     for row in range(side.range_start[word], side.range_start[word + 1]):
         for i in range(side.ranges[2 * row], side.ranges[2 * row + 1]):
-            at = position(side, i)
-            if at < 0 or at >= size:
+            offset = position(side, i)
+            if offset < 0 or offset >= size:
                 return False
-            bits[(at + _PAD) >> 6] |= _ONE << (np.uint64(at) & _WORD)
+            bits[(offset + _PAD) >> 6] |= _ONE << (np.uint64(offset) & _WORD)
     return True
 
 
 @inner
-def first_from(side: Side, begin: int, end: int, least: int) -> int:
-    """The first place of a list [begin, end) whose position is `least` or later."""
+def first_from(side: Side, begin: int, end: int, minimum: int) -> int:
+    """The first place of a list [begin, end) whose position is `minimum` or later."""
     low, high = begin, end
     while low < high:
         middle = (low + high) >> 1
-        if position(side, middle) < least:
+        if position(side, middle) < minimum:
             low = middle + 1
         else:
             high = middle
@@ -95,15 +95,15 @@ def first_from(side: Side, begin: int, end: int, least: int) -> int:
 
 
 @inner
-def stands_at(side: Side, word: int, at: int) -> bool:
+def stands_at(side: Side, word: int, offset: int) -> bool:
     """Whether a word stands at a position of the side."""
     if side.bits_at[word] != 0:
         bits = array_of(side.bits_at[word], side.words_of_bits, np.uint64)
-        return bool((bits[(at + _PAD) >> 6] >> (np.uint64(at) & _WORD)) & _ONE != 0)
+        return bool((bits[(offset + _PAD) >> 6] >> (np.uint64(offset) & _WORD)) & _ONE != 0)
     for row in range(side.range_start[word], side.range_start[word + 1]):
         end = side.ranges[2 * row + 1]
-        place = first_from(side, side.ranges[2 * row], end, at)
-        if place < end and position(side, place) == at:
+        place = first_from(side, side.ranges[2 * row], end, offset)
+        if place < end and position(side, place) == offset:
             return True
     return False
 
@@ -112,49 +112,49 @@ def stands_at(side: Side, word: int, at: int) -> bool:
 def bits_from(side: Side, word: int, low: int) -> np.uint64:
     """The bits of a word at 64 positions from `low` on."""
     bits = array_of(side.bits_at[word], side.words_of_bits, np.uint64)
-    at = low + _PAD
-    shift = np.uint64(at) & _WORD
-    shifted: np.uint64 = bits[at >> 6] >> shift
+    start = low + _PAD
+    shift = np.uint64(start) & _WORD
+    shifted: np.uint64 = bits[start >> 6] >> shift
     if shift != 0:
-        shifted |= bits[(at >> 6) + 1] << (np.uint64(64) - shift)
+        shifted |= bits[(start >> 6) + 1] << (np.uint64(64) - shift)
     return shifted
 
 
 @inner
-def around(side: Side, word: int, low: int, begin: int, end: int) -> np.uint64:
+def word_bits(side: Side, word: int, low: int, begin: int, end: int) -> np.uint64:
     """Where a word stands from `low` on, in 64 bits; what is not in [begin, end) is left out."""
-    near = np.uint64(0)
+    bits = np.uint64(0)
     if side.bits_at[word] != 0:
-        near = bits_from(side, word, low)
+        bits = bits_from(side, word, low)
         if begin > low:
-            near &= _ALL << np.uint64(begin - low)
+            bits &= _ALL << np.uint64(begin - low)
         if end - low < 64:
-            near &= (_ONE << np.uint64(end - low)) - _ONE
-        return near
+            bits &= (_ONE << np.uint64(end - low)) - _ONE
+        return bits
     first, last = max(low, begin), min(low + 64, end)
     for row in range(side.range_start[word], side.range_start[word + 1]):
         list_end = side.ranges[2 * row + 1]
         place = first_from(side, side.ranges[2 * row], list_end, first)
         while place < list_end and position(side, place) < last:
-            near |= _ONE << np.uint64(position(side, place) - low)
+            bits |= _ONE << np.uint64(position(side, place) - low)
             place += 1
-    return near
+    return bits
 
 
 @hot
-def is_near(side: Side, phrase: Asked, at: int, begin: int, end: int) -> bool:
-    """Whether a stretch of `within` + 1 tokens of the sequence [begin, end) has the position `at`
-    and all words."""
-    within = phrase.within
-    starts = (_ONE << np.uint64(within + 1)) - _ONE  # of stretches that have `at`
+def is_near(side: Side, phrase: PhraseQuery, offset: int, begin: int, end: int) -> bool:
+    """Whether a stretch of `within` + 1 tokens of the sequence [begin, end) has the position
+    `offset` and all words."""
+    max_distance = phrase.max_distance
+    starts = (_ONE << np.uint64(max_distance + 1)) - _ONE  # of stretches that have `at`
     for word in range(phrase.words):
         if word != phrase.rarest:
             # of stretches that have the word: where it stands, and `within` places before
-            covered, width = around(side, word, at - within, begin, end), 1
-            while 2 * width <= within + 1:
+            covered, width = word_bits(side, word, offset - max_distance, begin, end), 1
+            while 2 * width <= max_distance + 1:
                 covered |= covered >> np.uint64(width)
                 width *= 2
-            covered |= covered >> np.uint64(within + 1 - width)
+            covered |= covered >> np.uint64(max_distance + 1 - width)
             starts &= covered
             if starts == 0:
                 return False
@@ -162,9 +162,9 @@ def is_near(side: Side, phrase: Asked, at: int, begin: int, end: int) -> bool:
 
 
 @hot
-def is_in_a_row(side: Side, phrase: Asked, at: int, begin: int, end: int) -> bool:
-    """Whether the words stand side by side in the sequence [begin, end), the rarest at `at`."""
-    first = at - phrase.rarest
+def is_in_a_row(side: Side, phrase: PhraseQuery, offset: int, begin: int, end: int) -> bool:
+    """Whether the words stand side by side in the sequence [begin, end), the rarest at `offset`."""
+    first = offset - phrase.rarest
     if first < begin or first + phrase.words > end:
         return False
     for word in range(phrase.words):
@@ -177,27 +177,29 @@ def is_in_a_row(side: Side, phrase: Asked, at: int, begin: int, end: int) -> boo
 def put(best: Int64, count: int, rank: int) -> int:
     """Puts a rank among the smallest, a heap with the greatest first; how many there are then."""
     if count < best.size:
-        at = count
-        while at > 0 and best[(at - 1) >> 1] < rank:
-            best[at] = best[(at - 1) >> 1]
-            at = (at - 1) >> 1
-        best[at] = rank
+        slot = count
+        while slot > 0 and best[(slot - 1) >> 1] < rank:
+            best[slot] = best[(slot - 1) >> 1]
+            slot = (slot - 1) >> 1
+        best[slot] = rank
         return count + 1
-    at, size = 0, best.size
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
+    slot, size = 0, best.size
+    while 2 * slot + 1 < size:
+        child = 2 * slot + 1
         if child + 1 < size and best[child + 1] > best[child]:
             child += 1
         if best[child] <= rank:
             break
-        best[at] = best[child]
-        at = child
-    best[at] = rank
+        best[slot] = best[child]
+        slot = child
+    best[slot] = rank
     return count
 
 
 @part
-def put_all(side: Side, phrase: Asked, group: int, kept: UInt8, best: Int64, count: int) -> int:
+def put_all(
+    side: Side, phrase: PhraseQuery, group: int, allowed: UInt8, best: Int64, count: int
+) -> int:
     """Puts the segments of a sequence among the newest `count` ones; how many there are then, or
     DAMAGE."""
     for j in range(side.member_offsets[group], side.member_offsets[group + 1]):
@@ -206,43 +208,43 @@ def put_all(side: Side, phrase: Asked, group: int, kept: UInt8, best: Int64, cou
             return DAMAGE
         if count == best.size and rank >= best[0]:
             break
-        if phrase.all_kept or kept[rank] != 0:
+        if phrase.all_kept or allowed[rank] != 0:
             count = put(best, count, rank)
     return count
 
 
 @inner
-def is_there(side: Side, phrase: Asked, at: int, begin: int, end: int) -> bool:
+def is_there(side: Side, phrase: PhraseQuery, offset: int, begin: int, end: int) -> bool:
     """Whether the sequence [begin, end) has the phrase with its rarest word at a position."""
     if phrase.words == 1:
         return True
-    if phrase.within == 0:
-        return is_in_a_row(side, phrase, at, begin, end)
-    return is_near(side, phrase, at, begin, end)
+    if phrase.max_distance == 0:
+        return is_in_a_row(side, phrase, offset, begin, end)
+    return is_near(side, phrase, offset, begin, end)
 
 
 @hot
-def has_phrase(side: Side, phrase: Asked, begin: int, end: int) -> bool:
+def has_phrase(side: Side, phrase: PhraseQuery, begin: int, end: int) -> bool:
     """Whether the sequence [begin, end) has the phrase, all of whose words have bits."""
-    rarest, at = phrase.rarest, begin
-    if phrase.within == 0:  # where the rarest can stand so that all others are inside
-        at, end = begin + rarest, end - phrase.words + 1 + rarest
-    while at < end:
-        places = bits_from(side, rarest, at)
-        if end - at < 64:
-            places &= (_ONE << np.uint64(end - at)) - _ONE
-        if phrase.within == 0:
+    rarest, offset = phrase.rarest, begin
+    if phrase.max_distance == 0:  # where the rarest can stand so that all others are inside
+        offset, end = begin + rarest, end - phrase.words + 1 + rarest
+    while offset < end:
+        places = bits_from(side, rarest, offset)
+        if end - offset < 64:
+            places &= (_ONE << np.uint64(end - offset)) - _ONE
+        if phrase.max_distance == 0:
             for word in range(phrase.words):
                 if places != 0 and word != rarest:
-                    places &= bits_from(side, word, at + word - rarest)
+                    places &= bits_from(side, word, offset + word - rarest)
             if places != 0:
                 return True
         while places != 0:
-            place = at + lowest_set(places)
+            place = offset + lowest_set(places)
             if is_near(side, phrase, place, begin, end):
                 return True
             places &= places - _ONE
-        at += 64
+        offset += 64
     return False
 
 
@@ -260,23 +262,25 @@ def stretch_of(side: Side, group: int) -> int:
 
 
 @part
-def newest_first(side: Side, phrase: Asked, kept: UInt8, seen: UInt8, best: Int64) -> int:
+def newest_first(
+    side: Side, phrase: PhraseQuery, allowed: UInt8, states: UInt8, best: Int64
+) -> int:
     """Looks at the newest segments one by one; how many of the k newest it has found, or DAMAGE.
-    `seen`: what is known of every sequence."""
+    `states`: what is known of every sequence."""
     count = 0
     for rank in range(min(phrase.newest, side.group_of.size)):
         group = side.group_of[rank]
-        if group < 0 or group >= seen.size:
+        if group < 0 or group >= states.size:
             return DAMAGE
-        if seen[group] == 0:
+        if states[group] == 0:
             stretch = stretch_of(side, group)
             length = side.lengths[stretch]
             begin = side.stretches[stretch] + (group - side.first_groups[stretch]) * length
             has = group >= side.first_groups[stretch] and has_phrase(
                 side, phrase, begin, begin + length
             )
-            seen[group] = 1 if has else 2
-        if seen[group] == 1 and (phrase.all_kept or kept[rank] != 0):
+            states[group] = 1 if has else 2
+        if states[group] == 1 and (phrase.all_kept or allowed[rank] != 0):
             best[count] = rank
             count += 1
             if count == best.size:
@@ -285,7 +289,7 @@ def newest_first(side: Side, phrase: Asked, kept: UInt8, seen: UInt8, best: Int6
 
 
 @part
-def in_their_order(side: Side, phrase: Asked, kept: UInt8, best: Int64) -> int:
+def in_their_order(side: Side, phrase: PhraseQuery, allowed: UInt8, best: Int64) -> int:
     """Looks at all sequences; how many segments it has found, or DAMAGE."""
     count, oldest = 0, side.members.size
     for stretch in range(side.lengths.size):
@@ -294,7 +298,7 @@ def in_their_order(side: Side, phrase: Asked, kept: UInt8, best: Int64) -> int:
         while begin < last:
             newest = side.members[side.member_offsets[group]]
             if newest < oldest and has_phrase(side, phrase, begin, begin + length):
-                count = put_all(side, phrase, group, kept, best, count)
+                count = put_all(side, phrase, group, allowed, best, count)
                 if count == DAMAGE:
                     return DAMAGE
                 if count == best.size:
@@ -305,28 +309,30 @@ def in_their_order(side: Side, phrase: Asked, kept: UInt8, best: Int64) -> int:
 
 
 @part
-def by_positions(side: Side, phrase: Asked, kept: UInt8, seen: UInt8, best: Int64) -> int:
+def by_positions(
+    side: Side, phrase: PhraseQuery, allowed: UInt8, states: UInt8, best: Int64
+) -> int:
     """Looks at the positions of the rarest word; how many segments it has found, or DAMAGE."""
     count, oldest, begin, end, group, is_open = 0, side.members.size, 0, 0, 0, False
     rows = side.range_start[phrase.rarest], side.range_start[phrase.rarest + 1]
     for row in range(rows[0], rows[1]):
         for i in range(side.ranges[2 * row], side.ranges[2 * row + 1]):
-            at = position(side, i)
-            if at < begin or at >= end:
-                if at < 0 or at >= side.positions64.size:
+            offset = position(side, i)
+            if offset < begin or offset >= end:
+                if offset < 0 or offset >= side.positions64.size:
                     return DAMAGE
-                stretch = np.int64(side.stretch_at[at >> BLOCK_BITS])
-                while at >= side.stretches[stretch + 1]:
+                stretch = np.int64(side.stretch_at[offset >> BLOCK_BITS])
+                while offset >= side.stretches[stretch + 1]:
                     stretch += 1
-                length, inside = side.lengths[stretch], at - side.stretches[stretch]
+                length, inside = side.lengths[stretch], offset - side.stretches[stretch]
                 order = inside // length
                 begin = side.stretches[stretch] + order * length
                 group, end = side.first_groups[stretch] + order, begin + length
                 newest = side.members[side.member_offsets[group]]
-                is_open = newest < oldest and seen[group] == 0
-            if is_open and is_there(side, phrase, at, begin, end):
-                seen[group], is_open = 1, False
-                count = put_all(side, phrase, group, kept, best, count)
+                is_open = newest < oldest and states[group] == 0
+            if is_open and is_there(side, phrase, offset, begin, end):
+                states[group], is_open = 1, False
+                count = put_all(side, phrase, group, allowed, best, count)
                 if count == DAMAGE:
                     return DAMAGE
                 if count == best.size:
@@ -339,7 +345,7 @@ def newest_with(job_address: int) -> int:
     many there are; or that what it reads is damaged."""
     job = array_of(job_address, FIELDS, np.int64)
     words, size, stretches, groups, segments = job[0], job[5], job[9], job[13], job[15]
-    phrase = Asked(words, job[1], job[3], job[22] == 0, job[26])
+    phrase = PhraseQuery(words, job[1], job[3], job[22] == 0, job[26])
     side = Side(
         array_of(job[4], size, np.int32),
         array_of(job[4], size, np.int64),
@@ -356,20 +362,20 @@ def newest_with(job_address: int) -> int:
         array_of(job[20], words, np.int64),
         job[21],
     )
-    kept, seen = array_of(job[22], segments, np.uint8), array_of(job[23], groups, np.uint8)
+    allowed, states = array_of(job[22], segments, np.uint8), array_of(job[23], groups, np.uint8)
     best, count = array_of(job[24], job[25], np.int64), 0
     for word in range(words):
         is_new = side.bits_at[word] != 0
-        for before in range(word):
-            is_new = is_new and side.bits_at[before] != side.bits_at[word]
+        for previous in range(word):
+            is_new = is_new and side.bits_at[previous] != side.bits_at[word]
         if is_new and not mark(side, word, size):
             job[NEWEST_COUNT] = DAMAGE
             return 0
     if job[2] != 0:
-        count = by_positions(side, phrase, kept, seen, best)
+        count = by_positions(side, phrase, allowed, states, best)
     else:
-        count = newest_first(side, phrase, kept, seen, best)
+        count = newest_first(side, phrase, allowed, states, best)
         if 0 <= count < best.size and segments > phrase.newest:
-            count = in_their_order(side, phrase, kept, best)
+            count = in_their_order(side, phrase, allowed, best)
     job[NEWEST_COUNT] = count
     return 0

@@ -83,7 +83,7 @@ LOW = 5  # planes in registers: counts up to 31
 # behind the last counter: it overflows into them where damaged postings repeat a group
 SPARE_PLANES = 64
 TABLE, JOB = 2 * (len(Arrays._fields) + len(Words._fields)), len(Job._fields)
-AHEAD = 6 * WORDS  # a column is asked for so far ahead of the block that is counted
+PREFETCH = 6 * WORDS  # a column is asked for so far ahead of the block that is counted
 RINGS = (0.8, 0.0)  # lengths that can reach such a score are searched before the others
 
 
@@ -99,7 +99,7 @@ class Room(NamedTuple):
     bits: UInt64  # (distinct tokens, words of 64 positions), flat: where each stands
     plus: UInt64  # (words of 64 positions,) a column of the edit distance's matrix
     minus: UInt64
-    left: UInt64  # (8,)
+    survivors: UInt64  # (8,)
     counters: UInt64  # (blocks, planes, 8 words), flat, and spare ones
     touched: Int32  # (blocks,) whether anything was counted there
     groups: Int32  # (groups,) candidates
@@ -122,31 +122,31 @@ def planes_of(size: int) -> int:
 @part
 def carved(address: int, size: int, groups: int, longest: int) -> tuple[int, Room]:
     """The room at an address for a query of `size` tokens, and where it ends."""
-    at, blocks, spots = address, groups // BLOCK + 1, (size + 63) // 64
-    few, many = 8 * (size // 2 + 2), 8 * (groups // 2 + 1)
+    offset, blocks, spots = address, groups // BLOCK + 1, (size + 63) // 64
+    token_bytes, group_bytes = 8 * (size // 2 + 2), 8 * (groups // 2 + 1)
     counters = (blocks * planes_of(size) + SPARE_PLANES) * WORDS
-    after = at + 4 * few
-    bits = after + 8 * size * spots
-    left = bits + 16 * spots
-    touched = left + 8 * (WORDS + counters)
+    bits_offset = offset + 4 * token_bytes
+    bits = bits_offset + 8 * size * spots
+    survivors = bits + 16 * spots
+    touched = survivors + 8 * (WORDS + counters)
     first_group = touched + 8 * (blocks // 2 + 1)
-    starts = first_group + 5 * many
+    starts = first_group + 5 * group_bytes
     return starts + 8 * ((longest + size) // 2 + 2), Room(
-        array_of(at, size, np.int32),
-        array_of(at + few, size + 3, np.int32),
-        array_of(at + 2 * few, size, np.int32),
-        array_of(at + 3 * few, size, np.int32),
-        array_of(after, size * spots, np.uint64),
+        array_of(offset, size, np.int32),
+        array_of(offset + token_bytes, size + 3, np.int32),
+        array_of(offset + 2 * token_bytes, size, np.int32),
+        array_of(offset + 3 * token_bytes, size, np.int32),
+        array_of(bits_offset, size * spots, np.uint64),
         array_of(bits, spots, np.uint64),
         array_of(bits + 8 * spots, spots, np.uint64),
-        array_of(left, WORDS, np.uint64),
-        array_of(left + 8 * WORDS, counters, np.uint64),
+        array_of(survivors, WORDS, np.uint64),
+        array_of(survivors + 8 * WORDS, counters, np.uint64),
         array_of(touched, blocks, np.int32),
         array_of(first_group, groups, np.int32),
-        array_of(first_group + many, groups, np.int32),
-        array_of(first_group + 2 * many, groups, np.int32),
-        array_of(first_group + 3 * many, groups, np.int32),
-        array_of(first_group + 4 * many, groups, np.int32),
+        array_of(first_group + group_bytes, groups, np.int32),
+        array_of(first_group + 2 * group_bytes, groups, np.int32),
+        array_of(first_group + 3 * group_bytes, groups, np.int32),
+        array_of(first_group + 4 * group_bytes, groups, np.int32),
         array_of(starts, longest + size + 2, np.int32),
     )
 
@@ -156,13 +156,13 @@ class Query(NamedTuple):
 
     size: int  # in tokens, unknown ones too
     columns: Int32  # rarest first, filled up to fours with the empty one
-    many: int  # columns without that
+    column_count: int  # columns without that
     filled: int  # with that
     rare: Int32  # features that have postings
-    few: int  # of them
+    rare_count: int  # of them
     planes: int  # bits of a count
     distinct: Int32  # its known tokens, ascending
-    known: int  # of them
+    distinct_count: int  # of them
     bits: UInt64  # (distinct tokens, words of 64 positions), flat: where each stands
     spots: int  # words of 64 positions
     plus: UInt64  # (spots,) room for a column of the matrix
@@ -192,49 +192,49 @@ def query_of(arrays: Arrays, sequence: Int32, size: int, room: Room) -> Query:
     for i in range(size):
         tokens[i] = sequence[i]
     sort(tokens, size)
-    many, few, known, occurrence = 0, 0, 0, 0
+    column_count, rare_count, distinct_count, occurrence = 0, 0, 0, 0
     for i in range(size):
         token = tokens[i]
         if token < 0:
             continue
-        if known > 0 and token == distinct[known - 1]:
+        if distinct_count > 0 and token == distinct[distinct_count - 1]:
             occurrence += 1
         else:
             occurrence = 0
-            distinct[known] = token
-            known += 1
+            distinct[distinct_count] = token
+            distinct_count += 1
         feature = arrays.feature_start[token] + occurrence
         if feature >= arrays.feature_start[token + 1]:
             continue
         if arrays.column_of[feature] >= 0:
-            columns[many] = -arrays.column_of[feature]
-            many += 1
+            columns[column_count] = -arrays.column_of[feature]
+            column_count += 1
         else:
-            rare[few] = feature
-            few += 1
-    sort(columns, many)
-    filled = (many + 3) // 4 * 4
-    for i in range(many):
+            rare[rare_count] = feature
+            rare_count += 1
+    sort(columns, column_count)
+    filled = (column_count + 3) // 4 * 4
+    for i in range(column_count):
         columns[i] = -columns[i]
-    for i in range(many, filled):
+    for i in range(column_count, filled):
         columns[i] = arrays.columns.size // width_of(arrays) - 1
     spots = (size + 63) // 64
-    for i in range(known * spots):
+    for i in range(distinct_count * spots):
         room.bits[i] = _ZERO
     for i in range(size):
         if sequence[i] >= 0:
-            row = first_of(distinct, 0, known, sequence[i])
+            row = first_of(distinct, 0, distinct_count, sequence[i])
             room.bits[row * spots + i // 64] |= _ONE << np.uint64(i % 64)
     return Query(
         size,
         columns,
-        many,
+        column_count,
         filled,
         rare,
-        few,
-        planes_of(filled + few - 3),
+        rare_count,
+        planes_of(filled + rare_count - 3),
         distinct,
-        known,
+        distinct_count,
         room.bits,
         spots,
         room.plus,
@@ -274,18 +274,18 @@ def add_postings(
     """Counts the features with postings, in the `counters` of the blocks of the window [first,
     end), end to end, each of `planes` of 8 words; and notes in which blocks anything was
     counted."""
-    before, after = np.uint64(first // BLOCK), np.uint64(blocks)
+    first_block, block_count = np.uint64(first // BLOCK), np.uint64(blocks)
     size = np.uint64(query.planes * WORDS)
-    for i in range(query.few):
+    for i in range(query.rare_count):
         feature = query.rare[i]
-        begin, behind = arrays.posting_start[feature], arrays.posting_start[feature + 1]
-        start = first_of(arrays.postings, begin, behind, first)
-        for j in range(start, behind):
+        begin, stop = arrays.posting_start[feature], arrays.posting_start[feature + 1]
+        start = first_of(arrays.postings, begin, stop, first)
+        for j in range(start, stop):
             if arrays.postings[j] >= end:
                 break
             group = np.uint64(arrays.postings[j])  # unsigned: it cannot count from the end
-            block = (group >> _BLOCK_BITS) - before
-            if block >= after:
+            block = (group >> _BLOCK_BITS) - first_block
+            if block >= block_count:
                 continue  # out of order: damaged
             touched[block] = 1
             place = block * size + ((group >> _WORD_BITS) & (_WORD - _ONE))
@@ -301,21 +301,21 @@ def add_postings(
 def collect(
     arrays: Arrays,
     query: Query,
-    least: float,
+    min_score: float,
     first: int,
     end: int,
     begin: int,
     length: int,
-    at: int,
-    needed: int,
+    offset: int,
+    required: int,
     room: Room,
     count: int,
 ) -> int:
-    """Appends the groups of a block that can reach `least`; how many there are then. `room.left`
-    has all of them, and some outside the window [first, end) or too long; `length` is the block's
-    least."""
+    """Appends the groups of a block that can reach `min_score`; how many there are then.
+    `room.left` has all of them, and some outside the window [first, end) or too long; `length` is
+    the block's least."""
     for word in range(WORDS):
-        bits = room.left[word]
+        bits = room.survivors[word]
         while bits:
             bit = lowest_set(bits)
             bits &= bits - _ONE
@@ -324,11 +324,11 @@ def collect(
                 continue
             while arrays.length_start[length + 1] <= group:
                 length += 1
-            shared = needed
+            shared = required
             for plane in range(query.planes):
-                missed = ~room.counters[at + plane * WORDS + word] >> np.uint64(bit) & _ONE
+                missed = ~room.counters[offset + plane * WORDS + word] >> np.uint64(bit) & _ONE
                 shared += int(missed) << plane
-            if shared >= math.ceil(least * max(query.size, length)):
+            if shared >= math.ceil(min_score * max(query.size, length)):
                 room.groups[count] = group
                 room.lengths[count] = length
                 room.shared[count] = shared
@@ -338,9 +338,9 @@ def collect(
 
 @inner
 def candidates(
-    arrays: Arrays, query: Query, least: float, shortest: int, longest: int, room: Room
+    arrays: Arrays, query: Query, min_score: float, shortest: int, longest: int, room: Room
 ) -> int:
-    """Writes all groups of these lengths that can reach the score `least` to `room`, in order:
+    """Writes all groups of these lengths that can reach the score `min_score` to `room`, in order:
     exact counts for every block that may have any. How many there are."""
     first, end, count = arrays.length_start[shortest], arrays.length_start[longest + 1], _NONE
     if first >= end:
@@ -356,15 +356,15 @@ def candidates(
         begin = (start + block) * BLOCK
         while arrays.length_start[length + 1] <= begin:
             length += 1
-        needed = max(0, math.ceil(least * max(query.size, length)))
-        if needed > query.many + query.few:
+        required = max(0, math.ceil(min_score * max(query.size, length)))
+        if required > query.column_count + query.rare_count:
             break  # the longer, the more is needed
-        at, spare = block * size, query.filled - needed
-        if (needed <= query.many or room.touched[block]) and add_columns(
-            arrays.columns, width, query, begin // 64, room.counters, at, spare, room.left
+        offset, spare = block * size, query.filled - required
+        if (required <= query.column_count or room.touched[block]) and add_columns(
+            arrays.columns, width, query, begin // 64, room.counters, offset, spare, room.survivors
         ):
             count = collect(
-                arrays, query, least, first, end, begin, length, at, needed, room, count
+                arrays, query, min_score, first, end, begin, length, offset, required, room, count
             )
     return count
 
@@ -380,11 +380,11 @@ def edit_distance(query: Query, tokens: Int32, begin: int, end: int) -> int:
     last = _ONE << np.uint64((query.size - 1) % 64)
     distance = query.size
     for i in range(begin, end):
-        row = first_of(query.distinct, 0, query.known, tokens[i])
-        known = row < query.known and query.distinct[row] == tokens[i]
+        row = first_of(query.distinct, 0, query.distinct_count, tokens[i])
+        is_present = row < query.distinct_count and query.distinct[row] == tokens[i]
         carry_plus, carry_minus = _ONE, _ZERO
         for w in range(spots):
-            match = (query.bits[row * spots + w] if known else _ZERO) | carry_minus
+            match = (query.bits[row * spots + w] if is_present else _ZERO) | carry_minus
             diagonal = (((match & plus[w]) + plus[w]) ^ plus[w]) | match | minus[w]
             right_plus = minus[w] | ~(diagonal | plus[w])
             right_minus = diagonal & plus[w]
@@ -402,21 +402,21 @@ def edit_distance(query: Query, tokens: Int32, begin: int, end: int) -> int:
 @inner
 def add_three(x: Lanes, y: Lanes, z: Lanes) -> tuple[Lanes, Lanes]:
     """A carry-save adder: sum and carry of three bits, 512 times."""
-    either = x ^ y
-    return either ^ z, (x & y) | (either & z)
+    difference = x ^ y
+    return difference ^ z, (x & y) | (difference & z)
 
 
 @inner
-def begin(counters: UInt64, at: int, planes: int, spare: int) -> Lanes:
+def begin(counters: UInt64, offset: int, planes: int, spare: int) -> Lanes:
     """Turns the hits of a block into the complement of what its groups may miss, which is hits +
     `spare`, so that one miss too many overflows. Returns the groups that are not out already: those
     that may miss none or more."""
     carry = repeat(_ZERO)
-    for place in range(at, at + planes * WORDS, WORDS):
+    for place in range(offset, offset + planes * WORDS, WORDS):
         hits, bit = load(counters, place), repeat(_ALL if spare & 1 else _ZERO)
-        either = hits ^ bit
-        store(counters, place, either ^ carry ^ repeat(_ALL))
-        carry = (hits & bit) | (either & carry)
+        difference = hits ^ bit
+        store(counters, place, difference ^ carry ^ repeat(_ALL))
+        carry = (hits & bit) | (difference & carry)
         spare >>= 1
     return carry if spare < 0 else repeat(_ALL)
 
@@ -428,52 +428,52 @@ def add_columns(
     query: Query,
     word: int,
     counters: UInt64,
-    at: int,
+    offset: int,
     spare: int,
-    left: UInt64,
+    survivors: UInt64,
 ) -> bool:
     """Counts what the groups of the block that begins at `word` miss of the `chosen` columns (by
-    fours) in the block's `planes`, which begin at `at` in `counters`. Writes the groups that are
-    not out to `left`; False as soon as there is none."""
-    planes, chosen, every = query.planes, query.columns, repeat(_ALL)
-    alive = begin(counters, at, planes, spare)
+    fours) in the block's `planes`, which begin at `offset` in `counters`. Writes the groups that
+    are not out to `survivors`; False as soon as there is none."""
+    planes, selected, full_mask = query.planes, query.columns, repeat(_ALL)
+    alive = begin(counters, offset, planes, spare)
     if not any_set(alive):
         return False
-    ones, twos = load(counters, at), load(counters, at + WORDS)
-    fours, eights = load(counters, at + 2 * WORDS), load(counters, at + 3 * WORDS)
-    sixteens = load(counters, at + 4 * WORDS)
+    units, twos = load(counters, offset), load(counters, offset + WORDS)
+    fours, eights = load(counters, offset + 2 * WORDS), load(counters, offset + 3 * WORDS)
+    sixteens = load(counters, offset + 4 * WORDS)
     for i in range(0, query.filled, 4):
         a, b, c, d = (
-            chosen[i] * width,
-            chosen[i + 1] * width,
-            chosen[i + 2] * width,
-            chosen[i + 3] * width,
+            selected[i] * width,
+            selected[i + 1] * width,
+            selected[i + 2] * width,
+            selected[i + 3] * width,
         )
         for column in (a, b, c, d):
-            prefetch(columns, column + word + AHEAD)
-        ones, carry = add_three(
-            ones, load(columns, a + word) ^ every, load(columns, b + word) ^ every
+            prefetch(columns, column + word + PREFETCH)
+        units, carry = add_three(
+            units, load(columns, a + word) ^ full_mask, load(columns, b + word) ^ full_mask
         )
-        ones, other = add_three(
-            ones, load(columns, c + word) ^ every, load(columns, d + word) ^ every
+        units, second_carry = add_three(
+            units, load(columns, c + word) ^ full_mask, load(columns, d + word) ^ full_mask
         )
-        twos, carry = add_three(twos, carry, other)
+        twos, carry = add_three(twos, carry, second_carry)
         fours, carry = fours ^ carry, fours & carry
         eights, carry = eights ^ carry, eights & carry
         sixteens, carry = sixteens ^ carry, sixteens & carry
-        for place in range(at + LOW * WORDS, at + planes * WORDS, WORDS):
+        for place in range(offset + LOW * WORDS, offset + planes * WORDS, WORDS):
             bits = load(counters, place)
             store(counters, place, bits ^ carry)
             carry = bits & carry
-        alive = alive & (carry ^ every)
+        alive = alive & (carry ^ full_mask)
         if not any_set(alive):
             return False
-    store(counters, at, ones)
-    store(counters, at + WORDS, twos)
-    store(counters, at + 2 * WORDS, fours)
-    store(counters, at + 3 * WORDS, eights)
-    store(counters, at + 4 * WORDS, sixteens)
-    store(left, 0, alive)
+    store(counters, offset, units)
+    store(counters, offset + WORDS, twos)
+    store(counters, offset + 2 * WORDS, fours)
+    store(counters, offset + 3 * WORDS, eights)
+    store(counters, offset + 4 * WORDS, sixteens)
+    store(survivors, 0, alive)
     return True
 
 
@@ -520,15 +520,15 @@ def insert(best: Best, ranked: int, score: float, rank: int, ed: int) -> int:
 def fewest_first(size: int, count: int, room: Room) -> None:
     """Writes the order in which what the candidates miss of a query of `size` tokens ascends
     (counting sort)."""
-    missing, starts, most = room.missing, room.starts, 0
+    missing, starts, maximum = room.missing, room.starts, 0
     for i in range(count):  # below 0: damaged columns
         missing[i] = max(0, max(int(room.lengths[i]), size) - room.shared[i])
-        most = max(most, int(missing[i]))
-    for number in range(most + 2):
+        maximum = max(maximum, int(missing[i]))
+    for number in range(maximum + 2):
         starts[number] = 0
     for i in range(count):
         starts[missing[i] + 1] += 1
-    for number in range(most):
+    for number in range(maximum):
         starts[number + 1] += starts[number]
     for i in range(count):
         room.order[starts[missing[i]]] = i
@@ -541,22 +541,22 @@ def verify(
     query: Query,
     room: Room,
     count: int,
-    least: float,
+    min_score: float,
     without_equal: bool,
     without_document: int,
-    kept: int,
+    allowed: int,
     best: Best,
     ranked: int,
 ) -> int:
-    """Enters the candidates of score >= `least` into the best, by their edit distance, in the order
-    of what they miss; how many there are then. A candidate whose upper bound comes too late is left
-    out, and so are segments that are not `kept` (an address, as `Job` has it)."""
-    keeps = array_of(kept, arrays.document_of.size, np.uint8)
+    """Enters the candidates of score >= `min_score` into the best, by their edit distance, in the
+    order of what they miss; how many there are then. A candidate whose upper bound comes too late
+    is left out, and so are segments that are not `allowed` (an address, as `Job` has it)."""
+    keeps = array_of(allowed, arrays.document_of.size, np.uint8)
     for i in range(count):
-        at = room.order[i]
-        group, length = int(room.groups[at]), int(room.lengths[at])
+        candidate = room.order[i]
+        group, length = int(room.groups[candidate]), int(room.lengths[candidate])
         longer = max(length, query.size)
-        bound = 1.0 - (longer - room.shared[at]) / longer
+        bound = 1.0 - (longer - room.shared[candidate]) / longer
         if ranked == best.scores.size and bound < best.scores[ranked - 1]:
             continue  # most end here, before anything of them is read
         first, end = arrays.member_offsets[group], arrays.member_offsets[group + 1]
@@ -569,7 +569,7 @@ def verify(
         start = arrays.token_start[length] + (group - arrays.length_start[length]) * length
         distance = edit_distance(query, arrays.tokens, start, start + length)
         score = 1.0 - distance / longer
-        if score < least or (without_equal and distance == 0):
+        if score < min_score or (without_equal and distance == 0):
             continue
         for member in range(first, end):
             rank = int(arrays.members[member])
@@ -577,7 +577,7 @@ def verify(
                 break
             if not 0 <= rank < arrays.document_of.size:
                 return insert(best, ranked, 2.0, -1, 0)
-            if arrays.document_of[rank] != without_document and (kept == 0 or keeps[rank] != 0):
+            if arrays.document_of[rank] != without_document and (allowed == 0 or keeps[rank] != 0):
                 ranked = insert(best, ranked, score, rank, distance)
     return ranked
 
@@ -587,27 +587,27 @@ def search_one(
     arrays: Arrays,
     query: Query,
     room: Room,
-    least: float,
+    min_score: float,
     without_equal: bool,
     without_document: int,
-    kept: int,
+    allowed: int,
     best: Best,
 ) -> int:
     """Fills `best` with the best segments for a query; how many there are. Lengths near the query's
-    come first; a k-th best score above `least` takes its place for the others."""
-    size, top, ranked, enough = query.size, arrays.length_start.size - 2, _NONE, least
+    come first; a k-th best score above `min_score` takes its place for the others."""
+    size, top, ranked, enough = query.size, arrays.length_start.size - 2, _NONE, min_score
     first, last = 0, -1  # the lengths searched so far
     for ring in RINGS:
         if ranked == best.scores.size:
-            enough = max(least, best.scores[ranked - 1] - SLACK)
+            enough = max(min_score, best.scores[ranked - 1] - SLACK)
         bound = max(ring - SLACK, enough) if ring else enough
         shortest, longest = max(1, math.ceil(bound * size)), top
         if bound > 0:
             longest = min(top, math.floor(size / bound))
         if last < 0:
             first, last = longest + 1, longest
-        for below in (True, False):
-            begin, end = (shortest, first - 1) if below else (last + 1, longest)
+        for is_shorter in (True, False):
+            begin, end = (shortest, first - 1) if is_shorter else (last + 1, longest)
             if begin <= end:
                 count = candidates(arrays, query, enough, begin, end, room)
                 fewest_first(size, count, room)
@@ -616,10 +616,10 @@ def search_one(
                     query,
                     room,
                     count,
-                    least,
+                    min_score,
                     without_equal,
                     without_document,
-                    kept,
+                    allowed,
                     best,
                     ranked,
                 )
@@ -655,7 +655,7 @@ def words_at(table: Int64) -> Words:
     )
 
 
-def best_of_each(table_address: int, job_address: int, text_address: int, least: float) -> int:
+def best_of_each(table_address: int, job_address: int, text_address: int, min_score: float) -> int:
     """The at most k best segments for every query, best first. table: `addresses` of `Arrays` and
     `Words`, job: a `Job`. Where there is not enough room it stops and says how many words it needs;
     called again with them and what it found, it goes on."""
@@ -683,7 +683,7 @@ def best_of_each(table_address: int, job_address: int, text_address: int, least:
         i = job[DONE]
         start = queries[3 * i - 3] if i else 0
         size = encode(words, text, start, queries[3 * i], queries[3 * i + 1] != 0, numbers)
-        if size > 0 and math.ceil(least * size) <= top:  # a longer text would need its square
+        if size > 0 and math.ceil(min_score * size) <= top:  # a longer text would need its square
             end, room = carved(ours, size, groups, top)
             if end > room_end:
                 job[NEEDED] = (end - job[ROOM]) // 8
@@ -693,18 +693,18 @@ def best_of_each(table_address: int, job_address: int, text_address: int, least:
                 arrays,
                 query,
                 room,
-                least,
+                min_score,
                 job[WITHOUT_EQUAL] != 0,
                 queries[3 * i + 2],
                 job[KEPT],
                 best,
             )
             for j in range(ranked):
-                at = 4 * job[HITS]
-                rows[at] = i
-                rows[at + 1] = best.ranks[j]
-                rows[at + 2] = best.edits[j]
-                rows[at + 3] = best.scores[j]
+                row = 4 * job[HITS]
+                rows[row] = i
+                rows[row + 1] = best.ranks[j]
+                rows[row + 2] = best.edits[j]
+                rows[row + 3] = best.scores[j]
                 job[HITS] += 1
         job[DONE] += 1
     job[NEEDED] = 0

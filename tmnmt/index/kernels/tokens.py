@@ -55,24 +55,24 @@ class NewWords:
     def encode(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
         """The numbers of the match tokens of all texts, end to end, and how many each text has.
         Raises UnicodeEncodeError where a text is no Unicode."""
-        written = list(map(written_for_tokens, texts))
-        text = np.frombuffer(bytearray().join(content for content, _ in written), np.uint8)
-        ends = np.cumsum([len(content) for content, _ in written], dtype=np.int64)
-        one_a_line = np.array([lines for _, lines in written], np.bool_)
+        encoded = list(map(written_for_tokens, texts))
+        text = np.frombuffer(bytearray().join(content for content, _ in encoded), np.uint8)
+        ends = np.cumsum([len(content) for content, _ in encoded], dtype=np.int64)
+        one_a_line = np.array([lines for _, lines in encoded], np.bool_)
         numbers, lengths = np.empty(len(text), np.int32), np.empty(len(texts), np.int32)
-        done = used = 0
-        while done < len(texts):
-            done, used, self._size = enter(
-                self._words, self._size, text, ends, one_a_line, done, used, numbers, lengths
+        row = filled = 0
+        while row < len(texts):
+            row, filled, self._size = enter(
+                self._words, self._size, text, ends, one_a_line, row, filled, numbers, lengths
             )
-            if done < len(texts):
-                self._grow(len(written[done][0]))
-        return numbers[:used], lengths
+            if row < len(texts):
+                self._grow(len(encoded[row][0]))
+        return numbers[:filled], lengths
 
-    def _grow(self, needed: int) -> None:
+    def _grow(self, extra: int) -> None:
         text, start, _ = self._words
-        start = np.concatenate([start, np.zeros(len(start) + needed, np.int64)])
-        text = np.concatenate([text, np.zeros(len(text) + 2 * needed, np.uint8)])
+        start = np.concatenate([start, np.zeros(len(start) + extra, np.int64)])
+        text = np.concatenate([text, np.zeros(len(text) + 2 * extra, np.uint8)])
         self._words = Words(text, start, placed(text, start, self._size, len(start)))
 
 
@@ -107,10 +107,10 @@ def number_of(words: Words, text: UInt8, begin: int, end: int) -> int:
             return UNKNOWN
         first = words.start[number]
         if words.start[number + 1] - 1 - first == end - begin:
-            same = 0
-            while same < end - begin and words.text[first + same] == text[begin + same]:
-                same += 1
-            if same == end - begin:
+            matched = 0
+            while matched < end - begin and words.text[first + matched] == text[begin + matched]:
+                matched += 1
+            if matched == end - begin:
                 return number
         place += 1
 
@@ -118,38 +118,38 @@ def number_of(words: Words, text: UInt8, begin: int, end: int) -> int:
 @inner
 def token_end(text: UInt8, begin: int, end: int) -> int:
     """Where the token ends that begins at `begin` in ASCII text; `begin`: none does."""
-    kind, at = _KINDS[text[begin]], begin + 1
+    kind, position = _KINDS[text[begin]], begin + 1
     if kind == _NONE:
         return begin
-    while kind != _MARK and at < end:
-        if _KINDS[text[at]] == kind:
-            at += 1
+    while kind != _MARK and position < end:
+        if _KINDS[text[position]] == kind:
+            position += 1
         elif (
             kind == _DIGIT
-            and (text[at] == _DOT or text[at] == _COMMA)
-            and at + 1 < end
-            and _KINDS[text[at + 1]] == _DIGIT
+            and (text[position] == _DOT or text[position] == _COMMA)
+            and position + 1 < end
+            and _KINDS[text[position + 1]] == _DIGIT
         ):
-            at += 2
+            position += 2
         else:
             break
-    return at
+    return position
 
 
 @inner
 def line_end(text: UInt8, begin: int, end: int) -> int:
-    at = begin
-    while at < end and text[at] != _END:
-        at += 1
-    return at
+    position = begin
+    while position < end and text[position] != _END:
+        position += 1
+    return position
 
 
 @inner
 def next_token(text: UInt8, begin: int, end: int, one_a_line: bool) -> tuple[int, int]:
     """Where what begins at `begin` ends as a token (at `begin`: it is none), and where to go on."""
-    after = line_end(text, begin, end) if one_a_line else token_end(text, begin, end)
-    cut = after if one_a_line else min(after, begin + MAX_TOKEN_CHARS)
-    return cut, after if after > begin and not one_a_line else after + 1
+    resume = line_end(text, begin, end) if one_a_line else token_end(text, begin, end)
+    cut = resume if one_a_line else min(resume, begin + MAX_TOKEN_CHARS)
+    return cut, resume if resume > begin and not one_a_line else resume + 1
 
 
 @part
@@ -158,14 +158,14 @@ def encode(
 ) -> int:
     """Writes the numbers of the tokens of text[begin:end], which is ASCII or has its tokens one a
     line, to `numbers`; how many there are."""
-    written, at = 0, begin
-    while at < end:
-        cut, after = next_token(text, at, end, one_a_line)
-        if cut > at:
-            numbers[written] = number_of(words, text, at, cut)
-            written += 1
-        at = after
-    return written
+    count, position = 0, begin
+    while position < end:
+        cut, resume = next_token(text, position, end, one_a_line)
+        if cut > position:
+            numbers[count] = number_of(words, text, position, cut)
+            count += 1
+        position = resume
+    return count
 
 
 @inner
@@ -192,27 +192,27 @@ def enter(
     text: UInt8,
     ends: Int64,
     one_a_line: NDArray[np.bool_],
-    done: int,
-    used: int,
+    first_row: int,
+    filled: int,
     numbers: Int32,
     lengths: Int32,
 ) -> tuple[int, int, int]:
-    """As `encode` for every text from the one `done` on; its numbers come behind the `used` ones,
-    new tokens behind the `size` ones. Returns all three as they are then: fewer than all texts are
-    done where there is no more room."""
-    for row in range(done, ends.size):
-        at, count = ends[row - 1] if row else 0, 0
-        while at < ends[row]:
-            cut, after = next_token(text, at, ends[row], one_a_line[row])
-            if cut > at:
-                number = number_of(words, text, at, cut)
+    """As `encode` for every text from the one `first_row` on; its numbers come behind the `filled`
+    ones, new tokens behind the `size` ones. Returns all three as they are then: fewer than all
+    texts are done where there is no more room."""
+    for row in range(first_row, ends.size):
+        position, count = ends[row - 1] if row else 0, 0
+        while position < ends[row]:
+            cut, resume = next_token(text, position, ends[row], one_a_line[row])
+            if cut > position:
+                number = number_of(words, text, position, cut)
                 if number == UNKNOWN:
-                    if not entered(words, size, text, at, cut):
-                        return row, used, size
+                    if not entered(words, size, text, position, cut):
+                        return row, filled, size
                     number = size
                     size += 1
-                numbers[used + count] = number
+                numbers[filled + count] = number
                 count += 1
-            at = after
-        lengths[row], used = count, used + count
-    return ends.size, used, size
+            position = resume
+        lengths[row], filled = count, filled + count
+    return ends.size, filled, size

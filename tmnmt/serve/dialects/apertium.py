@@ -7,21 +7,21 @@ from http import HTTPStatus
 from typing import Any
 
 from tmnmt.formats.iso639 import THREE
-from tmnmt.serve.asked import Asked
+from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.fields import Field, read
+from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.markup import Form
-from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Request, Service
 
 # "markUnknown" is none of ours: unknown words are copied, and nothing marks them
-_TEXT = Field("q", "text", "What to translate.", needed=True)
+_TEXT = Field("q", "text", "What to translate.", required=True)
 _FIELDS = (
-    Field("langpair", "text", "Two codes with | between them.", needed=True),
+    Field("langpair", "text", "Two codes with | between them.", required=True),
     _TEXT,
     Field("format", "text", "What it is.", default="txt", choices=("txt", "html")),
 )
-_LIST = (Field("q", "text", "What to list.", needed=True, choices=("pairs",)),)
+_LIST = (Field("q", "text", "What to list.", required=True, choices=("pairs",)),)
 
 
 def request_of(values: Mapping[str, Any]) -> Request:
@@ -35,44 +35,46 @@ def request_of(values: Mapping[str, Any]) -> Request:
 
 
 def answered(answer: Answer) -> dict[str, Any]:
-    return _said({"translatedText": answer.texts[0].text})
+    return _envelope({"translatedText": answer.texts[0].text})
 
 
-def _said(data: Any) -> dict[str, Any]:
+def _envelope(data: Any) -> dict[str, Any]:
     return {"responseData": data, "responseDetails": None, "responseStatus": 200}
 
 
-async def translate(service: Service, asked: Asked) -> Any:
-    return answered(await service.translate(request_of(asked.values), asked.caller))
+async def translate(service: Service, call: ApiRequest) -> Any:
+    return answered(await service.translate(request_of(call.values), call.caller))
 
 
-async def pairs(service: Service, asked: Asked) -> Any:
+async def pairs(service: Service, call: ApiRequest) -> Any:
     """The pairs that are served, in two letters and in three, as programs ask for either."""
     listed = dict.fromkeys(
         (code(source.language), code(target.language))
         for code in (lambda short: short, lambda short: THREE.get(short, short))
         for source, target in (model.languages for model in service.models)
     )
-    return _said([{"sourceLanguage": one, "targetLanguage": other} for one, other in listed])
+    return _envelope(
+        [{"sourceLanguage": source, "targetLanguage": target} for source, target in listed]
+    )
 
 
-async def listed(service: Service, asked: Asked) -> Any:
+async def listed(service: Service, call: ApiRequest) -> Any:
     """The older address of the pairs. Raises Refused for what else could be listed."""
-    read(asked.values, _LIST, strict=False)
-    return await pairs(service, asked)
+    read(call.values, _LIST, strict=False)
+    return await pairs(service, call)
 
 
-async def identified(service: Service, asked: Asked) -> Any:
+async def identified(service: Service, call: ApiRequest) -> Any:
     """The share of the words that is known, by language, of languages that can be identified. Here
     that is none, and an APy without analysers and CLD2 answers the same: nothing, with 200."""
-    read(asked.values, (_TEXT,), strict=False)
+    read(call.values, (_TEXT,), strict=False)
     return {}
 
 
-async def names(service: Service, asked: Asked) -> Any:
+async def names(service: Service, call: ApiRequest) -> Any:
     """The names of languages by their codes, in English."""
-    every = [language for model in service.models for language in model.languages]
-    return {language.code: language.name for language in every}
+    languages = [language for model in service.models for language in model.languages]
+    return {language.code: language.name for language in languages}
 
 
 def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:

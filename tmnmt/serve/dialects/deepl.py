@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tmnmt.serve.asked import Asked
-from tmnmt.serve.dialects.deepl_kept import ROUTES
+from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.dialects.deepl_resources import ROUTES
 from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import NAMES, TEXTS, Field, read
+from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.languages import Language
 from tmnmt.serve.markup import Form
 from tmnmt.serve.memories import Memory, count
-from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Request, Service
 
 _UNLIMITED = 10**12  # characters that may be translated: nothing is billed
 _FORMALITIES = ("default", "prefer_more", "prefer_less")  # wishes; "more" and "less" are orders
 _FIELDS = (
-    Field("text", "texts", "What to translate.", needed=True, entries=TEXTS, is_single=True),
+    Field("text", "texts", "What to translate.", required=True, entries=TEXTS, is_single=True),
     Field("ignore_tags", "names", "Elements that stay as they are.", default=[], entries=NAMES),
     Field("glossary_id", "text", "The glossary that is kept to.", default=""),
     Field(
@@ -37,17 +37,17 @@ _FIELDS = (
     ),
     Field("style_id", "text", "Which is not served."),
     Field("custom_instructions", "texts", "Which are not served.", entries=NAMES, is_single=True),
-    Field("target_lang", "text", "Code of a language.", needed=True),
+    Field("target_lang", "text", "Code of a language.", required=True),
     Field("source_lang", "text", "Code of a language.", default=""),
     Field("tag_handling", "text", "What tags are.", choices=("xml", "html")),
     Field("formality", "text", "How to address people.", choices=_FORMALITIES),
     Field("translation_memory_id", "text", "The memory that is read."),
-    Field("translation_memory_threshold", "whole", "Per cent.", default=50, least=0, most=100),
+    Field("translation_memory_threshold", "whole", "Per cent.", default=50, minimum=0, maximum=100),
 )
 _REFUSED = ("style_id", "custom_instructions")
 _PAGE = (
-    Field("page", "whole", "From 0.", default=0, least=0),
-    Field("page_size", "whole", "Memories of a page.", default=10, least=1, most=100),
+    Field("page", "whole", "From 0.", default=0, minimum=0),
+    Field("page_size", "whole", "Memories of a page.", default=10, minimum=1, maximum=100),
 )
 _TYPE = (Field("type", "text", "Of the languages: source or target.", default=""),)
 _RESOURCE = (Field("resource", "text", "What is served.", default="translate_text"),)
@@ -59,12 +59,12 @@ def request_of(values: Mapping[str, Any]) -> Request:
     empty formality where none is chosen."""
     formality = values.get("formality") or "default"
     fields = read({**values, "formality": formality}, _FIELDS, strict=False)
-    given = [name for name in _REFUSED if fields[name]]
-    if given:
-        raise wrong(f"{given[0]} is not served")
+    unsupported = [name for name in _REFUSED if fields[name]]
+    if unsupported:
+        raise wrong(f"{unsupported[0]} is not served")
     form: Form = fields["tag_handling"] or "text"
     memory, glossaries = fields["translation_memory_id"], _glossaries(fields)
-    least = max(fields["translation_memory_threshold"], _LOWEST) / 100
+    threshold = max(fields["translation_memory_threshold"], _LOWEST) / 100
     return Request(
         tuple(fields["text"]),
         fields["source_lang"],
@@ -72,7 +72,7 @@ def request_of(values: Mapping[str, Any]) -> Request:
         form,
         tuple(fields["ignore_tags"]),
         memories=(memory,) if memory is not None else None,
-        options={"threshold": least} if memory is not None else {},
+        options={"threshold": threshold} if memory is not None else {},
         terms=glossaries,
         hard_terms=glossaries is not None,  # what is in a glossary comes as it stands there
     )
@@ -87,41 +87,41 @@ def _glossaries(fields: Mapping[str, Any]) -> tuple[str, ...] | None:
 def answered(request: Request, answer: Answer) -> dict[str, Any]:
     source = answer.model.languages[0].language.upper()
     translations = [
-        {"detected_source_language": source, "text": one.text, "billed_characters": len(text)}
-        for text, one in zip(request.texts, answer.texts, strict=True)
+        {"detected_source_language": source, "text": result.text, "billed_characters": len(text)}
+        for text, result in zip(request.texts, answer.texts, strict=True)
     ]
     return {"translations": translations}
 
 
-async def translate(service: Service, asked: Asked) -> Any:
-    asks = request_of(asked.values)
-    return answered(asks, await answer_of(service, asked, asks))
+async def translate(service: Service, call: ApiRequest) -> Any:
+    asks = request_of(call.values)
+    return answered(asks, await answer_of(service, call, asks))
 
 
-async def languages(service: Service, asked: Asked) -> Any:
+async def languages(service: Service, call: ApiRequest) -> Any:
     """Its library sends the query as a form."""
-    side = 1 if read(asked.values, _TYPE, strict=False)["type"] == "target" else 0
+    side = 1 if read(call.values, _TYPE, strict=False)["type"] == "target" else 0
     return [
-        {"language": one.code.upper(), "name": one.name, "supports_formality": False}
-        for one in _languages(service, side)
+        {"language": language.code.upper(), "name": language.name, "supports_formality": False}
+        for language in _languages(service, side)
     ]
 
 
-async def resource_languages(service: Service, asked: Asked) -> Any:
+async def resource_languages(service: Service, call: ApiRequest) -> Any:
     """Of translation and glossaries; none of another resource."""
-    resource = read(asked.values, _RESOURCE, strict=False)["resource"]
+    resource = read(call.values, _RESOURCE, strict=False)["resource"]
     if resource not in ("translate_text", "glossary"):
         return []
     sources, targets = (_languages(service, side) for side in (0, 1))
     return [
         {
-            "lang": one.code,
-            "name": one.name,
-            "usable_as_source": one in sources,
-            "usable_as_target": one in targets,
+            "lang": language.code,
+            "name": language.name,
+            "usable_as_source": language in sources,
+            "usable_as_target": language in targets,
             "features": {},
         }
-        for one in dict.fromkeys([*sources, *targets])
+        for language in dict.fromkeys([*sources, *targets])
     ]
 
 
@@ -129,21 +129,21 @@ def _languages(service: Service, side: int) -> Sequence[Language]:
     return list(dict.fromkeys(model.languages[side] for model in service.models))
 
 
-async def usage(service: Service, asked: Asked) -> Any:
+async def usage(service: Service, call: ApiRequest) -> Any:
     """Nothing is billed."""
     return {"character_count": 0, "character_limit": _UNLIMITED}
 
 
-async def memories(service: Service, asked: Asked) -> Any:
-    fields = read(asked.query, _PAGE, strict=False)
-    every, size = service.memories.of(asked.caller), fields["page_size"]
+async def memories(service: Service, call: ApiRequest) -> Any:
+    fields = read(call.query, _PAGE, strict=False)
+    visible_memories, size = service.memories.visible(call.caller), fields["page_size"]
     first = fields["page"] * size
-    listed = [_memory(memory) for memory in every[first : first + size]]
-    return {"translation_memories": listed, "total_count": len(every)}
+    listed = [_memory(memory) for memory in visible_memories[first : first + size]]
+    return {"translation_memories": listed, "total_count": len(visible_memories)}
 
 
-async def memory(service: Service, asked: Asked) -> Any:
-    return _memory(service.memories.get(asked.path["id"], asked.caller))
+async def memory(service: Service, call: ApiRequest) -> Any:
+    return _memory(service.memories.get(call.path["id"], call.caller))
 
 
 def _memory(memory: Memory) -> dict[str, Any]:

@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tmnmt.serve.asked import Asked
+from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import TEXTS, Field, read
+from tmnmt.serve.http_error import Refused
 from tmnmt.serve.markup import Form
 from tmnmt.serve.modelless import no_model
-from tmnmt.serve.refused import Refused
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Request, Service
 
 _AUTO = "auto"
-_Q = Field("q", "texts", "What to translate.", needed=True, entries=TEXTS, is_single=True)
+_Q = Field("q", "texts", "What to translate.", required=True, entries=TEXTS, is_single=True)
 _FIELDS = (
     _Q,
-    Field("source", "text", "Code of a language, or auto.", needed=True),
-    Field("target", "text", "Code of a language.", needed=True),
+    Field("source", "text", "Code of a language, or auto.", required=True),
+    Field("target", "text", "Code of a language.", required=True),
     Field("format", "text", "What the texts are.", default="text", choices=("text", "html")),
     Field("alternatives", "whole", "How many, of which there are none.", default=0),
 )
@@ -37,7 +37,7 @@ def request_of(values: Mapping[str, Any]) -> Request:
 
 def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
     """ "alternatives" are asked for with a number, and there are none."""
-    texts = [one.text for one in answer.texts]
+    texts = [result.text for result in answer.texts]
     listed = isinstance(values["q"], list)
     body: dict[str, Any] = {"translatedText": texts if listed else texts[0]}
     if values["source"].lower() == _AUTO:
@@ -48,38 +48,38 @@ def answered(values: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
     return body
 
 
-async def translate(service: Service, asked: Asked) -> Any:
-    answer = await answer_of(service, asked, request_of(asked.values))
-    return answered(asked.values, answer)
+async def translate(service: Service, call: ApiRequest) -> Any:
+    answer = await answer_of(service, call, request_of(call.values))
+    return answered(call.values, answer)
 
 
-async def detect(service: Service, asked: Asked) -> Any:
+async def detect(service: Service, call: ApiRequest) -> Any:
     """The only language from which is translated. Raises Refused where there are several."""
-    read(asked.values, (_Q,), strict=False)
+    read(call.values, (_Q,), strict=False)
     language = service.model(_AUTO, "").languages[0]
     return [{"confidence": 0, "language": language.code}]
 
 
-async def languages(service: Service, asked: Asked) -> Any:
+async def languages(service: Service, call: ApiRequest) -> Any:
     targets: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     for model in service.models:
         source, target = model.languages
         targets.setdefault(source.code, []).append(target.code)
         targets.setdefault(target.code, [])
-        names |= {one.code: one.name for one in (source, target)}
+        names |= {language.code: language.name for language in (source, target)}
     return [
-        {"code": code, "name": names[code], "targets": list(dict.fromkeys(to))}
-        for code, to in targets.items()
+        {"code": code, "name": names[code], "targets": list(dict.fromkeys(target_codes))}
+        for code, target_codes in targets.items()
     ]
 
 
-async def settings(service: Service, asked: Asked) -> Any:
+async def settings(service: Service, call: ApiRequest) -> Any:
     """What a page of LibreTranslate asks the server for."""
     languages = next((model.languages for model in service.models), None)
     if languages is None:
         raise no_model()
-    source, target = ({"code": one.code, "name": one.name} for one in languages)
+    source, target = ({"code": language.code, "name": language.name} for language in languages)
     return {
         "apiKeys": service.keys is not None,
         "charLimit": service.limits.text,
@@ -91,7 +91,7 @@ async def settings(service: Service, asked: Asked) -> Any:
     }
 
 
-async def health(service: Service, asked: Asked) -> Any:
+async def health(service: Service, call: ApiRequest) -> Any:
     return {"status": "ok"}
 
 

@@ -11,15 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tmnmt.serve.asked import Asked
+from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.api_v1 import segments
 from tmnmt.serve.dialects import modernmt_glossaries as glossaries
 from tmnmt.serve.dialects.weblate import answer_of
 from tmnmt.serve.fields import NAMES, TEXTS, Field, read
+from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.languages import language
 from tmnmt.serve.markup import Form, markup
 from tmnmt.serve.memories import Memory
-from tmnmt.serve.own import segments
-from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.routes import Dialect, Handler, Route
 from tmnmt.serve.service import Answer, Request, Service
 
@@ -31,7 +31,7 @@ _LANGUAGES = (
     Field("target", "text", "Code of a language.", default=""),
     Field("format", "text", "What the texts are.", choices=(*_FORMS,)),
 )
-_Q = Field("q", "texts", "What to translate.", needed=True, entries=TEXTS, is_single=True)
+_Q = Field("q", "texts", "What to translate.", required=True, entries=TEXTS, is_single=True)
 _GLOSSARIES = Field("glossaries", "names", "Their ids.", default=[], entries=NAMES, distinct=True)
 _MEMORIES = (
     Field("hints", "names", "Ids of memories.", default=[], entries=NAMES, distinct=True),
@@ -39,10 +39,10 @@ _MEMORIES = (
 )
 _FIELDS = (*_LANGUAGES, _Q, _GLOSSARIES)
 _PAIR = (
-    Field("source", "text", "Code of a language.", needed=True),
-    Field("target", "text", "Code of a language.", needed=True),
-    Field("sentence", "text", "The source text.", needed=True),
-    Field("translation", "text", "Its translation.", needed=True),
+    Field("source", "text", "Code of a language.", required=True),
+    Field("target", "text", "Code of a language.", required=True),
+    Field("sentence", "text", "The source text.", required=True),
+    Field("translation", "text", "Its translation.", required=True),
     Field("tuid", "text", "An id of the client, which is not served."),
 )
 _ID, _JOB = re.compile(r"\d{1,6}"), re.compile(r"\d{1,6}-\d{1,18}")
@@ -54,14 +54,14 @@ def request_of(values: Mapping[str, Any], memories: Sequence[str] | None) -> Req
     fields = read(values, _FIELDS, strict=False)
     texts = fields["q"]
     form = _FORMS[fields["format"]] if fields["format"] else _form_of(texts)
-    named = tuple(memories) if memories is not None else None
+    names = tuple(memories) if memories is not None else None
     ids = tuple(fields["glossaries"])
     return Request(
         tuple(texts),
         fields["source"],
         fields["target"],
         form,
-        memories=named,
+        memories=names,
         terms=ids or None,
         hard_terms=bool(ids),  # what is in a glossary comes as it stands there
     )
@@ -81,105 +81,105 @@ def _form_of(texts: Sequence[str]) -> Form:
 def hinted(values: Mapping[str, Any]) -> list[str] | None:
     """The ids of the memories that a request names, by "hints" or by a context vector."""
     fields = read(values, _MEMORIES, strict=False)
-    ids = [one.partition(":")[0].strip() for one in fields["hints"] or fields["context_vector"]]
+    ids = [entry.partition(":")[0].strip() for entry in fields["hints"] or fields["context_vector"]]
     return list(dict.fromkeys(ids)) or None
 
 
 def answered(values: Mapping[str, Any], request: Request, answer: Answer) -> Any:
-    done = [
-        {"translation": one.text, "characters": len(text), "billedCharacters": 0}
-        for text, one in zip(request.texts, answer.texts, strict=True)
+    records = [
+        {"translation": result.text, "characters": len(text), "billedCharacters": 0}
+        for text, result in zip(request.texts, answer.texts, strict=True)
     ]
     if not read(values, _LANGUAGES, strict=False)["source"]:
-        for one in done:
-            one["detectedLanguage"] = answer.model.languages[0].code
-    return _said(done if isinstance(values["q"], list) else done[0])
+        for record in records:
+            record["detectedLanguage"] = answer.model.languages[0].code
+    return _envelope(records if isinstance(values["q"], list) else records[0])
 
 
-def _said(data: Any) -> dict[str, Any]:
+def _envelope(data: Any) -> dict[str, Any]:
     return {"status": 200, "data": data}
 
 
-async def translate(service: Service, asked: Asked) -> Any:
-    ids = hinted(asked.values)
-    names = None if ids is None else [_memory(service, id, asked)[1].name for id in ids]
-    asks = await service.in_thread(lambda: request_of(asked.values, names))
-    return answered(asked.values, asks, await answer_of(service, asked, asks))
+async def translate(service: Service, call: ApiRequest) -> Any:
+    ids = hinted(call.values)
+    names = None if ids is None else [_memory(service, id, call)[1].name for id in ids]
+    asks = await service.in_thread(lambda: request_of(call.values, names))
+    return answered(call.values, asks, await answer_of(service, call, asks))
 
 
-async def languages(service: Service, asked: Asked) -> Any:
-    every = [one.code for model in service.models for one in model.languages]
-    return _said(sorted(set(every)))
+async def languages(service: Service, call: ApiRequest) -> Any:
+    codes = [language.code for model in service.models for language in model.languages]
+    return _envelope(sorted(set(codes)))
 
 
-async def pairs(service: Service, asked: Asked) -> Any:
+async def pairs(service: Service, call: ApiRequest) -> Any:
     """Target languages by their source language, as Weblate asks for them."""
     targets: dict[str, list[str]] = {}
     for source, target in dict.fromkeys(model.languages for model in service.models):
         targets.setdefault(source.code, []).append(target.code)
-    return _said(targets)
+    return _envelope(targets)
 
 
-async def memories(service: Service, asked: Asked) -> Any:
+async def memories(service: Service, call: ApiRequest) -> Any:
     numbers = enumerate(service.memories, 1)
-    own = [_record(n, one) for n, one in numbers if asked.caller.sees(one.name)]
-    return _said([*own, *await glossaries.every(service, asked)])
+    records = [_record(n, memory) for n, memory in numbers if call.caller.sees(memory.name)]
+    return _envelope([*records, *await glossaries.list_glossaries(service, call)])
 
 
-async def memory(service: Service, asked: Asked) -> Any:
-    if not _ID.fullmatch(asked.path["id"]):
-        return _said(await glossaries.get(service, asked))
-    return _said(_record(*_memory(service, asked.path["id"], asked)))
+async def memory(service: Service, call: ApiRequest) -> Any:
+    if not _ID.fullmatch(call.path["id"]):
+        return _envelope(await glossaries.get(service, call))
+    return _envelope(_record(*_memory(service, call.path["id"], call)))
 
 
-async def add(service: Service, asked: Asked) -> Any:
-    fields = read(asked.values, _PAIR, strict=False)
+async def add(service: Service, call: ApiRequest) -> Any:
+    fields = read(call.values, _PAIR, strict=False)
     if fields["tuid"] is not None:
         raise wrong("tuid is not served: pairs have ids that the memory gives")
-    number, memory = _memory(service, asked.path["id"], asked)
+    number, memory = _memory(service, call.path["id"], call)
     pair = language(fields["source"]), language(fields["target"])
-    to = service.memories.writable(memory.name, pair, asked.caller)
-    given = [{"src": fields["sentence"], "tgt": fields["translation"]}]
-    (id,) = await service.add(to, segments(given))
-    return _said({"id": f"{number}-{id}", "memory": number, "size": 1, "progress": 1})
+    destination = service.memories.writable(memory.name, pair, call.caller)
+    records = [{"src": fields["sentence"], "tgt": fields["translation"]}]
+    (id,) = await service.add(destination, segments(records))
+    return _envelope({"id": f"{number}-{id}", "memory": number, "size": 1, "progress": 1})
 
 
-async def job(service: Service, asked: Asked) -> Any:
+async def job(service: Service, call: ApiRequest) -> Any:
     """What is added is there at once."""
-    id = asked.path["id"]
+    id = call.path["id"]
     if not _JOB.fullmatch(id):
-        await glossaries.get(service, asked)
-        return _said(glossaries.filled(id, 1))
-    number, _ = _memory(service, id.partition("-")[0], asked)
-    return _said({"id": id[:64], "memory": number, "size": 1, "progress": 1})
+        await glossaries.get(service, call)
+        return _envelope(glossaries.filled(id, 1))
+    number, _ = _memory(service, id.partition("-")[0], call)
+    return _envelope({"id": id[:64], "memory": number, "size": 1, "progress": 1})
 
 
-async def make(service: Service, asked: Asked) -> Any:
+async def make(service: Service, call: ApiRequest) -> Any:
     """Makes one that can hold terms."""
-    return _said(await glossaries.make(service, asked))
+    return _envelope(await glossaries.make(service, call))
 
 
-async def fill(service: Service, asked: Asked) -> Any:
-    if _ID.fullmatch(asked.path["id"]):
+async def fill(service: Service, call: ApiRequest) -> Any:
+    if _ID.fullmatch(call.path["id"]):
         raise Refused(403, "forbidden", "terms go into what was made for them, not into a memory")
-    return _said(await glossaries.fill(service, asked))
+    return _envelope(await glossaries.fill(service, call))
 
 
-async def delete(service: Service, asked: Asked) -> Any:
-    if _ID.fullmatch(asked.path["id"]):
-        return await not_changed(service, asked)
-    return _said(await glossaries.delete(service, asked))
+async def delete(service: Service, call: ApiRequest) -> Any:
+    if _ID.fullmatch(call.path["id"]):
+        return await not_changed(service, call)
+    return _envelope(await glossaries.delete(service, call))
 
 
-async def not_changed(service: Service, asked: Asked) -> Any:
+async def not_changed(service: Service, call: ApiRequest) -> Any:
     raise Refused(403, "forbidden", "memories are changed and deleted where the server runs")
 
 
-def _memory(service: Service, id: str, asked: Asked) -> tuple[int, Memory]:
+def _memory(service: Service, id: str, call: ApiRequest) -> tuple[int, Memory]:
     """Raises Refused for one that is not there, or not for this key."""
     numbered = dict(enumerate(service.memories, 1))
     memory = numbered.get(int(id)) if _ID.fullmatch(id) else None
-    if memory is None or not asked.caller.sees(memory.name):
+    if memory is None or not call.caller.sees(memory.name):
         raise unknown("there is no such memory")
     return int(id), memory
 
@@ -196,13 +196,13 @@ def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
 def _by_header(**handlers: Handler) -> Handler:
     """The handler of the method that the header names, else of POST."""
 
-    async def chosen(service: Service, asked: Asked) -> Any:
-        method = asked.headers.get(_OVERRIDE, "post").lower()
+    async def dispatch(service: Service, call: ApiRequest) -> Any:
+        method = call.headers.get(_OVERRIDE, "post").lower()
         if method not in handlers:
             raise Refused(405, "wrong_method", "this address has other methods")
-        return await handlers[method](service, asked)
+        return await handlers[method](service, call)
 
-    return chosen
+    return dispatch
 
 
 _TRANSLATE = (*_FIELDS, *_MEMORIES)

@@ -9,61 +9,61 @@ from collections.abc import Mapping
 from typing import Any
 
 from tmnmt.formats.clean import clean_name
-from tmnmt.serve.asked import Asked
+from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.api_resources import MOST_NAME
 from tmnmt.serve.fields import ENTRIES, Field, read
+from tmnmt.serve.http_error import wrong
 from tmnmt.serve.languages import language
-from tmnmt.serve.managed import MOST_NAME
-from tmnmt.serve.refused import wrong
 from tmnmt.serve.service import Service
 from tmnmt.serve.storage.records import Dictionary, Glossary
 from tmnmt.serve.terms import entries_of
 
-NAME = (Field("name", "text", "What it is called.", needed=True),)
+NAME = (Field("name", "text", "What it is called.", required=True),)
 TERMS = (
     Field(
         "csv",
         "lines",
         "A row with two codes, and a row for each term.",
-        needed=True,
+        required=True,
         entries=ENTRIES + 2,  # the row of codes, and the end of the last line
     ),
     Field("type", "text", "Which way terms go.", choices=("unidirectional",)),
 )
 
 
-def record(one: Glossary) -> dict[str, Any]:
-    return {"id": one.id, "name": one.name, "creationDate": one.made}
+def record(glossary: Glossary) -> dict[str, Any]:
+    return {"id": glossary.id, "name": glossary.name, "creationDate": glossary.created}
 
 
-async def every(service: Service, asked: Asked) -> list[dict[str, Any]]:
-    glossaries = await service.written(lambda: service.terms.glossaries(asked.caller))
-    return [record(one) for one in glossaries]
+async def list_glossaries(service: Service, call: ApiRequest) -> list[dict[str, Any]]:
+    glossaries = await service.write(lambda: service.terms.glossaries(call.caller))
+    return [record(glossary) for glossary in glossaries]
 
 
-async def get(service: Service, asked: Asked) -> dict[str, Any]:
+async def get(service: Service, call: ApiRequest) -> dict[str, Any]:
     """Raises Refused for one that is not there."""
-    id = asked.path["id"]
-    return record(await service.written(lambda: service.terms.get(id, asked.caller)))
+    id = call.path["id"]
+    return record(await service.write(lambda: service.terms.get(id, call.caller)))
 
 
-async def make(service: Service, asked: Asked) -> dict[str, Any]:
-    asked.caller.check("translate")
-    name = clean_name(read(asked.values, NAME, strict=False)["name"])[:MOST_NAME]
-    return record(await service.written(lambda: service.terms.make(name, (), asked.caller)))
+async def make(service: Service, call: ApiRequest) -> dict[str, Any]:
+    call.caller.check("translate")
+    name = clean_name(read(call.values, NAME, strict=False)["name"])[:MOST_NAME]
+    return record(await service.write(lambda: service.terms.make(name, (), call.caller)))
 
 
-async def delete(service: Service, asked: Asked) -> dict[str, Any]:
-    asked.caller.check("translate")
-    glossary = await get(service, asked)
-    await service.written(lambda: service.terms.delete(glossary["id"], asked.caller))
+async def delete(service: Service, call: ApiRequest) -> dict[str, Any]:
+    call.caller.check("translate")
+    glossary = await get(service, call)
+    await service.write(lambda: service.terms.delete(glossary["id"], call.caller))
     return glossary
 
 
-async def fill(service: Service, asked: Asked) -> dict[str, Any]:
+async def fill(service: Service, call: ApiRequest) -> dict[str, Any]:
     """Puts terms in the place of those of their languages."""
-    id = asked.path["id"]
-    terms = await service.in_thread(lambda: dictionary(asked.values))
-    await service.written(lambda: service.terms.change(id, asked.caller, None, (terms,)))
+    id = call.path["id"]
+    terms = await service.in_thread(lambda: dictionary(call.values))
+    await service.write(lambda: service.terms.change(id, call.caller, None, (terms,)))
     return filled(id, len(terms.entries))
 
 

@@ -7,27 +7,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmnmt.segments import Match
-from tmnmt.serve.asked import Asked
+from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.api_v1 import segments
 from tmnmt.serve.fields import Field, read
+from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.languages import Language, language
-from tmnmt.serve.own import segments
-from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Request, Service
 
-_LEAST = 0.5  # fuzzy score of a match
+_MIN_SCORE = 0.5  # fuzzy score of a match
 _OF_MODEL = 0.85  # its match, as theirs has it
 _GET = (
-    Field("q", "text", "What to translate.", needed=True),
-    Field("langpair", "text", "Two codes with | between them.", needed=True),
+    Field("q", "text", "What to translate.", required=True),
+    Field("langpair", "text", "Two codes with | between them.", required=True),
     Field("mt", "flag", "Ask the model, too.", default=True),
-    Field("numres", "whole", "Matches of memories, at most.", default=3, least=1, most=100),
+    Field("numres", "whole", "Matches of memories, at most.", default=3, minimum=1, maximum=100),
     Field("conc", "flag", "Concordance, which is not served.", default=False),
 )
 _SET = (
-    Field("seg", "text", "The source text.", needed=True),
-    Field("tra", "text", "Its translation.", needed=True),
-    Field("langpair", "text", "Two codes with | between them.", needed=True),
+    Field("seg", "text", "The source text.", required=True),
+    Field("tra", "text", "Its translation.", required=True),
+    Field("langpair", "text", "Two codes with | between them.", required=True),
 )
 
 
@@ -54,18 +54,18 @@ def match(match_: Match) -> dict[str, Any]:
 
 
 def _match(
-    id: int, src: str, tgt: str, alike: float, by: str, changed: str, reference: str
+    id: int, src: str, tgt: str, alike: float, author: str, changed: str, reference: str
 ) -> dict[str, Any]:
     return {
         "id": str(id),
         "segment": src,
         "translation": tgt,
-        "quality": "74" if by != "MT!" else "70",
+        "quality": "74" if author != "MT!" else "70",
         "reference": reference,
         "usage-count": 1,
         "subject": "",
-        "created-by": by,
-        "last-updated-by": by,
+        "created-by": author,
+        "last-updated-by": author,
         "create-date": changed,
         "last-update-date": changed,
         "match": alike,
@@ -74,7 +74,7 @@ def _match(
 
 def answered(matches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The best of them is the translation; of equals a memory's."""
-    ordered = sorted(matches, key=lambda one: float(one["match"]), reverse=True)
+    ordered = sorted(matches, key=lambda entry: float(entry["match"]), reverse=True)
     best = ordered[0] if ordered else {"translation": "", "match": 0}
     return {
         "responseData": {"translatedText": best["translation"], "match": best["match"]},
@@ -85,20 +85,20 @@ def answered(matches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-async def get(service: Service, asked: Asked) -> Any:
-    fields = read(asked.values, _GET, strict=False)
+async def get(service: Service, call: ApiRequest) -> Any:
+    fields = read(call.values, _GET, strict=False)
     if fields["conc"]:
         raise wrong("conc is not served")
     source, target = pair_of(fields["langpair"])
     text = fields["q"]
     service.check_size([text])
     languages = _languages(service, source, target)
-    memories = service.memories.chosen(None, languages, asked.caller)
-    (pairs,) = await service.search(memories, [text], fields["numres"], _LEAST)
-    matches = [match(one) for one in pairs]
+    memories = service.memories.select(None, languages, call.caller)
+    (pairs,) = await service.search(memories, [text], fields["numres"], _MIN_SCORE)
+    matches = [match(pair) for pair in pairs]
     if fields["mt"] and service.models:
-        done = await service.translate(Request((text,), source, target), asked.caller)
-        matches.append(_match(0, text, done.texts[0].text, _OF_MODEL, "MT!", "", ""))
+        answer = await service.translate(Request((text,), source, target), call.caller)
+        matches.append(_match(0, text, answer.texts[0].text, _OF_MODEL, "MT!", "", ""))
     return answered(matches)
 
 
@@ -108,12 +108,12 @@ def _languages(service: Service, source: str, target: str) -> tuple[Language, La
     return language(source), language(target)
 
 
-async def set_(service: Service, asked: Asked) -> Any:
+async def set_(service: Service, call: ApiRequest) -> Any:
     """Adds a pair to the memory of these languages that is written to."""
-    fields = read(asked.values, _SET, strict=False)
+    fields = read(call.values, _SET, strict=False)
     source, target = map(language, pair_of(fields["langpair"]))
-    to = service.memories.writable(None, (source, target), asked.caller)
-    ids = await service.add(to, segments([{"src": fields["seg"], "tgt": fields["tra"]}]))
+    memory = service.memories.writable(None, (source, target), call.caller)
+    ids = await service.add(memory, segments([{"src": fields["seg"], "tgt": fields["tra"]}]))
     return {"responseData": "OK", "responseStatus": 200, "responseDetails": [str(ids[0])]}
 
 

@@ -7,27 +7,27 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tmnmt.serve.asked import Asked
+from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.fields import TEXTS, Field, read
-from tmnmt.serve.refused import Refused, wrong
+from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Answer, Request, Service
 
 _GET = (
-    Field("text", "text", "What to translate.", needed=True),
+    Field("text", "text", "What to translate.", required=True),
     Field("source", "text", "Code of a language.", default=""),
-    Field("target", "text", "Code of a language.", needed=True),
+    Field("target", "text", "Code of a language.", required=True),
 )
 _WATSON = (
-    Field("text", "texts", "What to translate.", needed=True, entries=TEXTS, is_single=True),
+    Field("text", "texts", "What to translate.", required=True, entries=TEXTS, is_single=True),
     Field("source", "text", "Code of a language.", default=""),
     Field("target", "text", "Code of a language.", default=""),
     Field("model_id", "text", "Name of a model, or two codes with - between them.", default=""),
 )
 _OPUS_CAT = (
-    Field("input", "text", "What to translate.", needed=True),
-    Field("srcLangCode", "text", "Code of a language.", needed=True),
-    Field("trgLangCode", "text", "Code of a language.", needed=True),
+    Field("input", "text", "What to translate.", required=True),
+    Field("srcLangCode", "text", "Code of a language.", required=True),
+    Field("trgLangCode", "text", "Code of a language.", required=True),
     Field("modelTag", "text", "Name of a model; another one counts as none.", default=""),
 )
 
@@ -67,24 +67,24 @@ def answered(answer: Answer) -> dict[str, Any]:
 
 def answered_by_watson(request: Request, answer: Answer) -> dict[str, Any]:
     return {
-        "translations": [{"translation": one.text} for one in answer.texts],
+        "translations": [{"translation": result.text} for result in answer.texts],
         "word_count": sum(len(text.split()) for text in request.texts),
         "character_count": sum(map(len, request.texts)),
     }
 
 
-async def get(service: Service, asked: Asked) -> Any:
-    return answered(await service.translate(request_by_get(asked.query), asked.caller))
+async def get(service: Service, call: ApiRequest) -> Any:
+    return answered(await service.translate(request_by_get(call.query), call.caller))
 
 
-async def watson(service: Service, asked: Asked) -> Any:
-    asks = request_by_watson(asked.body, service.names)
-    return answered_by_watson(asks, await service.translate(asks, asked.caller))
+async def watson(service: Service, call: ApiRequest) -> Any:
+    asks = request_by_watson(call.body, service.names)
+    return answered_by_watson(asks, await service.translate(asks, call.caller))
 
 
-async def opus_cat(service: Service, asked: Asked) -> Any:
-    request = request_by_opus_cat(asked.query, service.names)
-    return answered(await service.translate(request, asked.caller))
+async def opus_cat(service: Service, call: ApiRequest) -> Any:
+    request = request_by_opus_cat(call.query, service.names)
+    return answered(await service.translate(request, call.caller))
 
 
 def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:

@@ -10,32 +10,32 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from tmnmt.segments import Match, Segment
-from tmnmt.serve.asked import Asked
+from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.api_v1 import segments
 from tmnmt.serve.fields import LISTED, SEGMENTS, Field, read
+from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.languages import Language, language
-from tmnmt.serve.own import segments
-from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Service
 
 LOWEST = 30  # as theirs: a lower similarity is taken for this one
 _QUERY = (
     Field("source", "text", "The text, where the address does not have it."),
-    Field("min_similarity", "whole", "In per cent.", default=70, least=0, most=100),
-    Field("max_candidates", "whole", "At most so many.", default=5, least=1, most=100),
+    Field("min_similarity", "whole", "In per cent.", default=70, minimum=0, maximum=100),
+    Field("max_candidates", "whole", "At most so many.", default=5, minimum=1, maximum=100),
     Field("jsoncallback", "text", "A function of a script, which is not served."),
 )
 _UNIT = (
-    Field("source", "text", "The source text.", needed=True),
-    Field("target", "text", "Its translation.", needed=True),
+    Field("source", "text", "The source text.", required=True),
+    Field("target", "text", "Its translation.", required=True),
 )
 _UNITS = Field(LISTED, "objects", "A list of units.", default=[], entries=SEGMENTS)
 _CACHED = {"Cache-Control": "no-cache"}  # what is confirmed now is found at once
 
 
-def candidates(text: str, matches: list[Match], least: int) -> list[dict[str, Any]]:
-    """Matches of a text that are worth at least `least`, best first. The source of an adapted match
-    is the text, which its target translates."""
+def candidates(text: str, matches: list[Match], minimum: int) -> list[dict[str, Any]]:
+    """Matches of a text that are worth at least `minimum`, best first. The source of an adapted
+    match is the text, which its target translates."""
     worth = [(min(m.worth.value if m.worth is not None else 0, 100), m) for m in matches]
     return [
         {
@@ -45,36 +45,36 @@ def candidates(text: str, matches: list[Match], least: int) -> list[dict[str, An
             "rank": float(value),
         }
         for value, match in worth
-        if value >= least
+        if value >= minimum
     ]
 
 
-async def look_up(service: Service, asked: Asked) -> Any:
-    fields = read(asked.query, _QUERY, strict=False)
-    text = asked.path.get("text") or fields["source"]
+async def look_up(service: Service, call: ApiRequest) -> Any:
+    fields = read(call.query, _QUERY, strict=False)
+    text = call.path.get("text") or fields["source"]
     if not text:
         raise wrong("a text is needed, in the address or as source")
     if fields["jsoncallback"] is not None:
         raise wrong("jsoncallback is not served: a script of another site could read answers")
     service.check_size([text])
-    memories = service.memories.chosen(None, _pair(asked), asked.caller)
-    least, most = max(fields["min_similarity"], LOWEST), fields["max_candidates"]
-    (matches,) = await service.search(memories, [text], most, least / 100)
-    return JSONResponse(candidates(text, matches, least), headers=_CACHED)
+    memories = service.memories.select(None, _pair(call), call.caller)
+    minimum, limit = max(fields["min_similarity"], LOWEST), fields["max_candidates"]
+    (matches,) = await service.search(memories, [text], limit, minimum / 100)
+    return JSONResponse(candidates(text, matches, minimum), headers=_CACHED)
 
 
-async def put(service: Service, asked: Asked) -> Any:
+async def put(service: Service, call: ApiRequest) -> Any:
     """Adds a unit to the memory of the pair that is written to."""
-    unit = read(asked.body, _UNIT, strict=False)
-    memory = service.memories.writable(None, _pair(asked), asked.caller)
+    unit = read(call.body, _UNIT, strict=False)
+    memory = service.memories.writable(None, _pair(call), call.caller)
     await service.add(memory, segments([{"src": unit["source"], "tgt": unit["target"]}]))
     return Response(status_code=200)
 
 
-async def store(service: Service, asked: Asked) -> Any:
+async def store(service: Service, call: ApiRequest) -> Any:
     """Adds a list of units, as of one document."""
-    memory = service.memories.writable(None, _pair(asked), asked.caller)
-    pairs = await service.in_thread(lambda: _units(asked.body, asked.path["name"]))
+    memory = service.memories.writable(None, _pair(call), call.caller)
+    pairs = await service.in_thread(lambda: _units(call.body, call.path["name"]))
     await service.add(memory, pairs)
     return Response(status_code=200)
 
@@ -84,22 +84,22 @@ def _units(body: Mapping[str, Any], name: str) -> list[Segment]:
     units = read(body, (_UNITS,), strict=False)[LISTED] or [body]
     fields = [read(unit, _UNIT, strict=False) for unit in units]
     return segments(
-        [{"src": one["source"], "tgt": one["target"], "document": name} for one in fields]
+        [{"src": unit["source"], "tgt": unit["target"], "document": name} for unit in fields]
     )
 
 
-async def languages(service: Service, asked: Asked) -> Any:
-    pairs = [memory.languages for memory in service.memories.of(asked.caller)]
+async def languages(service: Service, call: ApiRequest) -> Any:
+    pairs = [memory.languages for memory in service.memories.visible(call.caller)]
     sources, targets = ({_code(pair[side]) for pair in pairs} for side in (0, 1))
     return {"sourceLanguages": sorted(sources), "targetLanguages": sorted(targets)}
 
 
-def _code(one: Language) -> str:
-    return one.code.replace("-", "_")
+def _code(language: Language) -> str:
+    return language.code.replace("-", "_")
 
 
-def _pair(asked: Asked) -> tuple[Language, Language]:
-    return language(asked.path["source"]), language(asked.path["target"])
+def _pair(call: ApiRequest) -> tuple[Language, Language]:
+    return language(call.path["source"]), language(call.path["target"])
 
 
 def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:

@@ -72,7 +72,7 @@ def parse_address(text: str, environment: Mapping[str, str] = os.environ) -> Red
     if is_socket and (parts.hostname or not place.startswith("/")):
         raise wrong
     user, password = _secrets(parts.username, parts.password, environment)
-    where = {"path": unquote(place)} if is_socket else {"host": place}
+    location = {"path": unquote(place)} if is_socket else {"host": place}
     return RedisAddress(
         scheme,
         port=port,
@@ -80,7 +80,7 @@ def parse_address(text: str, environment: Mapping[str, str] = os.environ) -> Red
         user=user,
         password=password,
         ca=_ca(environment),
-        **where,
+        **location,
     )
 
 
@@ -98,7 +98,7 @@ def _secrets(
 
 
 def _ca(environment: Mapping[str, str]) -> Path | None:
-    named = environment.get(CA)
-    if named and not Path(named).is_file():
-        raise UsageError(f"{CA}: {named}: no such file")
-    return Path(named) if named else None
+    ca_file = environment.get(CA)
+    if ca_file and not Path(ca_file).is_file():
+        raise UsageError(f"{CA}: {ca_file}: no such file")
+    return Path(ca_file) if ca_file else None

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from tmnmt.engine.confirmed import Done
+from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.serve.storage.records import (
     Dictionary,
     Feedback,
     Glossary,
     Intention,
     Job,
-    Since,
+    PairChanges,
     State,
     StoredSession,
 )
@@ -27,13 +27,13 @@ BUSY = 5.0  # seconds that a change waits for those of other processes
 class SessionStorage(Protocol):
     """Sessions, and the pairs that were confirmed in them, each with a number. Numbers grow."""
 
-    def make(self, session: StoredSession, unused_since: float, most: int) -> bool:
+    def make(self, session: StoredSession, unused_since: float, limit: int) -> bool:
         """Forgets what nobody has used since that time, whoever's it is. False: the tenant has
-        `most` sessions already."""
+        `limit` sessions already."""
 
     def get(self, tenant: str, id: str) -> StoredSession | None: ...
 
-    def of(self, tenant: str) -> list[tuple[StoredSession, int]]:
+    def tenant_sessions(self, tenant: str) -> list[tuple[StoredSession, int]]:
         """All of a tenant, each with the number of its confirmed pairs."""
 
     def count(self) -> int:
@@ -46,7 +46,7 @@ class SessionStorage(Protocol):
         """False: there is no such session."""
 
     def append(
-        self, tenant: str, id: str, pair: Done, feedback: Feedback, token: str
+        self, tenant: str, id: str, pair: ConfirmedPair, feedback: Feedback, token: str
     ) -> list[Intention] | None:
         """A pair is confirmed, with what the review is to know of it. Where the feedback names a
         "segment", it takes the place of the pair of this segment.
@@ -57,15 +57,15 @@ class SessionStorage(Protocol):
     def confirmed(self, tenant: str, id: str) -> int:
         """How many pairs."""
 
-    def pairs(self, tenant: str, id: str) -> list[Done]:
+    def pairs(self, tenant: str, id: str) -> list[ConfirmedPair]:
         """All of them in order."""
 
-    def since(self, tenant: str, id: str, numbers: Sequence[int]) -> Since | None:
+    def changes(self, tenant: str, id: str, numbers: Sequence[int]) -> PairChanges | None:
         """What became of pairs of these numbers, which are in order. None: they are all, still."""
 
     def reviews(
         self, tenant: str, id: str, newest: int | None = None
-    ) -> list[tuple[Done, Feedback]]:
+    ) -> list[tuple[ConfirmedPair, Feedback]]:
         """The pairs in order, each with the feedback it came with. `newest`: so many of the last
         ones; None: all."""
 
@@ -80,25 +80,29 @@ class SessionStorage(Protocol):
     # a pair that leaves its session is given back with the segment's id where the segment is to be
     # deleted, and else with a negative one.
 
-    def intend(self, tenant: str, id: str, token: str, pair: Done, feedback: Feedback) -> bool:
+    def intend(
+        self, tenant: str, id: str, token: str, pair: ConfirmedPair, feedback: Feedback
+    ) -> bool:
         """A pair is about to be written to a memory, and confirmed. False: there is no such
         session."""
 
-    def share(self, token: str, pair: Done) -> bool:
+    def share(self, token: str, pair: ConfirmedPair) -> bool:
         """The pair of an intention, as it is now, holds a segment that is in the memory already.
         False: the intention was cancelled, or somebody is deleting the segment."""
 
-    def withdraw(self, tenant: str, id: str, token: str, segment: str | None = None) -> Done | None:
+    def withdraw(
+        self, tenant: str, id: str, token: str, segment: str | None = None
+    ) -> ConfirmedPair | None:
         """The pair that was confirmed last, or that of a `segment`, is confirmed no more, and about
         to be taken out of a memory. None: there is none."""
 
-    def settle(self, token: str, pair: Done | None = None) -> list[Intention] | None:
+    def settle(self, token: str, pair: ConfirmedPair | None = None) -> list[Intention] | None:
         """The pair of an intention is confirmed, as the last one of its session. `pair`: as it is
         now; it takes the place of the pair of its segment, as with `append`. Without it, it is put
         back as it was. Returns what `append` does; None: there is no such intention, it was
         cancelled, or its session is gone."""
 
-    def cancel(self, token: str, now: float) -> Done | None:
+    def cancel(self, token: str, now: float) -> ConfirmedPair | None:
         """An intention is never to be settled from now on. Returns its pair, which is to be taken
         out of its memory. None: there is none: it was settled or dropped."""
 
@@ -110,9 +114,9 @@ class SessionStorage(Protocol):
 
 
 class JobStorage(Protocol):
-    def make(self, job: Job, tenant: str, unchanged_since: float, most: int) -> bool:
+    def make(self, job: Job, tenant: str, unchanged_since: float, limit: int) -> bool:
         """Forgets those that have not changed since that time, whoever's they are. False: the
-        tenant has `most` jobs already."""
+        tenant has `limit` jobs already."""
 
     def get(self, id: str, tenant: str | None) -> Job | None:
         """tenant: None: any."""
@@ -126,25 +130,27 @@ class JobStorage(Protocol):
     def claim(self, id: str) -> bool:
         """Whether the job awaited its file; it does no more. True once."""
 
-    def advance(self, id: str, done: int, total: int | None, now: float) -> bool:
+    def advance(self, id: str, completed: int, total: int | None, now: float) -> bool:
         """It is at work, and so far. False: there is no such job any more."""
 
     def finish(
-        self, id: str, state: State, result: Mapping[str, Any], made: bytes | None, now: float
+        self, id: str, state: State, result: Mapping[str, Any], file: bytes | None, now: float
     ) -> None:
-        """It has ended; `made`: its file. Of a job that was deleted nothing is kept."""
+        """It has ended; `file`: its file. Of a job that was deleted nothing is kept."""
 
 
 class GlossaryStorage(Protocol):
-    def make(self, glossary: Glossary, tenant: str, most: int) -> bool:
-        """False: the tenant has `most` glossaries already."""
+    def make(self, glossary: Glossary, tenant: str, limit: int) -> bool:
+        """False: the tenant has `limit` glossaries already."""
 
-    def of(self, tenant: str) -> list[Glossary]:
+    def tenant_glossaries(self, tenant: str) -> list[Glossary]:
         """In the order in which they were made."""
 
     def get(self, tenant: str, id: str) -> Glossary | None: ...
 
-    def change(self, tenant: str, id: str, name: str | None, put: Sequence[Dictionary]) -> bool:
+    def change(
+        self, tenant: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]
+    ) -> bool:
         """Another name, None: the same; and dictionaries in the place of those of their languages.
         False: there is no such glossary."""
 

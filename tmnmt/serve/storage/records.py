@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tmnmt.engine.confirmed import Done
+from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.serve.languages import Language, language
 
 State = Literal["awaiting", "waiting", "working", "done", "failed"]
@@ -24,25 +24,26 @@ class StoredSession:
     id: str
     tenant: str
     model: str
-    given: Mapping[str, Any]
-    used: float
+    setup: Mapping[str, Any]
+    last_access: float
 
 
 @dataclass(frozen=True)
-class Since:
+class PairChanges:
     """What became of the pairs of a session that somebody knows: the first `kept` are still there,
     and behind them now come `new`. `numbers`: of all pairs that are there now."""
 
-    kept: int
-    new: Sequence[Done]
+    retained: int
+    new: Sequence[ConfirmedPair]
     numbers: Sequence[int]
 
 
-def same_first(numbers: Sequence[int], others: Sequence[int]) -> int:
+def same_first(numbers: Sequence[int], current: Sequence[int]) -> int:
     """How many of the first of two rows of numbers are the same."""
-    pairs = enumerate(zip(numbers, others, strict=False))
+    pairs = enumerate(zip(numbers, current, strict=False))
     return next(
-        (place for place, (one, other) in pairs if one != other), min(len(numbers), len(others))
+        (place for place, (first, second) in pairs if first != second),
+        min(len(numbers), len(current)),
     )
 
 
@@ -54,16 +55,16 @@ class Intention:
     behind, in seconds since 1970; None: somebody may still be about it."""
 
     token: str
-    pair: Done
+    pair: ConfirmedPair
     cancelled: float | None = None
 
 
-def memory_key(pair: Done) -> str | None:
+def memory_key(pair: ConfirmedPair) -> str | None:
     """The segment of a memory that a pair holds; None: none."""
     return f"{abs(pair.id)} {pair.memory}" if pair.memory and pair.id else None
 
 
-def leaving(pair: Done, removes: str | None) -> Done:
+def leaving(pair: ConfirmedPair, removes: str | None) -> ConfirmedPair:
     """A pair that leaves its session, as `Intention` has it. removes: when the segment was written
     that is to be deleted; "": none is; None: it is not known yet."""
     if removes is None:
@@ -82,7 +83,7 @@ class Job:
 
     id: str
     kind: str
-    given: Mapping[str, Any]
+    parameters: Mapping[str, Any]
     state: State
     done: int
     total: int | None
@@ -98,7 +99,7 @@ class Job:
     def record(self) -> dict[str, Any]:
         """As the own interface writes it."""
         names = ("id", "kind", "state", "done", "total")
-        return {name: getattr(self, name) for name in names} | {**self.given, **self.result}
+        return {name: getattr(self, name) for name in names} | {**self.parameters, **self.result}
 
 
 @dataclass(frozen=True)
@@ -120,5 +121,5 @@ class Glossary:
 
     id: str
     name: str
-    made: str
+    created: str
     dictionaries: tuple[Dictionary, ...]

@@ -127,11 +127,11 @@ class RedisServer:
         anybody else between."""
         registered = self._client.register_script(text)
 
-        def called(keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        def run_script(keys: Sequence[str], arguments: Sequence[Any]) -> Any:
             with self._as_server_error():
                 return registered(keys, arguments)
 
-        return called
+        return run_script
 
     def close(self) -> None:
         self._client.close()
@@ -139,16 +139,16 @@ class RedisServer:
 
     @contextmanager
     def _as_server_error(
-        self, what: str = "sessions cannot be read or written: "
+        self, prefix: str = "sessions cannot be read or written: "
     ) -> Iterator[None]:
         if time.monotonic() < self._asked_from:
-            raise ServerError(f"{what}{self._address}: {_SILENT}")
+            raise ServerError(f"{prefix}{self._address}: {_SILENT}")
         try:
             yield
         except (redis.RedisError, OSError) as error:
             if isinstance(error, redis.TimeoutError):
                 self._asked_from = time.monotonic() + SPARED
-            raise ServerError(f"{what}{self._address}: {meaning(error)}") from None
+            raise ServerError(f"{prefix}{self._address}: {meaning(error)}") from None
 
 
 def _pool(address: RedisAddress) -> redis.ConnectionPool:

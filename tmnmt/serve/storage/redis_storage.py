@@ -34,7 +34,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from tmnmt.engine.confirmed import Done
+from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.serve.storage.address import RedisAddress
 from tmnmt.serve.storage.records import (
     Dictionary,
@@ -42,7 +42,7 @@ from tmnmt.serve.storage.records import (
     Glossary,
     Intention,
     Job,
-    Since,
+    PairChanges,
     State,
     StoredSession,
     leaving,
@@ -184,7 +184,7 @@ if not redis.call('ZSCORE', pairs, member) then return 'again' end
 if is_last == '1' and redis.call('ZREVRANGE', pairs, 0, 0)[1] ~= member then return 'again' end
 return take_out(name, number, member, segment, token, digest, written)
 """
-_SINCE = """
+_CHANGES = """
 local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or '0'
 local count = redis.call('ZCARD', KEYS[1])
 if tonumber(last) == tonumber(ARGV[1]) and count == tonumber(ARGV[2]) then return false end
@@ -279,28 +279,30 @@ class Sessions:
 
     def __init__(self, server: RedisServer) -> None:
         self._server = server
-        self._make, self._since, self._intend = map(server.script, (_MAKE_SESSION, _SINCE, _INTEND))
+        self._make, self._changes, self._intend = map(
+            server.script, (_MAKE_SESSION, _CHANGES, _INTEND)
+        )
         self._add, self._put_back, self._withdraw, self._share, self._cancel = (
             server.script(_PAIRS + script)
             for script in (_ADD, _PUT_BACK, _WITHDRAW, _SHARE, _CANCEL)
         )
 
-    def make(self, session: StoredSession, unused_since: float, most: int) -> bool:
+    def make(self, session: StoredSession, unused_since: float, limit: int) -> bool:
         tenant, id = session.tenant, session.id
         old = "ZRANGEBYSCORE", _key("used"), "-inf", f"({unused_since!r}", "LIMIT", 0, 1000
         for name in self._server.run(*old):
             self._keep_segments(_Name(*name.decode().split(":")))
         keys = _key("used"), _key("sessions", tenant), _key("session", tenant, id)
-        about = tenant, id, session.model, json.dumps(session.given), repr(session.used)
-        return bool(self._make(keys, (PREFIX, repr(unused_since), most, *about)))
+        values = tenant, id, session.model, json.dumps(session.setup), repr(session.last_access)
+        return bool(self._make(keys, (PREFIX, repr(unused_since), limit, *values)))
 
     def get(self, tenant: str, id: str) -> StoredSession | None:
         if not _is_id(id):
             return None
-        fields, used = self._server.together(*_reads(tenant, id))
-        return _session(tenant, id, fields, used)
+        fields, last_access = self._server.together(*_reads(tenant, id))
+        return _session(tenant, id, fields, last_access)
 
-    def of(self, tenant: str) -> list[tuple[StoredSession, int]]:
+    def tenant_sessions(self, tenant: str) -> list[tuple[StoredSession, int]]:
         ids = sorted(id.decode() for id in self._server.run("SMEMBERS", _key("sessions", tenant)))
         commands = [
             command
@@ -310,10 +312,10 @@ class Sessions:
         answers = self._server.together(*commands)
         return [
             (session, count)
-            for id, fields, used, count in zip(
+            for id, fields, last_access, count in zip(
                 ids, answers[::3], answers[1::3], answers[2::3], strict=True
             )
-            if (session := _session(tenant, id, fields, used)) is not None
+            if (session := _session(tenant, id, fields, last_access)) is not None
         ]
 
     def count(self) -> int:
@@ -338,22 +340,22 @@ class Sessions:
         it back. Of a segment that the session has added nobody else is the one who did."""
         pairs = self.pairs(*name)
         digests = [digest for digest in map(_digest, pairs) if digest]
-        taken = self._server.run("HMGET", _key("inherited"), *digests) if digests else []
+        inherited = self._server.run("HMGET", _key("inherited"), *digests) if digests else []
         added = {_digest(pair) for pair in pairs if pair.id > 0}
         stay = [
             digest
-            for digest, written in zip(digests, taken, strict=True)
-            if written is not None or digest not in added
+            for digest, timestamp in zip(digests, inherited, strict=True)
+            if timestamp is not None or digest not in added
         ]
         self._server.together(*(("HSET", _key("inherited"), digest, "") for digest in stay))
 
     def append(
-        self, tenant: str, id: str, pair: Done, feedback: Feedback, token: str
+        self, tenant: str, id: str, pair: ConfirmedPair, feedback: Feedback, token: str
     ) -> list[Intention] | None:
         return self._added(_Name(tenant, id), pair, feedback, token, is_intention=False)
 
     def _added(
-        self, name: _Name, pair: Done, feedback: Feedback, token: str, is_intention: bool
+        self, name: _Name, pair: ConfirmedPair, feedback: Feedback, token: str, is_intention: bool
     ) -> list[Intention] | None:
         """`append`, where `is_intention` of the pair of an intention."""
         segment = str(feedback.get("segment", ""))
@@ -362,8 +364,8 @@ class Sessions:
             number, old = self._of_segment(name, segment) if segment else ("", None)
             place = f"{token}.{number}"
             of_old = (number, old.member, place, *old.facts) if old else (number, "", "", "", "")
-            about = str(name), texts, _digest(pair), segment, token if is_intention else ""
-            removes = self._add((), (PREFIX, _now(), *about, *of_old))
+            values = str(name), texts, _digest(pair), segment, token if is_intention else ""
+            removes = self._add((), (PREFIX, _now(), *values, *of_old))
             if removes == b"again":
                 continue
             if removes is None:
@@ -383,41 +385,47 @@ class Sessions:
     def confirmed(self, tenant: str, id: str) -> int:
         return int(self._server.run("ZCARD", _key("pairs", tenant, id)))
 
-    def pairs(self, tenant: str, id: str) -> list[Done]:
+    def pairs(self, tenant: str, id: str) -> list[ConfirmedPair]:
         return [pair for pair, _ in self.reviews(tenant, id)]
 
-    def since(self, tenant: str, id: str, numbers: Sequence[int]) -> Since | None:
+    def changes(self, tenant: str, id: str, numbers: Sequence[int]) -> PairChanges | None:
         last = numbers[-1] if numbers else 0
-        answer = self._since([_key("pairs", tenant, id)], [last, len(numbers)])
+        answer = self._changes([_key("pairs", tenant, id)], [last, len(numbers)])
         if answer is None:
             return None
         are_new, members = answer
         stored = [_Member(member) for member in members]
         now = [*(numbers if are_new else ()), *(int(member.number) for member in stored)]
-        kept = same_first(numbers, now)
-        return Since(kept, [member.pair for member in stored[0 if are_new else kept :]], now)
+        retained = same_first(numbers, now)
+        return PairChanges(
+            retained, [member.pair for member in stored[0 if are_new else retained :]], now
+        )
 
     def reviews(
         self, tenant: str, id: str, newest: int | None = None
-    ) -> list[tuple[Done, Feedback]]:
+    ) -> list[tuple[ConfirmedPair, Feedback]]:
         first = 0 if newest is None else -newest
         members = self._server.run("ZRANGE", _key("pairs", tenant, id), first, -1)
-        return [(one.pair, one.feedback) for one in map(_Member, members)]
+        return [(member.pair, member.feedback) for member in map(_Member, members)]
 
-    def intend(self, tenant: str, id: str, token: str, pair: Done, feedback: Feedback) -> bool:
+    def intend(
+        self, tenant: str, id: str, token: str, pair: ConfirmedPair, feedback: Feedback
+    ) -> bool:
         keys = _key("session", tenant, id), _key("intention", token), _key("intentions")
         texts = f"{_json(pair.record())},{_json(feedback)}"
         fields = {"tenant": tenant, "id": id, "pair": texts}
         return bool(self._intend(keys, (token, *_listed(fields))))
 
-    def share(self, token: str, pair: Done) -> bool:
+    def share(self, token: str, pair: ConfirmedPair) -> bool:
         stored = self._intention(token)
         if stored is None:
             return False
         texts = f"{_json(pair.record())},{_json(stored.feedback)}"
         return bool(self._share((), (PREFIX, token, texts, _digest(pair))))
 
-    def withdraw(self, tenant: str, id: str, token: str, segment: str | None = None) -> Done | None:
+    def withdraw(
+        self, tenant: str, id: str, token: str, segment: str | None = None
+    ) -> ConfirmedPair | None:
         name = _Name(tenant, id)
         while True:
             if segment is None:
@@ -428,27 +436,27 @@ class Sessions:
             if stored is None:
                 return None
             facts = stored.number, stored.member, str(stored.feedback.get("segment", ""))
-            about = str(name), int(segment is None), *facts, token
-            removes = self._withdraw((), (PREFIX, *about, *stored.facts))
+            values = str(name), int(segment is None), *facts, token
+            removes = self._withdraw((), (PREFIX, *values, *stored.facts))
             if removes != b"again":
                 return leaving(stored.pair, removes.decode())
 
-    def settle(self, token: str, pair: Done | None = None) -> list[Intention] | None:
+    def settle(self, token: str, pair: ConfirmedPair | None = None) -> list[Intention] | None:
         stored = self._intention(token)
         if stored is None:
             return None
         if pair is not None:
             return self._added(stored.name, pair, stored.feedback, token, is_intention=True)
         segment = str(stored.feedback.get("segment", ""))
-        about = token, _digest(stored.pair), segment
-        return [] if self._put_back((), (PREFIX, _now(), *about)) else None
+        values = token, _digest(stored.pair), segment
+        return [] if self._put_back((), (PREFIX, _now(), *values)) else None
 
-    def cancel(self, token: str, now: float) -> Done | None:
+    def cancel(self, token: str, now: float) -> ConfirmedPair | None:
         while True:
             stored = self._intention(token)
             if stored is None:
                 return None
-            facts = _digest(stored.pair), _written(stored.pair)
+            facts = _digest(stored.pair), _write_time(stored.pair)
             answer = self._cancel((), (PREFIX, token, repr(now), stored.texts, *facts))
             if answer is None:
                 return None
@@ -504,7 +512,7 @@ class _Stored(NamedTuple):
         return _Name(self.tenant, self.id)
 
     @property
-    def pair(self) -> Done:
+    def pair(self) -> ConfirmedPair:
         return _texts(self.texts)[0]
 
     @property
@@ -518,12 +526,12 @@ class _Member:
     def __init__(self, member: bytes) -> None:
         number, record, feedback = json.loads(member)
         self.member, self.number = member, str(number)
-        self.pair, self.feedback = Done.of(record), feedback
+        self.pair, self.feedback = ConfirmedPair.load(record), feedback
 
     @property
     def facts(self) -> tuple[str, str]:
         """As the scripts are told."""
-        return _digest(self.pair), _written(self.pair)
+        return _digest(self.pair), _write_time(self.pair)
 
 
 class Jobs:
@@ -535,19 +543,19 @@ class Jobs:
             server.script, (_MAKE_JOB, _DELETE_JOB, _CLAIM_JOB, _CHANGE_JOB)
         )
 
-    def make(self, job: Job, tenant: str, unchanged_since: float, most: int) -> bool:
+    def make(self, job: Job, tenant: str, unchanged_since: float, limit: int) -> bool:
         keys = _key("jobs"), _key("jobs", tenant), _key("job", job.id)
         changed = repr(job.changed)
         fields = {
             "tenant": tenant,
             "kind": job.kind,
-            "given": json.dumps(job.given),
+            "given": json.dumps(job.parameters),
             "state": job.state,
             "at": json.dumps([job.done, job.total]),
             "result": json.dumps(job.result),
             "changed": changed,
         }
-        arguments = PREFIX, repr(unchanged_since), most, job.id, changed
+        arguments = PREFIX, repr(unchanged_since), limit, job.id, changed
         return bool(self._make(keys, (*arguments, *_listed(fields))))
 
     def get(self, id: str, tenant: str | None) -> Job | None:
@@ -559,14 +567,18 @@ class Jobs:
         texts = _decoded(fields)
         if not texts or tenant not in (None, texts["tenant"]):
             return None
-        given, (done, total), result = (json.loads(texts[at]) for at in ("given", "at", "result"))
+        parameters, (completed, total), result = (
+            json.loads(texts[name]) for name in ("given", "at", "result")
+        )
         state: Any = texts["state"]
         changed = float(texts["changed"])
-        return Job(id, texts["kind"], given, state, done, total, result, bool(has_file), changed)
+        return Job(
+            id, texts["kind"], parameters, state, completed, total, result, bool(has_file), changed
+        )
 
     def file(self, id: str) -> bytes | None:
-        made: bytes | None = self._server.run("GET", _key("file", id)) if _is_id(id) else None
-        return made
+        content: bytes | None = self._server.run("GET", _key("file", id)) if _is_id(id) else None
+        return content
 
     def delete(self, id: str, tenant: str) -> bool:
         if not _is_id(id):
@@ -577,17 +589,19 @@ class Jobs:
     def claim(self, id: str) -> bool:
         return _is_id(id) and bool(self._claim([_key("job", id)], []))
 
-    def advance(self, id: str, done: int, total: int | None, now: float) -> bool:
-        return self._changed(id, {"state": "working", "at": json.dumps([done, total])}, None, now)
+    def advance(self, id: str, completed: int, total: int | None, now: float) -> bool:
+        return self._changed(
+            id, {"state": "working", "at": json.dumps([completed, total])}, None, now
+        )
 
     def finish(
-        self, id: str, state: State, result: Mapping[str, Any], made: bytes | None, now: float
+        self, id: str, state: State, result: Mapping[str, Any], file: bytes | None, now: float
     ) -> None:
-        self._changed(id, {"state": state, "result": json.dumps(result)}, made, now)
+        self._changed(id, {"state": state, "result": json.dumps(result)}, file, now)
 
-    def _changed(self, id: str, fields: Mapping[str, str], made: bytes | None, now: float) -> bool:
+    def _changed(self, id: str, fields: Mapping[str, str], file: bytes | None, now: float) -> bool:
         keys = _key("job", id), _key("file", id), _key("jobs")
-        arguments = id, repr(now), int(made is not None), made or b"", *_listed(fields)
+        arguments = id, repr(now), int(file is not None), file or b"", *_listed(fields)
         return bool(self._change(keys, arguments))
 
 
@@ -598,25 +612,27 @@ class Glossaries:
         self._server = server
         self._make, self._change = map(server.script, (_MAKE_GLOSSARY, _CHANGE_GLOSSARY))
 
-    def make(self, glossary: Glossary, tenant: str, most: int) -> bool:
+    def make(self, glossary: Glossary, tenant: str, limit: int) -> bool:
         keys = _key("glossaries", tenant), _key("glossary", tenant, glossary.id)
-        fields = {"name": glossary.name, "made": glossary.made, **_terms(glossary.dictionaries)}
-        return bool(self._make(keys, (most, glossary.id, *_listed(fields))))
+        fields = {"name": glossary.name, "made": glossary.created, **_terms(glossary.dictionaries)}
+        return bool(self._make(keys, (limit, glossary.id, *_listed(fields))))
 
-    def of(self, tenant: str) -> list[Glossary]:
+    def tenant_glossaries(self, tenant: str) -> list[Glossary]:
         ids = [id.decode() for id in self._server.run("SMEMBERS", _key("glossaries", tenant))]
-        every = self._server.together(*(("HGETALL", _key("glossary", tenant, id)) for id in ids))
-        glossaries = [_glossary(id, fields) for id, fields in zip(ids, every, strict=True)]
-        there = [one for one in glossaries if one is not None]
-        return sorted(there, key=lambda one: (one.made, one.id))
+        records = self._server.together(*(("HGETALL", _key("glossary", tenant, id)) for id in ids))
+        glossaries = [_glossary(id, fields) for id, fields in zip(ids, records, strict=True)]
+        existing = [glossary for glossary in glossaries if glossary is not None]
+        return sorted(existing, key=lambda glossary: (glossary.created, glossary.id))
 
     def get(self, tenant: str, id: str) -> Glossary | None:
         if not _is_id(id):
             return None
         return _glossary(id, self._server.run("HGETALL", _key("glossary", tenant, id)))
 
-    def change(self, tenant: str, id: str, name: str | None, put: Sequence[Dictionary]) -> bool:
-        fields = ({"name": name} if name is not None else {}) | _terms(put)
+    def change(
+        self, tenant: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]
+    ) -> bool:
+        fields = ({"name": name} if name is not None else {}) | _terms(dictionaries)
         key = _key("glossary", tenant, id) if _is_id(id) else None
         return key is not None and bool(self._change([key], _listed(fields)))
 
@@ -692,32 +708,32 @@ def _is_id(id: str) -> bool:
 
 def _reads(tenant: str, id: str) -> tuple[Sequence[str], Sequence[str]]:
     """The commands that read a session."""
-    about = "HMGET", _key("session", tenant, id), "model", "given"
-    return about, ("ZSCORE", _key("used"), f"{tenant}:{id}")
+    command = "HMGET", _key("session", tenant, id), "model", "given"
+    return command, ("ZSCORE", _key("used"), f"{tenant}:{id}")
 
 
 def _session(
-    tenant: str, id: str, fields: Sequence[bytes | None], used: float | None
+    tenant: str, id: str, fields: Sequence[bytes | None], last_access: float | None
 ) -> StoredSession | None:
-    model, given = fields
-    if model is None or given is None:
+    model, setup = fields
+    if model is None or setup is None:
         return None
-    return StoredSession(id, tenant, model.decode(), json.loads(given), float(used or 0))
+    return StoredSession(id, tenant, model.decode(), json.loads(setup), float(last_access or 0))
 
 
-def _texts(pair: str) -> tuple[Done, Feedback]:
+def _texts(pair: str) -> tuple[ConfirmedPair, Feedback]:
     """What stands in a member behind its number."""
     record, feedback = json.loads(f"[{pair}]")
-    return Done.of(record), feedback
+    return ConfirmedPair.load(record), feedback
 
 
-def _digest(pair: Done) -> str:
+def _digest(pair: ConfirmedPair) -> str:
     """Of the segment that a pair holds; "": of none."""
     key = memory_key(pair)
     return "" if key is None else blake2b(key.encode(), digest_size=16).hexdigest()
 
 
-def _written(pair: Done) -> str:
+def _write_time(pair: ConfirmedPair) -> str:
     """When the segment was written that this pair has added; "": it has added none."""
     return pair.changed if pair.memory and pair.id > 0 else ""
 
@@ -741,7 +757,10 @@ def _decoded(fields: Mapping[bytes, bytes]) -> dict[str, str]:
 
 
 def _terms(dictionaries: Sequence[Dictionary]) -> dict[str, str]:
-    return {f"terms:{one.source}:{one.target}": _json(one.entries) for one in dictionaries}
+    return {
+        f"terms:{dictionary.source}:{dictionary.target}": _json(dictionary.entries)
+        for dictionary in dictionaries
+    }
 
 
 def _glossary(id: str, fields: Mapping[bytes, bytes]) -> Glossary | None:

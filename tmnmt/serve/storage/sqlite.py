@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.durable import create, make_folder
-from tmnmt.engine.confirmed import Done
+from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.errors import DataError, ServerError
 from tmnmt.grouped import Grouped
 from tmnmt.serve.storage.base import BUSY
@@ -24,7 +24,7 @@ from tmnmt.serve.storage.records import (
     Glossary,
     Intention,
     Job,
-    Since,
+    PairChanges,
     State,
     StoredSession,
     leaving,
@@ -130,7 +130,7 @@ class File:
         try:
             make_folder(path.parent)
             create(path)
-            self._write, self._read = self._connection(), self._connection()
+            self._write, self._reader = self._connection(), self._connection()
             self._prepare()
         except (OSError, sqlite3.Error) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
@@ -139,13 +139,13 @@ class File:
         self._changes = Grouped[sqlite3.Connection]()
 
     def _connection(self) -> sqlite3.Connection:
-        made = sqlite3.connect(
+        connection = sqlite3.connect(
             self._path, timeout=BUSY, isolation_level=None, check_same_thread=False
         )
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-            made.execute(f"PRAGMA {pragma}").fetchall()
-        made.execute("PRAGMA trusted_schema = OFF")
-        return made
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+        connection.execute("PRAGMA trusted_schema = OFF")
+        return connection
 
     def _prepare(self) -> None:
         """Makes the tables of a new file. Two processes may come at once."""
@@ -181,35 +181,35 @@ class File:
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a query finds."""
         with self._reading, _as_server_error():
-            return self._read.execute(query, values).fetchall()
+            return self._reader.execute(query, values).fetchall()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Queries that see one state."""
         with self._reading, _as_server_error():
-            self._read.execute("BEGIN")
+            self._reader.execute("BEGIN")
             try:
-                yield self._read
+                yield self._reader
             finally:
-                self._read.execute("COMMIT")
+                self._reader.execute("COMMIT")
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All that is changed in the block is on disk when it ends, or nothing is. What several
         threads change is put on disk together."""
-        with _as_server_error(), self._changes.change(self._begin, self._commit) as to:
-            if not to.in_transaction:
+        with _as_server_error(), self._changes.change(self._begin, self._commit) as connection:
+            if not connection.in_transaction:
                 raise sqlite3.OperationalError("the change before could not be made")
-            to.execute("SAVEPOINT change")
+            connection.execute("SAVEPOINT change")
             try:
-                yield to
+                yield connection
             except BaseException:
-                if to.in_transaction:
-                    to.execute("ROLLBACK TO change")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK TO change")
                 raise
             finally:
-                if to.in_transaction:
-                    to.execute("RELEASE change")
+                if connection.in_transaction:
+                    connection.execute("RELEASE change")
 
     def _begin(self) -> sqlite3.Connection:
         self._write.execute("BEGIN IMMEDIATE")
@@ -236,7 +236,7 @@ class File:
 
     def close(self) -> None:
         with self._changes.paused(), self._reading:
-            self._read.close()
+            self._reader.close()
             self._write.close()
 
 
@@ -246,32 +246,34 @@ class Sessions:
     def __init__(self, file: File) -> None:
         self._file = file
 
-    def make(self, session: StoredSession, unused_since: float, most: int) -> bool:
-        with self._file.writing() as to:
-            _keep_segments(to, "session.used < ?", unused_since)
-            to.execute("DELETE FROM session WHERE used < ?", (unused_since,))
-            count = to.execute("SELECT count(*) FROM session WHERE tenant = ?", (session.tenant,))
-            if count.fetchone()[0] >= most:
+    def make(self, session: StoredSession, unused_since: float, limit: int) -> bool:
+        with self._file.writing() as connection:
+            _keep_segments(connection, "session.used < ?", unused_since)
+            connection.execute("DELETE FROM session WHERE used < ?", (unused_since,))
+            count = connection.execute(
+                "SELECT count(*) FROM session WHERE tenant = ?", (session.tenant,)
+            )
+            if count.fetchone()[0] >= limit:
                 return False
-            given = json.dumps(session.given)
-            row = session.id, session.tenant, session.model, given, session.used
-            to.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?)", row)
+            setup = json.dumps(session.setup)
+            row = session.id, session.tenant, session.model, setup, session.last_access
+            connection.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?)", row)
         return True
 
     def get(self, tenant: str, id: str) -> StoredSession | None:
         query = "SELECT model, given, used FROM session WHERE id = ? AND tenant = ?"
-        for model, given, used in self._file.rows(query, id, tenant):
-            return StoredSession(id, tenant, model, json.loads(given), used)
+        for model, setup, last_access in self._file.rows(query, id, tenant):
+            return StoredSession(id, tenant, model, json.loads(setup), last_access)
         return None
 
-    def of(self, tenant: str) -> list[tuple[StoredSession, int]]:
+    def tenant_sessions(self, tenant: str) -> list[tuple[StoredSession, int]]:
         query = (
             "SELECT id, model, given, used, (SELECT count(*) FROM done WHERE session = id) "
             "FROM session WHERE tenant = ?"
         )
         return [
-            (StoredSession(id, tenant, model, json.loads(given), used), count)
-            for id, model, given, used, count in self._file.rows(query, tenant)
+            (StoredSession(id, tenant, model, json.loads(setup), last_access), count)
+            for id, model, setup, last_access, count in self._file.rows(query, tenant)
         ]
 
     def count(self) -> int:
@@ -281,51 +283,57 @@ class Sessions:
         self._file.write("UPDATE session SET used = ? WHERE id = ? AND tenant = ?", now, id, tenant)
 
     def delete(self, tenant: str, id: str) -> bool:
-        with self._file.writing() as to:
-            _keep_segments(to, "session.id = ? AND session.tenant = ?", id, tenant)
+        with self._file.writing() as connection:
+            _keep_segments(connection, "session.id = ? AND session.tenant = ?", id, tenant)
             delete = "DELETE FROM session WHERE id = ? AND tenant = ?"
-            return to.execute(delete, (id, tenant)).rowcount > 0
+            return connection.execute(delete, (id, tenant)).rowcount > 0
 
     def append(
-        self, tenant: str, id: str, pair: Done, feedback: Feedback, token: str
+        self, tenant: str, id: str, pair: ConfirmedPair, feedback: Feedback, token: str
     ) -> list[Intention] | None:
         session = "SELECT id FROM session WHERE id = ? AND tenant = ?"
-        with self._file.writing() as to:
-            if to.execute(session, (id, tenant)).fetchone() is None:
+        with self._file.writing() as connection:
+            if connection.execute(session, (id, tenant)).fetchone() is None:
                 return None
-            return _add(to, (tenant, id), pair, feedback, token)
+            return _add(connection, (tenant, id), pair, feedback, token)
 
     def confirmed(self, tenant: str, id: str) -> int:
         return self._file.number(f"SELECT count(*) FROM done WHERE {_OF_SESSION}", id, tenant)
 
-    def pairs(self, tenant: str, id: str) -> list[Done]:
+    def pairs(self, tenant: str, id: str) -> list[ConfirmedPair]:
         query = f"SELECT record FROM done WHERE {_OF_SESSION} ORDER BY number"
-        return [_done(record) for (record,) in self._file.rows(query, id, tenant)]
+        return [_parse_pair(record) for (record,) in self._file.rows(query, id, tenant)]
 
-    def since(self, tenant: str, id: str, numbers: Sequence[int]) -> Since | None:
+    def changes(self, tenant: str, id: str, numbers: Sequence[int]) -> PairChanges | None:
         last = f"SELECT count(*), ifnull(max(number), 0) FROM done WHERE {_OF_SESSION}"
-        every = f"SELECT number FROM done WHERE {_OF_SESSION} ORDER BY number"
-        behind = f"SELECT record FROM done WHERE {_OF_SESSION} AND number > ? ORDER BY number"
+        numbers_query = f"SELECT number FROM done WHERE {_OF_SESSION} ORDER BY number"
+        records_query = (
+            f"SELECT record FROM done WHERE {_OF_SESSION} AND number > ? ORDER BY number"
+        )
         with self._file.reading() as connection:
             newest = connection.execute(last, (id, tenant)).fetchone()
             if newest == (len(numbers), numbers[-1] if numbers else 0):
                 return None
-            now = [number for (number,) in connection.execute(every, (id, tenant))]
-            kept = same_first(numbers, now)
-            rows = connection.execute(behind, (id, tenant, now[kept - 1] if kept else 0)).fetchall()
-        return Since(kept, [_done(record) for (record,) in rows], now)
+            now = [number for (number,) in connection.execute(numbers_query, (id, tenant))]
+            retained = same_first(numbers, now)
+            rows = connection.execute(
+                records_query, (id, tenant, now[retained - 1] if retained else 0)
+            ).fetchall()
+        return PairChanges(retained, [_parse_pair(record) for (record,) in rows], now)
 
     def reviews(
         self, tenant: str, id: str, newest: int | None = None
-    ) -> list[tuple[Done, Feedback]]:
+    ) -> list[tuple[ConfirmedPair, Feedback]]:
         query = (
             "SELECT done.record, review.record FROM done JOIN review USING (number) "
             f"WHERE {_OF_SESSION} ORDER BY number DESC LIMIT ?"
         )
         rows = self._file.rows(query, id, tenant, -1 if newest is None else newest)
-        return [(_done(record), json.loads(feedback)) for record, feedback in reversed(rows)]
+        return [(_parse_pair(record), json.loads(feedback)) for record, feedback in reversed(rows)]
 
-    def intend(self, tenant: str, id: str, token: str, pair: Done, feedback: Feedback) -> bool:
+    def intend(
+        self, tenant: str, id: str, token: str, pair: ConfirmedPair, feedback: Feedback
+    ) -> bool:
         insert = (
             "INSERT INTO intention SELECT ?, tenant, id, ?, ?, NULL, NULL, NULL FROM session "
             "WHERE id = ? AND tenant = ?"
@@ -333,57 +341,59 @@ class Sessions:
         values = token, _text(pair.record()), _text(feedback), id, tenant
         return self._file.write(insert, *values)
 
-    def share(self, token: str, pair: Done) -> bool:
+    def share(self, token: str, pair: ConfirmedPair) -> bool:
         removing = "SELECT 1 FROM intention WHERE held = ? AND removes <> ''"
         set_ = "UPDATE intention SET record = ?, held = ? WHERE token = ? AND cancelled IS NULL"
-        with self._file.writing() as to:
-            if to.execute(removing, (memory_key(pair),)).fetchone() is not None:
+        with self._file.writing() as connection:
+            if connection.execute(removing, (memory_key(pair),)).fetchone() is not None:
                 return False
             values = _text(pair.record()), memory_key(pair), token
-            return to.execute(set_, values).rowcount > 0
+            return connection.execute(set_, values).rowcount > 0
 
-    def withdraw(self, tenant: str, id: str, token: str, segment: str | None = None) -> Done | None:
+    def withdraw(
+        self, tenant: str, id: str, token: str, segment: str | None = None
+    ) -> ConfirmedPair | None:
         last = (
             f"SELECT number FROM done WHERE {_OF_SESSION} AND (? IS NULL OR segment = ?) "
             "ORDER BY number DESC LIMIT 1"
         )
-        with self._file.writing() as to:
-            row = to.execute(last, (id, tenant, segment, segment)).fetchone()
-            return None if row is None else _take_out(to, (tenant, id), row[0], token)
+        with self._file.writing() as connection:
+            row = connection.execute(last, (id, tenant, segment, segment)).fetchone()
+            return None if row is None else _take_out(connection, (tenant, id), row[0], token)
 
-    def settle(self, token: str, pair: Done | None = None) -> list[Intention] | None:
+    def settle(self, token: str, pair: ConfirmedPair | None = None) -> list[Intention] | None:
         query = (
             "SELECT intention.tenant, session, record, review, removes FROM intention "
             "JOIN session ON session.id = session AND session.tenant = intention.tenant "
             "WHERE token = ? AND cancelled IS NULL"
         )
-        with self._file.writing() as to:
-            row = to.execute(query, (token,)).fetchone()
+        with self._file.writing() as connection:
+            row = connection.execute(query, (token,)).fetchone()
             if row is None:
                 return None
             *session, record, review, removes = row
-            to.execute("DELETE FROM intention WHERE token = ?", (token,))
+            connection.execute("DELETE FROM intention WHERE token = ?", (token,))
             feedback: Feedback = json.loads(review)
             if pair is not None:
-                return _add(to, session, pair, feedback, token)
-            _insert(to, session[1], _done(record), feedback)
+                return _add(connection, session, pair, feedback, token)
+            _insert(connection, session[1], _parse_pair(record), feedback)
             if removes:
-                _inherit(to, _done(record), removes)
+                _inherit(connection, _parse_pair(record), removes)
             return []
 
-    def cancel(self, token: str, now: float) -> Done | None:
+    def cancel(self, token: str, now: float) -> ConfirmedPair | None:
         query = "SELECT record, cancelled, removes FROM intention WHERE token = ?"
         set_ = "UPDATE intention SET cancelled = ?, removes = ? WHERE token = ?"
-        with self._file.writing() as to:
-            row = to.execute(query, (token,)).fetchone()
+        with self._file.writing() as connection:
+            row = connection.execute(query, (token,)).fetchone()
             if row is None:
                 return None
             record, cancelled, removes = row
-            pair = _done(record)
+            pair = _parse_pair(record)
             if cancelled is None:
                 if removes is None and pair.id:
-                    removes = _removes(to, pair, token=token)
-                to.execute(set_, (now, removes, token))
+                    removes = _removes(connection, pair, token=token)
+                connection.execute(set_, (now, removes, token))
         return leaving(pair, removes)
 
     def drop(self, token: str) -> None:
@@ -392,85 +402,97 @@ class Sessions:
     def intentions(self) -> list[Intention]:
         query = "SELECT token, record, removes, cancelled FROM intention"
         return [
-            Intention(token, leaving(_done(record), removes), cancelled)
+            Intention(token, leaving(_parse_pair(record), removes), cancelled)
             for token, record, removes, cancelled in self._file.rows(query)
         ]
 
 
-def _keep_segments(to: sqlite3.Connection, where: str, *values: Any) -> None:
+def _keep_segments(connection: sqlite3.Connection, condition: str, *values: Any) -> None:
     """What sessions that are about to be deleted hold in memories stays there, whoever takes it
     back. Of a segment that the session has added nobody else is the one who did."""
     keep = (
         "INSERT OR REPLACE INTO inherited SELECT held, '' FROM done "
         "JOIN session ON session.id = done.session "
-        f"WHERE {where} AND held IS NOT NULL AND (json_extract(record, '$[2]') < 0 "
+        f"WHERE {condition} AND held IS NOT NULL AND (json_extract(record, '$[2]') < 0 "
         "OR held IN (SELECT held FROM inherited))"
     )
-    to.execute(keep, values)
+    connection.execute(keep, values)
 
 
 def _add(
-    to: sqlite3.Connection, session: Sequence[str], pair: Done, feedback: Feedback, token: str
+    connection: sqlite3.Connection,
+    session: Sequence[str],
+    pair: ConfirmedPair,
+    feedback: Feedback,
+    token: str,
 ) -> list[Intention]:
     """`SessionStorage.append`, in a session that is there: its tenant and id."""
-    same = "SELECT number FROM done WHERE session = ? AND segment = ? ORDER BY number"
-    replaced = to.execute(same, (session[1], feedback.get("segment"))).fetchall()
-    _insert(to, session[1], pair, feedback)
+    query = "SELECT number FROM done WHERE session = ? AND segment = ? ORDER BY number"
+    replaced = connection.execute(query, (session[1], feedback.get("segment"))).fetchall()
+    _insert(connection, session[1], pair, feedback)
     replaced_intentions = list[Intention]()
     for (number,) in replaced:
         place = f"{token}.{number}"
-        pair = _take_out(to, session, number, place)
+        pair = _take_out(connection, session, number, place)
         if pair.id > 0:
             replaced_intentions.append(Intention(place, pair))
         else:
-            to.execute("DELETE FROM intention WHERE token = ?", (place,))
+            connection.execute("DELETE FROM intention WHERE token = ?", (place,))
     return replaced_intentions
 
 
-def _insert(to: sqlite3.Connection, session: str, pair: Done, feedback: Feedback) -> None:
+def _insert(
+    connection: sqlite3.Connection, session: str, pair: ConfirmedPair, feedback: Feedback
+) -> None:
     insert = "INSERT INTO done (session, record, held, segment) VALUES (?, ?, ?, ?)"
     values = session, _text(pair.record()), memory_key(pair), feedback.get("segment")
-    number = to.execute(insert, values).lastrowid
-    to.execute("INSERT INTO review VALUES (?, ?)", (number, _text(feedback)))
+    number = connection.execute(insert, values).lastrowid
+    connection.execute("INSERT INTO review VALUES (?, ?)", (number, _text(feedback)))
 
 
-def _take_out(to: sqlite3.Connection, session: Sequence[str], number: int, token: str) -> Done:
+def _take_out(
+    connection: sqlite3.Connection, session: Sequence[str], number: int, token: str
+) -> ConfirmedPair:
     """A pair of a session, by its number, which is an intention from now on."""
     query = (
         "SELECT done.record, review.record FROM done JOIN review USING (number) WHERE number = ?"
     )
-    record, review = to.execute(query, (number,)).fetchone()
-    to.execute("DELETE FROM done WHERE number = ?", (number,))
-    pair = _done(record)
-    removes = _removes(to, pair, token)
+    record, review = connection.execute(query, (number,)).fetchone()
+    connection.execute("DELETE FROM done WHERE number = ?", (number,))
+    pair = _parse_pair(record)
+    removes = _removes(connection, pair, token)
     values = token, *session, record, review, memory_key(pair), removes
-    to.execute("INSERT INTO intention VALUES (?, ?, ?, ?, ?, NULL, ?, ?)", values)
+    connection.execute("INSERT INTO intention VALUES (?, ?, ?, ?, ?, NULL, ?, ?)", values)
     return leaving(pair, removes)
 
 
-def _removes(to: sqlite3.Connection, pair: Done, token: str) -> str:
+def _removes(connection: sqlite3.Connection, pair: ConfirmedPair, token: str) -> str:
     """When the segment was written that is to be deleted, as this pair holds it no more; "": none
     is, as others hold it, or no session has added it. token: of an intention of this pair."""
     key = memory_key(pair)
-    inherited = to.execute("SELECT changed FROM inherited WHERE held = ?", (key,)).fetchone()
+    inherited = connection.execute(
+        "SELECT changed FROM inherited WHERE held = ?", (key,)
+    ).fetchone()
     stays = inherited is not None and not inherited[0]
-    written: str = pair.changed if pair.id > 0 else inherited[0] if inherited is not None else ""
-    if key is None or stays or not written:
+    timestamp: str = pair.changed if pair.id > 0 else inherited[0] if inherited is not None else ""
+    if key is None or stays or not timestamp:
         return ""
     holders = (
         "SELECT 1 FROM done WHERE held = ? UNION ALL SELECT 1 FROM intention "
         "WHERE held = ? AND token <> ? AND cancelled IS NULL AND removes IS NULL LIMIT 1"
     )
-    if to.execute(holders, (key, key, token)).fetchone() is not None:
-        _inherit(to, pair, written)
+    if connection.execute(holders, (key, key, token)).fetchone() is not None:
+        _inherit(connection, pair, timestamp)
         return ""
-    to.execute("DELETE FROM inherited WHERE held = ?", (key,))
-    return written
+    connection.execute("DELETE FROM inherited WHERE held = ?", (key,))
+    return timestamp
 
 
-def _inherit(to: sqlite3.Connection, pair: Done, written: str) -> None:
+def _inherit(connection: sqlite3.Connection, pair: ConfirmedPair, timestamp: str) -> None:
     """Others hold the segment of a pair, which was written at this time."""
-    to.execute("INSERT OR REPLACE INTO inherited VALUES (?, ?)", (memory_key(pair), written))
+    connection.execute(
+        "INSERT OR REPLACE INTO inherited VALUES (?, ?)", (memory_key(pair), timestamp)
+    )
 
 
 class Jobs:
@@ -479,15 +501,21 @@ class Jobs:
     def __init__(self, file: File) -> None:
         self._file = file
 
-    def make(self, job: Job, tenant: str, unchanged_since: float, most: int) -> bool:
-        with self._file.writing() as to:
-            to.execute("DELETE FROM job WHERE changed < ?", (unchanged_since,))
-            count = to.execute("SELECT count(*) FROM job WHERE tenant = ?", (tenant,))
-            if count.fetchone()[0] >= most:
+    def make(self, job: Job, tenant: str, unchanged_since: float, limit: int) -> bool:
+        with self._file.writing() as connection:
+            connection.execute("DELETE FROM job WHERE changed < ?", (unchanged_since,))
+            count = connection.execute("SELECT count(*) FROM job WHERE tenant = ?", (tenant,))
+            if count.fetchone()[0] >= limit:
                 return False
-            about = json.dumps(job.given), job.state, job.done, job.total, json.dumps(job.result)
-            row = job.id, tenant, job.kind, *about, None, job.changed
-            to.execute("INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            values = (
+                json.dumps(job.parameters),
+                job.state,
+                job.done,
+                job.total,
+                json.dumps(job.result),
+            )
+            row = job.id, tenant, job.kind, *values, None, job.changed
+            connection.execute("INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         return True
 
     def get(self, id: str, tenant: str | None) -> Job | None:
@@ -495,33 +523,42 @@ class Jobs:
             "SELECT kind, given, state, done, total, told, made IS NOT NULL, changed FROM job "
             "WHERE id = ? AND (? IS NULL OR tenant = ?)"
         )
-        for kind, given, state, done, total, result, has_file, changed in self._file.rows(
-            query, id, tenant, tenant
-        ):
-            about, result = json.loads(given), json.loads(result)
-            return Job(id, kind, about, state, done, total, result, bool(has_file), changed)
+        for (
+            kind,
+            parameters_json,
+            state,
+            completed,
+            total,
+            result,
+            has_file,
+            changed,
+        ) in self._file.rows(query, id, tenant, tenant):
+            parameters, result = json.loads(parameters_json), json.loads(result)
+            return Job(
+                id, kind, parameters, state, completed, total, result, bool(has_file), changed
+            )
         return None
 
     def file(self, id: str) -> bytes | None:
         query = "SELECT made FROM job WHERE id = ? AND made IS NOT NULL"
-        return next((bytes(made) for (made,) in self._file.rows(query, id)), None)
+        return next((bytes(content) for (content,) in self._file.rows(query, id)), None)
 
     def delete(self, id: str, tenant: str) -> bool:
         return self._file.write("DELETE FROM job WHERE id = ? AND tenant = ?", id, tenant)
 
     def claim(self, id: str) -> bool:
-        taken = "UPDATE job SET state = 'waiting' WHERE id = ? AND state = 'awaiting'"
-        return self._file.write(taken, id)
+        update = "UPDATE job SET state = 'waiting' WHERE id = ? AND state = 'awaiting'"
+        return self._file.write(update, id)
 
-    def advance(self, id: str, done: int, total: int | None, now: float) -> bool:
+    def advance(self, id: str, completed: int, total: int | None, now: float) -> bool:
         set_ = "UPDATE job SET state = 'working', done = ?, total = ?, changed = ? WHERE id = ?"
-        return self._file.write(set_, done, total, now, id)
+        return self._file.write(set_, completed, total, now, id)
 
     def finish(
-        self, id: str, state: State, result: Mapping[str, Any], made: bytes | None, now: float
+        self, id: str, state: State, result: Mapping[str, Any], file: bytes | None, now: float
     ) -> None:
         set_ = "UPDATE job SET state = ?, told = ?, made = ?, changed = ? WHERE id = ?"
-        self._file.write(set_, state, json.dumps(result), made, now, id)
+        self._file.write(set_, state, json.dumps(result), file, now, id)
 
 
 class Glossaries:
@@ -530,53 +567,57 @@ class Glossaries:
     def __init__(self, file: File) -> None:
         self._file = file
 
-    def make(self, glossary: Glossary, tenant: str, most: int) -> bool:
-        with self._file.writing() as to:
-            count = to.execute("SELECT count(*) FROM glossary WHERE tenant = ?", (tenant,))
-            if count.fetchone()[0] >= most:
+    def make(self, glossary: Glossary, tenant: str, limit: int) -> bool:
+        with self._file.writing() as connection:
+            count = connection.execute("SELECT count(*) FROM glossary WHERE tenant = ?", (tenant,))
+            if count.fetchone()[0] >= limit:
                 return False
-            row = glossary.id, tenant, glossary.name, glossary.made
-            to.execute("INSERT INTO glossary VALUES (?, ?, ?, ?)", row)
-            _put(to, glossary.id, glossary.dictionaries)
+            row = glossary.id, tenant, glossary.name, glossary.created
+            connection.execute("INSERT INTO glossary VALUES (?, ?, ?, ?)", row)
+            _put(connection, glossary.id, glossary.dictionaries)
         return True
 
-    def of(self, tenant: str) -> list[Glossary]:
+    def tenant_glossaries(self, tenant: str) -> list[Glossary]:
         return self._glossaries("tenant = ? ORDER BY made, id", tenant)
 
     def get(self, tenant: str, id: str) -> Glossary | None:
         return next(iter(self._glossaries("id = ? AND tenant = ?", id, tenant)), None)
 
-    def _glossaries(self, where: str, *values: str) -> list[Glossary]:
-        with self._file.reading() as at:
-            heads = at.execute(f"SELECT id, name, made FROM glossary WHERE {where}", values)
+    def _glossaries(self, condition: str, *values: str) -> list[Glossary]:
+        with self._file.reading() as connection:
+            heads = connection.execute(
+                f"SELECT id, name, made FROM glossary WHERE {condition}", values
+            )
             query = "SELECT source, target, entries FROM dictionary WHERE glossary = ?"
             return [
                 Glossary(
                     id,
                     name,
-                    made,
+                    created,
                     tuple(
                         Dictionary(source, target, tuple(map(tuple, json.loads(entries))))
-                        for source, target, entries in at.execute(query, (id,)).fetchall()
+                        for source, target, entries in connection.execute(query, (id,)).fetchall()
                     ),
                 )
-                for id, name, made in heads.fetchall()
+                for id, name, created in heads.fetchall()
             ]
 
-    def change(self, tenant: str, id: str, name: str | None, put: Sequence[Dictionary]) -> bool:
-        with self._file.writing() as to:
+    def change(
+        self, tenant: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]
+    ) -> bool:
+        with self._file.writing() as connection:
             set_ = "UPDATE glossary SET name = ifnull(?, name) WHERE id = ? AND tenant = ?"
-            if not to.execute(set_, (name, id, tenant)).rowcount:
+            if not connection.execute(set_, (name, id, tenant)).rowcount:
                 return False
-            _put(to, id, put)
+            _put(connection, id, dictionaries)
         return True
 
     def delete(self, tenant: str, id: str) -> bool:
         return self._file.write("DELETE FROM glossary WHERE id = ? AND tenant = ?", id, tenant)
 
     def delete_dictionary(self, tenant: str, id: str, source: str, target: str) -> bool:
-        where = "glossary = (SELECT id FROM glossary WHERE id = ? AND tenant = ?)"
-        delete = f"DELETE FROM dictionary WHERE {where} AND source = ? AND target = ?"
+        condition = "glossary = (SELECT id FROM glossary WHERE id = ? AND tenant = ?)"
+        delete = f"DELETE FROM dictionary WHERE {condition} AND source = ? AND target = ?"
         return self._file.write(delete, id, tenant, source, target)
 
 
@@ -587,11 +628,13 @@ class Clock:
         self._file = file
 
     def change(self, work: Callable[[str | None], str]) -> str:
-        with self._file.writing() as to:
-            notes = [record for (record,) in to.execute("SELECT record FROM clock").fetchall()]
+        with self._file.writing() as connection:
+            notes = [
+                record for (record,) in connection.execute("SELECT record FROM clock").fetchall()
+            ]
             note = work(notes[0] if notes else None)
-            to.execute("DELETE FROM clock")
-            to.execute("INSERT INTO clock VALUES (?)", (note,))
+            connection.execute("DELETE FROM clock")
+            connection.execute("INSERT INTO clock VALUES (?)", (note,))
         return note
 
 
@@ -610,10 +653,13 @@ class SqliteStorage:
         self._file.close()
 
 
-def _put(to: sqlite3.Connection, glossary: str, dictionaries: Sequence[Dictionary]) -> None:
-    to.executemany(
+def _put(connection: sqlite3.Connection, glossary: str, dictionaries: Sequence[Dictionary]) -> None:
+    connection.executemany(
         "INSERT OR REPLACE INTO dictionary VALUES (?, ?, ?, ?)",
-        [(glossary, one.source, one.target, json.dumps(one.entries)) for one in dictionaries],
+        [
+            (glossary, dictionary.source, dictionary.target, json.dumps(dictionary.entries))
+            for dictionary in dictionaries
+        ],
     )
 
 
@@ -621,8 +667,8 @@ def _text(record: object) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
-def _done(record: str) -> Done:
-    return Done.of(json.loads(record))
+def _parse_pair(record: str) -> ConfirmedPair:
+    return ConfirmedPair.load(json.loads(record))
 
 
 @contextmanager

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, TextIO
 
 from tmnmt.cli.matches import has_colour, per_cent
 from tmnmt.cli.streams import console as console_of
-from tmnmt.counted import counted
-from tmnmt.records import Where, as_written, words
+from tmnmt.quantities import quantity
+from tmnmt.records import UnitLocation, as_written, words
 from tmnmt.segments import Token, Translation
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from tmnmt.cli.written import Writing
+    from tmnmt.cli.output_report import Writing
 
 STYLES = {"memory": "green", "cache": "magenta", "term": "cyan", "model": ""}
 # where there is no colour
 MARKS = {"memory": ("[", "]"), "cache": ("{", "}"), "term": ("<", ">"), "model": ("", "")}
 # what was taken without the model, by origin
-TAKEN = {
+ORIGIN_TITLES = {
     "memory": "an exact match, as it stands",
     "adapted": "a full match, adapted in numbers, case, end mark or codes",
     "fuzzy": "a match worth less than 100, as it stands: a draft",
@@ -35,35 +35,37 @@ LEGEND = {
 }
 
 
-def explained(to: TextIO) -> Writing:
-    """Prints a translation for people to `to`: coloured on a terminal, with brackets where there is
-    no colour. One of a file has its place before it."""
-    console = console_of(to)
+def explained(stream: TextIO) -> Writing:
+    """Prints a translation for people to `stream`: coloured on a terminal, with brackets where
+    there is no colour. One of a file has its place before it."""
+    console = console_of(stream)
     colour = has_colour(console)
     console.print(legend(colour))
 
-    def show(translation: Translation, where: Where | None = None) -> None:
-        if where is not None:
-            console.print(_place(where, colour))
+    def show(translation: Translation, location: UnitLocation | None = None) -> None:
+        if location is not None:
+            console.print(_place(location, colour))
         for line in lines_of(translation, colour):
             console.print(line)
 
     return show
 
 
-def _place(where: Where, colour: bool) -> Text:
+def _place(location: UnitLocation, colour: bool) -> Text:
     from rich.text import Text
 
-    name = f" {where.id}" if where.id else ""
-    return Text(f"{where.file}:{where.line}{name}", style="dim" if colour else "")
+    name = f" {location.id}" if location.id else ""
+    return Text(f"{location.file}:{location.line}{name}", style="dim" if colour else "")
 
 
 def legend(colour: bool) -> Text:
     """What the colours or the brackets mean."""
     from rich.text import Text
 
-    shown = Text("  ").join(_marked(what, origin, colour) for origin, what in LEGEND.items())
-    return shown.append(": a word by the greater part of its subwords")
+    result = Text("  ").join(
+        _marked(description, origin, colour) for origin, description in LEGEND.items()
+    )
+    return result.append(": a word by the greater part of its subwords")
 
 
 def _marked(words: str, origin: str, colour: bool) -> Text:
@@ -83,16 +85,16 @@ def lines_of(translation: Translation, colour: bool) -> Iterator[Text]:
         return
     yield Text(translation.src, style="dim" if colour else "")
     yield _target(translation, colour)
-    if written := as_written(translation):
-        yield Text(f"  written: {written}")
-    if translation.origin in TAKEN:
-        yield Text(f"  {TAKEN[translation.origin]}", style="dim" if colour else "")
+    if text := as_written(translation):
+        yield Text(f"  written: {text}")
+    if translation.origin in ORIGIN_TITLES:
+        yield Text(f"  {ORIGIN_TITLES[translation.origin]}", style="dim" if colour else "")
     elif translation.tokens:
         yield Text("  " + numbers(translation), style="dim" if colour else "")
     for number, match in enumerate(translation.matches):
         document = f"  ({match.segment.document})" if match.segment.document else ""
-        read = f"  {copied(translation, number)}" if translation.tokens else ""
-        yield Text(f"  match {number + 1}  {match.score:.2f}{per_cent(match)}{read}{document}")
+        reading = f"  {copied(translation, number)}" if translation.tokens else ""
+        yield Text(f"  match {number + 1}  {match.score:.2f}{per_cent(match)}{reading}{document}")
         yield Text(f"    {match.segment.src}", style="dim" if colour else "")
         yield Text(f"    {match.segment.tgt}", style="green" if colour else "")
         if match.agreement is not None and match.agreement.rivals:
@@ -106,7 +108,7 @@ def _target(translation: Translation, colour: bool) -> Text:
 
     if translation.tokens:
         return target(translation.tokens, colour)
-    if translation.origin in TAKEN:
+    if translation.origin in ORIGIN_TITLES:
         return _marked(translation.tgt, "memory", colour)
     return Text(translation.tgt)
 
@@ -136,9 +138,11 @@ def numbers(translation: Translation) -> str:
 def mean_gates(tokens: Sequence[Token]) -> dict[str, float]:
     """How far what each memory layer did was let in, as the mean over all tokens, by its name; of
     those alone that were."""
-    names = dict.fromkeys(one.name for token in tokens for one in token.provenance)
+    names = dict.fromkeys(entry.name for token in tokens for entry in token.provenance)
     sums = {
-        name: sum(one.gate for token in tokens for one in token.provenance if one.name == name)
+        name: sum(
+            entry.gate for token in tokens for entry in token.provenance if entry.name == name
+        )
         for name in names
     }
     return {name: total / len(tokens) for name, total in sums.items() if total}
@@ -148,7 +152,7 @@ def copied(translation: Translation, number: int) -> str:
     """How many subwords were read mostly from this match."""
     tokens = [token for token in translation.tokens if token.origin == "memory" and token.sources]
     heaviest = Counter(_heaviest(token) for token in tokens)
-    return f"{heaviest[number]} of {counted(len(translation.tokens), 'subword')}"
+    return f"{heaviest[number]} of {quantity(len(translation.tokens), 'subword')}"
 
 
 def _heaviest(token: Token) -> int:

@@ -36,7 +36,7 @@ def place_of(sessions: str | None) -> Path | RedisAddress:
     return address
 
 
-def opened(place: Path | RedisAddress) -> Storage:
+def open_storage(place: Path | RedisAddress) -> Storage:
     """Raises DataError where the place is of another program or a newer version, and ServerError
     where there is no Redis that can be written to."""
     if isinstance(place, Path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tmnmt.errors import DataError, FormatError, UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.engine.confirmed import Done
+    from tmnmt.engine.confirmed import ConfirmedPair
     from tmnmt.engine.session import Session
 
 PAIRS = {
@@ -61,13 +61,13 @@ def _paired(path: Path, lines: Sequence[str], src_lang: str, tgt_lang: str) -> l
     targets = list[str]()
     for number, segment in enumerate(read_memory(path, src_lang, tgt_lang), 1):
         try:
-            at = sources.index(normalise(segment.src), len(targets))
+            index = sources.index(normalise(segment.src), len(targets))
         except ValueError:
             raise FormatError(
                 f"{path}: pair {number} ({segment.src[:40]!r}) is not in the document, or not in "
                 "its order"
             ) from None
-        targets += [*[""] * (at - len(targets)), segment.tgt]
+        targets += [*[""] * (index - len(targets)), segment.tgt]
     return targets
 
 
@@ -82,11 +82,11 @@ def confirm_all(session: Session, lines: Sequence[str], targets: Sequence[str]) 
             session.confirm(line, tgt)
 
 
-def check_document(path: Path, done: Sequence[Done], lines: Sequence[str]) -> None:
+def check_document(path: Path, entries: Sequence[ConfirmedPair], lines: Sequence[str]) -> None:
     """Raises DataError where what a session has done is not the beginning of the document."""
     from tmnmt.text import normalise
 
-    for number, entry in enumerate(done, 1):
+    for number, entry in enumerate(entries, 1):
         if number > len(lines) or normalise(entry.src) != normalise(lines[number - 1]):
             raise DataError(
                 f"{path}: is of another document: its line {number} is {entry.src[:40]!r} there"

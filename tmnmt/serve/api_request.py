@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 from starlette.requests import Request
 
 from tmnmt.serve.bodies import json_of
+from tmnmt.serve.http_error import Refused, wrong
 from tmnmt.serve.keys import Caller
-from tmnmt.serve.refused import Refused, wrong
 
 _MOST_FIELDS = 2_000
 _SCHEMES = ("bearer", "deepl-auth-key")
@@ -22,7 +22,7 @@ _PART = re.compile(r"""\bname="([^"\r\n]{1,200})\"""", re.IGNORECASE)
 _HEADERS = ("x-api-key", "mmt-apikey")
 
 
-class Asked:
+class ApiRequest:
     """A request. `values`: the fields of the query and of the body, that of the body where both
     have one; a field of a form that comes several times is a list. `path`: the parts of the path by
     name. `raw`: the body where it is a file. `size`: its bytes, whatever it is."""
@@ -57,7 +57,7 @@ class Asked:
             return _password(word)
         parts: list[Any] = [self.headers.get(name, "") for name in _HEADERS]
         parts += [self.query.get(name) for name in ("api_key", "key")]
-        return next((one for one in parts if isinstance(one, str) and one), "")
+        return next((key for key in parts if isinstance(key, str) and key), "")
 
 
 def _password(word: str) -> str:
@@ -69,7 +69,7 @@ def _password(word: str) -> str:
     return password or name
 
 
-def head_of(request: Request) -> Asked:
+def head_of(request: Request) -> ApiRequest:
     """A request without its body. Raises Refused for an address that cannot be read."""
     raw: bytes = request.scope.get("raw_path", b"")
     try:
@@ -77,7 +77,7 @@ def head_of(request: Request) -> Asked:
         query = _form(request.scope["query_string"].decode("ascii"))
     except UnicodeDecodeError as error:
         raise wrong("the address is no UTF-8") from error
-    return Asked(request, query)
+    return ApiRequest(request, query)
 
 
 def fields_of(body: bytes, content_type: str) -> dict[str, Any] | list[Any]:

@@ -20,7 +20,7 @@ from tmnmt.segments import Match, Reason, Segment, Worth
 from tmnmt.text import match_tokens, normalise
 
 FULL = 100  # the same text
-MOST = 102  # in the same place
+MAX_VALUE = 102  # in the same place
 MOST_PLACES = 256  # of equal segments whose neighbours are looked at
 
 # Properties of TMX by which tools name a segment and its neighbours: OmegaT, memoQ, Okapi, Trados,
@@ -50,7 +50,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class AdjacentSources:
     """The sources before and after a segment in its document, "" where a memory does not say."""
 
     previous: str = ""
@@ -71,7 +71,7 @@ IN_FULL = Trust()
 def worth(
     query: Query,
     match: Match,
-    around: Around = Around(),
+    context: AdjacentSources = AdjacentSources(),
     penalties: Penalties = Penalties(),
     trust: Trust = IN_FULL,
 ) -> Worth:
@@ -90,10 +90,10 @@ def worth(
         reasons.append(Reason("weight", weighted - max(value, 0)))
         value = weighted
     if value == FULL and not reasons:
-        reasons = _of_place(query, match.segment, around)
+        reasons = _of_place(query, match.segment, context)
         value += sum(reason.points for reason in reasons)
     tgt = adapted.tgt if adapted is not None and adapted.tgt != match.segment.tgt else ""
-    return Worth(min(max(value, 0), MOST), tuple(reasons), tgt)
+    return Worth(min(max(value, 0), MAX_VALUE), tuple(reasons), tgt)
 
 
 def _of_text(
@@ -122,17 +122,19 @@ def _of_text(
 
 
 def _of_segment(query: Query, segment: Segment, penalties: Penalties) -> list[Reason]:
-    made = _made_by(segment)
-    off = {
+    makers = _made_by(segment)
+    flaws = {
         "codes": query.codes is not None
         and not alike(inline(query.codes), inline(segment.src_codes)),
         "domain": penalties.domain is not None and not _is_of(segment, *penalties.domain_asked),
-        "machine": made & {*MACHINE} != set(),
-        "alignment": made & {*ALIGNMENT} != set(),
+        "machine": makers & {*MACHINE} != set(),
+        "alignment": makers & {*ALIGNMENT} != set(),
         "old": penalties.older_than is not None and segment.changed < penalties.older_than,
     }
-    points = {what: -getattr(penalties, f"penalty_{what}") for what, holds in off.items() if holds}
-    return [Reason(what, number) for what, number in points.items() if number]
+    points = {
+        name: -getattr(penalties, f"penalty_{name}") for name, holds in flaws.items() if holds
+    }
+    return [Reason(name, number) for name, number in points.items() if number]
 
 
 def _is_of(segment: Segment, name: str, value: str) -> bool:
@@ -143,39 +145,45 @@ def _is_of(segment: Segment, name: str, value: str) -> bool:
 
 def _made_by(segment: Segment) -> set[str]:
     """All that says who made a segment, in lower case."""
-    said = {value.strip().lower() for _, value in _named(segment, ORIGINS)}
-    return said | {segment.user.strip().lower(), segment.origin.strip().lower()}
+    origins = {value.strip().lower() for _, value in _find_properties(segment, ORIGINS)}
+    return origins | {segment.user.strip().lower(), segment.origin.strip().lower()}
 
 
-def _named(segment: Segment, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _find_properties(segment: Segment, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     return ((name, value) for name, value in segment.properties if name.lower() in names)
 
 
-def _of_place(query: Query, segment: Segment, around: Around) -> list[Reason]:
+def _of_place(query: Query, segment: Segment, context: AdjacentSources) -> list[Reason]:
     """A point for each of previous, next and id that agrees, two at most."""
     agree = [
-        ("previous", query.previous, [around.previous, *_values(segment, PREVIOUS)]),
-        ("next", query.next, [around.next, *_values(segment, NEXT)]),
+        ("previous", query.previous, [context.previous, *_values(segment, PREVIOUS)]),
+        ("next", query.next, [context.next, *_values(segment, NEXT)]),
     ]
     reasons = [
-        Reason(what, 1) for what, text, others in agree if any(_same_text(text, o) for o in others)
+        Reason(name, 1)
+        for name, text, candidates in agree
+        if any(_same_text(text, o) for o in candidates)
     ]
     if query.id and query.id in _values(segment, IDS):
         reasons.append(Reason("id", 1))
-    return reasons[: MOST - FULL]
+    return reasons[: MAX_VALUE - FULL]
 
 
-def _same_text(text: str, other: str) -> bool:
+def _same_text(text: str, candidate: str) -> bool:
     """Whether two texts are the same, and say something."""
-    if not text or not other:
+    if not text or not candidate:
         return False
-    if text.isascii() and other.isascii() and "".join(text.split()) != "".join(other.split()):
+    if (
+        text.isascii()
+        and candidate.isascii()
+        and "".join(text.split()) != "".join(candidate.split())
+    ):
         return False  # which is told sooner
-    return normalise(text) == normalise(other) != ""
+    return normalise(text) == normalise(candidate) != ""
 
 
 def _values(segment: Segment, names: Sequence[str]) -> list[str]:
-    return [value for _, value in _named(segment, names)]
+    return [value for _, value in _find_properties(segment, names)]
 
 
 @runtime_checkable
@@ -192,15 +200,15 @@ class Neighbours:
 
     def __init__(self, index: FindsById, segments: Iterable[Segment] = ()) -> None:
         self._index = index
-        self._ids = _beside(segments)
+        self._ids = _neighbour_ids(segments)
         self._segments = index.find(sorted(self._ids)) if self._ids else {}
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
         """As `FindsById.find`; the index is asked only for others than those."""
         numbers = list(ids)
-        if others := [number for number in numbers if number not in self._ids]:
-            self._ids |= set(others)
-            self._segments |= self._index.find(others)
+        if missing := [number for number in numbers if number not in self._ids]:
+            self._ids |= set(missing)
+            self._segments |= self._index.find(missing)
         return {number: self._segments[number] for number in numbers if number in self._segments}
 
 
@@ -221,25 +229,29 @@ def neighbours(
     return Neighbours(index, segments)
 
 
-def _beside(segments: Iterable[Segment]) -> set[int]:
+def _neighbour_ids(segments: Iterable[Segment]) -> set[int]:
     return {segment.id + step for segment in segments if segment.document for step in (-1, 1)}
 
 
-def around(index: FindsById, segments: Sequence[Segment]) -> list[Around]:
+def find_contexts(index: FindsById, segments: Sequence[Segment]) -> list[AdjacentSources]:
     """The neighbours of every segment: what has the next smaller or greater id, and the next
     position in the same document."""
-    near = index.find(sorted(_beside(segments)))
+    adjacent = index.find(sorted(_neighbour_ids(segments)))
     return [
-        Around(*(_source_beside(near.get(segment.id + step), segment, step) for step in (-1, 1)))
+        AdjacentSources(
+            *(_source_beside(adjacent.get(segment.id + step), segment, step) for step in (-1, 1))
+        )
         for segment in segments
     ]
 
 
-def _source_beside(other: Segment | None, segment: Segment, step: int) -> str:
-    if other is None or not segment.document:
+def _source_beside(neighbour: Segment | None, segment: Segment, step: int) -> str:
+    if neighbour is None or not segment.document:
         return ""
-    beside = other.document == segment.document and other.position == segment.position + step
-    return other.src if beside else ""
+    is_adjacent = (
+        neighbour.document == segment.document and neighbour.position == segment.position + step
+    )
+    return neighbour.src if is_adjacent else ""
 
 
 def valued(
@@ -251,22 +263,22 @@ def valued(
 ) -> list[Match]:
     """The matches with what they are worth. `index`: what is asked for the neighbours of those that
     are full, of the first 256 of them."""
-    known: dict[object, Worth] = {}  # copies are worth the same
+    cached: dict[object, Worth] = {}  # copies are worth the same
     plain = []
     for match in matches:
         key = _counts(match.segment, penalties)
-        if key not in known:
-            known[key] = worth(query, match, Around(), penalties, trust)
-        plain.append(known[key])
+        if key not in cached:
+            cached[key] = worth(query, match, AdjacentSources(), penalties, trust)
+        plain.append(cached[key])
     if index is not None and (query.previous or query.next):
-        full = [at for at, one in enumerate(plain) if one.value >= FULL and not one.tgt]
-        segments = [matches[at].segment for at in full[:MOST_PLACES]]
-        for at, near in zip(full, around(index, segments), strict=False):
-            if _same_text(near.previous, query.previous) or _same_text(near.next, query.next):
-                plain[at] = worth(query, matches[at], near, penalties, trust)
+        full = [row for row, rating in enumerate(plain) if rating.value >= FULL and not rating.tgt]
+        segments = [matches[row].segment for row in full[:MOST_PLACES]]
+        for row, context in zip(full, find_contexts(index, segments), strict=False):
+            if _same_text(context.previous, query.previous) or _same_text(context.next, query.next):
+                plain[row] = worth(query, matches[row], context, penalties, trust)
     return [
-        Match(match.segment, match.score, match.edits, one)
-        for match, one in zip(matches, plain, strict=True)
+        Match(match.segment, match.score, match.edits, rating)
+        for match, rating in zip(matches, plain, strict=True)
     ]
 
 
@@ -274,8 +286,8 @@ def _counts(segment: Segment, penalties: Penalties) -> object:
     """All of a segment that its worth depends on, but for its place."""
     document = segment.document if penalties.domain is not None else ""
     changed = segment.changed if penalties.older_than is not None else ""
-    made = segment.user, segment.origin, segment.properties
-    return segment.src, segment.tgt, segment.src_codes, document, changed, made
+    maker = segment.user, segment.origin, segment.properties
+    return segment.src, segment.tgt, segment.src_codes, document, changed, maker
 
 
 def most_worth(matches: Iterable[Match], k: int) -> list[Match]:

@@ -10,19 +10,19 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from tmnmt.engine.confirmed import Done, confirmable
+from tmnmt.engine.confirmed import ConfirmedPair, confirmable
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
 from tmnmt.segments import Segment
 from tmnmt.serve import files
 from tmnmt.serve import memories as memories_
-from tmnmt.serve.asked import Asked
-from tmnmt.serve.events import of_job, sent
+from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.events import event_stream, of_job
 from tmnmt.serve.fields import ENTRIES, NAMES, Field, read
+from tmnmt.serve.http_error import Refused, unknown, wrong
 from tmnmt.serve.jobs import Advance, Steps, Work
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
-from tmnmt.serve.refused import Refused, unknown, wrong
 from tmnmt.serve.routes import Route
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.service import InTurn, Service
@@ -36,10 +36,10 @@ SOURCE = Field("source", "text", "Language of the texts; not given, the only one
 TARGET = Field("target", "text", "Language wanted; not given, the only one.", default="")
 MODEL = Field("model", "text", "Its name; not given, the first of the languages.", default="")
 TERMS_MODE = Field("terms_mode", "text", "soft, or hard.", "soft", choices=("soft", "hard"))
-SRC = Field("src", "text", "The source text.", needed=True)
-TGT = Field("tgt", "text", "Its translation.", needed=True)
+SRC = Field("src", "text", "The source text.", required=True)
+TGT = Field("tgt", "text", "Its translation.", required=True)
 PAIR = (SRC, TGT, Field("document", "text", "Where it is from.", default=""))
-_NAME = Field("name", "text", "Of the file; its end says of which kind it is.", needed=True)
+_NAME = Field("name", "text", "Of the file; its end says of which kind it is.", required=True)
 IMPORT = (_NAME,)
 EXPORT = (Field("format", "text", "Of the file.", default="tmx", choices=("tmx", "tsv")),)
 _OVERWRITE = Field(
@@ -73,17 +73,17 @@ DOCUMENT = (
     _OVERWRITE,
 )
 GLOSSARY = (
-    Field("name", "text", "What it is called.", needed=True),
-    Field("source", "text", "Language of the terms.", needed=True),
-    Field("target", "text", "Language of their translations.", needed=True),
+    Field("name", "text", "What it is called.", required=True),
+    Field("source", "text", "Language of the terms.", required=True),
+    Field("target", "text", "Language of their translations.", required=True),
     Field(
         "entries",
         "objects",
         "The terms.",
-        needed=True,
+        required=True,
         inside=(
-            Field("source", "text", "A term.", needed=True),
-            Field("target", "text", "Its translation.", needed=True),
+            Field("source", "text", "A term.", required=True),
+            Field("target", "text", "Its translation.", required=True),
         ),
         entries=ENTRIES,
     ),
@@ -98,34 +98,34 @@ def pair_of(src: str, tgt: str, document: str) -> Segment:
     return Segment(source.plain, target.plain, clean_name(document), origin="server")
 
 
-async def segment(service: Service, asked: Asked) -> Any:
+async def segment(service: Service, call: ApiRequest) -> Any:
     """A segment of a memory."""
-    memory, id = _segment_of(service, asked)
+    memory, id = _segment_of(service, call)
     return _record(await service.in_thread(lambda: memories_.segment(memory, id)))
 
 
-async def edit(service: Service, asked: Asked) -> Any:
+async def edit(service: Service, call: ApiRequest) -> Any:
     """Corrects a segment of a memory; it is on disk when this is answered."""
-    fields = read(asked.body, PAIR)
+    fields = read(call.body, PAIR)
     service.check_lengths((fields["src"], fields["tgt"]))
-    memory, id = _segment_of(service, asked)
+    memory, id = _segment_of(service, call)
     new = pair_of(fields["src"], fields["tgt"], fields["document"])
 
     def changed(old: Segment) -> Segment:
         return replace(old, src=new.src, tgt=new.tgt, document=new.document or old.document)
 
-    return _record(await service.written(lambda: memories_.edited(memory, id, changed)))
+    return _record(await service.write(lambda: memories_.edited(memory, id, changed)))
 
 
-async def delete(service: Service, asked: Asked) -> Any:
+async def delete(service: Service, call: ApiRequest) -> Any:
     """Deletes a segment of a memory, for good."""
-    memory, id = _segment_of(service, asked)
-    await service.written(lambda: memories_.deleted(memory, id))
+    memory, id = _segment_of(service, call)
+    await service.write(lambda: memories_.deleted(memory, id))
     return Response(status_code=204)
 
 
-def _segment_of(service: Service, asked: Asked) -> tuple[Memory, int]:
-    memory, id = service.memories.get(asked.path["memory"], asked.caller), asked.path["segment"]
+def _segment_of(service: Service, call: ApiRequest) -> tuple[Memory, int]:
+    memory, id = service.memories.get(call.path["memory"], call.caller), call.path["segment"]
     if not id.isascii() or not id.isdigit() or len(id) > 15:
         raise unknown("there is no such segment")
     return memory, int(id)
@@ -136,10 +136,10 @@ def _record(segment: Segment) -> dict[str, Any]:
     return {name: getattr(segment, name) for name in names}
 
 
-async def import_(service: Service, asked: Asked) -> Any:
+async def import_(service: Service, call: ApiRequest) -> Any:
     """Reads a memory file (TMX, TSV and so on) into a memory, all of it or nothing, as a job."""
-    fields = read(asked.query, IMPORT)
-    memory = service.memories.get(asked.path["memory"], asked.caller)
+    fields = read(call.query, IMPORT)
+    memory = service.memories.get(call.path["memory"], call.caller)
     index, document = memory.writable, clean_name(Path(fields["name"]).name.partition(".")[0])
     if index is None:
         raise Refused(403, "read_only", "this memory is not written to")
@@ -147,13 +147,13 @@ async def import_(service: Service, asked: Asked) -> Any:
     def work(path: Path, advance: Advance) -> Steps:
         return files.read_into(index, path, document, advance, service.limits.text)
 
-    return await _job(service, asked, "import", {"memory": memory.name}, fields["name"], work)
+    return await _job(service, call, "import", {"memory": memory.name}, fields["name"], work)
 
 
-async def export(service: Service, asked: Asked) -> Any:
+async def export(service: Service, call: ApiRequest) -> Any:
     """Writes a memory to a file, TMX or TSV, as a job; the job has the file."""
-    fields = read(asked.body, EXPORT)
-    memory = service.memories.get(asked.path["memory"], asked.caller)
+    fields = read(call.body, EXPORT)
+    memory = service.memories.get(call.path["memory"], call.caller)
     index = memory.index
 
     def work(path: Path, advance: Advance) -> Steps:
@@ -161,38 +161,45 @@ async def export(service: Service, asked: Asked) -> Any:
         return files.written_from(index.segments(), languages, path, advance)
 
     name = f"{memory.name}.{fields['format']}"
-    return await _job(service, asked, "export", {"memory": memory.name}, name, work)
+    return await _job(service, call, "export", {"memory": memory.name}, name, work)
 
 
-async def document_through(service: Service, asked: Asked) -> Any:
+async def document_through(service: Service, call: ApiRequest) -> Any:
     """Translates a file (XLIFF, PO, TMX, HTML, Markdown, JSON, Java properties), as a job; the job
     has the same file with translations, all else untouched."""
-    fields = read(asked.query, DOCUMENT)
+    fields = read(call.query, DOCUMENT)
     model = service.model(fields["source"], fields["target"], fields["model"])
     hard = fields["terms_mode"] == "hard"
-    given = service.given(model, asked.caller, fields["memories"], None, fields["terms"], hard)
-    in_turn = await service.in_turn(model, asked.caller, given)
-    return await _through(service, asked, fields, model, in_turn)
+    setup = service.resolve_setup(
+        model, call.caller, fields["memories"], None, fields["terms"], hard
+    )
+    in_turn = await service.in_turn(model, call.caller, setup)
+    return await _document_job(service, call, fields, model, in_turn)
 
 
-async def document_in_session(service: Service, asked: Asked) -> Any:
+async def document_in_session(service: Service, call: ApiRequest) -> Any:
     """Translates a file as a job, as /v1/documents does, with what is confirmed in a session when
     its segments have their turn. It reads and keeps to what the session does."""
-    fields = read(asked.query, IN_SESSION)
-    one = await service.session(asked.path["session"], asked.caller)
-    in_turn = service.in_turn_of(one)
-    return await _through(
-        service, asked, fields, one.model, in_turn, lambda: service.sessions.done(one)
+    fields = read(call.query, IN_SESSION)
+    open_session = await service.session(call.path["session"], call.caller)
+    in_turn = service.in_turn_of(open_session)
+    return await _document_job(
+        service,
+        call,
+        fields,
+        open_session.model,
+        in_turn,
+        lambda: service.sessions.confirmed_pairs(open_session),
     )
 
 
-async def _through(
+async def _document_job(
     service: Service,
-    asked: Asked,
+    call: ApiRequest,
     fields: Mapping[str, Any],
     model: Model,
     translated: InTurn,
-    confirmed: Callable[[], Sequence[Done]] = tuple,
+    confirmed: Callable[[], Sequence[ConfirmedPair]] = tuple,
 ) -> Any:
     languages = model.translator.src_lang, model.translator.tgt_lang
 
@@ -200,70 +207,70 @@ async def _through(
         overwrite = fields["overwrite"]
         return files.document_through(path, languages, overwrite, translated, advance, confirmed)
 
-    return await _job(service, asked, "document", {"model": model.name}, fields["name"], work)
+    return await _job(service, call, "document", {"model": model.name}, fields["name"], work)
 
 
 async def _job(
-    service: Service, asked: Asked, kind: str, about: Mapping[str, Any], name: str, work: Work
+    service: Service, call: ApiRequest, kind: str, subject: Mapping[str, Any], name: str, work: Work
 ) -> Any:
     """A job that is begun. Its file has the end of `name`, and nothing else of it."""
 
-    def begun() -> dict[str, Any]:
-        given = {**about, "file": clean_name(name)[:MOST_NAME]}
-        id = service.jobs.make(kind, given, asked.caller)
-        service.jobs.start(id, asked.caller.tenant, asked.raw, name, work)
-        return service.jobs.get(id, asked.caller).record
+    def start() -> dict[str, Any]:
+        parameters = {**subject, "file": clean_name(name)[:MOST_NAME]}
+        id = service.jobs.make(kind, parameters, call.caller)
+        service.jobs.start(id, call.caller.tenant, call.raw, name, work)
+        return service.jobs.get(id, call.caller).record
 
-    return JSONResponse(await service.written(begun), 202)
+    return JSONResponse(await service.write(start), 202)
 
 
-async def job(service: Service, asked: Asked) -> Any:
+async def job(service: Service, call: ApiRequest) -> Any:
     """How far a job is, and what came of it."""
-    return (await _job_of(service, asked)).record
+    return (await _job_of(service, call)).record
 
 
-async def job_events(service: Service, asked: Asked) -> Any:
+async def job_events(service: Service, call: ApiRequest) -> Any:
     """How far a job is, told as server-sent events: progress whenever it is further, then done or
     failed, each with the job; or error."""
-    first = await _job_of(service, asked)
-    return sent(of_job(first, lambda: _job_of(service, asked), lambda: service.ready))
+    first = await _job_of(service, call)
+    return event_stream(of_job(first, lambda: _job_of(service, call), lambda: service.ready))
 
 
-async def _job_of(service: Service, asked: Asked) -> Job:
-    return await service.written(lambda: service.jobs.get(asked.path["job"], asked.caller))
+async def _job_of(service: Service, call: ApiRequest) -> Job:
+    return await service.write(lambda: service.jobs.get(call.path["job"], call.caller))
 
 
-async def job_file(service: Service, asked: Asked) -> Any:
+async def job_file(service: Service, call: ApiRequest) -> Any:
     """The file that a job has made."""
-    id = asked.path["job"]
-    if (await _job_of(service, asked)).kind == "export":
-        asked.caller.check("export")
-    made = await service.written(lambda: service.jobs.file(id, asked.caller))
-    return Response(made, media_type="application/octet-stream", headers=SAVED)
+    id = call.path["job"]
+    if (await _job_of(service, call)).kind == "export":
+        call.caller.check("export")
+    content = await service.write(lambda: service.jobs.file(id, call.caller))
+    return Response(content, media_type="application/octet-stream", headers=SAVED)
 
 
-async def job_delete(service: Service, asked: Asked) -> Any:
+async def job_delete(service: Service, call: ApiRequest) -> Any:
     """Forgets a job and its file; one under way ends. What it has added stays."""
-    id = asked.path["job"]
-    await service.written(lambda: service.jobs.delete(id, asked.caller))
+    id = call.path["job"]
+    await service.write(lambda: service.jobs.delete(id, call.caller))
     return Response(status_code=204)
 
 
-async def terms(service: Service, asked: Asked) -> Any:
+async def terms(service: Service, call: ApiRequest) -> Any:
     """The lists of terms that this key sees, and its glossaries."""
     listed = [
         {"name": name, "source": pair[0].code, "target": pair[1].code, "terms": count}
-        for name, pair, count in service.terms.listed(asked.caller)
+        for name, pair, count in service.terms.listed(call.caller)
     ]
-    made = await service.written(lambda: service.terms.glossaries(asked.caller))
-    return {"terms": listed, "glossaries": [_glossary(one) for one in made]}
+    glossaries = await service.write(lambda: service.terms.glossaries(call.caller))
+    return {"terms": listed, "glossaries": [_glossary(glossary) for glossary in glossaries]}
 
 
-async def add_terms(service: Service, asked: Asked) -> Any:
+async def add_terms(service: Service, call: ApiRequest) -> Any:
     """Makes a glossary of a pair of languages, for every key of this tenant."""
-    name, dictionary = await service.in_thread(lambda: _dictionary(asked.body))
+    name, dictionary = await service.in_thread(lambda: _dictionary(call.body))
     return _glossary(
-        await service.written(lambda: service.terms.make(name, [dictionary], asked.caller))
+        await service.write(lambda: service.terms.make(name, [dictionary], call.caller))
     )
 
 
@@ -271,23 +278,28 @@ def _dictionary(values: Mapping[str, Any]) -> tuple[str, Dictionary]:
     """The name of a glossary, and what it holds. Raises Refused."""
     fields = read(values, GLOSSARY)
     source, target = language(fields["source"]).code, language(fields["target"]).code
-    entries = entries_of((one["source"], one["target"]) for one in fields["entries"])
+    entries = entries_of((entry["source"], entry["target"]) for entry in fields["entries"])
     return clean_name(fields["name"])[:MOST_NAME], Dictionary(source, target, entries)
 
 
-async def delete_terms(service: Service, asked: Asked) -> Any:
+async def delete_terms(service: Service, call: ApiRequest) -> Any:
     """Deletes a glossary."""
-    id = asked.path["glossary"]
-    await service.written(lambda: service.terms.delete(id, asked.caller))
+    id = call.path["glossary"]
+    await service.write(lambda: service.terms.delete(id, call.caller))
     return Response(status_code=204)
 
 
-def _glossary(one: Glossary) -> dict[str, Any]:
+def _glossary(glossary: Glossary) -> dict[str, Any]:
     pairs = [
-        {"source": each.source, "target": each.target, "terms": len(each.entries)}
-        for each in one.dictionaries
+        {"source": dictionary.source, "target": dictionary.target, "terms": len(dictionary.entries)}
+        for dictionary in glossary.dictionaries
     ]
-    return {"id": one.id, "name": one.name, "made": one.made, "dictionaries": pairs}
+    return {
+        "id": glossary.id,
+        "name": glossary.name,
+        "made": glossary.created,
+        "dictionaries": pairs,
+    }
 
 
 MANAGED = (

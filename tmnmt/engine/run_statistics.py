@@ -21,27 +21,27 @@ class Tally:
     # segments that had to be changed before they could be translated, by what was done
     changed: Counter[str] = field(default_factory=Counter)
     low: int = 0  # translations that scored lower than nearly all dev text (`Translation.low`)
-    of: int = 0  # translations that were scored or taken from a memory: all but blank ones
+    total: int = 0  # translations that were scored or taken from a memory: all but blank ones
     unknown: int = 0  # characters of sources that were not in the vocabulary
     with_unknown: int = 0  # segments that had such
     # by what took them: "search", "keys", "decode", "links"
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def counted(self, translation: Translation) -> Translation:
+    def count(self, translation: Translation) -> Translation:
         """The same translation, once it is finished."""
         with self._lock:
             self.low += translation.low
-            self.of += bool(translation.src.strip())
+            self.total += bool(translation.src.strip())
             self.unknown += translation.unknown
             self.with_unknown += translation.unknown > 0
         return translation
 
     @contextmanager
-    def timed(self, what: str) -> Iterator[None]:
+    def timed(self, phase: str) -> Iterator[None]:
         """Around what takes these seconds."""
         start = time.perf_counter()
         try:
             yield
         finally:
-            self.seconds[what] += time.perf_counter() - start
+            self.seconds[phase] += time.perf_counter() - start

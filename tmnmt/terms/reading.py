@@ -40,48 +40,48 @@ def read_terms(path: Path, src_lang: str, tgt_lang: str) -> list[Term]:
     languages."""
     source = file_source(path)
     if source.size > MOST_BYTES:
-        raise FormatError(f"{source.shown}: {source.size:,} bytes; {MOST_BYTES:,} at most are read")
+        raise FormatError(f"{source.label}: {source.size:,} bytes; {MOST_BYTES:,} at most are read")
     with source.stream() as stream:
         root = root_element(head_text(stream))
         if root in ROOTS:
-            listed: Iterator[Term] = read_tbx(stream, source.shown, src_lang, tgt_lang)
+            listed: Iterator[Term] = read_tbx(stream, source.label, src_lang, tgt_lang)
         elif root:
             raise FormatError(
-                f"{source.shown}: XML of root {excerpt(root)}; allowed: TBX (roots "
+                f"{source.label}: XML of root {excerpt(root)}; allowed: TBX (roots "
                 f"{', '.join(ROOTS)}), CSV, TSV, glossary.txt"
             )
         else:
             listed = _lines(stream, source, src_lang, tgt_lang)
-        terms = merged(listed, source.shown)
+        terms = merged(listed, source.label)
     if not terms:
-        raise FormatError(f"{source.shown}: no terms in it")
+        raise FormatError(f"{source.label}: no terms in it")
     return terms
 
 
 def _lines(stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str) -> Iterator[Term]:
-    numbered = _numbered(list(lines(stream, LONGEST_LINE)), source.shown)
+    numbered = _numbered(list(lines(stream, LONGEST_LINE)), source.label)
     if source.suffix in GLOSSARY_SUFFIXES:
-        return _glossary(numbered, source.shown)
+        return _glossary(numbered, source.label)
     return _table(numbered, source, src_lang, tgt_lang)
 
 
-def _numbered(numbered: Iterable[str], shown: str) -> Iterator[tuple[int, str]]:
+def _numbered(numbered: Iterable[str], label: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(numbered, 1):
-        check_text(line, f"{shown}, line {number}")
+        check_text(line, f"{label}, line {number}")
         if len(line) >= LONGEST_LINE:
             raise FormatError(
-                f"{shown}, line {number}: longer than {LONGEST_LINE:,} characters, the most allowed"
+                f"{label}, line {number}: longer than {LONGEST_LINE:,} characters, the most allowed"
             )
         yield number, line
 
 
-def _glossary(numbered: Iterable[tuple[int, str]], shown: str) -> Iterator[Term]:
+def _glossary(numbered: Iterable[tuple[int, str]], label: str) -> Iterator[Term]:
     """source, target, comment; lines that begin with # say nothing."""
     for number, line in numbered:
         if not line.strip() or line.startswith("#"):
             continue
         cells = line.split("\t")
-        place = f"{shown}, line {number}"
+        place = f"{label}, line {number}"
         if len(cells) not in (2, 3):
             raise FormatError(
                 f"{place}: {len(cells)} columns; a glossary has source, target and perhaps a "
@@ -95,10 +95,10 @@ def _table(
 ) -> Iterator[Term]:
     head = next((line for _, line in numbered), "")
     delimiter, columns = _header(head, source, src_lang, tgt_lang)
-    for number, cells in _rows(numbered, delimiter, source.shown):
+    for number, cells in _rows(numbered, delimiter, source.label):
         if not any(map(str.strip, cells)):
             continue
-        place = f"{source.shown}, line {number}"
+        place = f"{source.label}, line {number}"
         if len(cells) != len(columns):
             raise FormatError(
                 f"{place}: {len(cells)} columns where the header has {len(columns)}, with "
@@ -115,7 +115,7 @@ def _header(head: str, source: Source, src_lang: str, tgt_lang: str) -> tuple[st
         columns = [_column(name, src_lang, tgt_lang) for name in names]
         if columns.count("source") == columns.count("target") == 1:
             return delimiter, columns
-    raise FormatError(f"{source.shown}, line 1: no header ({excerpt(head)!r}); {_HEADER}")
+    raise FormatError(f"{source.label}, line 1: no header ({excerpt(head)!r}); {_HEADER}")
 
 
 def _column(name: str, src_lang: str, tgt_lang: str) -> str:
@@ -129,7 +129,7 @@ def _column(name: str, src_lang: str, tgt_lang: str) -> str:
 
 
 def _rows(
-    numbered: Iterator[tuple[int, str]], delimiter: str, shown: str
+    numbered: Iterator[tuple[int, str]], delimiter: str, label: str
 ) -> Iterator[tuple[int, list[str]]]:
     """Quoted cells of CSV may have several lines; in TSV quotes are text, as in memories."""
     if delimiter == "\t":
@@ -142,7 +142,7 @@ def _rows(
             yield last + 2, cells  # where the row begins; the header is line 1
             last = reader.line_num
     except csv.Error as error:
-        raise FormatError(f"{shown}, line {last + 2}: no row of CSV: {error}") from error
+        raise FormatError(f"{label}, line {last + 2}: no row of CSV: {error}") from error
 
 
 def _term(cells: dict[str, str], place: str) -> Term:
@@ -159,4 +159,4 @@ def _term(cells: dict[str, str], place: str) -> Term:
 
 
 def _forms(cell: str, place: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, (form(one, place) for one in cell.split(";")))))
+    return tuple(dict.fromkeys(filter(None, (form(part, place) for part in cell.split(";")))))

@@ -48,11 +48,11 @@ class ForcedBatch:
         return self.tgt, self.contexts, self.hiddens
 
 
-def joined(sentences: Sequence[ForcedBatch]) -> ForcedBatch:
+def merge_batches(sentences: Sequence[ForcedBatch]) -> ForcedBatch:
     """One batch of sentences that are there by themselves."""
     tensors = zip(*(sentence._tensors for sentence in sentences), strict=True)
     return ForcedBatch(
-        *(pad_sequence([one[0] for one in rows], batch_first=True) for rows in tensors)
+        *(pad_sequence([row[0] for row in rows], batch_first=True) for rows in tensors)
     )
 
 
@@ -90,15 +90,13 @@ def force_references(
         return ForcedBatch(target, *backbone.forced(encoded, target))
 
 
-def gold_log_probs(
-    backbone: Backbone, batch: ForcedBatch, hiddens: Tensor, where: Tensor
-) -> Tensor:
-    """log p_gen of the references' words at the positions `where` (B, T) bool, read out from
+def gold_log_probs(backbone: Backbone, batch: ForcedBatch, hiddens: Tensor, mask: Tensor) -> Tensor:
+    """log p_gen of the references' words at the positions `mask` (B, T) bool, read out from
     `hiddens` (n, d): (n,)."""
-    prev, gold, contexts = shift(batch.tgt, BOS)[where], batch.tgt[where], batch.contexts[where]
+    prev, gold, contexts = shift(batch.tgt, BOS)[mask], batch.tgt[mask], batch.contexts[mask]
     log_probs = []
-    for at in range(0, len(gold), ROWS_READ_OUT):
-        part = slice(at, at + ROWS_READ_OUT)
+    for start in range(0, len(gold), ROWS_READ_OUT):
+        part = slice(start, start + ROWS_READ_OUT)
         logits = backbone.readout(prev[part], hiddens[part], contexts[part])
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         log_probs.append(logits.gather(1, gold[part, None])[:, 0] - logits.logsumexp(1))

@@ -13,18 +13,14 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tmnmt.checks import Check, ChecksError, OnChecks
 from tmnmt.codes.record import Source, Text
-from tmnmt.engine.confirmed import Done
+from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.engine.session import Session
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
 from tmnmt.records import alternative_record, match_record, pair_record, translation_record
 from tmnmt.segments import Alternative, Match, Segment, Translation
-from tmnmt.serve.asked import Asked
-from tmnmt.serve.desk import DESK
-from tmnmt.serve.events import event, said, sent
-from tmnmt.serve.fields import DOCUMENT, NAMES, SEGMENTS, TEXTS, Field, read
-from tmnmt.serve.keys import Caller
-from tmnmt.serve.managed import (
+from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.api_resources import (
     MANAGED,
     MODEL,
     PAIR,
@@ -36,22 +32,26 @@ from tmnmt.serve.managed import (
     TGT,
     pair_of,
 )
+from tmnmt.serve.api_workbench import DESK
+from tmnmt.serve.events import error_record, event, event_stream
+from tmnmt.serve.fields import DOCUMENT, NAMES, SEGMENTS, TEXTS, Field, read
+from tmnmt.serve.http_error import Refused, wrong
+from tmnmt.serve.keys import Caller
 from tmnmt.serve.markup import FORMS, Form, check_tags, markup
 from tmnmt.serve.memories import Memory, count
 from tmnmt.serve.metrics import exposed
 from tmnmt.serve.modelless import no_model
 from tmnmt.serve.openapi import document
-from tmnmt.serve.refused import Refused, wrong
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.service import Answer, Request, Service, Translated
-from tmnmt.serve.sessions import Open
+from tmnmt.serve.sessions import OpenSession
 
 STREAMED = 16  # texts that are translated together
-AGAIN = 0.5  # seconds after which what was refused comes again
+RETRY_SECONDS = 0.5  # seconds after which what was refused comes again
 Result = TypeVar("Result")
 
-_TEXTS = Field("texts", "texts", "The texts to translate, in order.", needed=True, entries=TEXTS)
+_TEXTS = Field("texts", "texts", "The texts to translate, in order.", required=True, entries=TEXTS)
 _STREAMED_TEXTS = replace(_TEXTS, entries=DOCUMENT)
 _FORM = Field("format", "text", "What the texts are.", default="text", choices=FORMS)
 _IGNORED = Field(
@@ -123,7 +123,7 @@ IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
 STREAM = tuple(_STREAMED_TEXTS if field is _TEXTS else field for field in TRANSLATE)
 STREAM_IN_SESSION = tuple(_STREAMED_TEXTS if field is _TEXTS else field for field in IN_SESSION)
 TYPED = (
-    Field("text", "text", "The text that is translated, one segment.", needed=True),
+    Field("text", "text", "The text that is translated, one segment.", required=True),
     Field(
         "prefix",
         "text",
@@ -155,7 +155,7 @@ COMPLETE = (
 )
 ALTERNATIVES = (
     *TYPED,
-    Field("count", "whole", "At most so many words.", default=5, least=1, most=20),
+    Field("count", "whole", "At most so many words.", default=5, minimum=1, maximum=20),
 )
 NAME_LENGTH = 200  # characters that the name of a request, or of a segment, may have
 CONFIRM = (
@@ -163,7 +163,9 @@ CONFIRM = (
     TGT,
     Field("format", "text", "What both are.", default="text", choices=("text", "xml")),
     Field("suggested", "text", "What had been suggested, for the review; of format text."),
-    Field("keys", "whole", "Keystrokes that it took, for the review.", least=0, most=1_000_000),
+    Field(
+        "keys", "whole", "Keystrokes that it took, for the review.", minimum=0, maximum=1_000_000
+    ),
     Field(
         "on_checks",
         "text",
@@ -201,16 +203,16 @@ UNDO = (
     ),
 )
 SEARCH = (
-    Field("texts", "texts", "What to look for.", needed=True, entries=TEXTS),
-    Field("k", "whole", "At most so many pairs for a text.", default=5, least=1, most=100),
-    Field("threshold", "number", "Smallest fuzzy score.", default=0.5, least=0.3, most=1),
+    Field("texts", "texts", "What to look for.", required=True, entries=TEXTS),
+    Field("k", "whole", "At most so many pairs for a text.", default=5, minimum=1, maximum=100),
+    Field("threshold", "number", "Smallest fuzzy score.", default=0.5, minimum=0.3, maximum=1),
 )
 ADD = (
     Field(
         "segments",
         "objects",
         "The pairs to add.",
-        needed=True,
+        required=True,
         inside=PAIR,
         entries=SEGMENTS,
     ),
@@ -246,17 +248,20 @@ def answered(answer: Answer) -> dict[str, Any]:
 
 def _texts(texts: Sequence[Translated]) -> list[dict[str, Any]]:
     return [
-        {"text": one.text, "segments": [translation_record(each) for each in one.segments]}
-        for one in texts
+        {
+            "text": result.text,
+            "segments": [translation_record(segment) for segment in result.segments],
+        }
+        for result in texts
     ]
 
 
-async def translate(service: Service, asked: Asked) -> Any:
+async def translate(service: Service, call: ApiRequest) -> Any:
     """Translates texts, with matches, and on demand the origin of every token."""
-    return answered(await service.translate(request_of(asked.body), asked.caller))
+    return answered(await service.translate(request_of(call.body), call.caller))
 
 
-async def models(service: Service, asked: Asked) -> Any:
+async def models(service: Service, call: ApiRequest) -> Any:
     """The models, and the languages of each."""
     return {"models": [_model(model) for model in service.models]}
 
@@ -272,7 +277,7 @@ def _model(model: Model) -> dict[str, Any]:
     }
 
 
-async def languages(service: Service, asked: Asked) -> Any:
+async def languages(service: Service, call: ApiRequest) -> Any:
     """The pairs of languages that are served, each with the names of its models; a request that
     names none gets the first. Where no model is served, those of the memories, with none."""
     pairs: dict[tuple[str, str], list[str]] = {}
@@ -288,10 +293,10 @@ async def languages(service: Service, asked: Asked) -> Any:
     }
 
 
-async def memories(service: Service, asked: Asked) -> Any:
+async def memories(service: Service, call: ApiRequest) -> Any:
     """The memories that this key sees, and whether it may write to them."""
-    caller = asked.caller
-    return {"memories": [_memory(memory, caller) for memory in service.memories.of(caller)]}
+    caller = call.caller
+    return {"memories": [_memory(memory, caller) for memory in service.memories.visible(caller)]}
 
 
 def _memory(memory: Memory, caller: Caller) -> dict[str, Any]:
@@ -305,55 +310,55 @@ def _memory(memory: Memory, caller: Caller) -> dict[str, Any]:
     }
 
 
-async def search(service: Service, asked: Asked) -> Any:
+async def search(service: Service, call: ApiRequest) -> Any:
     """The pairs of a memory that are worth most for each text."""
-    fields = read(asked.body, SEARCH)
-    memory = service.memories.get(asked.path["memory"], asked.caller)
+    fields = read(call.body, SEARCH)
+    memory = service.memories.get(call.path["memory"], call.caller)
     service.check_size(fields["texts"])
-    every = await service.search([memory], fields["texts"], fields["k"], fields["threshold"])
-    return {"results": [_result(*each) for each in zip(fields["texts"], every, strict=True)]}
+    results = await service.search([memory], fields["texts"], fields["k"], fields["threshold"])
+    return {"results": [_result(*entry) for entry in zip(fields["texts"], results, strict=True)]}
 
 
 def _result(query: str, matches: Sequence[Match]) -> dict[str, Any]:
     return {"query": query, "matches": [match_record(match) for match in matches]}
 
 
-async def add(service: Service, asked: Asked) -> Any:
+async def add(service: Service, call: ApiRequest) -> Any:
     """Adds pairs to a memory; they are on disk when this is answered."""
-    memory = service.memories.get(asked.path["memory"], asked.caller)
-    pairs = await service.in_thread(lambda: segments(read(asked.body, ADD)["segments"]))
+    memory = service.memories.get(call.path["memory"], call.caller)
+    pairs = await service.in_thread(lambda: segments(read(call.body, ADD)["segments"]))
     return {"ids": await service.add(memory, pairs)}
 
 
-def segments(given: Sequence[Mapping[str, Any]]) -> list[Segment]:
+def segments(records: Sequence[Mapping[str, Any]]) -> list[Segment]:
     """Pairs as a memory holds them. Raises Refused for what it cannot hold."""
-    return [pair_of(one["src"], one["tgt"], one.get("document", "")) for one in given]
+    return [pair_of(record["src"], record["tgt"], record.get("document", "")) for record in records]
 
 
-async def stream(service: Service, asked: Asked) -> Any:
+async def stream(service: Service, call: ApiRequest) -> Any:
     """Translates texts and sends each as soon as it is there, as server-sent events: translation
     (index, text, segments) for every text in order, then done; or error."""
-    asks = request_of(asked.body, STREAM)
-    asked.caller.check("translate")
+    asks = request_of(call.body, STREAM)
+    call.caller.check("translate")
     asks = replace(asks, urgent=bool(asks.urgent))
 
     async def translated(texts: tuple[str, ...]) -> Sequence[Translated]:
-        return (await service.translate(replace(asks, texts=texts), asked.caller)).texts
+        return (await service.translate(replace(asks, texts=texts), call.caller)).texts
 
     model = service.model(asks.source, asks.target, asks.model)
     return await _streamed(service, model, asks.texts, translated)
 
 
-async def stream_in_session(service: Service, asked: Asked) -> Any:
+async def stream_in_session(service: Service, call: ApiRequest) -> Any:
     """Translates the next texts of a session's document and sends each as soon as it is there, with
     what is confirmed by then; as /v1/translate/stream does."""
-    one, asks = await _in_session(service, asked, STREAM_IN_SESSION)
+    open_session, asks = await _in_session(service, call, STREAM_IN_SESSION)
     asks = replace(asks, urgent=False)
 
     async def translated(texts: tuple[str, ...]) -> Sequence[Translated]:
-        return await service.in_session(one, replace(asks, texts=texts))
+        return await service.in_session(open_session, replace(asks, texts=texts))
 
-    return await _streamed(service, one.model, asks.texts, translated)
+    return await _streamed(service, open_session.model, asks.texts, translated)
 
 
 async def _streamed(
@@ -365,7 +370,7 @@ async def _streamed(
     """Some texts at a time; what is wrong with the first ones is refused as another request."""
     service.check_size(texts[: service.limits.texts])
     service.check_size([max(texts, key=len, default="")])
-    parts = [texts[at : at + STREAMED] for at in range(0, len(texts), STREAMED)] or [()]
+    parts = [texts[start : start + STREAMED] for start in range(0, len(texts), STREAMED)] or [()]
     first = await translated(parts[0])
 
     async def events() -> AsyncIterator[str]:
@@ -373,87 +378,87 @@ async def _streamed(
         for number, part in enumerate(parts):
             if number:
                 together = await _patiently(partial(translated, part), service.limits.seconds)
-            for one in _texts(together):
-                yield event("translation", {"index": count, **one})
+            for record in _texts(together):
+                yield event("translation", {"index": count, **record})
                 count += 1
             await asyncio.sleep(0)  # texts that are empty wait for nothing, and others are waiting
         yield event("done", {"model": model.name, "texts": count})
 
-    return sent(events())
+    return event_stream(events())
 
 
 async def _patiently(work: Callable[[], Awaitable[Result]], seconds: float) -> Result:
     """Comes again where too much was waiting, as long as a request may take."""
-    until = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     while True:
         try:
             return await work()
         except Refused as refused:
-            if refused.status != 429 or time.monotonic() > until:
+            if refused.status != 429 or time.monotonic() > deadline:
                 raise
-        await asyncio.sleep(AGAIN)
+        await asyncio.sleep(RETRY_SECONDS)
 
 
-async def begin(service: Service, asked: Asked) -> Any:
+async def begin(service: Service, call: ApiRequest) -> Any:
     """Begins a session: one document, which learns from every pair that is confirmed in it."""
-    fields = read(asked.body, BEGIN)
+    fields = read(call.body, BEGIN)
     model = service.model(fields["source"], fields["target"], fields["model"])
-    given = service.given(
+    setup = service.resolve_setup(
         model,
-        asked.caller,
+        call.caller,
         fields["memories"],
-        service.destination(model, asked.caller, fields["write_to"]),
+        service.destination(model, call.caller, fields["write_to"]),
         fields["terms"],
         fields["terms_mode"] == "hard",
         fields["options"],
     )
-    given = replace(given, name=clean_name(fields["name"]), began=time.time())
-    return _session(await service.begin(model, asked.caller, given), 0)
+    setup = replace(setup, name=clean_name(fields["name"]), began=time.time())
+    return _session(await service.begin(model, call.caller, setup), 0)
 
 
-def _session(one: Open, confirmed: int) -> dict[str, Any]:
-    source, target = one.model.languages
+def _session(open_session: OpenSession, confirmed: int) -> dict[str, Any]:
+    source, target = open_session.model.languages
     return {
-        "id": one.id,
-        "model": one.model.name if one.model.translates else None,
+        "id": open_session.id,
+        "model": open_session.model.name if open_session.model.translates else None,
         "source": source.code,
         "target": target.code,
-        "memories": list(one.given.memories),
-        "write_to": one.given.write_to,
-        "terms": list(one.given.terms),
+        "memories": list(open_session.setup.memories),
+        "write_to": open_session.setup.write_to,
+        "terms": list(open_session.setup.terms),
         "confirmed": confirmed,
     }
 
 
-async def session(service: Service, asked: Asked) -> Any:
+async def session(service: Service, call: ApiRequest) -> Any:
     """What a session reads and writes, and how much was confirmed in it."""
-    one = await service.session(asked.path["session"], asked.caller)
-    return _session(one, await service.written(lambda: service.sessions.count(one)))
+    open_session = await service.session(call.path["session"], call.caller)
+    return _session(open_session, await service.write(lambda: service.sessions.count(open_session)))
 
 
-async def in_session(service: Service, asked: Asked) -> Any:
+async def in_session(service: Service, call: ApiRequest) -> Any:
     """Translates the next texts of a session's document."""
-    one, asks = await _in_session(service, asked)
+    open_session, asks = await _in_session(service, call)
     return {
-        "model": one.model.name,
-        "translations": _texts(await service.in_session(one, asks)),
+        "model": open_session.model.name,
+        "translations": _texts(await service.in_session(open_session, asks)),
     }
 
 
 async def _in_session(
-    service: Service, asked: Asked, table: Sequence[Field] = IN_SESSION
-) -> tuple[Open, Request]:
+    service: Service, call: ApiRequest, table: Sequence[Field] = IN_SESSION
+) -> tuple[OpenSession, Request]:
     """The session of the path, and what is to be translated in it. Raises Refused."""
-    fields = read(asked.body, table)
-    one = await service.session(asked.path["session"], asked.caller)
-    given = {"form": fields["format"], "ignored": tuple(fields["ignore_tags"])}
-    return one, Request(tuple(fields["texts"]), explain=fields["explain"], **given)
+    fields = read(call.body, table)
+    open_session = await service.session(call.path["session"], call.caller)
+    options = {"form": fields["format"], "ignored": tuple(fields["ignore_tags"])}
+    return open_session, Request(tuple(fields["texts"]), explain=fields["explain"], **options)
 
 
-async def complete(service: Service, asked: Asked) -> Any:
+async def complete(service: Service, call: ApiRequest) -> Any:
     """Goes on from what is typed of a translation: the best whole one that begins with it."""
-    fields = read(asked.body, COMPLETE)
-    model, session, follow = await _at_work(service, fields, asked.caller)
+    fields = read(call.body, COMPLETE)
+    model, session, follow = await _at_work(service, fields, call.caller)
     text, prefix, form = fields["text"], fields["prefix"], fields["format"]
     source = _text(text, form)
     if not fields["whole"]:
@@ -462,26 +467,26 @@ async def complete(service: Service, asked: Asked) -> Any:
             follow()
             return session.next_words(source, prefix)
 
-        behind = await service.at_work(model, asked.caller, text, prefix, next_words)
-        return {"model": model.name, "text": prefix + behind}
+        continuation = await service.at_work(model, call.caller, text, prefix, next_words)
+        return {"model": model.name, "text": prefix + continuation}
 
     def work() -> Translation:
         follow()
         return session.complete(source, prefix, explain=True)
 
-    done = await service.at_work(model, asked.caller, text, prefix, work)
-    written = done.tgt
+    translation = await service.at_work(model, call.caller, text, prefix, work)
+    output = translation.tgt
     if form != "text":
         read_as = markup(text, form)
-        targets = [Text(done.tgt, done.tgt_codes)] if read_as.sources else []
-        written = read_as.filled(targets)
-    return {"model": model.name, "text": written} | translation_record(done)
+        targets = [Text(translation.tgt, translation.tgt_codes)] if read_as.sources else []
+        output = read_as.filled(targets)
+    return {"model": model.name, "text": output} | translation_record(translation)
 
 
-async def alternatives(service: Service, asked: Asked) -> Any:
+async def alternatives(service: Service, call: ApiRequest) -> Any:
     """The likeliest words behind what is typed of a translation, with the origin of every token."""
-    fields = read(asked.body, ALTERNATIVES)
-    model, session, follow = await _at_work(service, fields, asked.caller)
+    fields = read(call.body, ALTERNATIVES)
+    model, session, follow = await _at_work(service, fields, call.caller)
     text, prefix = fields["text"], fields["prefix"]
     source = _text(text, fields["format"])
 
@@ -489,8 +494,11 @@ async def alternatives(service: Service, asked: Asked) -> Any:
         follow()
         return session.alternatives(source, prefix, fields["count"])
 
-    words = await service.at_work(model, asked.caller, text, prefix, work)
-    return {"model": model.name, "alternatives": [alternative_record(one) for one in words]}
+    words = await service.at_work(model, call.caller, text, prefix, work)
+    return {
+        "model": model.name,
+        "alternatives": [alternative_record(alternative) for alternative in words],
+    }
 
 
 async def _at_work(
@@ -502,20 +510,20 @@ async def _at_work(
     if fields["session"] is None:
         model = service.model(*names)
         return *service.idle(model, fields["memories"], caller), lambda: None
-    one = await service.session(fields["session"], caller)
+    open_session = await service.session(fields["session"], caller)
     if fields["memories"] is not None:
         raise wrong("a session has its memories: leave memories out")
-    if not service.serves(one.model, *names):
+    if not service.serves(open_session.model, *names):
         raise wrong("the session is of other languages, or of another model")
-    return one.model, one.session, lambda: service.sessions.follow(one)
+    return open_session.model, open_session.session, lambda: service.sessions.follow(open_session)
 
 
-async def confirm(service: Service, asked: Asked) -> Any:
+async def confirm(service: Service, call: ApiRequest) -> Any:
     """Confirms a pair: the next text of the session knows it. It is on disk when this is answered,
     in a session with write_to in that memory, too. The answer has `checks`: what is to be looked
     at in the translation."""
-    fields = read(asked.body, CONFIRM)
-    one = await _open_to_write(service, asked)
+    fields = read(call.body, CONFIRM)
+    open_session = await _open_to_write(service, call)
     service.check_lengths([fields[name] or "" for name in ("src", "tgt", "suggested")])
     _check_names(fields, "request", "segment")
     source, target = (_text(fields[side], fields["format"]) for side in ("src", "tgt"))
@@ -523,7 +531,7 @@ async def confirm(service: Service, asked: Asked) -> Any:
 
     def confirmed() -> tuple[int, Sequence[Check]]:
         try:
-            pair = one.session.translator.confirmation(source, target)
+            pair = open_session.session.translator.confirmation(source, target)
             pair.check(fields["on_checks"])
         except ChecksError as error:
             names = ", ".join(check.name for check in error.checks)
@@ -537,12 +545,12 @@ async def confirm(service: Service, asked: Asked) -> Any:
             for name in ("request", "segment", "resumed")
             if fields[name] not in (None, False)
         }
-        service.sessions.confirm(one, pair.src, pair.tgt, feedback)
-        return service.sessions.count(one), pair.checks
+        service.sessions.confirm(open_session, pair.src, pair.tgt, feedback)
+        return service.sessions.count(open_session), pair.checks
 
-    count, checks = await service.written(confirmed)
+    count, checks = await service.write(confirmed)
     service.counts["confirmed",] += 1
-    return _session(one, count) | _checks(checks)
+    return _session(open_session, count) | _checks(checks)
 
 
 def _check_names(fields: Mapping[str, Any], *names: str) -> None:
@@ -561,78 +569,78 @@ def _text(text: str, form: Form) -> Source:
     return text if form == "text" else next(iter(markup(text, form).sources), "")
 
 
-async def _open_to_write(service: Service, asked: Asked) -> Open:
+async def _open_to_write(service: Service, call: ApiRequest) -> OpenSession:
     """The session of the path. Raises Refused where it writes to a memory, and the caller may
     not."""
-    one = await service.session(asked.path["session"], asked.caller)
-    if one.given.write_to is not None:
-        asked.caller.check("write")
-    return one
+    open_session = await service.session(call.path["session"], call.caller)
+    if open_session.setup.write_to is not None:
+        call.caller.check("write")
+    return open_session
 
 
-async def undo(service: Service, asked: Asked) -> Any:
+async def undo(service: Service, call: ApiRequest) -> Any:
     """Takes the pair that was confirmed last back, or that of a segment; out of the memory, too,
     where no other session has confirmed it."""
-    fields = read(asked.body, UNDO)
-    one = await _open_to_write(service, asked)
+    fields = read(call.body, UNDO)
+    open_session = await _open_to_write(service, call)
     _check_names(fields, "segment")
 
-    def undone() -> tuple[Done, int]:
-        pair = service.sessions.undo(one, fields["segment"])
-        return pair, service.sessions.count(one)
+    def undone() -> tuple[ConfirmedPair, int]:
+        pair = service.sessions.undo(open_session, fields["segment"])
+        return pair, service.sessions.count(open_session)
 
-    taken, count = await service.written(undone)
-    return _session(one, count) | {"undone": pair_record(taken.segment)}
+    undone_pair, count = await service.write(undone)
+    return _session(open_session, count) | {"undone": pair_record(undone_pair.segment)}
 
 
-async def confirmed(service: Service, asked: Asked) -> Any:
+async def confirmed(service: Service, call: ApiRequest) -> Any:
     """All pairs that were confirmed in a session, in order."""
-    one = await service.session(asked.path["session"], asked.caller)
-    done = await service.written(lambda: service.sessions.done(one))
-    return {"pairs": [pair_record(each.segment) for each in done]}
+    open_session = await service.session(call.path["session"], call.caller)
+    pairs = await service.write(lambda: service.sessions.confirmed_pairs(open_session))
+    return {"pairs": [pair_record(pair.segment) for pair in pairs]}
 
 
-async def save(service: Service, asked: Asked) -> Any:
+async def save(service: Service, call: ApiRequest) -> Any:
     """The session as a file, with which Translator.session goes on."""
-    one = await service.session(asked.path["session"], asked.caller)
-    if not one.model.translates:
+    open_session = await service.session(call.path["session"], call.caller)
+    if not open_session.model.translates:
         raise no_model()
-    made = await service.in_thread(lambda: service.sessions.saved(one))
-    return Response(made, media_type="application/octet-stream", headers=SAVED)
+    content = await service.in_thread(lambda: service.sessions.saved(open_session))
+    return Response(content, media_type="application/octet-stream", headers=SAVED)
 
 
-async def end(service: Service, asked: Asked) -> Any:
+async def end(service: Service, call: ApiRequest) -> Any:
     """Forgets a session. What was written to a memory stays there."""
-    id = asked.path["session"]
-    await service.written(lambda: service.sessions.end(id, asked.caller))
+    id = call.path["session"]
+    await service.write(lambda: service.sessions.end(id, call.caller))
     return Response(status_code=204)
 
 
-async def openapi(service: Service, asked: Asked) -> Any:
+async def openapi(service: Service, call: ApiRequest) -> Any:
     """This interface as an OpenAPI document."""
-    return document(OWN)
+    return document(API_V1)
 
 
-async def health(service: Service, asked: Asked) -> Any:
+async def health(service: Service, call: ApiRequest) -> Any:
     """Whether the server runs, and how many models it serves."""
     return {"status": "ok", "models": len(service.models)}
 
 
-async def ready(service: Service, asked: Asked) -> Any:
+async def ready(service: Service, call: ApiRequest) -> Any:
     """Whether it takes requests: not while it stops."""
     return JSONResponse({"ready": service.ready}, 200 if service.ready else 503)
 
 
-async def metrics(service: Service, asked: Asked) -> Any:
+async def metrics(service: Service, call: ApiRequest) -> Any:
     """Counters for Prometheus."""
     return PlainTextResponse(await exposed(service), media_type="text/plain; version=0.0.4")
 
 
 def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
-    return refused.status, said(refused)
+    return refused.status, error_record(refused)
 
 
-OWN = Dialect(
+API_V1 = Dialect(
     "own",
     ("",),
     (

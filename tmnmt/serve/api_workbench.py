@@ -13,25 +13,25 @@ from tmnmt.config.options import Format
 from tmnmt.errors import UsageError
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.serve import documents
-from tmnmt.serve.asked import Asked
+from tmnmt.serve.api_request import ApiRequest
+from tmnmt.serve.api_resources import MODEL, SAVED, SOURCE, TARGET
 from tmnmt.serve.fields import DOCUMENT as SEGMENTS_OF_DOCUMENT
 from tmnmt.serve.fields import Field, read
-from tmnmt.serve.managed import MODEL, SAVED, SOURCE, TARGET
+from tmnmt.serve.http_error import wrong
 from tmnmt.serve.memories import standing
-from tmnmt.serve.refused import wrong
 from tmnmt.serve.routes import Route
 from tmnmt.serve.service import Service
 
 LARGE = 10  # times as many bytes as another request, a document may have
 
 CONCORDANCE = (
-    Field("text", "text", "The phrase; a star behind a word stands for any ending.", needed=True),
+    Field("text", "text", "The phrase; a star behind a word stands for any ending.", required=True),
     Field("in", "text", "Where it is looked for.", default="source", choices=("source", "target")),
-    Field("k", "whole", "At most so many pairs.", default=20, least=1, most=100),
+    Field("k", "whole", "At most so many pairs.", default=20, minimum=1, maximum=100),
 )
 DOCUMENT = (
     Field("name", "text", "Of the file; its end says of which kind it may be.", default=""),
-    Field("content", "text", "The file's bytes as base64.", needed=True),
+    Field("content", "text", "The file's bytes as base64.", required=True),
     SOURCE,
     TARGET,
     MODEL,
@@ -48,16 +48,16 @@ FILL = (
         "targets",
         "texts",
         "One for each segment; empty leaves it as it is.",
-        needed=True,
+        required=True,
         entries=SEGMENTS_OF_DOCUMENT,
     ),
 )
 
 
-async def concordance(service: Service, asked: Asked) -> Any:
+async def concordance(service: Service, call: ApiRequest) -> Any:
     """The newest pairs of a memory that have a phrase, and where in them it stands."""
-    fields = read(asked.body, CONCORDANCE)
-    memory = service.memories.get(asked.path["memory"], asked.caller)
+    fields = read(call.body, CONCORDANCE)
+    memory = service.memories.get(call.path["memory"], call.caller)
     service.check_size([fields["text"]])
     try:
         phrase = Phrase(fields["text"], fields["in"])
@@ -68,55 +68,61 @@ async def concordance(service: Service, asked: Asked) -> Any:
     return {"query": phrase.text, "in": phrase.side, "matches": list(map(_occurrence, occurrences))}
 
 
-def _occurrence(one: Occurrence) -> dict[str, Any]:
+def _occurrence(occurrence: Occurrence) -> dict[str, Any]:
     names = ("id", "src", "tgt", "document", "changed")
-    return {name: getattr(one.segment, name) for name in names} | {"places": one.places}
+    return {name: getattr(occurrence.segment, name) for name in names} | {
+        "places": occurrence.places
+    }
 
 
-async def sessions(service: Service, asked: Asked) -> Any:
+async def sessions(service: Service, call: ApiRequest) -> Any:
     """The sessions that this key may use, the latest first."""
-    return {"sessions": await service.written(lambda: service.sessions.of(asked.caller))}
+    return {"sessions": await service.write(lambda: service.sessions.summaries(call.caller))}
 
 
-async def review(service: Service, asked: Asked) -> Any:
+async def review(service: Service, call: ApiRequest) -> Any:
     """What was confirmed in a session against what was suggested before, in order."""
-    one = await service.session(asked.path["session"], asked.caller)
-    pairs = await service.written(lambda: service.sessions.reviewed(one))
-    source, target = one.model.languages
+    open_session = await service.session(call.path["session"], call.caller)
+    pairs = await service.write(lambda: service.sessions.reviewed(open_session))
+    source, target = open_session.model.languages
     languages = {"source": source.code, "target": target.code}
-    return {"id": one.id, **languages, "segments": [pair.record() for pair in pairs]}
+    return {"id": open_session.id, **languages, "segments": [pair.record() for pair in pairs]}
 
 
-async def tmx(service: Service, asked: Asked) -> Any:
+async def tmx(service: Service, call: ApiRequest) -> Any:
     """What was confirmed in a session as TMX."""
-    one = await service.session(asked.path["session"], asked.caller)
-    done = await service.written(lambda: service.sessions.done(one))
-    pairs = [replace(entry.segment, document=one.given.name) for entry in done if entry.tgt]
-    languages = one.model.translator.src_lang, one.model.translator.tgt_lang
+    open_session = await service.session(call.path["session"], call.caller)
+    confirmed_pairs = await service.write(lambda: service.sessions.confirmed_pairs(open_session))
+    pairs = [
+        replace(entry.segment, document=open_session.setup.name)
+        for entry in confirmed_pairs
+        if entry.tgt
+    ]
+    languages = open_session.model.translator.src_lang, open_session.model.translator.tgt_lang
     content = await service.in_thread(lambda: documents.tmx(pairs, *languages))
     return Response(content, media_type="application/x-tmx+xml", headers=SAVED)
 
 
-async def segments(service: Service, asked: Asked) -> Any:
+async def segments(service: Service, call: ApiRequest) -> Any:
     """The segments of a file: XLIFF, PO, TMX, HTML, Markdown, JSON, Java properties, or text. Codes
     are short tags of XML, such as <g1>…</g1> and <x2/>."""
-    sent = _sent(service, read(asked.body, DOCUMENT))
-    return await service.in_thread(lambda: documents.segments(sent))
+    upload = _parse_upload(service, read(call.body, DOCUMENT))
+    return await service.in_thread(lambda: documents.segments(upload))
 
 
-async def fill(service: Service, asked: Asked) -> Any:
+async def fill(service: Service, call: ApiRequest) -> Any:
     """The same file with targets, one for every segment, empty where it stays as it is."""
-    fields = read(asked.body, FILL)
-    sent = _sent(service, fields)
-    content = await service.in_thread(lambda: documents.filled(sent, fields["targets"]))
+    fields = read(call.body, FILL)
+    upload = _parse_upload(service, fields)
+    content = await service.in_thread(lambda: documents.filled(upload, fields["targets"]))
     return Response(content, media_type="application/octet-stream", headers=SAVED)
 
 
-def _sent(service: Service, fields: Mapping[str, Any]) -> documents.Sent:
+def _parse_upload(service: Service, fields: Mapping[str, Any]) -> documents.Upload:
     translator = service.model(fields["source"], fields["target"], fields["model"]).translator
     languages = translator.src_lang, translator.tgt_lang
-    given = (fields[name] for name in ("sentences", "format"))
-    return documents.Sent(fields["name"], fields["content"], *languages, *given)
+    options = (fields[name] for name in ("sentences", "format"))
+    return documents.Upload(fields["name"], fields["content"], *languages, *options)
 
 
 DESK = (

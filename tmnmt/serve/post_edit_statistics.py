@@ -8,7 +8,7 @@ from typing import Any
 
 from rapidfuzz.distance import Indel, Levenshtein
 
-from tmnmt.engine.confirmed import Done
+from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.formats.dates import iso_utc
 from tmnmt.text import match_tokens
 
@@ -20,15 +20,15 @@ class Reviewed:
 
     src: str
     tgt: str
-    at: str  # ISO 8601 in UTC
+    time: str  # ISO 8601 in UTC
     suggested: str | None = None
     keys: int | None = None
 
     @classmethod
-    def of(cls, done: Done, feedback: Mapping[str, Any]) -> Reviewed:
+    def build(cls, pair: ConfirmedPair, feedback: Mapping[str, Any]) -> Reviewed:
         """A pair and what came back of it, {"suggested", "keys"}."""
-        at = iso_utc(done.changed) or ""
-        return cls(done.src, done.tgt, at, feedback.get("suggested"), feedback.get("keys"))
+        time = iso_utc(pair.changed) or ""
+        return cls(pair.src, pair.tgt, time, feedback.get("suggested"), feedback.get("keys"))
 
     def record(self) -> dict[str, Any]:
         """With "edits", the least match tokens to be put in, taken out or changed to come from the
@@ -36,15 +36,15 @@ class Reviewed:
         where they were not counted the least characters to be typed and deleted."""
         suggested = self.suggested or ""
         confirmed = match_tokens(self.tgt)
-        least = Indel.distance(suggested, self.tgt)
+        distance = Indel.distance(suggested, self.tgt)
         return {
             "src": self.src,
             "suggested": self.suggested,
             "tgt": self.tgt,
-            "at": self.at,
+            "at": self.time,
             "edits": Levenshtein.distance(match_tokens(suggested), confirmed),
             "tokens": len(confirmed),
             "characters": len(self.tgt),
-            "typed": least if self.keys is None else self.keys,
+            "typed": distance if self.keys is None else self.keys,
             "counted": self.keys is not None,
         }

@@ -31,14 +31,18 @@ class Sealed:
     segments: Mapping[int, Segment]
     part: Part
 
-    def without(self, numbers: set[int]) -> Sealed:
+    def exclude(self, numbers: set[int]) -> Sealed:
         """The same with more of its segments dead."""
-        gone = numbers & self.segments.keys()
-        return replace(self, part=self.part._replace(dead=self.part.dead | gone)) if gone else self
+        removed = numbers & self.segments.keys()
+        return (
+            replace(self, part=self.part._replace(dead=self.part.dead | removed))
+            if removed
+            else self
+        )
 
     def ids(self, conditions: Filter) -> list[int]:
         """Those of the segments that are meant."""
-        return [number for number, one in self.segments.items() if conditions.keeps(one)]
+        return [number for number, segment in self.segments.items() if conditions.keeps(segment)]
 
     def alive(self) -> Iterable[Segment]:
         return (

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tmnmt.codes.record import Code, alike, inline
 from tmnmt.index.fuzzy import SLACK, word_edits
-from tmnmt.index.worth import FULL
+from tmnmt.index.match_value import FULL
 from tmnmt.segments import Agreement, Match, MemorySource, Provenance, Rival, Token, Translation
 from tmnmt.text import normalise
 from tmnmt.vocab import Vocabulary
@@ -41,13 +41,13 @@ def commonest(matches: Sequence[Match]) -> Match | None:
     return max(matches, key=lambda m: (times[m.tgt], m.segment.changed), default=None)
 
 
-def worth_most(matches: Sequence[Match], least: int) -> Match | None:
-    """Of matches that are worth `least` or more, the commonest target of the greatest worth; those
-    that need no change come first. It says how far the others agree. None where there is
+def worth_most(matches: Sequence[Match], min_worth: int) -> Match | None:
+    """Of matches that are worth `min_worth` or more, the commonest target of the greatest worth;
+    those that need no change come first. It says how far the others agree. None where there is
     none."""
     values = [match.worth.value if match.worth is not None else 0 for match in matches]
     best = max(values, default=0)
-    if best < least:
+    if best < min_worth:
         return None
     equals = [match for match, value in zip(matches, values, strict=True) if value == best]
     most_alike = max(match.score for match in equals)
@@ -61,13 +61,13 @@ def agreement_of(match: Match, equals: Sequence[Match]) -> Agreement:
     """How many of these matches, which are worth the same, translate as `match` does, blanks
     aside."""
     times, texts = Counter[str](), dict[str, str]()
-    for tgt, count in Counter(one.tgt for one in equals).items():
+    for tgt, count in Counter(equal.tgt for equal in equals).items():
         text = normalise(tgt)
         times[text] += count
         texts.setdefault(text, tgt)
-    chosen = normalise(match.tgt)
-    rivals = [Rival(texts[text], count) for text, count in times.most_common() if text != chosen]
-    return Agreement(times[chosen], len(equals), tuple(rivals[:RIVALS]))
+    target = normalise(match.tgt)
+    rivals = [Rival(texts[text], count) for text, count in times.most_common() if text != target]
+    return Agreement(times[target], len(equals), tuple(rivals[:RIVALS]))
 
 
 def value_of(match: Match) -> int:
@@ -84,22 +84,25 @@ def value_but_codes(match: Match) -> int:
 def copy_match(
     text: str,
     match: Match,
-    others: Sequence[Match],
+    listed_matches: Sequence[Match],
     vocab: Vocabulary | None = None,
     explain: bool = False,
 ) -> Translation:
     """The target of `match`, which is among the matches that are told; with `explain` the origin of
     every subword."""
-    segments = [other.segment for other in others]
-    known = match.segment in segments
-    number = segments.index(match.segment) if known else 0
-    matches = (*others[:number], match, *others[number + known :])
+    segments = [listed.segment for listed in listed_matches]
+    is_listed = match.segment in segments
+    number = segments.index(match.segment) if is_listed else 0
+    matches = (*listed_matches[:number], match, *listed_matches[number + is_listed :])
     tokens: tuple[Token, ...] = ()
     if vocab is not None and explain:
         ids, theirs = vocab.encode(match.tgt), vocab.encode(match.segment.tgt)
         tokens = tuple(
-            _copied(vocab.piece(word), () if at is None else (MemorySource(number, at, 1.0),))
-            for word, at in zip(ids, _places(ids, theirs), strict=True)
+            _copied(
+                vocab.piece(word),
+                () if position is None else (MemorySource(number, position, 1.0),),
+            )
+            for word, position in zip(ids, _places(ids, theirs), strict=True)
         )
     return Translation(text, match.tgt, 0.0, matches, tokens, origin_of(match))
 

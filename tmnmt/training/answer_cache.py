@@ -49,23 +49,23 @@ def write_kept(path: Path, header: dict[str, Any], answers: Sequence[Any]) -> No
         replacing(path, alone=True) as new,
         new.open("wb") as raw,
         gzip.GzipFile("", "wb", 3, raw, mtime=0) as packed,
-        io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as out,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as stream,
     ):
-        out.write(json.dumps(header) + "\n")
-        out.writelines(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+        stream.write(json.dumps(header) + "\n")
+        stream.writelines(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
 
 
 def same_settings(path: Path, settings: dict[str, Any]) -> None:
     """Keeps the settings of a run in a file. Raises UsageError where that has other ones: what was
     trained with them would be taken for what is asked now."""
-    asked = json.loads(json.dumps(settings))
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else asked
+    requested = json.loads(json.dumps(settings))
+    saved = json.loads(path.read_text(encoding="utf-8")) if path.exists() else requested
     differing = [
-        f"{name} was {kept.get(name)!r}, is {asked.get(name)!r}"
-        for name in sorted({*kept, *asked})
-        if kept.get(name) != asked.get(name)
+        f"{name} was {saved.get(name)!r}, is {requested.get(name)!r}"
+        for name in sorted({*saved, *requested})
+        if saved.get(name) != requested.get(name)
     ]
     if differing:
         raise UsageError(f"{path.parent}: trained with other settings: {'; '.join(differing)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, json.dumps(asked, indent=1).encode())
+    write(path, json.dumps(requested, indent=1).encode())

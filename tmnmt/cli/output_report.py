@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from tmnmt.counted import counted
-from tmnmt.records import Where, checks_of
+from tmnmt.quantities import quantity
+from tmnmt.records import UnitLocation, checks_of
 
 if TYPE_CHECKING:
-    from tmnmt.engine.tally import Tally
+    from tmnmt.engine.run_statistics import Tally
     from tmnmt.segments import Translation
 
-NAMED = 5  # lines that a warning names
+LINES_LISTED = 5  # lines that a warning names
 # what translations do in which a check finds something
 CHECKS = {
     "empty": "are empty",
@@ -33,7 +33,7 @@ class Writing(Protocol):
     """What a translation is given to. `where`: the segment of a file that it is of; None: the
     translations are lines themselves, one after another."""
 
-    def __call__(self, translation: Translation, where: Where | None = None) -> None: ...
+    def __call__(self, translation: Translation, location: UnitLocation | None = None) -> None: ...
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Lines:
 
     def add(self, line: int, file: str) -> None:
         self.count += 1
-        if self.count <= NAMED:
+        if self.count <= LINES_LISTED:
             self.first.setdefault(file, []).append(line)
 
     def summary(self, with_names: bool) -> str:
@@ -55,10 +55,10 @@ class Lines:
             for file, lines in self.first.items()
             for numbers in [[f"{line:,}" for line in lines]]
         ]
-        return "; ".join(of_files) + ", ..." * (self.count > NAMED)
+        return "; ".join(of_files) + ", ..." * (self.count > LINES_LISTED)
 
 
-class Written:
+class OutputReport:
     """Passes every translation on to `write`, and notes its line."""
 
     def __init__(self, write: Writing) -> None:
@@ -68,12 +68,14 @@ class Written:
         self.lacking = Lines()
         self.checked = {name: Lines() for name in CHECKS}
 
-    def __call__(self, translation: Translation, where: Where | None = None) -> None:
+    def __call__(self, translation: Translation, location: UnitLocation | None = None) -> None:
         from tmnmt.numbers import missing_numbers
 
-        self._write(translation, where)
+        self._write(translation, location)
         self.lines += 1
-        place = (where.line, Path(where.file).name) if where is not None else (self.lines, "")
+        place = (
+            (location.line, Path(location.file).name) if location is not None else (self.lines, "")
+        )
         if translation.low:
             self.low.add(*place)
         if translation.origin == "model" and missing_numbers(translation.src, translation.tgt):
@@ -83,29 +85,29 @@ class Written:
 
     def warn(self, tally: Tally, inputs: int, files: int = 0) -> None:
         """Tells which lines to look at; `tally` counts also what was shown and not written."""
-        through = ", counted through all inputs" if inputs > 1 else ""
+        suffix = ", counted through all inputs" if inputs > 1 else ""
         if tally.low:
-            where = (
-                f": {self.low.summary(files > 1)}{through}" if self.low.count == tally.low else ""
+            location = (
+                f": {self.low.summary(files > 1)}{suffix}" if self.low.count == tally.low else ""
             )
             print(
-                f"tmnmt: warning: {tally.low:,} of {counted(tally.of, 'segment')} scored lower "
+                f"tmnmt: warning: {tally.low:,} of {quantity(tally.total, 'segment')} scored lower "
                 "than 99 % of this model's dev text: unlike what it knows, so the translation may "
-                f"be nonsense{where}",
+                f"be nonsense{location}",
                 file=sys.stderr,
             )
         if self.lacking.count:
             lack, write = ("lacks", "writes") if self.lacking.count == 1 else ("lack", "write")
-            where = self.lacking.summary(files > 1)
+            location = self.lacking.summary(files > 1)
             print(
-                f"tmnmt: warning: {counted(self.lacking.count, 'translation')} {lack} a number of "
-                f"the source, or {write} it otherwise; check {where}{through}",
+                f"tmnmt: warning: {quantity(self.lacking.count, 'translation')} {lack} a number of "
+                f"the source, or {write} it otherwise; check {location}{suffix}",
                 file=sys.stderr,
             )
         for name, lines in self.checked.items():
             if lines.count:
                 print(
                     f"tmnmt: warning: translations that {CHECKS[name]}: {lines.count:,}; check "
-                    f"{lines.summary(files > 1)}{through}",
+                    f"{lines.summary(files > 1)}{suffix}",
                     file=sys.stderr,
                 )

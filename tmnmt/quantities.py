@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def counted(n: int, noun: str) -> str:
+def quantity(n: int, noun: str) -> str:
     """ "1 segment", "0 segments", "1,234 segments"; for nouns whose plural ends in s."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"

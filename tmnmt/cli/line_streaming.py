@@ -12,27 +12,27 @@ if TYPE_CHECKING:
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
-FEW = 32  # lines, a batch: with fewer, threads wait for each other longer than they work
+SMALL_BATCH = 32  # lines, a batch: with fewer, threads wait for each other longer than they work
 
 
 class Computing:
     """How many threads compute: those that were asked for; else one to load and for few lines, all
     for many."""
 
-    def __init__(self, asked: int | None) -> None:
+    def __init__(self, requested: int | None) -> None:
         import torch
 
         self._set = torch.set_num_threads
-        self._all = torch.get_num_threads()
-        self._asked = asked
+        self._available = torch.get_num_threads()
+        self._requested = requested
         self.use_for(0)
 
     def use_for(self, lines: int) -> None:
-        self._set(self._asked or (1 if lines <= FEW else self._all))
+        self._set(self._requested or (1 if lines <= SMALL_BATCH else self._available))
 
     def give_back(self) -> None:
         """As many as before this was made."""
-        self._set(self._all)
+        self._set(self._available)
 
 
 def translations(
@@ -55,7 +55,7 @@ def translations(
                 yield from _as_they_come(translator, text, explain, computing, tag, finished)
         else:
             lines = chain.from_iterable(map(documents, group))
-            first = list(islice(lines, FEW + 1))
+            first = list(islice(lines, SMALL_BATCH + 1))
             computing.use_for(sum(map(len, first)))
             yield from translator.stream(chain(first, lines), explain, tag=tag, finished=finished)
 

@@ -31,11 +31,11 @@ def device_named(device: str | None) -> str:
         raise UsageError(
             f"device {device} is unknown; allowed: auto, cpu, cuda, cuda:0, cuda:1, ..., mps"
         )
-    there = devices()
-    if str(device) not in there:
+    available = devices()
+    if str(device) not in available:
         raise UsageError(
             f"device {device} is not on this machine, or torch cannot use it; there: "
-            f"{', '.join(there)}"
+            f"{', '.join(available)}"
         )
     try:
         torch.empty(0, device=device)
@@ -70,10 +70,11 @@ def load_layers(model: Model, device: str) -> MemoryLayers | None:
 def languages_of(model: Model, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
     """The languages asked for, else the model's. Raises UsageError where it is of others; regions
     do not count."""
-    own = model.config["src_lang"], model.config["tgt_lang"]
-    asked = src_lang or own[0], tgt_lang or own[1]
-    if [*map(primary, asked)] != [*map(primary, own)]:
+    model_languages = model.config["src_lang"], model.config["tgt_lang"]
+    languages = src_lang or model_languages[0], tgt_lang or model_languages[1]
+    if [*map(primary, languages)] != [*map(primary, model_languages)]:
         raise UsageError(
-            f"{model.folder}: this model is from {own[0]} to {own[1]}, not {asked[0]} to {asked[1]}"
+            f"{model.folder}: this model is from {' to '.join(model_languages)}, not "
+            f"{' to '.join(languages)}"
         )
-    return asked
+    return languages

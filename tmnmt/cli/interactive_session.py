@@ -13,7 +13,7 @@ from tmnmt.config.options import Confirming
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.engine.confirmed import Done
+    from tmnmt.engine.confirmed import ConfirmedPair
     from tmnmt.engine.session import Session
     from tmnmt.engine.translator import Translator
     from tmnmt.formats.text import DocumentLines
@@ -35,7 +35,7 @@ class Work:
 
     options: Confirming
     inputs: Sequence[Path]
-    shown: bool
+    explain: bool
 
     def check(self, output: Path | None, remember: str) -> None:
         """Raises UsageError for what does not go together, before anything is loaded."""
@@ -74,7 +74,7 @@ class Work:
         from tmnmt.formats.atomic import partial_of
 
         check_terminal()
-        if self.shown:
+        if self.explain:
             raise UsageError(
                 "--interactive shows the matches; --explain, --explain-html and --json are "
                 "without it"
@@ -97,7 +97,7 @@ class Work:
     def document(self, text: DocumentLines, model: Path) -> Document:
         """What there is to translate, and what --confirmed has of it. Raises what `finished_lines`
         does, before the model is loaded and a memory to write to is made."""
-        from tmnmt.cli.finished import finished_lines
+        from tmnmt.cli.confirmed_prefix import finished_lines
         from tmnmt.models.folder import languages_in
 
         lines = list(text) if self.inputs else []
@@ -118,10 +118,10 @@ class Work:
         """Takes over what is finished; then the rest is translated, or the translator goes on with
         it."""
         lines = document.lines
-        session = self._begun(translator, document)
-        print(_where(translator, write_to), file=sys.stderr)
+        session = self._open_session(translator, document)
+        print(_destination(translator, write_to), file=sys.stderr)
         if not self.options.interactive:
-            _translate_rest(session, lines, write, self.shown)
+            _translate_rest(session, lines, write, self.explain)
             return
         from tmnmt.cli.interactive import Desk, typed
         from tmnmt.formats.atomic import partial_of
@@ -131,19 +131,21 @@ class Work:
             desk.work()
         except KeyboardInterrupt as stop:
             if session.done and output is not None:
-                stop.add_note(f"the same command goes on with {self._again(partial_of(output))}")
+                stop.add_note(
+                    f"the same command goes on with {self._resume_option(partial_of(output))}"
+                )
             raise
         finally:
             for entry in session.done if output is not None else ():
                 write(_as_confirmed(entry))
         if len(session.done) < len(desk.lines) and self.inputs:
-            again = self._again(output)
+            option = self._resume_option(output)
             print(
-                f"{len(session.done):,} of {len(lines):,} lines are finished; {again} goes on",
+                f"{len(session.done):,} of {len(lines):,} lines are finished; {option} goes on",
                 file=sys.stderr,
             )
 
-    def _again(self, output: Path | None) -> str:
+    def _resume_option(self, output: Path | None) -> str:
         """The option with which a document whose beginning is in `output` is gone on with."""
         return (
             f"--session {self.options.session}"
@@ -151,8 +153,8 @@ class Work:
             else f"--confirmed {output}"
         )
 
-    def _begun(self, translator: Translator, document: Document) -> Session:
-        from tmnmt.cli.finished import check_document, confirm_all
+    def _open_session(self, translator: Translator, document: Document) -> Session:
+        from tmnmt.cli.confirmed_prefix import check_document, confirm_all
 
         if self.options.session is not None and self.options.session.exists():
             session = translator.session(self.options.session)
@@ -173,24 +175,24 @@ def _translate_rest(
     session: Session, lines: Sequence[str], write: Callable[[Translation], None], explain: bool
 ) -> None:
     """What is finished as it is, and all else translated, what was passed over, too."""
-    done = list(session.done)
-    for line, entry in zip(lines, done, strict=False):
+    finished = list(session.done)
+    for line, entry in zip(lines, finished, strict=False):
         write(
             _as_confirmed(entry)
             if entry.tgt or not line.strip()
             else session.translate(line, explain)
         )
-    for translation in session.stream(lines[len(done) :], explain):
+    for translation in session.stream(lines[len(finished) :], explain):
         write(translation)
 
 
-def _as_confirmed(entry: Done) -> Translation:
+def _as_confirmed(entry: ConfirmedPair) -> Translation:
     from tmnmt.segments import Translation
 
     return Translation(entry.src, entry.tgt, 0.0, origin="confirmed" if entry.tgt else "")
 
 
-def _where(translator: Translator, write_to: str | None) -> str:
+def _destination(translator: Translator, write_to: str | None) -> str:
     """Where what is confirmed goes."""
     settings = translator.settings
     if not settings.memorises and not settings.caches:
