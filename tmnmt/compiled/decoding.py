@@ -266,7 +266,8 @@ def _blend(
     start: int,
     size: int,
 ) -> None:
-    """out[at:at + size] is the sum of `shares` times what stands `offset` behind `places`."""
+    """output[start:start + size] becomes the sum of `shares` times what stands `offset` behind
+    `places`."""
     whole_lanes = size & -LANES
     for i in range(0, whole_lanes, LANES):
         sums = broadcast(_ZERO)

@@ -231,8 +231,8 @@ def _largest_of(x: Float32, start: int, size: int) -> np.float32:
 def _round_row(
     x: Float32, start: int, size: int, row_bytes: Bytes, bytes_start: int, stride: int
 ) -> np.float32:
-    """x[at:at + size] as bytes, the high ones in out[to:to + stride], the low ones behind them;
-    what 1 is worth among its whole numbers."""
+    """Writes x[start:start + size] as bytes: the high ones to row_bytes[bytes_start:bytes_start +
+    stride], the low ones behind them. Returns what 1 is worth among its whole numbers."""
     whole_lanes = size & -LANES
     maximum = _largest_of(x, start, size)
     factor = _MAX_VALUE / maximum if maximum > _ZERO else _ZERO
@@ -253,8 +253,9 @@ def _round_row(
 def _round_row_to_bytes(
     x: Float32, start: int, size: int, row_bytes: Bytes, bytes_start: int, stride: int, spare: int
 ) -> np.float32:
-    """x[at:at + size] in out[to:to + stride], a byte each, which is 128 more than the whole number;
-    what 1 is worth among these. out[spare:spare + LANES] is written over."""
+    """Writes x[start:start + size] to row_bytes[bytes_start:bytes_start + stride], a byte each,
+    which is 128 more than the whole number; row_bytes[spare:spare + LANES] is overwritten. Returns
+    what 1 is worth among these numbers."""
     whole_lanes = size & -LANES
     maximum = _largest_of(x, start, size)
     factor = _MAX_VALUE / maximum if maximum > _ZERO else _ZERO
@@ -284,8 +285,8 @@ def multiply(
     room_at: int,
     product: Float32,
 ) -> None:
-    """out (R, m): x (R, n) W^T + b, or its positive part where `positive` is 1. Where `in_bytes` is
-    1, each row is rounded to whole numbers of 8 bits, and it takes half of the time.
+    """product (R, m): x (R, n) W^T + b, or its positive part where `positive` is 1. Where
+    `in_bytes` is 1, each row is rounded to whole numbers of 8 bits, and it takes half of the time.
 
     weights: the panels, int8. begins (panels, PANEL) int32: what sums begin with; scales and bias
     (m,). room: ROWS_OF_BYTES panels of int32, R fp32, HALVES R FOUR ceil(n / FOUR) bytes."""
@@ -363,8 +364,8 @@ def _write(
     product: Float32,
     product_start: int,
 ) -> None:
-    """out[to:to + width]: sums of a panel whose first output is `first`, as fp32: of one row of
-    bytes, or of the high ones and then the low ones."""
+    """product[product_start:product_start + width]: sums of a panel whose first output is `first`,
+    as fp32: of one row of bytes, or of the high ones and then the low ones."""
     whole_lanes = width & -LANES
     worths, zeros, a_high = broadcast(worth), broadcast(_ZERO), broadcast(_A_HIGH)
     for i in range(0, whole_lanes, LANES):

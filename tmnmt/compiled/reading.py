@@ -220,7 +220,7 @@ def attend(q: Float32, mask: UInt8, sharpness: np.float32) -> np.float32:
 
 @fast
 def _blend(q: Float32, values: Float32, blended: Float32, nonzero: Int64) -> None:
-    """blended becomes the sum of `values` (P, its size) by q. where (P,): room."""
+    """blended becomes the sum of `values` (P, its size) by q. nonzero (P,): room."""
     count, size = 0, blended.size
     for p in range(q.size):
         nonzero[count] = p

@@ -246,8 +246,8 @@ def _products_of(rows: int) -> Any:
         output_start: Any,
         step: Any,
     ) -> Any:
-        """out[to + r step + k] = x[at + r size:][:size] y[there + k size:][:size] of every row r
-        and k < FOUR; size: a multiple of 16."""
+        """output[output_start + r step + k] = x[x_start + r size:][:size] y[y_start + k
+        size:][:size] of every row r and k < FOUR; size: a multiple of 16."""
 
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             x, x_start, y, y_start, size, output, output_start, step = arguments
@@ -468,7 +468,7 @@ def log_of_sums(x: Float32, factor: np.float32, y: Float32, size: int) -> None:
 
 @fast
 def sum_of_powers(x: Float32, maximum: np.float32) -> np.float32:
-    """The sum of e^(x - most) over x, of which none is larger than `maximum`."""
+    """The sum of e^(x - maximum) over x, of which none is larger than `maximum`."""
     whole_lanes = x.size & -LANES
     negative_maximum, sums = broadcast(-maximum), broadcast(_ZERO)
     for i in range(0, whole_lanes, LANES):

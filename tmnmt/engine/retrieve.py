@@ -194,7 +194,7 @@ class Retriever:
         codes: Sequence[Sequence[Code] | None] = (),
         contexts: Sequence[Beside] = (),
     ) -> list[tuple[Match, ...]]:
-        """The `matches` of every text, as `look_up` says. codes, beside: of every text its codes,
+        """The `matches` of every text, as `look_up` says. codes, contexts: of every text its codes,
         and the texts before and after it."""
         queries = queries_of(texts, codes, contexts)
         answers = self.look_up([Request(query, min_worth=None) for query in queries], confirmed)

@@ -73,8 +73,8 @@ class Pivot(Backbone[PivotEncoded, Any]):
         second_vocab: Vocabulary,
         first_dtype: torch.dtype | None = None,
     ) -> None:
-        """first_vocab: the vocabulary of the first model, read: that of the second. first_dtype: of
-        the first model's products where it decodes, whatever the second's are."""
+        """first_vocab: the vocabulary of the first model, second_vocab: that of the second.
+        first_dtype: of the first model's products where it decodes, whatever the second's are."""
         super().__init__()
         self.first, self.second, self.first_dtype = first, second, first_dtype
         self._written_in, self._read_in = first_vocab, second_vocab

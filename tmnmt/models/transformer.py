@@ -108,7 +108,7 @@ class Transformer(EncoderDecoder[DecoderState | SeenState]):
         return state.longer(), query[:, 0], level_of(total[:, 0])
 
     def _look_back(self, q: Tensor, kv_cache: Tensor) -> Tensor:
-        """Self-attention of one position: q (B, d), seen (T, B, 2 d), keys then values
+        """Self-attention of one position: q (B, d), kv_cache (T, B, 2 d), keys then values
         -> (B, 1, d)."""
         length, rows, _ = kv_cache.shape
         keys, values = kv_cache.view(length, rows, 2, self.heads, -1).permute(2, 1, 3, 0, 4)

@@ -61,7 +61,7 @@ class LinearAssociativeUnit(nn.Module):
         )
 
     def step(self, input_products: Tensor, state: Tensor) -> Tensor:
-        """read (B, 5, d) of x, state (B, d) -> the new state (B, d)."""
+        """input_products (B, 5, d) of x, state (B, d) -> the new state (B, d)."""
         new, _ = unit(input_products, self.kept(state), state)
         return new
 
