@@ -139,10 +139,10 @@ class Provenance:
 class Token:
     """One output subword and where it came from.
 
-    `generated + recalled + copied == probability` (the exact parts of the mixture; docs/design.md,
-    *Provenance*); effects are differences of probability, so that `plain + cache_effect +
-    fusion_effect` is the generator's probability. All but `generated` and `plain` are sums over
-    `provenance`, which has what every memory layer did, in order."""
+    `generated + recalled + copied == probability`: these are the exact parts of the mixture
+    (docs/contracts/provenance.md). Effects are differences of probability, so that `plain +
+    cache_effect + fusion_effect` is the generator's probability. All but `generated` and `plain`
+    are sums over `provenance`, which has what every memory layer did, in order."""
 
     text: str
     # "model" | "memory" | "cache"; "term": a given form of a term; "typed": by the translator

@@ -1,5 +1,4 @@
-"""Where every output token came from, said only as far as it can be said (docs/design.md,
-*Provenance*).
+"""Where every output token came from, as far as that can be said (docs/contracts/provenance.md).
 
     exact      p(y) = (1 - zeta) p_words(y) + sum over tau of zeta q_tau [y'_tau = y]
                p_words = (1 - lambda) p_gen + lambda p_recall

@@ -1,9 +1,10 @@
 """What the memory would have found for every training sentence if the sentence itself were not in
 it.
 
-Leave-one-out: the pair itself and every duplicate of its source are left out (docs/design.md,
-*Training*). Retrieved once and kept in a file; which of it a sentence is shown in an epoch is drawn
-anew: irrelevant pairs, the sentence's own, pairs with noise, or no pair at all."""
+Leave-one-out: the pair itself and every duplicate of its source are left out
+(docs/contracts/training.md). Retrieved once and kept in a file; which of it a sentence is shown in
+an epoch is drawn anew: irrelevant pairs, the sentence's own, pairs with noise, or no pair at
+all."""
 
 from __future__ import annotations
 
