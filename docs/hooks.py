@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
-from reference import command_line, python  # mkdocs looks beside its hooks while it reads them
+from python_reference import python  # mkdocs looks beside its hooks while it reads them
+from reference import command_line
 
 ROOT = Path(__file__).resolve().parent.parent
 

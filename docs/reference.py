@@ -1,6 +1,6 @@
-"""The pages of reference, written from the program whenever the site is built: never stale.
+"""The page of all commands, written from the program whenever the site is built.
 
-python docs/reference.py        # prints both
+python docs/reference.py        # prints the page
 """
 
 from __future__ import annotations
@@ -42,20 +42,6 @@ def command_line() -> str:
     return "\n\n".join(text) + "\n"
 
 
-def python() -> str:
-    """The page of all public names; their docstrings are put in when the site is built."""
-    import tmnmt
-
-    text = [
-        "# Python",
-        "These names can be imported from `tmnmt`. Everything else may change without notice.",
-    ]
-    for name in sorted(tmnmt.__all__):
-        if isinstance(found := getattr(tmnmt, name), type):
-            text.append(f"::: {found.__module__}.{found.__qualname__}")
-    return "\n\n".join(text) + "\n"
-
-
 def _panel(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return ARGUMENTS
@@ -87,4 +73,4 @@ def _plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(command_line(), python(), sep="\n")
+    print(command_line())

@@ -27,13 +27,23 @@ IMPORTED = re.compile(r"^ +from (tmnmt[\w.]*) import ([\w, ]+)", re.M)
 FIRST_WORDS = re.compile(r"^    (?:\S+=\S+ |id=\$\()*tmnmt (?P<rest>(?:[^#\n\\]|\\\n)*)", re.M)
 
 
-@pytest.fixture(scope="module")
-def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+def module_of_docs(name: str) -> ModuleType:
+    """A module of docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    return module_of_docs("reference")
+
+
+@pytest.fixture(scope="module")
+def python_reference() -> ModuleType:
+    return module_of_docs("python_reference")
 
 
 def pages() -> list[Path]:
@@ -144,9 +154,7 @@ def test_names_of_python_that_pages_name_are_there() -> None:
     assert [f"{page.name}: {name}" for page, name in named if not is_there(name)] == []
 
 
-def test_the_reference_has_every_option_and_every_name(reference: ModuleType) -> None:
-    import tmnmt
-
+def test_the_reference_has_every_option_of_every_command(reference: ModuleType) -> None:
     page = reference.command_line()
     listed = [name for name, _ in reference.commands()]
     assert {"tmnmt translate", "tmnmt memory edit", "tmnmt evaluate run"} <= {*listed}
@@ -156,8 +164,76 @@ def test_the_reference_has_every_option_and_every_name(reference: ModuleType) ->
             option for one in command.params for option in one.opts if option.startswith("-")
         ):
             assert f"`{option}`" in sections[name]
-    named = re.findall(r"^::: \S+\.(\w+)$", reference.python(), re.M)
+
+
+def test_the_python_reference_describes_every_field_and_parameter(
+    python_reference: ModuleType,
+) -> None:
+    """Of every public name; fields are compared with what the class itself has."""
+    import tmnmt
+    from tmnmt.config.option import Options
+
+    page = python_reference.python()
+    named = re.findall(r"^## (\w+)$", page, re.M)
     assert named == sorted(name for name in tmnmt.__all__ if name != "__version__")
+    for kind in python_reference.public_classes():
+        if issubclass(kind, Options):
+            continue
+        entry = python_reference.documented(kind)
+        fields = getattr(kind, "__dataclass_fields__", getattr(kind, "_fields", ()))
+        assert [field.name for field in entry.fields] == [*fields]
+        described = [*entry.fields, *(p for method in entry.methods for p in method.parameters)]
+        assert [field.name for field in described if not field.text] == [], kind
+        assert [method.name for method in entry.methods if not method.prose] == [], kind
+
+
+def test_the_python_reference_has_every_option_with_its_default(
+    python_reference: ModuleType,
+) -> None:
+    from dataclasses import fields
+
+    page = python_reference.python().split("\n## TranslationOptions\n")[1].split("\n## ")[0]
+    options = fields(importlib.import_module("tmnmt").TranslationOptions)
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| `(.+)` \| (.+) \|$", page, re.M)
+    assert len(options) > 40
+    assert {name: default for name, _, default, _ in rows} == {
+        option.name: repr(option.default) for option in options
+    }
+    assert "| `beam` | a whole number, 1 to 1,000 | `5` |" in page
+
+
+def test_the_python_reference_has_public_methods_alone(python_reference: ModuleType) -> None:
+    """What only the package calls is named in one place, and is really there."""
+    import tmnmt
+
+    page = python_reference.python()
+    for name, internal in python_reference.INTERNAL.items():
+        kind = getattr(tmnmt, name)
+        assert all(hasattr(kind, method) for method in internal)
+        assert [method for method in internal if f"### {name}.{method}\n" in page] == []
+        public = re.findall(rf"^### {name}\.(\w+)$", page, re.M)
+        assert 5 < len(public) <= 12 and not any(method.startswith("_") for method in public)
+
+
+def test_a_docstring_says_what_fields_and_parameters_are(python_reference: ModuleType) -> None:
+    docstring = (
+        "Makes a cake.\n\nflour: how much, in\ngrams. Not: none.\n`eggs`, `milk`: as ever.\n\n"
+        "oven: its heat. Raises HeatError where it is cold.\n\nRaises ValueError for no flour."
+    )
+    names = ["flour", "eggs", "milk", "oven"]
+    assert python_reference.parsed(docstring, names) == (
+        [
+            "Makes a cake.",
+            "Raises HeatError where it is cold.",
+            "Raises ValueError for no flour.",
+        ],
+        {
+            "flour": "How much, in grams. Not: none.",
+            "eggs": "As ever.",
+            "milk": "As ever.",
+            "oven": "Its heat.",
+        },
+    )
 
 
 def test_links_lead_to_files_that_are_there() -> None:
@@ -190,9 +266,5 @@ def test_the_pictures_of_pages_are_made(name: str, tmp_path: Path) -> None:
 
 
 def test_the_page_of_published_models_has_the_list_that_the_program_knows() -> None:
-    path = ROOT / "docs" / "published_models.py"
-    spec = importlib.util.spec_from_file_location("published_models", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_of_docs("published_models")
     assert (ROOT / "docs" / "published-models.md").read_text(encoding="utf-8") == module.page()

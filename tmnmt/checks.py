@@ -40,7 +40,10 @@ OnChecks = Literal["tell", "refuse"]
 
 
 class Check(NamedTuple):
-    """What is wrong: the check's name, and the place as a person can find it."""
+    """Something that a person should look at in a translation.
+
+    name: the name of the check that found it.
+    what: what is wrong, in words by which a person can find the place."""
 
     name: str
     what: str

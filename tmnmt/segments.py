@@ -14,9 +14,18 @@ from tmnmt.codes.record import Code
 class Segment:
     """A source text and its translation, as one unit of a memory.
 
-    `position` counts from 0 within `document`; `id` is given by the store (0: not stored yet);
-    `created` and `changed` are ISO 8601 in UTC ("2026-01-31T12:00:00Z"), "" when unknown. `src` and
-    `tgt` are plain text; the codes that stood in them are beside them (`tmnmt.codes.record`).
+    src: the source, as plain text.
+    tgt: its translation, as plain text.
+    document: the name of the document that the segment stands in; "" where it is unknown.
+    position: where the segment stands in its document, counted from 0.
+    id: the number that the index has given to the segment; 0 where it is not stored yet.
+    origin: where the segment comes from, such as the name of a file.
+    created: when it was made, in UTC by ISO 8601 ("2026-01-31T12:00:00Z"); "" where it is unknown.
+    changed: when it was changed last, written as `created` is.
+    user: who made or changed it last; "" where it is unknown.
+    properties: pairs of a name and a value that the memory has for it, such as a domain.
+    src_codes: the inline codes that stood in the source, in order (`tmnmt.codes.record`).
+    tgt_codes: the inline codes that stood in the translation, in order.
     """
 
     src: str
@@ -34,7 +43,10 @@ class Segment:
 
 
 class Reason(NamedTuple):
-    """One thing that a match's worth goes by, and what it adds, or takes where it is below 0."""
+    """One thing that a match's worth depends on.
+
+    what: the thing, in words.
+    points: how much it adds to the worth, or takes from it where it is below 0."""
 
     what: str
     points: int
@@ -42,10 +54,12 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a match is worth to a translator: 0 to 102, and why (`tmnmt.index.match_value`).
+    """What a match is worth to a translator, and why (`tmnmt.index.match_value`).
 
-    `tgt`: the translation as the text wants it, where that is not the segment's own: numbers put
-    into it, or the case restored; "" where it is."""
+    value: the worth, from 0 to 102. 100 is the same text, and more is the same place, too.
+    reasons: what the worth depends on, with the points of each.
+    tgt: the translation with the numbers or the case that the text wants, where this differs from
+    the translation of the segment; "" where it does not."""
 
     value: int
     reasons: tuple[Reason, ...] = ()
@@ -53,7 +67,10 @@ class Worth:
 
 
 class Rival(NamedTuple):
-    """Another translation of the same source in the memories, and how many segments have it."""
+    """Another translation of the same source in the memories.
+
+    tgt: the translation.
+    copies: how many segments have it."""
 
     tgt: str
     copies: int
@@ -61,9 +78,12 @@ class Rival(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far the memories agree on a translation that is taken as it stands: of `total` segments
-    that fit as well, `copies` have it. `rivals` are the other translations, at most 5, the
-    commonest first: with them the memories contradict themselves."""
+    """How far the memories agree on a translation that is taken as it stands.
+
+    copies: how many segments have this translation.
+    total: how many segments fit as well, whatever their translation is.
+    rivals: the other translations, at most 5, the commonest first. Where there are some, the
+    memories contradict themselves."""
 
     copies: int
     total: int
@@ -79,10 +99,14 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A segment of the memory similar to a query: `score` in [0, 1], fuzzy, or sentence BLEU where
-    that was asked for; `edits` in match tokens; `worth` where that was asked for. `agreement`:
-    of a match that is taken as it stands, how far the memories agree on it; two matches are the
-    same without it."""
+    """A segment of the memory that is similar to a text.
+
+    segment: the segment that was found.
+    score: the fuzzy score, from 0 to 1, or the sentence BLEU where the pairs are ranked by it.
+    edits: how many match tokens have to be edited to make the text of the segment's source.
+    worth: what the match is worth to a translator; None where this was not computed.
+    agreement: how far the memories agree on a match that is taken as it stands; None for another
+    match. Two matches are compared without it."""
 
     segment: Segment
     score: float
@@ -92,28 +116,34 @@ class Match:
 
     @property
     def tgt(self) -> str:
-        """The translation that the match gives: adapted where that is sure."""
+        """The translation that the match gives; it is adapted to the text where this is sure."""
         return (self.worth.tgt if self.worth is not None else "") or self.segment.tgt
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySource:
-    """One position of a retrieved pair that a token was read from: its share of the attention
-    `weight`."""
+    """One position of a retrieved pair that a token was read from.
 
-    match: int  # index into Translation.matches
-    position: int  # subword position in the pair's target
-    weight: float  # q, in [0, 1]
+    match: which of `Translation.matches` it is, counted from 0.
+    position: which subword of the pair's target it is, counted from 0.
+    weight: its share q of the attention, from 0 to 1."""
+
+    match: int
+    position: int
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSource:
-    """One slot of the session cache as a token read it: the subword it holds and its matching
-    probability `weight`."""
+    """One slot of the session cache, as a token read it.
+
+    slot: the number of the slot, counted from 0.
+    text: the subword that the slot holds.
+    weight: the probability P_m with which the slot matched, from 0 to 1."""
 
     slot: int
     text: str
-    weight: float  # P_m, in [0, 1]
+    weight: float
 
 
 ReadSource = Literal["memory", "cache"]  # what memory layers read
@@ -123,10 +153,14 @@ ReadSource = Literal["memory", "cache"]  # what memory layers read
 class Provenance:
     """What a memory layer had to do with a token.
 
-    `name`: of what the layer did. `source`: what it read for it. `gate`: how far it was let in,
-    from 0 to 1, the mean where the gate has elements. `weight`: where it was mixed into the
-    probabilities (`is_mixed`), its exact share of the token's probability; where it was blended
-    into the state, how much the generator's probability grew by it, after those before it."""
+    name: what the layer did, such as "copy" or "fusion".
+    weight: where the layer was mixed into the probabilities (`is_mixed`), its exact share of the
+    token's probability. Where it was blended into the state, how much the generator's probability
+    grew by it, after the layers before it.
+    gate: how far the layer was let in, from 0 to 1; the mean where the gate has elements.
+    source: what the layer read: "memory" or "cache".
+    is_mixed: whether it was mixed into the probabilities; otherwise it was blended into the
+    state."""
 
     name: str
     weight: float
@@ -142,62 +176,75 @@ class Token:
     `generated + recalled + copied == probability`: these are the exact parts of the mixture
     (docs/contracts/provenance.md). Effects are differences of probability, so that `plain +
     cache_effect + fusion_effect` is the generator's probability. All but `generated` and `plain`
-    are sums over `provenance`, which has what every memory layer did, in order."""
+    are sums over `provenance`.
+
+    text: the subword.
+    origin: where the largest part of its probability comes from: "model", "memory" or "cache". A
+    word that a term asks for has the origin "term", and what a person has typed has "typed".
+    probability: of the subword in the whole mixture, from 0 to 1.
+    generated: the part of the probability that the model generates, which is
+    `(1 - copy_gate) * (1 - recall_gate) * p_gen`.
+    plain: the probability that the model gives to the subword without any memory layer.
+    provenance: what every memory layer did, in order.
+    sources: the positions that it was copied from, which hold this very subword; with fusion, the
+    position with the greatest weight.
+    attention: all positions of retrieved pairs with a weight of 0.01 or more, whatever their
+    subword is. In a text that is taken as it stands, this is the subword's place there.
+    slots: all slots of the session cache with a weight of 0.01 or more, and those that hold this
+    very subword."""
 
     text: str
-    # "model" | "memory" | "cache"; "term": a given form of a term; "typed": by the translator
     origin: str
     probability: float
-    generated: float  # (1 - copy_gate) * (1 - recall_gate) * p_gen
-    plain: float  # of the model without any memory layer
+    generated: float
+    plain: float
     provenance: tuple[Provenance, ...] = ()
-    # copied from: all positions of this very subword; of fusion the heaviest
     sources: tuple[MemorySource, ...] = ()
-    # q itself: all positions of 0.01 or more, whatever their subword; of a text taken as it stands,
-    # this one's place
     attention: tuple[MemorySource, ...] = ()
-    # P_m: all slots of 0.01 or more, and those of this very subword
     slots: tuple[CacheSource, ...] = ()
 
     @property
     def copied(self) -> float:
-        """Mixed in from a memory: copy_gate * p_copy."""
+        """The part of the probability that is mixed in from a memory: `copy_gate * p_copy`."""
         return self._weight("memory", is_mixed=True)
 
     @property
     def recalled(self) -> float:
-        """Mixed in from what a session remembers: (1 - copy_gate) * recall_gate * p_recall."""
+        """The part of the probability that is mixed in from what a session remembers, which is
+        `(1 - copy_gate) * recall_gate * p_recall`."""
         return self._weight("cache", is_mixed=True)
 
     @property
     def copy_gate(self) -> float:
-        """The share of the mixture that is read from a memory; 0 without one."""
+        """The share of the mixture that is read from a memory, from 0 to 1; 0 without a memory."""
         return self._share("memory")
 
     @property
     def recall_gate(self) -> float:
-        """The share of the rest that is read from a session; 0 without one."""
+        """The share of the rest that is read from a session, from 0 to 1; 0 without a session."""
         rest = 1 - self.copy_gate
         return self._share("cache") / rest if rest > 0 else 0.0
 
     @property
     def fusion_gate(self) -> float:
-        """How far a memory was blended into the state."""
+        """How far a memory was blended into the state, from 0 to 1."""
         return self._blended("memory")
 
     @property
     def cache_gate(self) -> float:
-        """How far a session was blended into the state."""
+        """How far a session was blended into the state, from 0 to 1."""
         return self._blended("cache")
 
     @property
     def fusion_effect(self) -> float:
-        """What blending the memory into the state did to the generator's probability."""
+        """How much the generator's probability grew because the memory was blended into the
+        state."""
         return self._weight("memory", is_mixed=False)
 
     @property
     def cache_effect(self) -> float:
-        """What blending the session into the state did to it."""
+        """How much the generator's probability grew because the session was blended into the
+        state."""
         return self._weight("cache", is_mixed=False)
 
     def _entries(self, source: ReadSource, is_mixed: bool) -> list[Provenance]:
@@ -230,8 +277,11 @@ def shares_of(gates: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Another translation that the search has found: its text, its score as that of a
-    `Translation`, and its subwords, </s> included."""
+    """Another translation that the search has found.
+
+    tgt: its text.
+    score: its score, as that of a `Translation`.
+    length: how many subwords it has, the end of the sentence included."""
 
     tgt: str
     score: float
@@ -240,8 +290,11 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A word that may stand at a position: its text, its probability there, and its subwords with
-    their origins."""
+    """A word that may stand at a position.
+
+    text: the word.
+    probability: how likely it stands there, from 0 to 1.
+    tokens: its subwords with their origins."""
 
     text: str
     probability: float
@@ -250,7 +303,10 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a translation, up to the next blank, and how likely it is right, from 0 to 1."""
+    """A word of a translation.
+
+    text: the word, up to the next blank.
+    confidence: how likely it is right, from 0 to 1."""
 
     text: str
     confidence: float
@@ -261,35 +317,37 @@ ORIGINS = ("model", "fuzzy", "adapted", "confirmed", "memory")  # what has most 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A translated segment. `score` is the length-normalised log probability; tokens only when
-    explained.
+    """A translated segment.
 
-    `origin`: "model"; "memory" for a full match, taken as it stands; "adapted" for one with
-    something put into it, as numbers or a mark at the end, or with codes that it has not; "fuzzy"
-    for a match worth less than 100, whose translation is a draft; "confirmed" for what was
+    src: the source, as plain text.
+    tgt: the translation, as plain text.
+    score: the log probability of the translation, over its length in subwords to the power of the
+    option `length_penalty`.
+    matches: the matches that were found for the source, the best first.
+    tokens: the subwords of the translation with their origins, where the caller asked for them.
+    In a segment with placeholders, `tokens` has numbers in their places. A text without words that
+    stays as it is has no tokens (`tmnmt.filters.non_linguistic`).
+    origin: "model"; "memory" for a full match that is taken as it stands; "adapted" for a full
+    match with something put into it, such as numbers or a mark at the end, or with other codes;
+    "fuzzy" for a match worth less than 100, whose translation is a draft; "confirmed" for what was
     confirmed before; "" for what has no translation. `ORIGINS` has them in the order of what is
     left to do.
-
-    `low`: the model, or for one of the pieces of a long segment, scored it lower, per subword, than
-    nearly all dev text (`low_score` in config.toml); never where a text was taken as it stands, or
+    low: whether the model scored the translation, or a piece of it, lower per subword than nearly
+    all dev text (`low_score` in config.toml). It is False where a text was taken as it stands, and
     where the model does not say.
-
-    `unknown`: so many characters of the source are not in the model's vocabulary; `tgt` has the
-    words with them as the source has them, and `tokens` has not. Nor has it a number of the source
-    that was put in place of a wrong one (`tmnmt.filters.numbers`). A text without words that stays
-    as it is has no tokens (`tmnmt.filters.non_linguistic`).
-
-    `src_codes`, `tgt_codes`: of a segment that was given as a text with codes
-    (`tmnmt.codes.record`); then `tokens` has numbers where `tgt` has placeholders.
-
-    `user_checks`: what is wrong in it with the terms of its source, where there are some to go by;
-    and what it lacks of what the user wants to be kept.
-
-    `others`: the next best translations, best first, where more than one was asked for. None is of
-    a text taken as it stands, or one with a term put into it.
-
-    `words`, `confidence`: how likely each word is right, and all of it (TER of 0.1 or less), where
-    tokens were asked for and the model can say; of a long segment that of its least sure piece."""
+    unknown: how many characters of the source are not in the model's vocabulary. `tgt` has the
+    words with them as the source has them, and `tokens` lacks them. A number of the source that
+    was put in place of a wrong one is not in `tokens` either (`tmnmt.filters.numbers`).
+    src_codes: the codes of a segment that was given as a text with codes (`tmnmt.codes.record`).
+    tgt_codes: the same codes, at their places in the translation.
+    user_checks: what is wrong in the translation with the terms of its source, where there is a
+    list of terms, and what it lacks of what the user wants to be kept.
+    others: the next best translations, the best first, where more than one was asked for. A text
+    that is taken as it stands has none, nor has one with a term put into it.
+    words: the words of the translation, and how likely each is right, where tokens were asked for
+    and the model can say.
+    confidence: how likely all of the translation is right (a TER of 0.1 or less), from 0 to 1; None
+    where `words` is empty. For a long segment it is that of its least sure piece."""
 
     src: str
     tgt: str

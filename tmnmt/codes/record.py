@@ -24,21 +24,28 @@ _ELEMENT = re.compile(r"<(?:\w+:)?(?:bpt|ept|ph|it|ut)(?:\s[^<>]*)?>([^<]+)</[^<
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What stands in a text beside its words.
+    """What stands in a text beside its words, such as a tag or a placeholder.
 
-    `kind`: "open" and "close" of a span; "standalone"; "placeholder", which stands for words, such
-    as %s; "blank": white space that the plain text has in another form, or at its ends not at all.
-    `covers`: so many characters of the plain text, from `at` on, stand for the code itself and are
-    not written beside it."""
+    at: the place of the code in the plain text, in characters from its beginning.
+    kind: "open" or "close" for the ends of a span; "standalone"; "placeholder" for what stands for
+    words, such as %s; "blank" for white space that the plain text has in another form, or that it
+    does not have at its ends.
+    markup: the code as it stands in the file. Only a writer of the same format looks into it.
+    pair: a name that the two codes of a span share; "" where the other half is elsewhere.
+    form: the format that the markup belongs to, such as "tmx"; "" where it is text.
+    covers: how many characters of the plain text, from `at` on, stand for the code itself. They are
+    not written beside it.
+    movable: whether the code may change places with other codes.
+    droppable: whether a translation may do without it."""
 
-    at: int  # in the plain text, in characters
+    at: int
     kind: Kind
-    markup: str  # as it stands in the file; nothing but a writer of its form looks into it
-    pair: str = ""  # the same of the two codes of a span; "": its other half is elsewhere
-    form: str = ""  # which format the markup is of, such as "tmx"; "": text that is written as such
+    markup: str
+    pair: str = ""
+    form: str = ""
     covers: int = 0
-    movable: bool = True  # may change places with other codes
-    droppable: bool = False  # a translation may do without it
+    movable: bool = True
+    droppable: bool = False
 
 
 Part = str | tuple[Code, str]  # words; or a code, and the plain text that it covers
@@ -46,8 +53,13 @@ Part = str | tuple[Code, str]  # words; or a code, and the plain text that it co
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A plain text and its codes, in the order in which they stand. Raises ValueError where a place
-    is outside the text, or before the end of the code that precedes it."""
+    """A plain text with its codes.
+
+    plain: the text without its codes.
+    codes: the codes, in the order in which they stand.
+
+    Raises ValueError where the place of a code is outside the text, or before the end of the code
+    that precedes it."""
 
     plain: str
     codes: tuple[Code, ...] = ()
@@ -62,7 +74,8 @@ class Text:
             raise ValueError(f"a code ends at {end} of {len(self.plain)} characters")
 
     def parts(self) -> Iterator[Part]:
-        """Words and codes in order; no words are empty."""
+        """The words and the codes of the text, in order. Each code comes with the plain text that
+        it covers, and no words are empty."""
         end = 0
         for code in self.codes:
             if code.at > end:

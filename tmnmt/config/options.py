@@ -405,15 +405,14 @@ class ModelOptions(Penalties, Neighbours, SessionOptions, Selection, Search, Dec
 
 @dataclass(frozen=True)
 class TranslationOptions(Runtime, Terms, SegmentFilter, ModelOptions):
-    """All that steers a translation; what each option is for stands at its group. An option that is
-    not set is as its group has it.
+    """All that steers a translation. Every option that is not set has the default of its group.
+    A wrong value raises UsageError, which names the option and what is allowed.
 
-    Where `mode` is None, the model is read by copy if it has learned that, and by its nearest
-    positions if it has learned nothing of memories. Where `cache` is None, the session cache has as
-    many slots as the model has learned with. `document`, `origin`, `user`, `since`, `before` and
-    `property` say which segments of the memories are found. `src_lang` and `tgt_lang` are those of
-    memory files; None: the model's, whose regions may differ. `threads` are those of torch while it
-    computes here; other code has as many as before."""
+    Where `mode` is None, the memory is read by copy if the model has learned that, and by nearest
+    positions if the model has learned nothing of memories. `src_lang` and `tgt_lang` are the
+    languages of memory files. Where they are None, they are those of the model, and the regions of
+    the files may differ. `threads` is the number of threads that torch uses while it computes for
+    this translator. Other code in the process keeps the number that it has."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A document that is translated sentence by sentence, and what is learnt from every confirmed
+"""A document that is translated sentence by sentence, and what is learned from every confirmed
 translation."""
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ log = logging.getLogger(__name__)
 
 
 class Host(Protocol):
-    """What a session needs of a translator."""
+    """What a session needs of a translator, for which the attributes and methods of `Translator`
+    of the same names stand."""
 
     pipeline: Pipeline
     settings: Settings
     vocab: Vocabulary
     writable: WritableIndex | None
-    cache_hash: str  # of all that a slot of a session cache depends on
+    cache_hash: str  # names all that a slot of a session cache depends on
     completions: CompletionCache
     lock: ComputeLock
 
@@ -64,34 +65,37 @@ class Host(Protocol):
 
 
 class Session:
-    """One document, sentence by sentence, with a session cache of its own.
+    """One document that is translated sentence by sentence, with a session cache of its own.
+    `Translator.session` opens one.
 
-    What is confirmed goes where the translator's `confirm_to` says: into the cache, and into the
-    memory that was named by `write_to`, for good; without one it lasts as long as the session, and
-    no other session reads it. `done` is all that was confirmed or passed over, in order. Any thread
-    may use it: calls come one after another, each whole. Where two threads share a session, what
-    one confirms the other's next sentence reads."""
+    What is confirmed goes where the translator's option `confirm_to` says: into the session cache,
+    into the memory that `write_to` names, or both. Without such a memory, a confirmed pair lasts as
+    long as the session, and no other session reads it. `done` has all that was confirmed or passed
+    over, in order.
+
+    Any thread may use a session. Calls are answered one after another, each as a whole. Where two
+    threads share a session, what one of them confirms is read by the next sentence of the other."""
 
     def __init__(self, translator: Host) -> None:
         self.translator = translator
         self.cache = translator.new_cache()
         self.confirmed = Confirmed()
         self.done: list[ConfirmedPair] = []
-        # of terms with several targets, those that were confirmed last in this document
+        # for terms with several targets, the target that was confirmed last in this document
         self.term_choices: dict[Term, str] = {}
-        # where translations are written: the last text, and the cache without what was written of
-        # it
+        # where translations are remembered: the last text, and the cache as it was before that
+        # text was translated
         self._previous: tuple[str, CacheContents] | None = None
 
     @property
     def pipeline(self) -> Pipeline:
-        """The way of its sentences."""
+        """The pipeline through which its segments are translated."""
         return self.translator.pipeline
 
     @property
     def preceding(self) -> Preceding:
-        """Subwords of what the document has confirmed or passed over last, as many segments as the
-        model reads, the oldest first."""
+        """The subwords of the segments that were confirmed or passed over last, the oldest first:
+        as many segments as the model reads."""
         preparation = self.pipeline.preparation
         texts = list[str]()
         for entry in reversed(self.done if preparation.previous else []):
@@ -102,14 +106,17 @@ class Session:
 
     @property
     def neighbours(self) -> Beside:
-        """The texts beside the next segment: of the one behind it nothing is known."""
+        """The sources before and after the next segment. The one after it is not known, and is
+        ""."""
         return self.done[-1].src if self.done else "", ""
 
     def save(self, path: str | Path) -> None:
-        """Writes the session to a file, for `Translator.session(path)`: its cache, and all that is
-        done.
+        """Writes the session to a file: its cache, and all that was confirmed or passed over.
+        `Translator.session(path)` goes on with it.
 
-        Raises DataError where the file cannot be written; then nothing is."""
+        path: the file, which is replaced where it is there.
+
+        Raises DataError where the file cannot be written; then nothing is written."""
         with self.translator.lock:
             records = [entry.record() for entry in self.done]
             save_caches(
@@ -117,8 +124,12 @@ class Session:
             )
 
     def restore(self, path: Path) -> None:
-        """Takes over what `save` wrote. Raises DataError where the file is no session, ModelError
-        where another model, K or kind of cache made it."""
+        """Takes over what `save` has written.
+
+        path: the file of the session.
+
+        Raises DataError where the file is no session. Raises ModelError where it was saved with
+        another model, another number of slots or another kind of cache."""
         saved = load_caches(
             path, self.translator.cache_hash, self.cache, len(self.translator.vocab)
         )
@@ -132,15 +143,20 @@ class Session:
             self._fill_again()  # positions are not in the file
 
     def beside(self) -> Session:
-        """A session of another document that reads, and adds to, what this one has confirmed; its
-        cache is empty."""
+        """Opens a session of another document. It reads what this session has confirmed and adds
+        to it. Its cache is empty."""
         session = Session(self.translator)
         session.confirmed = self.confirmed
         return session
 
     def translate(self, text: Source, explain: bool = False) -> Translation:
-        """The translation of the document's next segment, with its codes; with `remember` "own" it
-        is in the cache then."""
+        """Translates the next segment of the document. Where the option `remember` is "own", the
+        translation is in the session cache from then on.
+
+        text: the segment, as plain text or as a `Text` with codes, which the translation keeps.
+        explain: whether every token comes with its origin; this takes longer.
+
+        Raises UsageError for what is no text."""
         text = source_of(text)
         remembers = self.translator.settings.remembers
         with self.translator.lock:
@@ -153,14 +169,19 @@ class Session:
             return translation
 
     def complete(self, text: Source, prefix: str, explain: bool = False) -> Translation:
-        """The best translation of the document's next segment that begins with what was typed of
-        it, character for character, the last word of which may be half a word. Where nothing was
-        typed it is what `translate` gives. Nothing is learnt.
+        """The best translation of the document's next segment that begins with what a person has
+        typed, character for character. Where nothing was typed, it is what `translate` gives.
+        Nothing is learned.
 
-        A sentence at work is kept: the next call for it is fast, and costs nothing where what is
-        typed agrees with what was suggested. `explain`: with the origin of every token, "typed" of
-        those that were. The beam is small behind something typed. Raises UsageError for what is no
-        text."""
+        The session keeps the state of the sentence that somebody works on. So the next call for the
+        same sentence is fast, and it costs nothing where what is typed agrees with what was
+        suggested. Behind something typed the beam is small.
+
+        text: the segment that is translated.
+        prefix: what was typed of its translation. Its last word may be half a word.
+        explain: whether every token comes with its origin; the origin of those typed is "typed".
+
+        Raises UsageError for what is no text."""
         source = source_of(text)
         with self.translator.lock:
             suggestion = self.translator.completions.state_of(self, source).complete(
@@ -169,61 +190,89 @@ class Session:
         return suggestion if explain else replace(suggestion, tokens=(), words=(), confidence=None)
 
     def next_words(self, text: Source, prefix: str) -> str:
-        """What comes behind that, as far as it is found at once: the rest of what `complete` gave,
-        where that begins so, else a few words, in a quarter of the time of all."""
+        """The words that come behind what was typed, as far as they are found at once. Where the
+        translation that `complete` gave begins with what was typed, this is the rest of it.
+        Otherwise it is a few words, which take about a quarter of the time of a whole translation.
+
+        text: the segment that is translated.
+        prefix: what was typed of its translation.
+
+        Raises UsageError for what is no text."""
         source = source_of(text)
         with self.translator.lock:
             return self.translator.completions.state_of(self, source).next_words(text_of(prefix))
 
     def alternatives(self, text: Source, prefix: str, count: int = 5) -> list[Alternative]:
-        """The words that may stand behind what was typed, the likeliest first, at most `count`;
-        where that ends within a word, those that begin so. Raises UsageError for what is no
-        text."""
+        """The words that may stand behind what was typed, the likeliest first. Where what was typed
+        ends within a word, these are words that begin so.
+
+        text: the segment that is translated.
+        prefix: what was typed of its translation.
+        count: how many words are given at most.
+
+        Raises UsageError for what is no text."""
         source = source_of(text)
         with self.translator.lock:
             state = self.translator.completions.state_of(self, source)
             return state.alternatives(text_of(prefix), count)
 
     def forget_work(self) -> None:
-        """What the sentence at work has read is not so any more, or the session ends."""
+        """Drops the state of the sentence that somebody works on. It is called where what that
+        sentence has read is no longer true, and where the session ends."""
         self.translator.completions.forget(self)
 
     def stream(self, texts: Iterable[Source], explain: bool = False) -> Iterator[Translation]:
-        """The translations of all segments that follow, in order, nothing being confirmed in
-        between. A blank text is translated as "" and starts a new document, with an empty cache;
-        what was confirmed is found there, too."""
+        """Translates all segments that follow, while nothing is confirmed. Gives their translations
+        in order.
+
+        texts: the segments. A blank one is translated as "", and a new document begins behind it.
+        That document has an empty cache, but what was confirmed is found there, too.
+        explain: whether every token comes with its origin; this takes longer."""
         return self.translator.stream_on(self, texts, explain)
 
     def check(self, src: Source, tgt: Source) -> list[Check]:
-        """What the checks find in a translation that is to be confirmed: lost numbers and codes,
-        words left as they are, terms, and so on (`tmnmt.checks`). Nothing is learnt. Raises
-        UsageError as `confirm` does."""
+        """What the checks find in a translation that is to be confirmed, such as lost numbers and
+        codes, words left as they are, and terms (`tmnmt.checks`). Nothing is learned.
+
+        src: the source.
+        tgt: its translation.
+
+        Raises UsageError as `confirm` does."""
         return [*self.translator.confirmation(src, tgt).checks]
 
     def confirm(self, src: Source, tgt: Source, on_checks: OnChecks = "tell") -> list[Check]:
-        """Learns a translation, with its codes: the very next sentence can retrieve the pair, takes
-        it as it stands where it is the same, and the session cache holds it, in place of the
-        translator's own words where `src` is what was translated last. How much of that, `remember`
-        and `confirm_to` say. Gives what the checks find in it, as `check` does; with `on_checks`
-        "refuse" it is not learnt where they find something.
+        """Learns a translation, with its codes. Returns what the checks find in it, as `check`
+        does.
 
-        Raises ChecksError where it is refused so, UsageError for a side without anything visible or
-        of more than 1,000 tokens, LockedError where another process writes to the memory; then
-        nothing is learnt."""
+        The very next sentence can retrieve the pair, and takes it as it stands where its source is
+        the same. The session cache holds the words of the translation. Where `src` is what was
+        translated last, they take the place of the words that the model has written. The options
+        `remember` and `confirm_to` say how much of this is done.
+
+        src: the source.
+        tgt: its translation, as a person has approved it.
+        on_checks: "tell" learns the pair whatever the checks find; with "refuse", a pair in which
+        they find something is not learned.
+
+        Raises ChecksError where the pair is refused. Raises UsageError for a side without anything
+        visible or of more than 1,000 tokens. Raises LockedError where another process writes to the
+        memory. After an error nothing is learned."""
         pair = self.translator.confirmation(src, tgt)
         pair.check(on_checks)
         self.translator.confirm([(self, pair)])
         return [*pair.checks]
 
     def pass_over(self, src: str) -> None:
-        """Notes that a segment is finished without a translation; nothing is learnt."""
+        """Notes that a segment is finished without a translation. Nothing is learned.
+
+        src: the source of the segment."""
         with self.translator.lock:
             self.done.append(ConfirmedPair(clean(text_of(src))[0] or " ", ""))
             self.forget_work()
 
     def new_document(self) -> None:
-        """From now on another document is translated: the cache is empty; what was confirmed is
-        still found."""
+        """Begins another document. The cache is empty from then on, and what was confirmed is still
+        found."""
         with self.translator.lock:
             self._note(ConfirmedPair("", ""), in_index=False)
             self.cache = self.translator.new_cache()
@@ -231,12 +280,13 @@ class Session:
             self.forget_work()
 
     def undo(self) -> ConfirmedPair:
-        """Takes back what was done last, and gives it: neither the memory nor the cache knows of it
-        any more. A pair of a memory that is not written to now, or that somebody has changed there,
-        stays in it; a logged warning says so.
+        """Takes back what was confirmed or passed over last, and returns it. Afterwards neither the
+        memory nor the cache knows of it. A pair stays in its memory where that memory is not
+        written to now, or where somebody has changed the pair there; a logged warning says so.
 
-        Raises UsageError where nothing was done, and where the model's own words are remembered,
-        which could not be told apart."""
+        Raises UsageError where nothing was confirmed or passed over. Raises UsageError where the
+        model's own words are remembered, because the cache cannot tell these from what was
+        confirmed."""
         translator = self.translator
         with translator.lock:
             self.forget_work()
@@ -258,8 +308,11 @@ class Session:
             return last
 
     def follow(self, kept_count: int, new: Sequence[ConfirmedPair]) -> None:
-        """From now on the first `kept_count` of what was done are done, and then `new`: for a
-        session that is written down elsewhere, where others confirm and take back, too."""
+        """Follows a session that is kept elsewhere, where others confirm and take back, too. From
+        then on, the first entries of `done` stay, and the new ones come behind them.
+
+        kept_count: how many entries of `done` stay.
+        new: the entries that come behind these, in order."""
         translator = self.translator
         with translator.lock:
             self.forget_work()
@@ -277,8 +330,11 @@ class Session:
                 self._remember([(entry.src, entry.tgt) for entry in new if entry.tgt])
 
     def learn(self, src: Text, tgt: Text, keys: PairKeys | None) -> None:
-        """What `confirm` does once the pair is found fit, and its keys, where the cache wants them,
-        are there."""
+        """Learns a pair that was checked; `Translator.confirm` calls this.
+
+        src: the source.
+        tgt: its translation.
+        keys: the pair keys of both, for the session cache; None where the cache does not learn."""
         self.forget_work()
         entry = confirmed_now(src, tgt)
         entry = self._store(entry) if self.translator.settings.memorises else entry
@@ -291,13 +347,14 @@ class Session:
                 self.pipeline.write_keys(cache, keys)
 
     def _store(self, entry: ConfirmedPair) -> ConfirmedPair:
-        """The pair as it is kept: in the memory that is written to, else in the session's own."""
+        """Stores a pair in the memory that is written to, or else in that of the session. Returns
+        the pair with the id that it has there."""
         writable = self.translator.writable
         entry = entry if writable is None else written_to(writable, entry)
         return entry if entry.id else replace(entry, id=self.confirmed.new_id())
 
     def _stored_entries(self, entries: Sequence[ConfirmedPair]) -> set[ConfirmedPair]:
-        """Those that the memory written to now really holds, under their ids."""
+        """The entries that the memory that is written to really holds, under their ids."""
         stored, writable = [entry for entry in entries if entry.id > 0], self.translator.writable
         if writable is None or not stored:
             return set()
@@ -315,8 +372,8 @@ class Session:
             self.confirmed.add(entry, in_index)
 
     def _choose(self, entry: ConfirmedPair) -> None:
-        """Takes over how a segment that is done says its terms; none is known where a document
-        begins."""
+        """Takes over which targets a finished segment has for its terms. Where a document begins,
+        none is known."""
         if not entry.src:
             self.term_choices = {}
         elif entry.tgt and self.translator.terms is not None:
@@ -324,7 +381,7 @@ class Session:
             self.term_choices = {**self.term_choices, **choices}
 
     def _fill_again(self) -> None:
-        """The cache, and what terms are said by, from what was confirmed since the document
+        """Makes the cache and the choices of terms anew, from what was confirmed since the document
         began."""
         translator = self.translator
         start = 0
@@ -345,9 +402,14 @@ class Session:
 
 
 def written_to(writable: WritableIndex, entry: ConfirmedPair) -> ConfirmedPair:
-    """The pair with the id under which it is in the memory from now on. Where the memory gives this
-    translation of the text anyway it is not added, and the id is the negative of that segment's;
-    where another one is the newest of the most frequent it is, so that it wins."""
+    """Writes a pair to a memory. Returns the pair with the id under which it is there from then on.
+
+    Where the memory gives this translation of the text already, nothing is added, and the id is the
+    negative of the id of that segment. Where the memory would give another translation, the pair is
+    added, so that it is the newest of the most frequent.
+
+    writable: the index of the memory.
+    entry: the pair."""
     alike = copies(writable, [entry.src])[entry.src]
     match = commonest(agreeing(alike, entry.src_codes or None))
     if match is not None and entry.is_given_by(match.segment):
@@ -356,8 +418,11 @@ def written_to(writable: WritableIndex, entry: ConfirmedPair) -> ConfirmedPair:
 
 
 def deleted_from(writable: WritableIndex | None, entry: ConfirmedPair) -> None:
-    """Takes a pair out of the memory it was written to, where that is written to now and still
-    holds it; a logged warning says where it does not."""
+    """Takes a pair out of the memory that it was written to. Where that memory is not written to
+    now, or holds another pair by this id, nothing is deleted, and a logged warning says so.
+
+    writable: the index that is written to now; None where there is none.
+    entry: the pair."""
     if writable is None or not same_place(writable.place, entry.memory):
         log.warning(
             "%r is taken back here and stays in %s, which is not written to now",
@@ -375,16 +440,19 @@ def deleted_from(writable: WritableIndex | None, entry: ConfirmedPair) -> None:
 
 
 class Sessions:
-    """The session of every document of a stream, for as long as it is needed."""
+    """The sessions of the documents of a stream, each for as long as it is needed."""
 
     def __init__(self, translator: Host, is_separate: bool, first: Session | None) -> None:
-        """is_separate: every document needs one of its own. first: of the first document, whose
-        pairs the others find."""
+        """translator: the translator whose stream it is.
+        is_separate: whether every document needs a session of its own.
+        first: the session of the first document, whose pairs the other documents find; None where
+        the first document has a new session."""
         self.translator, self.is_separate, self.first = translator, is_separate, first
         self._open: dict[int, Session] = {} if first is None else {0: first}
-        self._idle = self._new()  # of all that need none
+        self._idle = self._new()  # for all documents that need none of their own
 
     def get_session(self, piece: Piece) -> Session:
+        """The session of the document that a piece belongs to."""
         document = piece.segment.document
         if document not in self._open:
             if not self.is_separate:
@@ -393,7 +461,7 @@ class Sessions:
         return self._open[document]
 
     def leave(self, piece: Piece) -> None:
-        """Forgets a document of which nothing follows, where they go in order."""
+        """Forgets the session of a document, if this is the last piece of the document."""
         if piece.segment.ends_document and self.is_separate:
             self._open.pop(piece.segment.document, None)
 

@@ -1,5 +1,5 @@
-"""Translation that remembers: a model with its memories, and what is done with them. The way of a
-sentence itself is `tmnmt.engine.pipeline`; here stands what is translated together."""
+"""A model with its memories, for programs that translate. This module decides which segments are
+translated together; the way of a single sentence is in `tmnmt.engine.pipeline`."""
 
 from __future__ import annotations
 
@@ -68,18 +68,20 @@ from tmnmt.terms.find import Finder
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term
 
-PIECES_AT_ONCE = 256  # of a document: more would only lie in memory
+PIECES_AT_ONCE = 256  # of a document are prepared ahead: more would only take up memory
 LACKING_TOGETHER = 4  # batches whose translations that lack terms are written anew together
-DOUBTFUL = 0.5  # of the low score: below it a heading is read in two ways; chosen on dev
+DOUBTFUL = 0.5  # times the low score: below it, a heading is read in two ways; chosen on dev
 
 
 class Translator:
-    """A model with its memories. `tally` says what had to be changed, how many scored low, what the
-    vocabulary lacked, and where the time went.
+    """A model with its memories. `Translator.load` makes one from a model folder.
 
-    Any thread may use it, and its sessions: one batch is translated after another, under `lock`, so
-    that results are those of one thread. It answers several threads, but no faster than one. What
-    it counts is of all threads."""
+    `tally` counts what had to be changed in texts, how many segments scored low and which words the
+    vocabulary lacked, and says where the time went.
+
+    Any thread may use a translator and its sessions. One batch is translated after another, under
+    `lock`, so the results are those of a single thread. Several threads get their answers no
+    faster than one would. The counts of `tally` are those of all threads together."""
 
     def __init__(
         self,
@@ -96,8 +98,23 @@ class Translator:
         reaches: Reaches | None = None,
         lock: ComputeLock | None = None,
     ) -> None:
-        """reaches: how nearest positions are read; None: as calibration has it for the memories.
-        lock: held while something is computed; None: one of its own."""
+        """model: the model, as `load_on` opens it.
+        layers: the memory layers that the model has learned; None where it has learned none.
+        indexes: the open indexes that are searched.
+        settings: what the options come to for this model, as `settled` gives them.
+        device: what torch computes on, such as "cpu" or "cuda:0".
+        writable: the index that confirmed pairs are added to; None where they only last as long as
+        their session.
+        trust: how far the matches of each index are trusted, in the order of `indexes`; none given,
+        all count in full.
+        tally: what the counts are added to; None makes a new one.
+        terms: the terms whose translations must come.
+        hard_terms: whether only the given forms of a term will do.
+        reaches: how far nearest positions are read; None takes what a calibration has found for the
+        memories.
+        lock: what is held while something is computed; None makes a new lock.
+
+        Raises UsageError for settings that the model cannot serve."""
         model = model.reading(settings)
         model = replace(model, products=settings.precision)
         check(settings, layers, model)
@@ -114,7 +131,7 @@ class Translator:
         slot_kind = layers.cache.slots_by if layers is not None and layers.cache is not None else ""
         self.cache_hash = (
             f"{model.states_hash} {slot_kind}".strip()
-        )  # of all that a slot depends on
+        )  # names all that a slot depends on
         self.vocab = model.vocab
         self.src_lang = model.config["src_lang"]
         self.tgt_lang = model.config["tgt_lang"]
@@ -164,11 +181,12 @@ class Translator:
 
     @property
     def terms(self) -> TermList | None:
-        """The list of words whose translations must come."""
+        """The terms whose translations must come; None where there are none."""
         return self.pipeline.terms
 
     def _pair_keys(self, model: Model, indexes: Sequence[Index]) -> PairKeyStore:
-        """Pair keys, read where `tmnmt keys` has computed them, else computed at need."""
+        """The store of pair keys. It reads them where `tmnmt keys` has computed them, and computes
+        the others at need."""
         header = header_of(model)
         files = [
             keys
@@ -193,7 +211,7 @@ class Translator:
         )
 
     def _datastore(self, indexes: Sequence[Index]) -> Datastore:
-        """The keys of all memories, which neighbours are found in."""
+        """The keys of all memories, in which neighbours are found."""
         datastore = Datastore.open(indexes, self.states_hash, torch.get_num_threads())
         for search in datastore.searches:
             search.files.check_words(search.files.ids, len(self.vocab))
@@ -206,7 +224,7 @@ class Translator:
         indexes: Sequence[Index],
         trust: Sequence[Trust],
     ) -> Lookup:
-        """What asks these memories, as the settings say."""
+        """The part of the pipeline that asks these memories, as the settings say."""
         retriever = Retriever(
             indexes,
             settings.top_k,
@@ -240,18 +258,25 @@ class Translator:
         terms: TermList | None = None,
         reaches: Reaches | None = None,
     ) -> Translator:
-        """The same model, weights, pair keys, lock and counts, with these memories and terms alone,
-        and what is confirmed written to `writable`: for what several users share, each with what is
-        theirs. Batches of several such translators can be decoded by any of them once each has
-        retrieved for its own, where their settings and terms are the same. `reaches`: as in
-        `__init__`; None: as this one has them.
+        """A translator for one of several users who share a model. It has the same model, weights,
+        pair keys, lock and counts, but only these memories and terms. Where the settings and terms
+        of several such translators are the same, any of them can decode batches of all, once each
+        has retrieved for its own pieces.
 
-        Raises UsageError where neighbours are read: those are of all memories."""
+        indexes: the open indexes that are searched.
+        trust: how far the matches of each index are trusted, in the order of `indexes`.
+        settings: what the options come to for this user.
+        writable: the index that confirmed pairs are added to; None where they only last as long as
+        their session.
+        terms: the list of terms whose translations must come; None where there is none.
+        reaches: how far nearest positions are read; None keeps what this translator has.
+
+        Raises UsageError where neighbours are read, because these are found in all memories."""
         pipeline = self.pipeline
         if pipeline.decoder.datastore is not None:
             raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
         translator = copy.copy(self)
-        translator.__dict__.pop("_idle", None)  # a session of the memories of the first
+        translator.__dict__.pop("_idle", None)  # it reads the memories of the first translator
         translator.settings, translator.writable = settings, writable
         translator.reaches = reaches or self.reaches
         lookup = translator._lookup(settings, pipeline.keys, indexes, trust)
@@ -275,19 +300,22 @@ class Translator:
         write_to: Named | None = None,
         progress: ReadProgress | None = None,
     ) -> Translator:
-        """The translator of a model folder.
+        """Makes the translator of a model folder.
 
-        memory: built indexes, memory files, or open indexes; matches are the best of all. After a
-        name there may be settings, as in "a.tmx:penalty=5" (`named_memories.NamedMemory`).
+        model: the path of the model folder.
+        memory: the memories, each as the path or address of an index, as the path of a memory file,
+        or as an open index. Matches are the best of all memories. A name may end in settings, as in
+        "a.tmx:penalty=5" (`tmnmt.engine.named_memories.NamedMemory`).
         options: what steers the translation.
-        write_to: the index that confirmed pairs are added to, for good; it is searched, too, and
-        made where it is not there yet. Without it they last as long as their session.
-        progress: called with units read and the share of all bytes read, when a memory file has to
-        be indexed.
+        write_to: the index that confirmed pairs are added to, for good. It is searched, too, and it
+        is made where it is not there yet. Without it, confirmed pairs last as long as their
+        session.
+        progress: a function that is called while a memory file is indexed, with the number of units
+        read since the last call and the share of all bytes read, from 0 to 1.
 
-        Raises ModelError for what is no model, MemoryIndexError and FormatError for what is no
-        memory, or has no keys where there are to be neighbours, UsageError for an option that is
-        wrong or that this model cannot serve."""
+        Raises ModelError for a folder that is no model. Raises MemoryIndexError or FormatError for
+        what is no memory, and where neighbours are wanted of an index that has no keys. Raises
+        UsageError for an option that is wrong or that this model cannot serve."""
         check_memory(memory)
         if not isinstance(options, TranslationOptions):
             raise UsageError(f"{options!r} is no options: write TranslationOptions(...)")
@@ -326,9 +354,13 @@ class Translator:
     def translate(
         self, texts: Iterable[Source], explain: bool = False, tag: str = ""
     ) -> list[Translation]:
-        """The translations of one document's segments, in order. A blank text is translated as ""
-        and starts a new document; one with codes (`Text`) does not. What has codes keeps them.
-        `explain`: with the origin of every token. `tag`: as in `stream`.
+        """Translates the segments of one document. Returns their translations, in order.
+
+        texts: the segments, as plain text or as a `Text` with codes, which the translation keeps. A
+        blank plain text is translated as "", and a new document begins behind it.
+        explain: whether every token comes with its origin; this takes longer.
+        tag: the target language, as in `stream`.
+
         Raises UsageError for what is no list of texts."""
         return list(self.stream([texts_of(texts)], explain, tag=tag))
 
@@ -340,21 +372,26 @@ class Translator:
         tag: str = "",
         finished: Callable[[], None] = lambda: None,
     ) -> Iterator[Translation]:
-        """The translations of all segments of all documents in order, each as soon as those before
-        it are there. Where codes stand among words a few batches are waited for, so that their
-        places are found together.
+        """Translates the segments of several documents. Gives the translations of all segments in
+        order, each as soon as those before it are there. Where codes stand among words, the
+        translations of a few batches may come together, because the places of codes are found
+        together.
 
-        confirmed: for every text of every document the source and target that are confirmed as soon
-        as it is translated, as `Session.confirm` does it; None: nothing is. Every document has a
-        session of its own. Documents then go side by side, each in its own order; so they do where
-        own words are remembered. Else sentences of similar length go together.
+        Documents go side by side, each in its order, where something is confirmed or the model's
+        own words are remembered. Otherwise sentences of similar length go together.
 
-        tag: of an imported model with several target languages another than its own, as deu of
-        >>deu<<. Raises UsageError where the model has none such, or memories are read or something
-        is confirmed: those are in one target language.
+        documents: the segments of every document, in order.
+        explain: whether every token comes with its origin; this takes longer.
+        confirmed: for every text of every document, the source and target that are confirmed as
+        soon as the text is translated, as `Session.confirm` does it, or None where nothing is.
+        Every document then has a session of its own. None confirms nothing.
+        tag: the target language, for an imported model that has several, as `deu` for `>>deu<<`; ""
+        takes the language that the model folder names.
+        finished: a function that is called for every segment once it is translated, also while the
+        segment has to wait for those before it.
 
-        finished: called for every segment once it is translated, also where it has to wait for
-        those before it."""
+        Raises UsageError for a tag that the model does not have, and for a tag where memories are
+        read or something is confirmed, because these are in one target language."""
         if tag and (
             confirmed is not None
             or self.settings.remembers
@@ -374,7 +411,11 @@ class Translator:
     def stream_on(
         self, session: Session, texts: Iterable[Source], explain: bool = False
     ) -> Iterator[Translation]:
-        """As `Session.stream` says."""
+        """Gives the translations of the texts that follow in a session, as `Session.stream` does.
+
+        session: the session, which nothing is confirmed in meanwhile.
+        texts: the next segments of its document.
+        explain: whether every token comes with its origin."""
         yield from self._stream([(texts_of(texts), repeat(None))], explain, False, first=session)
 
     def _stream(
@@ -414,8 +455,12 @@ class Translator:
     def batches(
         self, prepared: Iterable[list[Piece]], in_order: bool, can_prefetch: bool
     ) -> Iterator[list[Piece]]:
-        """What is translated together, of documents made pieces; `can_prefetch`: what they read
-        does not change meanwhile."""
+        """Gives the pieces that are translated together, batch by batch.
+
+        prepared: the pieces of one document, or of a part of it, after another.
+        in_order: whether a piece may only be translated after those before it in its document.
+        can_prefetch: whether matches may be looked up ahead, because what the pieces read does not
+        change meanwhile."""
         if self.backbone.reads_around:
             prepared = map(self._first_pass, prepared)
         if in_order:
@@ -425,18 +470,25 @@ class Translator:
         return batches if self.terms is None else join_batches(batches, LACKING_TOGETHER)
 
     def _first_pass(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """As `Decoder.first_pass` says."""
+        """The pieces of a document with what `Decoder.first_pass` gives them."""
         with self.lock:
             return self.pipeline.decoder.first_pass(pieces)
 
     def confirmation(self, src: Source, tgt: Source) -> Confirmation:
-        """A pair as it is confirmed, with what the checks find in it. Nothing is learnt. Raises
-        UsageError as `Session.confirm` does."""
+        """Makes a pair ready to be confirmed: both texts are cleaned, and the checks look at them.
+        Nothing is learned.
+
+        src: the source.
+        tgt: its translation, as a person has approved it.
+
+        Raises UsageError as `Session.confirm` does."""
         languages = self.src_lang, self.tgt_lang
         return confirmation(src, tgt, *languages, self.terms, self.copied)
 
     def confirm(self, pairs: Sequence[tuple[Session, Confirmation]]) -> None:
-        """Every session learns its pair, as `Session.confirm` says."""
+        """Has every session learn its pair, as `Session.confirm` does.
+
+        pairs: the sessions, each with the pair that `confirmation` has made."""
         with self.lock:
             keys: Sequence[PairKeys | None] = [None] * len(pairs)
             if self.settings.caches:
@@ -449,35 +501,55 @@ class Translator:
     def complete(
         self, source: Source, prefix: str, session: Session | None = None, explain: bool = False
     ) -> Translation:
-        """As `Session.complete` says; without a session, that of none."""
+        """Completes a translation that a person has begun to type, as `Session.complete` does.
+
+        source: the segment that is translated.
+        prefix: what was typed of its translation.
+        session: the document that the segment belongs to; None where nothing was confirmed.
+        explain: whether every token comes with its origin.
+
+        Raises UsageError for what is no text."""
         return (session or self._idle).complete(source, prefix, explain)
 
     def alternatives(
         self, source: Source, prefix: str, count: int = 5, session: Session | None = None
     ) -> list[Alternative]:
-        """As `Session.alternatives` says; without a session, those of none."""
+        """The words that may stand behind what a person has typed, as `Session.alternatives` gives
+        them.
+
+        source: the segment that is translated.
+        prefix: what was typed of its translation.
+        count: how many words are given at most.
+        session: the document that the segment belongs to; None where nothing was confirmed.
+
+        Raises UsageError for what is no text."""
         return (session or self._idle).alternatives(source, prefix, count)
 
     @cached_property
     def _idle(self) -> Session:
-        """A session in which nothing is ever confirmed."""
+        """The session for segments of no document. Nothing is ever confirmed in it."""
         session = Session(self)
         session.cache = self.new_cache(0)
         return session
 
     def session(self, path: str | Path | None = None) -> Session:
-        """A document that is translated sentence by sentence and learns from every confirmed
-        translation.
+        """Opens a document that is translated sentence by sentence, and that learns from every
+        confirmed translation.
 
-        path: of a session that was saved, which goes on as if it never had been. Raises DataError
-        where it is none, ModelError where another model, K or kind of cache made it."""
+        path: the file of a session that `Session.save` wrote. The session goes on as if it had
+        never been saved. None opens a new session.
+
+        Raises DataError where the file is no session. Raises ModelError where it was saved with
+        another model, another number of slots or another kind of cache."""
         session = Session(self)
         if path is not None:
             session.restore(Path(path))
         return session
 
     def new_cache(self, slots: int | None = None) -> CacheContents:
-        """An empty session cache of so many slots, or of those set."""
+        """Makes an empty session cache.
+
+        slots: how many slots it has; None takes the number of the settings."""
         slots = self.settings.cache if slots is None else slots
         overwrite = self.settings.cache_overwrite
         sizes = self.backbone.context_size, self.backbone.hidden_size
