@@ -268,3 +268,8 @@ def test_the_pictures_of_pages_are_made(name: str, tmp_path: Path) -> None:
 def test_the_page_of_published_models_has_the_list_that_the_program_knows() -> None:
     module = module_of_docs("published_models")
     assert (ROOT / "docs" / "published-models.md").read_text(encoding="utf-8") == module.page()
+
+
+def test_the_picture_of_the_overview_is_what_its_script_draws() -> None:
+    shown = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+    assert shown == module_of_docs("architecture").picture()
