@@ -49,6 +49,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links as they are in the repository become links of the site."""
     at = page.file.src_uri
     source = SOURCES.get(at, f"docs/{at}")
+    if at == "index.md":
+        page.meta["hide"] = ["navigation"]  # the tabs lead on, and the picture has room
     return LINK.sub(lambda link: _mended(link, source, at), markdown)
 
 

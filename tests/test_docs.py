@@ -273,3 +273,11 @@ def test_the_page_of_published_models_has_the_list_that_the_program_knows() -> N
 def test_the_picture_of_the_overview_is_what_its_script_draws() -> None:
     shown = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
     assert shown == module_of_docs("architecture").picture()
+
+
+def test_the_first_commands_of_the_front_page_fit_a_telephone() -> None:
+    """A page of 360 pixels shows some 36 characters of code without scrolling."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = re.search(r"(?:^    .*\n)+", page, re.M)
+    assert first is not None and first[0].count("tmnmt ") == 3
+    assert max(map(len, first[0].splitlines())) - 4 <= 36
