@@ -281,3 +281,10 @@ def test_the_first_commands_of_the_front_page_fit_a_telephone() -> None:
     first = re.search(r"(?:^    .*\n)+", page, re.M)
     assert first is not None and first[0].count("tmnmt ") == 3
     assert max(map(len, first[0].splitlines())) - 4 <= 36
+
+
+def test_the_check_of_contributors_runs_the_whole_check_and_knows_its_words() -> None:
+    check = ROOT / "scripts" / "check"
+    assert "exec .ci/run" in check.read_text(encoding="utf-8")
+    wrong = subprocess.run([check, "quik"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "allowed: quick" in wrong.stderr
