@@ -1,5 +1,5 @@
-"""Translations of pieces put together: those of a segment, and segments in the order of the
-input."""
+"""How translations of pieces are put together: first those of a segment, and then segments in the
+order of the input."""
 
 from __future__ import annotations
 
@@ -15,18 +15,24 @@ Translated = tuple[Translation, int]  # of a piece, and its length in subwords
 
 
 class Assembly:
-    """Gives back translations in the order in which their segments were announced."""
+    """Puts the translations of pieces together, and gives those of segments in the order in which
+    the segments were announced."""
 
     def __init__(self, finished: Callable[[], None] = lambda: None) -> None:
-        """finished: called as soon as a segment is complete, whatever stands before it."""
+        """finished: a function that is called as soon as a segment is complete, whatever stands
+        before it."""
         self._finished = finished
         self._segments: deque[_Segment] = deque()
         self._by_number: dict[int, _Segment] = {}
         self._next = 0
 
     def announce(self, text: str, pieces: int, source: SourceSegment | None = None) -> int:
-        """A segment to come in so many pieces; its number. Without pieces its
-        translation is empty."""
+        """Announces a segment that is to come. Returns the number of the segment, which counts from
+        0.
+
+        text: the source of the segment.
+        pieces: into how many pieces it is cut. A segment without pieces has an empty translation.
+        source: the segment on its way through the filters; None where no filter is used."""
         number = self._next
         self._next += 1
         segment = _Segment(number, text, pieces, source)
@@ -36,8 +42,11 @@ class Assembly:
         return number
 
     def put(self, piece: Piece, translation: Translation, length: int) -> None:
-        """The translation of a piece, `length` subwords with </s>; a segment's pieces may come in
-        any order."""
+        """Takes the translation of a piece. The pieces of a segment may come in any order.
+
+        piece: the piece that was translated.
+        translation: its translation.
+        length: how many subwords the translation has, </s> included."""
         segment = self._by_number[piece.segment.number]
         segment.parts[piece.number] = translation, length
         self._tell(segment)
@@ -47,7 +56,8 @@ class Assembly:
             self._finished()
 
     def ready(self) -> Iterator[Translation]:
-        """Those that are complete and have nothing incomplete before them."""
+        """The translations of segments that are complete and have nothing incomplete before
+        them."""
         while self._segments and self._segments[0].is_complete:
             segment = self._segments.popleft()
             del self._by_number[segment.number]
@@ -79,16 +89,22 @@ class _Segment:
 
 
 def join_parts(text: str, parts: Sequence[Translated]) -> Translated:
-    """The translation of `text`, and its length, from those of its consecutive parts."""
+    """Makes one translation of those of consecutive parts. Returns it with its length in subwords.
+
+    text: the source of the whole.
+    parts: the translation and the length in subwords of every part, in order."""
     if len(parts) == 1:
         return parts[0]
     return join(text, parts), sum(length for _, length in parts)
 
 
 def join(text: str, parts: Sequence[Translated]) -> Translation:
-    """One translation of `text` from those of its consecutive pieces and their lengths; the score
-    is the mean, weighted by length. Of several origins it is the one with most left to do, and
-    full matches put together are no full match."""
+    """Makes one translation of those of consecutive pieces. Its score is the mean of their scores,
+    weighted by length. Of several origins, it has the one that leaves most to do, and several full
+    matches together are no full match.
+
+    text: the source of the whole.
+    parts: the translation and the length in subwords of every piece, in order."""
     score = sum(part.score * length for part, length in parts) / sum(length for _, length in parts)
     matches: dict[Match, int] = {}
     tokens = []

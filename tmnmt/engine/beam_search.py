@@ -33,10 +33,16 @@ BLOCK = 64  # words compared by their maximum alone before any is looked at
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """`keep_states`: give the contexts and hidden states of the result (for the session cache).
+    """How a search decodes.
 
-    `n_best`: so many of the best finished hypotheses are given; more than the beam are never
-    found."""
+    beam: how many hypotheses of a sentence are kept at every step.
+    length_penalty: a score is log probability / length ** length_penalty, and the length counts
+    </s>.
+    keep_states: whether the result has its contexts and hidden states, which the session cache
+    needs.
+    explain: whether the result has its probabilities and what the layers did.
+    n_best: how many of the best finished hypotheses are given. The search never finds more than the
+    beam is wide."""
 
     beam: int = 5
     # score = log probability / length ** length_penalty, length counting </s>
@@ -48,7 +54,8 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """The best translation found. `finished` is False when it was cut at the maximal length."""
+    """The best translation that a search has found. `finished` is False where it was cut at the
+    maximal length."""
 
     ids: tuple[int, ...]  # without </s>
     score: float
@@ -68,15 +75,16 @@ class Hypothesis:
 
     @property
     def per_subword(self) -> float:
-        """log_prob by the number of subwords that it is of; without the terms put into it, which
-        the model would not have chosen."""
+        """The log probability, in nats, divided by the number of subwords. Where terms were put
+        into the translation, this is the value of the translation before that, because the model
+        would not have chosen the terms."""
         if self.original is not None:
             return self.original.per_subword
         return self.log_prob / max(len(self.ids) + self.finished, 1)
 
 
 class DecoderTrace(NamedTuple):
-    """What a translation was found by."""
+    """What a translation was found by, for whoever goes on from it."""
 
     encoded: Encoded  # its source alone, before anything of its document is read
     notes: StepRecord | None  # of its T steps; None where the backbone notes nothing
@@ -84,8 +92,8 @@ class DecoderTrace(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchStart:
-    """Where a search begins: behind subwords that are decided, as many for every sentence. N rows
-    of everything."""
+    """Where a search begins: behind subwords that are decided, of which every sentence has as many.
+    All tensors have N rows."""
 
     prev: Tensor  # (N,) the last of them, or <s>
     state: Any
@@ -96,19 +104,30 @@ class SearchStart:
 
     @classmethod
     def at_start(cls, backbone: Backbone, encoded: Encoded, memory: LayerInputs) -> SearchStart:
-        """Nothing is decided."""
+        """The start of a search in which nothing is decided.
+
+        backbone: the model that decodes.
+        encoded: the encoded sources, in N rows.
+        memory: what the layers read for them, in N rows, or empty."""
         prev = torch.full(encoded.mask.shape[:1], BOS, device=encoded.mask.device)
         return cls(prev, backbone.start(encoded), backbone.for_beam(encoded), memory)
 
 
 class Leader(Protocol):
-    """What the translations hold, to which a search is led."""
+    """What leads a search, so that the translations hold what they have to hold."""
 
     def bar(self, live: Live, step: Stepped, position: int) -> None:
-        """Leaves of log p (R, V) what may come at step `position`, from 0."""
+        """Leaves in log p (R, V) only what may come at a step.
+
+        live: the rows that are still decoded.
+        step: what the step gave; its log p are changed in place.
+        position: the number of the step, from 0."""
 
     def advance(self, rows: Tensor, tokens: Tensor) -> None:
-        """The rows that go on (R',): which each was, and the subword that it has got."""
+        """Follows the rows of the beam.
+
+        rows: (R',) which row each of the next rows was.
+        tokens: (R',) the subword that each of them has got."""
 
 
 @dataclass
@@ -136,7 +155,8 @@ class Candidates:
 
 @dataclass
 class Step:
-    """What a step leaves for the way back. C = n W candidates, R rows before the step, R' after."""
+    """What a step leaves for the way back. There are C = n W candidates, R rows before the step and
+    R' after it."""
 
     parents: Tensor  # (C,)
     tokens: Tensor  # (C,)
@@ -148,11 +168,14 @@ class Step:
 
 
 class Finished:
-    """The k best hypotheses of every sentence so far, best first: their scores, and the step and
-    candidate where each ended. All (N, k) but `count` (N,), of all that were found; a score of -inf
-    is no hypothesis."""
+    """The k best hypotheses of every sentence so far, the best first: their scores, and the step
+    and the candidate at which each ended. All tensors are (N, k), except `count` (N,), which counts
+    all hypotheses that were found. A score of -inf is no hypothesis."""
 
     def __init__(self, sentences: int, k: int, device: torch.device) -> None:
+        """sentences: N, the sentences of the batch.
+        k: how many hypotheses of each are kept.
+        device: where the tensors lie."""
         shape = sentences, k
         self.score = torch.full(shape, -torch.inf, device=device)
         self.log_prob = torch.full(shape, -torch.inf, device=device)
@@ -171,8 +194,15 @@ class Finished:
         length_penalty: float,
         eos: bool,
     ) -> None:
-        """Note the candidates marked in `ends` (n, W) as hypotheses that end at step `position`; of
-        equals the earlier."""
+        """Notes candidates as hypotheses that end at a step. Of equal scores the earlier one stays
+        first.
+
+        live: the rows that are still decoded.
+        continued: the candidates of the step.
+        ends: (n, W) bool, which of the candidates end here.
+        position: the number of the step, from 0.
+        length_penalty: the power of the length by which a log probability is divided.
+        eos: whether they end in </s>; otherwise they were cut at the maximal length."""
         self.empty = False
         log_prob = continued.scores.masked_fill(~ends, -torch.inf)
         sentences, k = live.sentence, self.score.shape[1]
@@ -201,12 +231,18 @@ def beam_search(
     settings: SearchSettings,
     lead: Leader | None = None,
 ) -> list[Hypothesis]:
-    """The best hypothesis of every sentence of `encoded` (N rows); `memory` has one row a sentence,
-    or is empty. `lead`: to what the search is led.
+    """Searches for the best hypothesis of every sentence. <s>, padding and unk are never produced,
+    and neither is a translation without a subword. Where all others run into the longest length, as
+    one that repeats itself does, a translation without a subword would be the only one that has
+    ended.
 
-    max_len: (N,) the longest output allowed, </s> included, at least 1. <s>, padding and unk are
-    never produced, nor is a translation without a subword: where all others run into the longest
-    length, as one that repeats itself does, that one would be the only one that has ended."""
+    backbone: the model that decodes.
+    layers: the memory layers; None for the plain model.
+    encoded: the encoded sources, in N rows.
+    memory: what the layers read, with one row a sentence; or empty.
+    max_len: (N,) the longest output that is allowed, in subwords, </s> included; at least 1.
+    settings: how the search decodes.
+    lead: what leads the search; None where nothing does."""
     with torch.inference_mode():
         beginning = SearchStart.at_start(backbone, encoded, memory)
         return search_on(backbone, layers, beginning, max_len, settings, lead)
@@ -220,8 +256,15 @@ def search_on(
     settings: SearchSettings,
     lead: Leader | None = None,
 ) -> list[Hypothesis]:
-    """The same from where it has begun. The hypotheses hold what comes behind; their scores, and
-    `max_len`, are of the whole."""
+    """Searches as `beam_search` does, but from a start behind decided subwords. The hypotheses hold
+    what comes behind these; their scores are of the whole.
+
+    backbone: the model that decodes.
+    layers: the memory layers; None for the plain model.
+    beginning: the start, in N rows.
+    max_len: (N,) the longest output that is allowed, in subwords, of the whole, </s> included.
+    settings: how the search decodes.
+    lead: what leads the search; None where nothing does."""
     with torch.inference_mode():
         layers = MemoryLayers() if layers is None else layers
         live = _begin(backbone, beginning, max_len, settings.beam)
@@ -263,7 +306,12 @@ def search_on(
 
 
 def predict(backbone: Backbone, layers: MemoryLayers, live: Live, explain: bool) -> Stepped:
-    """A step of all rows, with what can never be produced at -inf."""
+    """One step of all rows, in which what can never be produced has a log probability of -inf.
+
+    backbone: the model that decodes.
+    layers: the memory layers.
+    live: the rows, R in all.
+    explain: whether the step says what the layers did."""
     stepped = layers.step(backbone, live.prev, live.state, live.encoded, live.memory, explain)
     never = NEVER.to(stepped.log_probs.device)
     stepped.log_probs.index_fill_(1, never, -torch.inf)
@@ -271,8 +319,13 @@ def predict(backbone: Backbone, layers: MemoryLayers, live: Live, explain: bool)
 
 
 def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
-    """The `width` best of all b V extensions of each sentence: scores (n, b), log_probs (R, V) ->
-    each (n, width). Raises ValueError for scores that are not in fp32, or of other rows."""
+    """The best extensions of each sentence among all b V of them, each as a tensor (n, width).
+
+    scores: (n, b) fp32, the log probabilities of the hypotheses so far.
+    log_probs: (R, V) the log probabilities of the next subword, for R = n b rows.
+    width: how many extensions of a sentence are kept.
+
+    Raises ValueError for scores that are not in fp32, or that have other rows."""
     if not log_probs.is_cpu or log_probs.dtype != torch.float32:
         return _sorted_out(scores, log_probs, width)
     return Candidates(*kernels.best_words(scores.contiguous(), log_probs.contiguous(), width))

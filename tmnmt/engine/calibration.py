@@ -1,12 +1,13 @@
-"""The numbers by which nearest positions are read, as held-out references rank them.
+"""Finds the numbers by which nearest positions are read, by how likely they make held-out
+references.
 
-The references of segments held out of a memory are forced through the model. Of every position it
-is then known which word the reference goes on with, how likely the model finds it, and how far the
-nearest positions of every source are. So the loss of any numbers is known at once. First the
-numbers of one source are chosen, then those of the next, twice over. A session is simulated: every
-segment finds those before it in its stretch confirmed.
+The references of segments that are held out of a memory are forced through the model. Then it is
+known, for every position, which word the reference goes on with, how likely the model finds this
+word, and how far the nearest positions of every source are. So the loss of any numbers can be
+computed at once. The numbers of one source are chosen first and then those of the next, twice over.
+A session is simulated: every segment finds those before it in its stretch confirmed.
 
-A likely reference is not yet a good translation, so what is found here are candidates;
+A likely reference is not yet a good translation. What is found here are candidates, and
 `tmnmt.eval.calibrate` translates with them.
 
 S: segments held out   T: subwords of the longest reference   K: nearest positions of one source"""
@@ -68,15 +69,20 @@ class Nearby(NamedTuple):
     positions: int  # of the source, at most
 
     def step(self, t: int) -> Nearby:
-        """The same of one subword of every reference, (S, K)."""
+        """The positions that are nearest to one subword of every reference, each tensor (S, K).
+
+        t: the number of the subword, from 0."""
         return Nearby(self.distance[:, t], self.right[:, t], self.place[:, t], self.positions)
 
 
 @dataclass(frozen=True)
 class Forced:
-    """References as the model reads them: `log_gen` (S, T) is what it gives each subword by itself,
-    `log_best` (S, T) what it gives the likeliest one there, `real` (S, T) says where there is one;
-    `sources` is what stands near, by name."""
+    """References as the model reads them.
+
+    log_gen: (S, T) the log probability that the model itself gives to each subword.
+    log_best: (S, T) the log probability that it gives to the likeliest subword there.
+    real: (S, T) bool, whether a reference has a subword there.
+    sources: the nearest positions of every source, by its name."""
 
     log_gen: Tensor
     log_best: Tensor
@@ -86,9 +92,14 @@ class Forced:
 
 @dataclass(frozen=True)
 class Likelihoods:
-    """What forced references say: how many `segments` and `subwords` were scored, the loss by the
-    model alone, and numbers that make the references likely, the likeliest first, each with its
-    loss beside what was confirmed."""
+    """What forced references say.
+
+    segments: how many segments were scored.
+    subwords: how many subwords they have.
+    model: the loss of the model alone, in nats a subword.
+    standard: the loss with the standard numbers.
+    candidates: numbers that make the references likely, the likeliest first, each with its loss
+    where the session is simulated."""
 
     segments: int
     subwords: int
@@ -104,10 +115,15 @@ def likelihoods(
     device: str = "cpu",
     progress: Callable[[int], None] = lambda count: None,
 ) -> Likelihoods:
-    """The references of these stretches by model and memory, and which numbers make them likely.
-    progress: called with segments done.
+    """Forces references through a model, and finds the numbers that make them likely.
 
-    Raises DataError where too few of them can be scored."""
+    model: the model.
+    index: the index of the memory that the stretches are held out of.
+    stretches: the segments that are held out.
+    device: what torch computes on.
+    progress: a function that is called with the number of segments that are done.
+
+    Raises DataError where too few of the segments can be scored."""
     sample = _Sample(model, index, device)
     conditions = sample.forced(stretches, progress)
     confirmed = conditions[-1]
@@ -127,9 +143,12 @@ def likelihoods(
 
 
 def candidates(conditions: Sequence[Forced], count: int = CANDIDATES) -> list[Reaches]:
-    """At most so many numbers by which the references are likely: first the likeliest, then the
-    likeliest of other temperatures, each the same for all sources. Losses of references prefer a
-    low temperature even where translations do not."""
+    """Numbers by which the references are likely: first the likeliest, and then the likeliest with
+    other temperatures, each temperature the same for all sources. The losses of references prefer a
+    low temperature even where translations do not.
+
+    conditions: the references, with and without a session.
+    count: how many candidates there are at most."""
     best = choose(conditions)
     alternatives = [
         _of_temperature(conditions, best, temperature)
@@ -157,7 +176,9 @@ def _of_temperature(conditions: Sequence[Forced], best: Reaches, temperature: fl
 
 
 def choose(conditions: Sequence[Forced]) -> Reaches:
-    """The numbers of every source by which the references are likeliest, over all conditions."""
+    """The numbers of every source by which the references are likeliest over all conditions.
+
+    conditions: the references, with and without a session."""
     reaches = STANDARD
     for _ in range(ROUNDS):
         for source in fields(Reaches):
@@ -177,13 +198,21 @@ def choose(conditions: Sequence[Forced]) -> Reaches:
 
 
 def loss(forced: Forced, reaches: Reaches) -> float:
-    """Nats a subword of the references, by the model and the nearest positions together."""
+    """The loss of the references, in nats a subword, by the model and the nearest positions
+    together.
+
+    forced: the references.
+    reaches: the numbers by which the positions are read."""
     log_p = mixed(forced, reaches)
     return -float(log_p[forced.real].mean())
 
 
 def mixed(forced: Forced, reaches: Reaches) -> Tensor:
-    """log p (S, T) of every subword of the references, as `NearestPositions` would have it."""
+    """The log probability (S, T) of every subword of the references, as `NearestPositions` would
+    give it.
+
+    forced: the references.
+    reaches: the numbers by which the positions are read."""
     numbers: list[Reach] = [getattr(reaches, name) for name in forced.sources]
     nearby = [*forced.sources.values()]
     if not nearby:
@@ -345,8 +374,13 @@ class _Sample:
 
 
 def are_scored(stretch: Stretch, vocab: Vocabulary, max_subwords: int) -> list[bool]:
-    """Of every segment of a stretch whether it is scored: no side has more than `max_subwords`
-    subwords, and it was not confirmed before, when it would be taken as it stands."""
+    """Says of every segment of a stretch whether it is scored. A segment is left out where a side
+    has too many subwords, and where it was confirmed before, because then it would be taken as it
+    stands.
+
+    stretch: the segments.
+    vocab: the vocabulary of the model.
+    max_subwords: how many subwords a side may have."""
     seen_sources = set[str]()
     scored = []
     for segment in stretch.segments:

@@ -1,10 +1,10 @@
 """A translation that goes on from what was typed of it, with all memories (Foster et al. 1997,
-Knowles and Koehn 2016): the decoder is forced along what was typed, and searches on from there.
+Knowles and Koehn 2016). The decoder is forced along what was typed, and searches on from there.
 
-Between two keystrokes little changes. Therefore the state of a sentence is kept while somebody
+Little changes between two keystrokes. Therefore the state of a sentence is kept while somebody
 works on it: what the memories have for it, what was encoded, the decoder's states along what was
-typed, and what was suggested. Where what is typed agrees with a suggestion, that stands, and
-nothing is decoded."""
+typed, and what was suggested. Where what is typed agrees with a suggestion, the suggestion stands,
+and nothing is decoded."""
 
 from __future__ import annotations
 
@@ -53,15 +53,16 @@ class TypedDocument(Document, Protocol):
 
     @property
     def neighbours(self) -> Beside:
-        """The texts beside the next segment."""
+        """The texts before and after the next segment."""
 
     @property
     def preceding(self) -> Preceding:
-        """What the model reads of the segments before it."""
+        """What the model reads of the segments before the next one."""
 
 
 class CompletionCache:
-    """The sentences at work, of all documents of a model; those used last are kept."""
+    """The states of the sentences that somebody works on, over all documents of a model. Those that
+    were used last are kept."""
 
     def __init__(self) -> None:
         self._states: OrderedDict[tuple[TypedDocument, Source], CompletionState] = OrderedDict()
@@ -69,7 +70,10 @@ class CompletionCache:
         self._lock = threading.Lock()  # a session may end while another one's sentence is decoded
 
     def state_of(self, document: TypedDocument, source: Source) -> CompletionState:
-        """The sentence, which reads what the document has confirmed."""
+        """The state of a sentence, which reads what its document has confirmed.
+
+        document: the document.
+        source: the sentence."""
         key = document, source
         with self._lock:
             state = self._states.get(key)
@@ -83,13 +87,18 @@ class CompletionCache:
         return state
 
     def forget(self, document: TypedDocument) -> None:
-        """What a document reads has changed, or it ends."""
+        """Drops the states of a document, because what it reads has changed, or because it ends.
+
+        document: the document."""
         with self._lock:
             for key in [key for key in self._states if key[0] is document]:
                 del self._states[key]
 
     def spellings(self, vocab: Vocabulary, capitals: bool) -> Spellings:
-        """What subwords spell; made when it is first needed."""
+        """What the subwords of a vocabulary spell. It is made when it is first needed.
+
+        vocab: the vocabulary.
+        capitals: whether the subwords are written in capitals."""
         if capitals not in self._spellings:
             self._spellings[capitals] = Spellings(vocab, capitals)
         return self._spellings[capitals]
@@ -111,7 +120,7 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True)
 class ForcedSubword:
-    """A subword that it was forced to write."""
+    """A subword that the decoder was forced to write."""
 
     id: int
     log_prob: float
@@ -120,18 +129,24 @@ class ForcedSubword:
 
 
 class Path:
-    """The decoder along the subwords that are decided, kept as far as they stay the same. One
-    row."""
+    """The decoder along the subwords that are decided. It is kept as far as these stay the same.
+    All tensors have one row."""
 
     def __init__(
         self, backbone: Backbone, layers: MemoryLayers, encoded: Encoded, ready: LayerInputs
     ) -> None:
+        """backbone: the model that decodes.
+        layers: its memory layers.
+        encoded: the encoded source, in one row.
+        ready: what the layers read for it."""
         self._backbone, self._layers, self._encoded = backbone, layers, encoded
         self._nodes = [Node(BOS, backbone.start(encoded), ready)]
         self.subwords: list[ForcedSubword] = []
 
     def go(self, ids: Sequence[int]) -> None:
-        """To where these subwords are written."""
+        """Goes to where these subwords are written.
+
+        ids: the subwords that are decided, from the beginning of the translation."""
         prefix_length = 0
         for old, new in zip(self.subwords, ids, strict=False):
             if old.id != new:
@@ -160,7 +175,7 @@ class Path:
         self._nodes.append(Node(number, step.state, step.ready))
 
     def end(self) -> float:
-        """The log probability that the translation ends here."""
+        """The log probability, in nats, that the translation ends here."""
         beginning = self.beginning()
         step = self._layers.step(
             self._backbone,
@@ -173,7 +188,8 @@ class Path:
         return float(step.log_probs[0, EOS])
 
     def beginning(self) -> SearchStart:
-        """A search from here. What is decided is certain to it, as `Opening` says."""
+        """The start of a search from here. What is decided is certain to the search, as `Opening`
+        explains."""
         node, device = self._nodes[-1], self._encoded.mask.device
         return SearchStart(
             prev=torch.tensor([node.prev], device=device),
@@ -186,8 +202,12 @@ class Path:
     def whole(
         self, following: Hypothesis, settings: SearchSettings, open_log_prob: float = 0.0
     ) -> Hypothesis:
-        """A hypothesis of what follows with what stands before it, and with the log probability
-        that the model gives to all of it; `open_log_prob` is that of what was open."""
+        """A hypothesis of the whole translation, with the log probability that the model gives to
+        all of it.
+
+        following: the hypothesis of what follows.
+        settings: how the search decodes.
+        open_log_prob: the log probability of what was open."""
         certain = open_log_prob + sum(subword.log_prob for subword in self.subwords)
         if not certain:
             return following
@@ -211,9 +231,12 @@ class Path:
 
 
 class Words:
-    """What may stand next, one word long."""
+    """The words that may stand next, each one word long."""
 
     def __init__(self, backbone: Backbone, layers: MemoryLayers, typed: Typed) -> None:
+        """backbone: the model that decodes.
+        layers: its memory layers.
+        typed: what was typed."""
         self._backbone, self._layers = backbone, layers
         self._spellings = typed.spellings
         self._opening = Opening(typed.open, typed.spellings)
@@ -225,7 +248,10 @@ class Words:
     def likeliest(
         self, beginning: SearchStart, count: int
     ) -> Iterator[tuple[Ids, Chances, Traces]]:
-        """The subwords of each, their probabilities, and their traces; `count` beginnings."""
+        """The likeliest words, each with its subwords, their probabilities, and their traces.
+
+        beginning: where the words would stand.
+        count: how many beginnings of words are followed."""
         step = self._step(beginning.prev, beginning.state, beginning.encoded, beginning.memory)
         first = self._barred(step, [()])
         best = first[0].topk(min(count, int(first.isfinite().sum())))
@@ -281,10 +307,13 @@ class Words:
 
 
 class PieceCompletion:
-    """A piece of a sentence at work."""
+    """A piece of a sentence that somebody works on."""
 
     @torch.inference_mode()
     def __init__(self, piece: Piece, document: TypedDocument, spellings: Spellings) -> None:
+        """piece: the piece, with what the memories have for it.
+        document: the document that it belongs to.
+        spellings: what the subwords of the vocabulary spell."""
         self.piece, self._choices = piece, document.term_choices
         self._pipeline, self._spellings = document.pipeline, spellings
         self._decoder = self._pipeline.decoder
@@ -299,7 +328,9 @@ class PieceCompletion:
 
     @torch.inference_mode()
     def suggested(self, typed: Typed) -> Hypothesis:
-        """The best translation that begins with what was typed."""
+        """The best translation of the piece that begins with what was typed.
+
+        typed: what was typed of this piece."""
         if not typed.decided and not typed.open:
             self._free = self._free or self._best(typed, self._pipeline.settings.beam)
             return self._free
@@ -307,8 +338,10 @@ class PieceCompletion:
 
     @torch.inference_mode()
     def next_words(self, typed: Typed) -> str:
-        """The words behind what was typed that `FEW` subwords reach; no part of a word that goes
-        on behind them."""
+        """The words behind what was typed that `FEW` subwords reach. It gives no part of a word
+        that goes on behind these subwords.
+
+        typed: what was typed of this piece."""
         pipeline = self._pipeline
         settings = SearchSettings(
             min(BEAM, pipeline.settings.beam), pipeline.settings.length_penalty
@@ -344,9 +377,12 @@ class PieceCompletion:
 
     @torch.inference_mode()
     def alternatives(self, typed: Typed, count: int) -> list[Alternative]:
-        """The likeliest words behind what was typed: the likeliest subwords, and what is likeliest
-        to follow each until the word ends. Probabilities of one word spelled in several ways are
-        added."""
+        """The likeliest words behind what was typed. They are found by the likeliest next subwords
+        and by what is likeliest to follow each of these until the word ends. The probabilities of
+        one word that is spelled in several ways are added.
+
+        typed: what was typed of this piece.
+        count: how many words are given at most."""
         pipeline = self._pipeline
         self._path.go(typed.decided)
         words = Words(pipeline.backbone, pipeline.layers or MemoryLayers(), typed)
@@ -372,15 +408,19 @@ class PieceCompletion:
 
     @torch.inference_mode()
     def force(self, text: str) -> Hypothesis:
-        """What was typed, as a whole translation."""
+        """Takes what was typed as a whole translation of the piece.
+
+        text: what was typed."""
         self._path.go(self._pipeline.vocab.encode(text))
         settings = SearchSettings(length_penalty=self._pipeline.settings.length_penalty)
         return self._path.whole(Hypothesis((), 0.0, 0.0, finished=True), settings)
 
     @torch.inference_mode()
     def ends_within(self, typed: Typed) -> int | None:
-        """How many of the decided words are of this piece, where it ends within them or behind
-        them; None where it goes on with what is open."""
+        """How many of the decided words belong to this piece, where the piece ends within them or
+        right behind them; None where the piece goes on with what is open.
+
+        typed: what was typed."""
         self._path.go(typed.decided)
         vocab = self._pipeline.vocab
         words = 0
@@ -393,15 +433,17 @@ class PieceCompletion:
         return words if opens_word and self._path.end() >= ENDS else None
 
     def translation_of(self, best: Hypothesis) -> tuple[Translation, int]:
-        """What it says, and its length."""
+        """The translation that a hypothesis says, and its length in subwords.
+
+        best: the hypothesis."""
         decoded = Decoded(best, self._collated, 0)
         translation = self._pipeline.postprocessor.translation(self.piece, decoded)
         return translation, len(best.ids) + best.finished
 
 
 class CompletionState:
-    """A sentence at work. Nothing typed, it is translated as any other; behind what was typed, the
-    same pieces are gone on with."""
+    """The state of a sentence that somebody works on. With nothing typed, the sentence is
+    translated as any other. Behind what was typed, the same pieces are continued."""
 
     def __init__(
         self,
@@ -409,7 +451,10 @@ class CompletionState:
         source: Source,
         spellings: Callable[[Vocabulary, bool], Spellings],
     ) -> None:
-        """`spellings`: of a vocabulary, in capitals or not."""
+        """document: the document that the sentence belongs to.
+        source: the sentence.
+        spellings: a function that gives what the subwords of a vocabulary spell, in capitals or
+        not."""
         self._pipeline = pipeline = document.pipeline
         self._document = document
         self._source = source
@@ -428,8 +473,9 @@ class CompletionState:
         return bool(self._pieces) and self._pieces[0].segment.source.is_recased
 
     def complete(self, prefix: str) -> Translation:
-        """The best translation that begins with `prefix`, with the origin of every subword: typed
-        where it was."""
+        """The best translation that begins with what was typed, with the origin of every subword.
+
+        prefix: what was typed."""
         if not self._pieces:
             return Translation(plain_of(self._source), prefix, 0.0)
         self._read_first()
@@ -444,8 +490,10 @@ class CompletionState:
         return replace(suggestion, tokens=self._marked(suggestion.tokens, prefix))
 
     def next_words(self, prefix: str) -> str:
-        """What comes behind `prefix`: the rest of a suggestion that begins so, where there is one,
-        else the next words."""
+        """The words that come behind what was typed: the rest of a suggestion that begins so, where
+        there is one, and otherwise the next few words.
+
+        prefix: what was typed."""
         self._read_first()
         suggestion = self._find_suggestion(prefix) or self._ended(prefix, self._find_suggestion)
         if suggestion is not None and suggestion.tgt.startswith(prefix):
@@ -484,7 +532,10 @@ class CompletionState:
         )
 
     def alternatives(self, prefix: str, count: int) -> list[Alternative]:
-        """The words that may stand behind `prefix`."""
+        """The words that may stand behind what was typed, the likeliest first.
+
+        prefix: what was typed.
+        count: how many words are given at most."""
         self._read_first()
         at_work = self._at_work(prefix)
         if at_work is None:

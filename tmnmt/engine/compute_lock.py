@@ -1,4 +1,4 @@
-"""Who computes with a model, and with how many threads."""
+"""Says who computes with a model, and with how many threads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import torch
 
 
 class ComputeLock:
-    """Held while something is computed: by one caller after another, and by one of them several
-    times. `threads`: of torch while it is held, with as many as before afterwards; None: torch's
-    own number."""
+    """A lock that is held while something is computed. One caller holds it after another, and a
+    caller may take it several times."""
 
     def __init__(self, threads: int | None = None) -> None:
+        """threads: how many threads torch uses while the lock is held. Afterwards torch uses as
+        many as before. None keeps the number of torch."""
         self._lock = threading.RLock()
         self._threads = threads
         self._depth = self._previous_threads = 0

@@ -1,13 +1,14 @@
-"""How likely every word of a translation is right, and the whole of it: a logistic regression over
-what the decoder did, fitted on text that it has not learned (`eval/confidence.py`).
+"""Says how likely every word of a translation is right, and how likely the whole of it is. It is a
+logistic regression over what the decoder did, and it was fitted on text that the decoder has not
+learned (`eval/confidence.py`).
 
     p = 1 / (1 + exp(-(b + w x)))
 
-A word is right where TER's alignment finds it in the reference, a segment where TER is 0.1 or less.
-What is looked at, x, are the `WORD` and `SEGMENT` signs below; their weights lie beside the model,
-in confidence.json.
+A word counts as right where TER's alignment finds it in the reference, and a segment where TER is
+0.1 or less. The signs x that are looked at are `WORD` and `SEGMENT` below. Their weights lie beside
+the model, in confidence.json.
 
-A translation that is taken from a memory is not surer than the memory: `of_agreement` says how
+A translation that is taken from a memory is not surer than the memory. `of_agreement` says how
 likely it is right, by how many segments agree on it."""
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ SEGMENT = ("log_prob", "log_prob_min", "logit", "logit_min", "copied", "best", "
 
 @dataclass(frozen=True)
 class Confidence:
-    """The weights of both regressions; "bias" is b. `least`: segments of at least so much can be
-    released, at 90 % precision on the text that it was fitted on."""
+    """The weights of both regressions, in which "bias" is b. `least` is the confidence from which
+    on segments can be released, with a precision of 90 % on the text that the regression was fitted
+    on."""
 
     words: Mapping[str, float]
     segment: Mapping[str, float]
@@ -66,8 +68,11 @@ class Confidence:
 
     @classmethod
     def load(cls, model: Model) -> Confidence | None:
-        """That of a model; None where it has none. Raises ModelError where its file is damaged, or
-        was made for another base."""
+        """Reads the weights of a model; None where it has none.
+
+        model: the model.
+
+        Raises ModelError where its file is damaged, or was made for another base."""
         if CONFIDENCE_FILE not in model.config[CHECKSUMS]:
             return None
         path = model.folder / CONFIDENCE_FILE
@@ -88,7 +93,9 @@ class Confidence:
             raise ModelError(f"{path}: no confidence of this model: {reason_of(error)}") from error
 
     def rated(self, translation: Translation) -> Translation:
-        """An explained translation with its words, and the confidence of all."""
+        """Adds the words and the confidence to a translation.
+
+        translation: an explained translation."""
         groups = by_words(translation.tokens)
         if not groups:
             return translation
@@ -106,12 +113,18 @@ class Confidence:
 
 
 def agreement_signs(agreement: Agreement) -> Signs:
-    """The share of segments that have what is taken, and whether there are few of them."""
+    """The signs of an agreement: the share of segments that have what is taken, and whether there
+    are few of them.
+
+    agreement: how far the memories agree."""
     return {"share": agreement.copies / agreement.total, "few": 1 / agreement.copies}
 
 
 def of_agreement(agreement: Agreement) -> float:
-    """How likely a translation is right that so many segments have, for another document."""
+    """How likely a translation that so many segments have is right for another document, from 0 to
+    1.
+
+    agreement: how far the memories agree."""
     signs = agreement_signs(agreement)
     return probability(
         AGREEMENT["bias"] + sum(AGREEMENT[name] * value for name, value in signs.items())
@@ -150,7 +163,9 @@ def _number(value: Any) -> float:
 
 
 def by_words(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The subwords of every word: a word ends where a blank follows."""
+    """Groups subwords by words. A word ends where a blank follows.
+
+    tokens: the subwords of a translation."""
     words = list[list[Token]]()
     for token in tokens:
         if not words or token.text.startswith("▁"):
@@ -160,7 +175,10 @@ def by_words(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def word_signs(translation: Translation, words: Sequence[Sequence[Token]]) -> list[Signs]:
-    """The signs of every word."""
+    """The signs of every word.
+
+    translation: an explained translation.
+    words: its subwords, by words."""
     logs = [[_log(token.probability) for token in word] for word in words]
     means = [_mean(of_word) for of_word in logs]
     whole = _mean([log_prob for of_word in logs for log_prob in of_word])
@@ -199,7 +217,11 @@ def word_signs(translation: Translation, words: Sequence[Sequence[Token]]) -> li
 def segment_signs(
     translation: Translation, words: Sequence[Sequence[Token]], logits: Sequence[float]
 ) -> Signs:
-    """The signs of the whole; `logits` are those of its words."""
+    """The signs of the whole translation.
+
+    translation: an explained translation.
+    words: its subwords, by words.
+    logits: b + w x of every word."""
     logs = [_log(token.probability) for word in words for token in word]
     return {
         "log_prob": _mean(logs),
@@ -214,12 +236,17 @@ def segment_signs(
 
 
 def logit(weights: Mapping[str, float], signs: Signs) -> float:
-    """b + w x"""
+    """The value b + w x.
+
+    weights: w by the names of the signs, and b by "bias".
+    signs: x by the same names."""
     return weights["bias"] + sum(weights[name] * value for name, value in signs.items())
 
 
 def probability(logit: float) -> float:
-    """1 / (1 + exp(-x))"""
+    """The value 1 / (1 + exp(-x)).
+
+    logit: x."""
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
 
 

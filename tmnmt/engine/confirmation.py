@@ -1,5 +1,5 @@
-"""What a person confirms, before it is: both texts as they are kept, and what the checks find in
-them. Sessions, the server and the command line all come here."""
+"""What a person confirms, before it is learned: both texts as they are kept, and what the checks
+find in them. Sessions, the server and the command line all use this module."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from tmnmt.numbers import changed_number_words, missing_numbers
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A source and its translation, as they are confirmed, and what the checks find in them."""
+    """A source and its translation as they are confirmed, with what the checks find in them."""
 
     src: Text
     tgt: Text
     checks: tuple[Check, ...]
 
     def check(self, on_checks: OnChecks) -> None:
-        """Raises ChecksError where the checks found something and that is to be refused."""
+        """Raises ChecksError where the checks found something and the pair is to be refused for it.
+
+        on_checks: "refuse" refuses such a pair, and "tell" lets it pass."""
         if self.checks and on_checks == "refuse":
             raise ChecksError(self.checks)
 
@@ -37,9 +39,14 @@ def confirmation(
     terms: TermList | None,
     copied: Copied = BY_FORM,
 ) -> Confirmation:
-    """`src` and `tgt`, texts with or without codes, as a pair to be confirmed. `src_lang` and
-    `tgt_lang`: their languages, whose words for numbers count; `terms`: the list that is kept to;
-    `copied`: what the user wants to be kept besides.
+    """Makes two texts ready to be confirmed.
+
+    src: the source, with or without codes.
+    tgt: its translation, with or without codes.
+    src_lang: the language of the source, whose words for numbers count.
+    tgt_lang: the language of the translation, whose words for numbers count.
+    terms: the list of terms that the translation has to keep to; None where there is none.
+    copied: what the user wants to be kept, besides what is always kept.
 
     Raises UsageError for a side without anything visible or of more than 1,000 tokens."""
     source, target = confirmable(src, tgt)

@@ -37,18 +37,24 @@ class ConfirmedPair:
     tgt_codes: tuple[Code, ...] = ()
 
     def record(self) -> DoneRecord:
-        """As a saved session holds it."""
+        """The pair as a saved session holds it."""
         codes = listed(self.src, self.src_codes), listed(self.tgt, self.tgt_codes)
         return (self.src, self.tgt, self.id, self.changed, self.memory, *codes)
 
     def has_texts_of(self, entry: ConfirmedPair) -> bool:
-        """Whether both are the same pair, with the same codes, wherever they are."""
+        """Whether both are the same pair with the same codes, wherever the pairs are kept.
+
+        entry: the other pair."""
         names = ("src", "tgt", "src_codes", "tgt_codes")
         return all(getattr(self, name) == getattr(entry, name) for name in names)
 
     @classmethod
     def load(cls, record: DoneRecord) -> ConfirmedPair:
-        """What `record` gave. Raises ValueError for codes that a text cannot have."""
+        """Makes a pair of what `record` gave.
+
+        record: the record of a saved session.
+
+        Raises ValueError for codes that a text cannot have."""
         src, tgt, number, changed, memory, of_source, of_target = record
         return cls(
             src, tgt, number, changed, memory, codes_of(of_source, src), codes_of(of_target, tgt)
@@ -56,7 +62,7 @@ class ConfirmedPair:
 
     @property
     def segment(self) -> Segment:
-        """As memories hold it."""
+        """The pair as a memory holds it."""
         return Segment(
             self.src,
             self.tgt,
@@ -68,8 +74,10 @@ class ConfirmedPair:
         )
 
     def is_given_by(self, segment: Segment) -> bool:
-        """Whether a memory's segment gives this translation anyway, codes included where there are
-        some."""
+        """Whether a segment of a memory gives this translation already, with the same codes where
+        it has some.
+
+        segment: the segment."""
         codes = zip(
             (self.src_codes, self.tgt_codes), (segment.src_codes, segment.tgt_codes), strict=True
         )
@@ -79,14 +87,19 @@ class ConfirmedPair:
         )
 
     def is_in(self, segment: Segment) -> bool:
-        """Whether a memory's segment is this very pair, whatever its id: confirmed at the same
-        microsecond, and a source of the same match tokens."""
+        """Whether a segment of a memory is this very pair, whatever its id is. It is so where it
+        was confirmed in the same microsecond, and its source has the same match tokens.
+
+        segment: the segment."""
         is_same = (segment.tgt, segment.changed) == (self.tgt, self.changed)
         return is_same and normalise(segment.src) == normalise(self.src)
 
 
 def confirmed_now(src: Text, tgt: Text) -> ConfirmedPair:
-    """A pair that no memory holds yet."""
+    """A pair that is confirmed at this moment and that no memory holds yet.
+
+    src: the source.
+    tgt: its translation."""
     # to the microsecond: the last word is the newest
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return ConfirmedPair(
@@ -95,8 +108,8 @@ def confirmed_now(src: Text, tgt: Text) -> ConfirmedPair:
 
 
 class Confirmed:
-    """The pairs of a session. `similar` is what no memory keeps, to be searched; exact matches are
-    of all."""
+    """The pairs of a session. `similar` has those that no memory keeps, so that they can be
+    searched. Exact matches are found among all pairs."""
 
     def __init__(self) -> None:
         self.similar = Delta()
@@ -104,12 +117,15 @@ class Confirmed:
         self._lowest = 0
 
     def new_id(self) -> int:
-        """For a pair that no memory keeps."""
+        """An id for a pair that no memory keeps. It is negative."""
         return self._lowest - 1
 
     def add(self, entry: ConfirmedPair, in_index: bool) -> None:
-        """A pair that is found from now on; `in_index`: in a memory that is searched, too. One that
-        is not gets an id of its own here: ids of several memories may be the same."""
+        """Adds a pair, which is found from then on. A pair that no searched memory has gets a
+        separate id here, because ids of several memories may be the same.
+
+        entry: the pair.
+        in_index: whether a memory that is searched has it, too."""
         segment = entry.segment
         if not in_index:
             self._lowest = self.new_id()
@@ -118,20 +134,30 @@ class Confirmed:
         self._by_source[normalise(entry.src)].append(segment)
 
     def remove(self, entry: ConfirmedPair) -> None:
-        """A pair that is found no more."""
+        """Takes a pair out, which is not found from then on.
+
+        entry: the pair."""
         segments = self._by_source[normalise(entry.src)]
         position = max(index for index, segment in enumerate(segments) if entry.is_in(segment))
         self.similar.remove(segments.pop(position).id)
 
     def exact(self, text: str, codes: Sequence[Code] | None = None) -> Match | None:
-        """The latest pair whose source has the match tokens of `text`, and its codes where there is
-        one such; None: there is none."""
+        """The latest pair whose source has the match tokens of a text; None where there is none. A
+        pair with the same codes goes first.
+
+        text: the text.
+        codes: the codes of the text; None where it can have none."""
         matches = [Match(segment, 1.0, 0) for segment in self._by_source.get(normalise(text), ())]
         return agreeing(matches, codes)[-1] if matches else None
 
 
 def confirmable(src: object, tgt: object) -> tuple[Text, Text]:
-    """Both sides as they are confirmed. Raises UsageError where they cannot be."""
+    """Both sides of a pair, cleaned as they are confirmed.
+
+    src: the source.
+    tgt: its translation.
+
+    Raises UsageError for a side that cannot be confirmed."""
     pair = _confirmable("the source", src), _confirmable("the translation", tgt)
     return pair
 
@@ -148,7 +174,11 @@ def _confirmable(side: str, value: object) -> Text:
 
 
 def source_of(text: object) -> Source:
-    """`text`, a string or a text with codes. Raises UsageError as `text_of` does."""
+    """Gives back a string or a text with codes.
+
+    text: what a caller gave.
+
+    Raises UsageError as `text_of` does."""
     if not isinstance(text, Text):
         return text_of(text)
     for part in (text.plain, *(code.markup for code in text.codes)):
@@ -157,8 +187,12 @@ def source_of(text: object) -> Source:
 
 
 def text_of(text: object) -> str:
-    """`text`, which UsageError says is none where it is none, or holds half of a surrogate pair,
-    which no file can."""
+    """Gives back a string.
+
+    text: what a caller gave.
+
+    Raises UsageError for what is no text, and for a text that holds half of a surrogate pair, which
+    no file can hold."""
     if not isinstance(text, str):
         raise UsageError(f"a text is wanted, not {type(text).__name__}")
     if not text.isprintable() and (half := _HALF.search(text)):

@@ -1,5 +1,6 @@
-"""Pieces -> the best hypotheses: what the memory layers read for them is brought together, the
-source is encoded, and a beam search decodes with all of it; terms that are lacking are put in."""
+"""Decodes pieces to their best hypotheses. It brings together what the memory layers read for the
+pieces, encodes the source, and decodes with all of it by a beam search. Terms that are lacking are
+put in."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ from tmnmt.vocab import EOS
 
 
 class DocumentMemory(Protocol):
-    """What is remembered of a document: its session cache, and how it says its terms."""
+    """What is remembered of a document: its session cache, and which targets it has for its
+    terms."""
 
     @property
     def cache(self) -> CacheContents: ...
@@ -58,9 +60,9 @@ class Decoded(NamedTuple):
 
 @dataclass
 class Decoder:
-    """A model with its memory layers. `shortlist`, `terms`, `datastore`, `voting`: None where
-    nothing of that kind was asked for. `doubtful`: a piece whose log probability is lower, per
-    subword, is read in another way, too, where a filter offers one."""
+    """A model with its memory layers. `shortlist`, `terms`, `datastore` and `voting` are None where
+    they are not used. A piece whose log probability per subword is below `doubtful` is read in
+    another way, too, where a filter offers one."""
 
     backbone: Backbone
     layers: MemoryLayers | None
@@ -79,7 +81,10 @@ class Decoder:
         return TargetPrior(self.backbone)
 
     def collated(self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory]) -> Collated:
-        """What the memory layers read for these pieces: pairs, session caches, neighbours."""
+        """What the memory layers read for a batch: pairs, session caches, neighbours.
+
+        pieces: the pieces of the batch.
+        documents: what is remembered of the document of each."""
         caches = [document.cache for document in documents]
         scores = [*map(self._scores, pieces)]
         pairs = None
@@ -101,8 +106,12 @@ class Decoder:
     def decoded(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
     ) -> list[Decoded]:
-        """The translations of pieces, each with what is remembered of its document. Those that
-        lack terms are written once more together."""
+        """Decodes a batch. Translations that lack terms are written once more, all of them
+        together.
+
+        pieces: the pieces of the batch.
+        documents: what is remembered of the document of each.
+        explain: whether the hypotheses say what the layers did."""
         results = self._decoded_once(pieces, documents, explain)
         self._read_otherwise(pieces, documents, results, explain)
         self._put_in_terms(pieces, documents, results, explain)
@@ -151,9 +160,13 @@ class Decoder:
         choices: Sequence[TermChoices],
         explain: bool = False,
     ) -> list[Hypothesis]:
-        """The best hypothesis for each piece by beam search, with what the session cache will want
-        of it, and, where it lacks terms, what putting them in will. `choices`: how the document of
-        each says its terms."""
+        """Searches for the best hypothesis of each piece. A hypothesis has what the session cache
+        needs of it, and, where it lacks terms, what putting them in needs.
+
+        pieces: the pieces of the batch.
+        collated: what the memory layers read for them.
+        choices: which targets the document of each piece has for its terms.
+        explain: whether the hypotheses say what the layers did."""
         if not pieces:
             return []
         with self.tally.timed("decode"), torch.inference_mode():
@@ -218,8 +231,11 @@ class Decoder:
     def read_in(
         self, pieces: Sequence[Piece], collated: Collated
     ) -> tuple[Encoded, LayerInputs, list[int]]:
-        """The pieces encoded, what the layers read for them, and the longest translation of each,
-        </s> included."""
+        """Encodes the pieces. Returns what is encoded, what the layers read, and the longest
+        translation of each piece in subwords, </s> included.
+
+        pieces: the pieces of the batch.
+        collated: what the memory layers read for them."""
         with torch.inference_mode():
             encoded, longest = self._encoded(pieces)
             return self._in_place(pieces, encoded), self._ready(collated), longest
@@ -244,8 +260,11 @@ class Decoder:
         return encoded, [2 * len(row) + 10 for row in ids]
 
     def first_pass(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """The pieces of a document, each with all others of it and what the base, without memory,
-        says of them: the first pass of a model that reads these (Maruf and Haffari 2018)."""
+        """Gives each piece of a document all other pieces, with what the base says of them without
+        a memory. This is the first pass of a model that reads a whole document (Maruf and Haffari
+        2018).
+
+        pieces: all pieces of one document."""
         backbone = self.backbone
         if not backbone.reads_around or len(pieces) < 2:
             return [*pieces]
@@ -275,7 +294,14 @@ class Decoder:
         ready: LayerInputs,
         explain: bool = False,
     ) -> list[Hypothesis]:
-        """The translations with the terms that they lack, where a list was given."""
+        """Puts the terms into translations that lack them, where there is a list of terms.
+
+        pieces: the pieces of the batch.
+        choices: which targets the document of each piece has for its terms.
+        hypotheses: the translations.
+        encoded: the encoded pieces.
+        ready: what the layers read for them.
+        explain: whether the hypotheses say what the layers did."""
         if (terms := self.terms) is None:
             return hypotheses
 

@@ -1,8 +1,10 @@
-"""A segment that the memory holds itself: its translation there as it stands, as translators expect
-of an exact match; or adapted, where numbers or case are all that differs.
+"""Takes over a segment that the memory holds itself. Its translation there is taken as it stands,
+as translators expect of an exact match, or it is adapted where numbers or case are all that
+differs.
 
-The model is not asked: probability 1, score 0 (the logarithm of it), every subword copied from that
-pair, and read from where it stands there, with weight 1. What was put into it stands nowhere."""
+The model is not asked. So the probability is 1, and the score, which is its logarithm, is 0. Every
+subword counts as copied from that pair with weight 1, from the place where it stands there. What
+was put into the translation stands nowhere."""
 
 from __future__ import annotations
 
@@ -21,20 +23,30 @@ RIVALS = 5  # other translations that are told
 
 
 def has_codes(match: Match, codes: Sequence[Code]) -> bool:
-    """Whether its source has these codes, but for placeholders that are written in the text."""
+    """Whether the source of a match has the codes of a text. Placeholders that are written in the
+    text do not count.
+
+    match: the match.
+    codes: the codes of the text."""
     return alike(inline(match.segment.src_codes), inline(codes))
 
 
 def agreeing(matches: Sequence[Match], codes: Sequence[Code] | None) -> Sequence[Match]:
-    """Those that have these codes; where there are none, or no codes are given, all."""
+    """The matches that have the codes of a text. Where there are none, or where no codes are given,
+    these are all matches.
+
+    matches: the matches.
+    codes: the codes of the text; None where it can have none."""
     if codes is None:
         return matches
     return [match for match in matches if has_codes(match, codes)] or matches
 
 
 def commonest(matches: Sequence[Match]) -> Match | None:
-    """Of exact matches, which may have several targets, the newest of the most frequent target; of
-    targets that are as frequent the one with the newest match. None where there is none."""
+    """The newest match of the most frequent target; None where there is no match. Of targets that
+    are equally frequent, the one with the newest match is taken.
+
+    matches: exact matches, which may have several targets."""
     times = Counter(match.tgt for match in matches)
     # of equal ones the first, which every index answers with the newest and then the smallest id
     # first
@@ -42,9 +54,11 @@ def commonest(matches: Sequence[Match]) -> Match | None:
 
 
 def worth_most(matches: Sequence[Match], min_worth: int) -> Match | None:
-    """Of matches that are worth `min_worth` or more, the commonest target of the greatest worth;
-    those that need no change come first. It says how far the others agree. None where there is
-    none."""
+    """The commonest target of the greatest worth, with how far the other matches agree; None where
+    there is none. Matches that need no change come first.
+
+    matches: the matches, with their worth.
+    min_worth: what a match has to be worth at least, from 0 to 102."""
     values = [match.worth.value if match.worth is not None else 0 for match in matches]
     best = max(values, default=0)
     if best < min_worth:
@@ -58,8 +72,10 @@ def worth_most(matches: Sequence[Match], min_worth: int) -> Match | None:
 
 
 def agreement_of(match: Match, equals: Sequence[Match]) -> Agreement:
-    """How many of these matches, which are worth the same, translate as `match` does, blanks
-    aside."""
+    """How many matches translate as one match does. Blanks do not count.
+
+    match: the match.
+    equals: all matches that are worth the same."""
     times, texts = Counter[str](), dict[str, str]()
     for tgt, count in Counter(equal.tgt for equal in equals).items():
         text = normalise(tgt)
@@ -71,12 +87,17 @@ def agreement_of(match: Match, equals: Sequence[Match]) -> Agreement:
 
 
 def value_of(match: Match) -> int:
-    """What a match is worth; where nobody has said, its fuzzy score in per cent."""
+    """What a match is worth, from 0 to 102. Where this was not computed, it is the fuzzy score in
+    per cent.
+
+    match: the match."""
     return match.worth.value if match.worth is not None else int(FULL * match.score + SLACK)
 
 
 def value_but_codes(match: Match) -> int:
-    """What a match would be worth with the codes of the text, which its translation gets."""
+    """What a match would be worth if it had the codes of the text, which its translation gets.
+
+    match: the match."""
     reasons = match.worth.reasons if match.worth is not None else ()
     return value_of(match) - sum(reason.points for reason in reasons if reason.what == "codes")
 
@@ -88,8 +109,13 @@ def copy_match(
     vocab: Vocabulary | None = None,
     explain: bool = False,
 ) -> Translation:
-    """The target of `match`, which is among the matches that are told; with `explain` the origin of
-    every subword."""
+    """The translation that takes over the target of a match.
+
+    text: the text that is translated.
+    match: the match, which is one of those listed.
+    listed_matches: the matches that the translation lists.
+    vocab: the vocabulary by which tokens are made; None makes none.
+    explain: whether every subword comes with its origin."""
     segments = [listed.segment for listed in listed_matches]
     is_listed = match.segment in segments
     number = segments.index(match.segment) if is_listed else 0
@@ -108,9 +134,11 @@ def copy_match(
 
 
 def origin_of(match: Match) -> str:
-    """What a translation that is taken from this match is: "memory", a full match as it stands;
-    "adapted", a full match with something put in; "fuzzy", one that is worth less than 100 for
-    another reason than its codes, which the translation gets from its source."""
+    """The origin of a translation that is taken from a match: "memory" for a full match as it
+    stands, "adapted" for a full match with something put in, and "fuzzy" for one that is worth less
+    than 100 for another reason than its codes, which the translation gets from its source.
+
+    match: the match."""
     if value_but_codes(match) < FULL:
         return "fuzzy"
     return "memory" if match.edits == 0 and match.tgt == match.segment.tgt else "adapted"
