@@ -1,5 +1,5 @@
-"""Segments of a memory that are held out of it, in stretches of neighbours, so that the memory can
-be measured on them."""
+"""Segments of a memory that are held out of it, in stretches of neighbouring segments, so that the
+memory can be measured on them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ MOST_OF_MEMORY = 5  # a fifth of it is held out at most
 
 @dataclass(frozen=True)
 class Stretch:
-    """Neighbouring segments of one document. `document`: all of it is left out with them; "": only
-    its neighbourhood is."""
+    """Neighbouring segments of one document. The whole of `document` is left out with them; where
+    it is "", only their neighbourhood is."""
 
     segments: tuple[Segment, ...]
     document: str
 
 
 class Rest(Index):
-    """An index without one stretch and its surroundings, and for every query without the segments
-    of its very source: a document to come is in no memory, and what is in one word for word is
-    taken as it stands."""
+    """An index without one stretch and its surroundings. For every query it also lacks the segments
+    of the very same source. A document that is still to come is in no memory, and a text that is in
+    a memory word for word is taken as it stands."""
 
     def __init__(self, index: MemoryIndex, stretch: Stretch) -> None:
+        """index: the whole index.
+        stretch: the segments that are held out."""
         self.index, self.stretch = index, stretch
         self.src_lang, self.tgt_lang = index.src_lang, index.tgt_lang
         numbers = [segment.id for segment in stretch.segments]
@@ -51,7 +53,14 @@ class Rest(Index):
         exclude_sources: bool = False,
         exclude_documents: Sequence[str] | None = None,
     ) -> list[list[Match]]:
-        """As `Index.search` says, of the rest; always without the queries' own sources."""
+        """Searches the rest as `Index.search` does, always without the sources of the queries
+        themselves.
+
+        queries: the texts.
+        k: how many segments are given for a text at most.
+        threshold: the smallest fuzzy score, from 0 to 1.
+        exclude_sources: makes no difference here, because these are always left out.
+        exclude_documents: for every query, the document whose segments are left out."""
         if self.stretch.document:
             documents = [self.stretch.document] * len(queries)
             return self.index.search(
@@ -67,7 +76,11 @@ class Rest(Index):
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
-        """As `CoversPhrases.covering` says, of the rest; without the text itself."""
+        """Finds segments of the rest as `CoversPhrases.covering` does, without the text itself.
+
+        text: the text whose phrases are to be covered.
+        k: how many segments are given at most.
+        accepts: says of the id of a segment whether the segment may be taken."""
         source = normalise(text)
 
         def is_left(number: int) -> bool:
@@ -83,8 +96,12 @@ class Rest(Index):
 
 
 def stretches(index: MemoryIndex, segments: int, seed: int) -> list[Stretch]:
-    """Stretches of a memory with about so many segments in all, drawn by the seed, a fifth of the
-    memory at most. Of a document none is drawn twice, but of large ones."""
+    """Draws stretches of a memory. All of them together are a fifth of the memory at most. A
+    document is not drawn twice, unless it is large.
+
+    index: the index of the memory.
+    segments: about how many segments all stretches have together.
+    seed: what the choice follows from."""
     large = _large_documents(index, random.Random(f"{seed} sizes"))
     count = min(segments, len(index) // MOST_OF_MEMORY)
     sample = list[Stretch]()

@@ -1,6 +1,6 @@
-"""What a model makes of segments held out of a memory, with several numbers for the nearest
-positions: as a document that is translated with the rest of the memory, while its references are
-confirmed one after another."""
+"""Translates segments that are held out of a memory, with several numbers for the nearest
+positions. They are translated as a document, with the rest of the memory, while their references
+are confirmed one after another."""
 
 from __future__ import annotations
 
@@ -47,9 +47,17 @@ def translate_held_out(
     device: str = "cpu",
     progress: Callable[[int], None] = lambda count: None,
 ) -> tuple[list[str], list[list[str]]]:
-    """The references of all segments that are scored, and their translations by every `reaches`.
-    Matches, fragments and what is confirmed are read as the model reads them by default.
-    progress: called with translations made."""
+    """Gives the references of all segments that are scored, and the translations of the segments
+    with each of the numbers. Matches, fragments and what is confirmed are read as the model reads
+    them by default.
+
+    model: the model.
+    layers: its memory layers; None where it has learned none.
+    index: the index of the memory.
+    stretches: the segments that are held out.
+    reaches: the numbers that are tried.
+    device: what torch computes on.
+    progress: a function that is called with the number of translations that are made."""
     shared = Translator(model, layers, [index], _settings(layers), device, reaches=STANDARD)
     by_stretch = [_scored(model, stretch) for stretch in stretches]
     documents = [

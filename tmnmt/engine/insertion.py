@@ -1,9 +1,10 @@
-"""Small words and a form of a term, where a term is put into a translation: a beam looks for the
-likeliest of them.
+"""Finds the small words and the form with which a term is put into a translation. A beam looks for
+the likeliest of them.
 
-What it finds is ranked by its probability here and by how well the two go together: by how likely
-the form is behind the last of them, for a decoder that has read no source. One that has read the
-source expects another word than the term, and tells little of which article this one has (OURS)."""
+What it finds is ranked by its probability at this place, and by how well the small words and the
+form go together. The second is how likely the form is behind the last small word for a decoder that
+has read no source. A decoder that has read the source expects another word than the term, and tells
+little of which article this one has (OURS)."""
 
 from __future__ import annotations
 
@@ -35,8 +36,11 @@ Chances = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Insert:
-    """One of `forms`, after up to `small` small words; `was`: the subwords of those that were
-    there."""
+    """A part of a translation into which a term is put.
+
+    forms: the forms that the term may have.
+    small: how many small words may stand before the form at most.
+    was: the subwords of the small words that were there."""
 
     forms: tuple[Form, ...]
     small: int = 0
@@ -44,7 +48,7 @@ class Insert:
 
 
 class Place(NamedTuple):
-    """Where a form is to stand."""
+    """A place where a form is to stand."""
 
     part: Insert
     row: int  # of the step that has read what stands before it
@@ -73,11 +77,19 @@ class Inserter:
     def __init__(
         self, spelling: Spelling, backbone: Backbone, layers: MemoryLayers, prior: TargetPrior
     ) -> None:
+        """spelling: what the subwords say of where words begin and end.
+        backbone: the model that decodes.
+        layers: its memory layers.
+        prior: the decoder that has read an empty source."""
         self._spelling = spelling
         self._backbone, self._layers, self._prior = backbone, layers, prior
 
     def choose(self, places: Sequence[Place], step: Stepped, encoded: Any) -> list[Ids]:
-        """The subwords of what fits best in every place."""
+        """The subwords of what fits best in every place.
+
+        places: the places.
+        step: the step that has read what stands before them.
+        encoded: the encoded sources of the sentences."""
         sure = [self._certain_form(place) for place in places]
         rest = [place for place, ids in zip(places, sure, strict=True) if not ids]
         contenders = [*map(_contenders, self._tries(rest, step, encoded))]

@@ -1,11 +1,12 @@
-"""Which words of a source a translation's words come from: what the decoder looked at, and, as far
-as it copied, what the words that it copied come from.
+"""Finds which words of a source the words of a translation come from. This is what the decoder
+looked at, and, as far as it copied, what the copied words come from.
 
     A = (1 - zeta) alpha + zeta sum over positions of q A_pair
 
-alpha: the attention along the translation. zeta, q: the gate and the weights with which the pairs
-were read. A_pair goes from a pair's target word to its source word, by the attention along that
-pair, and from there to the query's word, by the alignment behind their fuzzy score.
+Here alpha is the attention along the translation, and zeta and q are the gate and the weights with
+which the pairs were read. A_pair leads from a target word of a pair to its source word, by the
+attention along that pair, and from there to the word of the query, by the alignment behind their
+fuzzy score.
 
 T, S: words, numbers and marks (`token_spans`) of target and source."""
 
@@ -34,30 +35,40 @@ LINKED_AT_ONCE = 32  # pieces of segments with codes
 
 
 class Linkable(Protocol):
-    """The places of a segment's codes, which depend on the links of words."""
+    """A segment whose places of codes depend on the links of words."""
 
     def unlinked(self) -> list[tuple[int, str, str]]:
-        """Of every piece that lacks links its number, what was read, and what was written."""
+        """The pieces that lack links, each with its number, the text that was read, and the text
+        that was written."""
 
     def link(self, piece: int, links: Array) -> None:
-        """The links of the words of a piece."""
+        """Takes the links of the words of a piece.
+
+        piece: the number of the piece.
+        links: (T, S) how much of every target word comes from every source word."""
 
 
 class Linker:
-    """Links words by one model."""
+    """Links the words of texts by one model."""
 
     def __init__(
         self, backbone: Backbone, vocab: Vocabulary, device: torch.device | str = "cpu"
     ) -> None:
+        """backbone: the model.
+        vocab: its vocabulary.
+        device: what torch computes on."""
         self._backbone, self._vocab, self._device = backbone, vocab, device
 
     def links(
         self, source: str, target: str, tokens: Sequence[Token] = (), matches: Sequence[Match] = ()
     ) -> Array:
-        """Of every word of the target how much of it comes from every word of the source, (T, S).
+        """How much of every target word comes from every source word, (T, S).
 
-        `tokens`: of the explained translation, with the `matches` they were read from; without
-        them, the attention alone."""
+        source: the source.
+        target: its translation.
+        tokens: the tokens of the explained translation. Without them, the links are the attention
+        alone.
+        matches: the matches that the tokens were read from."""
         numbers = sorted({entry.match for token in tokens for entry in token.attention})
         pairs = [(matches[number].segment.src, matches[number].segment.tgt) for number in numbers]
         attention, *of_pairs = self.attention([(source, target), *pairs])
@@ -75,7 +86,9 @@ class Linker:
         return linked
 
     def attention(self, pairs: Sequence[tuple[str, str]]) -> list[Array]:
-        """The attention along the target of every source and target, by words, (T, S) each."""
+        """The attention along the target of every pair, by words, as a matrix (T, S) each.
+
+        pairs: every source with its translation."""
         src = [[*self._vocab.encode_source(source), EOS] for source, _ in pairs]
         with torch.inference_mode():
             length = torch.tensor([len(ids) for ids in src], device=self._device)
@@ -87,11 +100,14 @@ class Linker:
         return self._in_words(sources, ids, targets, weights)
 
     def link(self, segments: Sequence[Linkable]) -> None:
-        """Gives segments with codes the links that the places of these depend on: what every word
-        of the translation looks at, in one pass for as many as a batch has.
+        """Gives segments with codes the links on which the places of these codes depend. The links
+        are what every word of the translation looks at, and they are computed in one pass for as
+        many pieces as a batch has.
 
-        The way through the pairs that the decoder read is left out: it places no more codes right,
-        and wants a trace of the decoder and a pass along every pair."""
+        The way through the pairs that the decoder read is not used here. It places no more codes
+        right, and it needs a trace of the decoder and a pass along every pair.
+
+        segments: the segments."""
         parts = [(segment, *part) for segment in segments for part in segment.unlinked()]
         parts.sort(key=lambda part: len(part[-1]))
         for start in range(0, len(parts), LINKED_AT_ONCE):
@@ -103,8 +119,12 @@ class Linker:
     def hypothesis_links(
         self, encoded: Encoded, sources: Sequence[str], hypotheses: Sequence[Hypothesis]
     ) -> list[Array]:
-        """The same of sources that are encoded, along what was found for them; what was looked at
-        is known where it was noted."""
+        """The links of sources that are encoded already, along the hypotheses that were found for
+        them. The attention of a hypothesis is not computed again where it was noted.
+
+        encoded: the encoded sources.
+        sources: their texts.
+        hypotheses: the hypothesis of every source."""
         notes = (
             hypothesis.evidence.notes
             for hypothesis in hypotheses
@@ -151,8 +171,12 @@ class Linker:
 
 
 def same_words(source: str, query: str) -> Array:
-    """Of every word of a pair's source its share in every word of the query, by the fewest edits
-    between them: a word that stays is one, those that are replaced go evenly to their places."""
+    """The share that every word of a pair's source has in every word of the query, by the fewest
+    edits between them. A word that stays has the share 1, and words that are replaced are spread
+    evenly over their places.
+
+    source: the source of the pair.
+    query: the query."""
     shape = len(token_spans(source)), len(token_spans(query))
     matrix = np.zeros(shape)
     x, y = match_tokens(source), match_tokens(query)
@@ -169,8 +193,12 @@ def same_words(source: str, query: str) -> Array:
 
 
 def with_same_words(links: Array, source: str, target: str) -> Array:
-    """The same links, but a target word that stands once on each side, as a number or a name does,
-    comes from that source word alone."""
+    """The same links, except that a target word which stands once on each side, as a number or a
+    name does, comes from that source word alone.
+
+    links: (T, S) how much of every target word comes from every source word.
+    source: the source.
+    target: its translation."""
     words, target_words = ([text[a:b] for a, b in token_spans(text)] for text in (source, target))
     source_counts, target_counts = Counter(words), Counter(target_words)
     corrected = links.copy()

@@ -1,4 +1,4 @@
-"""What a translator is made of, opened: a model on a device, its memory layers."""
+"""Opens what a translator is made of: a model on a device, and its memory layers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,21 @@ DEVICES = re.compile(r"cpu|cuda(:\d{1,2})?|mps")
 
 
 def load_on(model_dir: Path, device: str | None) -> Model:
-    """The model on the device of that name, or on that of `device_named`. Raises as that does, and
-    ModelError for what is no model."""
+    """Opens a model on a device.
+
+    model_dir: the model folder.
+    device: the name of the device, as `device_named` takes it.
+
+    Raises ModelError for what is no model, and UsageError as `device_named` does."""
     return load_model(model_dir, device_named(device))
 
 
 def device_named(device: str | None) -> str:
-    """The device of that name; None and auto: a GPU where there is one. Raises UsageError for a
-    device that is not there."""
+    """The device of a name.
+
+    device: "cpu", "cuda" or another name of torch. None and "auto" take a GPU where there is one.
+
+    Raises UsageError for a device that is not there."""
     if device in (None, "auto"):
         return "cuda" if torch.cuda.is_available() else "cpu"
     if not DEVICES.fullmatch(str(device)):
@@ -45,8 +52,8 @@ def device_named(device: str | None) -> str:
 
 
 def devices() -> list[str]:
-    """What torch can compute on, on this machine; it warns of a GPU that it cannot use, which is
-    not told."""
+    """The names of all that torch can compute on, on this machine. The warning that torch gives
+    of a GPU that it cannot use is not shown."""
     with warnings.catch_warnings(action="ignore"):
         gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     numbered = [f"cuda:{number}" for number in range(gpus)]
@@ -59,8 +66,12 @@ def devices() -> list[str]:
 
 
 def load_layers(model: Model, device: str) -> MemoryLayers | None:
-    """The memory layers of a model folder, if it has any. Raises ModelError where its
-    config.toml lists them and they are gone."""
+    """Opens the memory layers of a model folder; None where it has none.
+
+    model: the model.
+    device: what torch computes on.
+
+    Raises ModelError where the config.toml of the folder lists layers that are not there."""
     path = model.folder / "memory.safetensors"
     if not path.exists() and path.name not in model.config[CHECKSUMS]:
         return None
@@ -68,8 +79,13 @@ def load_layers(model: Model, device: str) -> MemoryLayers | None:
 
 
 def languages_of(model: Model, src_lang: str | None, tgt_lang: str | None) -> tuple[str, str]:
-    """The languages asked for, else the model's. Raises UsageError where it is of others; regions
-    do not count."""
+    """The languages of memory files: those that were named, or else those of the model.
+
+    model: the model.
+    src_lang: the source language that was named; None takes that of the model.
+    tgt_lang: the target language that was named; None takes that of the model.
+
+    Raises UsageError where the model has other languages. Regions do not count."""
     model_languages = model.config["src_lang"], model.config["tgt_lang"]
     languages = src_lang or model_languages[0], tgt_lang or model_languages[1]
     if [*map(primary, languages)] != [*map(primary, model_languages)]:

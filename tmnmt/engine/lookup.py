@@ -1,5 +1,5 @@
-"""What the memories have for pieces of text: the matches that the decoder reads, with their pair
-keys, and the match that is taken as it stands."""
+"""Finds what the memories have for pieces of text: the matches that the decoder reads, with their
+pair keys, and the match that is taken as it stands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AT_ONCE = 0.7  # a segment in pieces that has a match this good is translated wh
 
 
 class Lookup:
-    """Asks the memories of `retriever`. Not for several threads at once."""
+    """Asks the memories of a retriever. Only one thread may use it at a time."""
 
     def __init__(
         self,
@@ -41,17 +41,27 @@ class Lookup:
         tally: Tally,
         reaches: Reaches = STANDARD,
     ) -> None:
-        """longest, longest_whole: subwords of a piece, and of a segment that is translated whole
-        for the sake of its match. reaches: how the positions of these memories are read."""
+        """retriever: what searches the memories.
+        keys: the store of pair keys.
+        vocab: the vocabulary of the model.
+        settings: how to translate.
+        longest: how many subwords a piece has at most.
+        longest_whole: how many subwords a segment has at most that is translated whole because of
+        its match.
+        tally: what the counts and times are added to.
+        reaches: how far the positions of these memories are read."""
         self.retriever, self.keys, self.vocab = retriever, keys, vocab
         self.settings, self.longest_whole, self.tally = settings, longest_whole, tally
         self.reaches = reaches
         self.in_pieces = f"had more than {longest} subwords, translated in pieces"
 
     def with_matches(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
-        """The pieces with what the memories have for them; those that have it already stay as they
-        are. The keys of all pairs found are computed together. confirmed: for every piece what its
-        session has confirmed, which is searched, too."""
+        """The pieces with what the memories have for them. Pieces that have it already stay as they
+        are. The keys of all pairs that are found are computed together.
+
+        pieces: the pieces.
+        confirmed: for every piece, what its session has confirmed, which is searched, too; or
+        nothing."""
         rows = [row for row, piece in enumerate(pieces) if piece.retrieved is None]
         results = list(pieces)
         if not rows:
@@ -67,7 +77,9 @@ class Lookup:
         return results
 
     def to_be_decoded(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """Pieces that were looked up, to be decoded even where a match is taken as it stands."""
+        """The pieces without the match that would be taken as it stands, so that they are decoded.
+
+        pieces: pieces that were looked up."""
         free = [_updated(piece, full_match=None) for piece in pieces]
         return [
             _updated(piece, keys=tuple(keys))
@@ -75,13 +87,17 @@ class Lookup:
         ]
 
     def holds(self, text: str) -> bool:
-        """Whether a memory has a match of a whole segment that is taken as it stands."""
+        """Whether a memory has a match of a whole segment that is taken as it stands.
+
+        text: the text of the segment."""
         min_worth = self.settings.verbatim
         return bool(min_worth) and self.retriever.exact([text], min_worth=min_worth)[0] is not None
 
     def knows_case(self, segment: SourceSegment) -> bool:
-        """Whether the memories have more that is like a text in its own letters than in those in
-        which they would be asked for it."""
+        """Whether the memories have more that is like a text in its own letters than in the letters
+        in which they would be asked for it.
+
+        segment: the segment."""
         if not self.settings.retrieves:
             return False
         text = segment.source.plain
@@ -210,11 +226,14 @@ class Lookup:
 
 
 def copyable(matches: Sequence[Match], keys: Sequence[PairKeys]) -> list[PairKeys]:
-    """Of the keys of matches and then of fragments those that nearest positions are read of.
+    """The keys that nearest positions are read from.
 
-    Where one is the very text, nothing is read of other matches: where they go on otherwise, three
-    of them would outvote it. Where a fragment ends, or a match that has less than half in common
-    with the text, says nothing about where the text ends, so its </s> is not read."""
+    Where a match has the very same text, nothing is read from other matches, because three that go
+    on otherwise would outvote it. The end of a fragment, or of a match that has less than half in
+    common with the text, says nothing about where the text ends. So its </s> is not read.
+
+    matches: the matches.
+    keys: the keys of the matches, and then those of the fragments."""
     has_same = any(match.score >= SAME_TOKENS for match in matches)
 
     def readable(match: Match, pair_keys: PairKeys) -> PairKeys:
@@ -229,7 +248,9 @@ def copyable(matches: Sequence[Match], keys: Sequence[PairKeys]) -> list[PairKey
 
 
 def without_end(keys: PairKeys) -> PairKeys:
-    """The keys but that of </s>, which is the last."""
+    """The keys except that of </s>, which is the last.
+
+    keys: the keys of a pair."""
     return keys.cut(len(keys.ids) - 1)
 
 

@@ -1,4 +1,4 @@
-"""Translation memories as they are named: paths, addresses, open indexes; and the one that is
+"""Translation memories as users name them: paths, addresses and open indexes, and the one that is
 written to."""
 
 from __future__ import annotations
@@ -36,11 +36,16 @@ _CONDITIONS = [option.name for option in options_of(SegmentFilter)]
 
 @dataclass(frozen=True)
 class NamedMemory:
-    """A memory as it is named, and what is set of it behind the name, as in
-    "a.tmx:penalty=5,weight=0.9,readonly". penalty: points off its matches. weight: what their worth
-    is multiplied by. readonly: nothing is ever written to it. watch: a file that another program
-    rewrites is read again (`tmnmt.index.watched`). segment_filter: which of its segments are found
-    at all, by the names that `SegmentFilter` has, as in "a.tmx:user=jane"."""
+    """A memory as it is named, with the settings behind the name, as in
+    "a.tmx:penalty=5,weight=0.9,readonly".
+
+    place: the path or the address, or the open index.
+    trust: how far matches are trusted. `penalty` is how many points are taken off them, and
+    `weight` is what their worth is multiplied by.
+    readonly: whether nothing is ever written to it.
+    watch: whether a file that another program rewrites is read again (`tmnmt.index.watched`).
+    segment_filter: which of its segments are found at all, by the names that `SegmentFilter` has,
+    as in "a.tmx:user=jane"."""
 
     place: Named
     trust: Trust = IN_FULL
@@ -50,9 +55,12 @@ class NamedMemory:
 
 
 def parse_memory(memory: Named) -> NamedMemory:
-    """What the name says. What is behind the last colon counts as settings if it looks like them,
-    and nothing has the whole as its name. Raises UsageError for a setting that there is not, or a
-    wrong value."""
+    """Reads the name of a memory. What is behind the last colon counts as settings if it looks like
+    them, and if nothing has the whole as its name.
+
+    memory: the name, or an open index.
+
+    Raises UsageError for a setting that does not exist, or that has a wrong value."""
     if not isinstance(memory, str) or os.path.lexists(memory):
         return NamedMemory(memory)
     place, _, after_colon = memory.rpartition(":")
@@ -96,7 +104,9 @@ def _number(value: str, label: str, maximum: int, kind: type[int] | type[float])
 
 
 def check_memory(memory: object) -> None:
-    """Raises UsageError for what is no list of memories: paths, addresses, open indexes."""
+    """Raises UsageError for what is no list of memories.
+
+    memory: what a caller gave. It should be a list of paths, addresses and open indexes."""
     if isinstance(memory, str | Path):
         raise UsageError(
             f"memory is {str(memory)!r}; a list of memories is wanted, as in [{str(memory)!r}]"
@@ -117,8 +127,16 @@ def open_memories(
     progress: ReadProgress | None = None,
     segment_filter: SegmentFilter = SegmentFilter(),
 ) -> list[Index]:
-    """The indexes. segment_filter: which of their segments are found; what is set behind a name
-    goes before it. Raises MemoryIndexError where an index is of other languages."""
+    """Opens memories. Memory files are indexed for this.
+
+    memories: their names.
+    src_lang: the source language.
+    tgt_lang: the target language.
+    progress: a function that is called while a memory file is indexed, with the number of units
+    read since the last call and the share of all bytes read, from 0 to 1.
+    segment_filter: which of their segments are found. What is set behind a name goes before it.
+
+    Raises MemoryIndexError where an index has other languages."""
     indexes: list[Index] = []
     for named_memory in map(parse_memory, memories):
         if isinstance(named_memory.place, str | Path):
@@ -138,7 +156,9 @@ def open_memories(
 
 
 def to_be_watched(memory: str) -> str:
-    """The name with the setting `watch`; that of a built index as it is."""
+    """The name with the setting `watch`. The name of a built index stays as it is.
+
+    memory: the name."""
     named_memory = parse_memory(memory)
     place = str(named_memory.place)
     if named_memory.watch or is_index(place):
@@ -163,10 +183,17 @@ def open_to_write(
     src_lang: str,
     tgt_lang: str,
 ) -> WritableIndex:
-    """The index that is written to: one of `indexes`, which `memories` are opened, where it is the
-    same. A folder that is not there yet, or is empty, is made an empty index; of several processes
-    that do so at once, one makes it and the others open it. Raises UsageError for what cannot be
-    written to."""
+    """Opens the index that is written to. It is one of the open ones where it is the same. Where
+    the folder is not there yet, or is empty, an empty index is made. Of several processes that do
+    so at once, one makes it and the others open it.
+
+    destination: the name of the index.
+    memories: the names of the memories that are read.
+    indexes: the open indexes of these.
+    src_lang: the source language.
+    tgt_lang: the target language.
+
+    Raises UsageError for what cannot be written to."""
     for memory, index in zip(map(parse_memory, memories), indexes, strict=True):
         if _is_identical(destination, memory.place):
             if getattr(index, "conditions", NO_FILTER):

@@ -23,14 +23,16 @@ Role = Literal["cut", "merged", "part"]
 
 @dataclass(frozen=True, eq=False)
 class OpenSegment:
-    """A segment that is being translated: what all of its pieces share.
+    """A segment that is being translated, with what all of its pieces share.
 
-    `source`: its text on the way through the filters. `size`: into how many pieces it was cut.
-    `neighbours`: the texts before and behind it, and its id. `ends_document`: whether nothing
-    of its document follows. `to_confirm`: the pair that is confirmed once it is translated.
-    `reading_ids`: the subwords of another way to read it, where a filter offers one. `similar`:
-    what the memories have for the whole segment, once they were asked. `message_matches`: of a
-    message, the same messages of pairs that its whole segment is like."""
+    source: its text on the way through the filters.
+    size: into how many pieces it was cut.
+    neighbours: the texts before and behind it, and its id.
+    ends_document: whether nothing of its document follows.
+    to_confirm: the pair that is confirmed once it is translated.
+    reading_ids: the subwords of another way to read it, where a filter offers one.
+    similar: what the memories have for the whole segment, once they were asked.
+    message_matches: for a message, the same messages of pairs that are like its whole segment."""
 
     source: SourceSegment
     number: int  # in the input
@@ -45,15 +47,19 @@ class OpenSegment:
 
     @property
     def text(self) -> str:
-        """Without codes."""
+        """Its text without codes."""
         return self.source.source.plain
 
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What the memories have for a piece: matches with the keys of their pairs; fragments, pairs
-    that share phrases with it, where there are no matches; the full match whose target is taken as
-    it stands; and how positions of its pairs and its session are read."""
+    """What the memories have for a piece.
+
+    matches: the matches.
+    fragments: pairs that share phrases with the piece, where there are no matches.
+    full_match: the match whose target is taken as it stands.
+    keys: the keys of the matches and then of the fragments.
+    reaches: how far positions of its pairs and of its session are read."""
 
     matches: tuple[Match, ...] = ()
     fragments: tuple[Match, ...] = ()
@@ -67,10 +73,15 @@ NO_MATCHES = Retrieved()
 
 @dataclass(frozen=True)
 class Piece:
-    """What is translated at once: a segment, or a part of one. `text`: of the source; `read`: as
-    the model reads it, of which `ids` are the subwords, without </s>. `number`: its place in the
-    segment. `context`: what the model reads besides of its document, where it reads something: the
-    segments before it, or all others. `retrieved`: None until the memories were asked."""
+    """What is translated at once: a segment, or a part of one.
+
+    text: its source.
+    model_text: its source as the model reads it.
+    ids: the subwords of that, without </s>.
+    number: its place in the segment, from 0.
+    context: what the model reads besides, where it reads something: the segments before it in its
+    document, or all others.
+    retrieved: what the memories have for it; None until they were asked."""
 
     segment: OpenSegment
     text: str
@@ -93,12 +104,13 @@ class Piece:
 
     @property
     def matches(self) -> tuple[Match, ...]:
-        """Those that the memories have for it; none where they were not asked yet."""
+        """The matches that the memories have for it. There are none where they were not asked
+        yet."""
         return (self.retrieved or NO_MATCHES).matches
 
     @property
     def pairs(self) -> tuple[Match, ...]:
-        """All that is read of the memories."""
+        """All pairs of the memories that are read for it."""
         retrieved = self.retrieved or NO_MATCHES
         return (*retrieved.matches, *retrieved.fragments)
 

@@ -1,4 +1,4 @@
-"""A segment in pieces, where it is longer than the model has ever seen."""
+"""Cuts a segment into pieces where it is longer than the model has ever seen."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ _BOUNDARIES = (
 
 
 def pieces(text: str, vocab: Vocabulary, longest: int) -> list[str]:
-    """`text` in consecutive pieces of at most `longest` subwords, cut after sentences where that is
-    enough, else after clauses, between words, or, in a word that is longer itself, anywhere.
-    Nothing but white space at cuts is lost."""
+    """Cuts a text into consecutive pieces. It is cut after sentences where that is enough, and
+    otherwise after clauses, between words, or anywhere within a word that is longer itself. Only
+    white space at the cuts is lost.
+
+    text: the text.
+    vocab: the vocabulary of the model.
+    longest: how many subwords a piece has at most."""
     if fits(text, vocab, longest):
         return [text]
     parts = _cut(text, vocab, longest, 0)
@@ -25,8 +29,12 @@ def pieces(text: str, vocab: Vocabulary, longest: int) -> list[str]:
 
 
 def fits(text: str, vocab: Vocabulary, longest: int) -> bool:
-    """Whether `text` has at most `longest` subwords. Of a text that is much too long that is clear
-    from its characters; to encode it would take a thousand times its memory."""
+    """Whether a text has at most so many subwords. A text that is much too long is judged by its
+    characters, because encoding it would take a thousand times its memory.
+
+    text: the text.
+    vocab: the vocabulary of the model.
+    longest: how many subwords it may have."""
     if (
         len(text) > longest * vocab.longest
         and len(text) - text.count(" ") > longest * vocab.longest

@@ -55,8 +55,8 @@ class Document(DocumentMemory, Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a piece, or of a part of it: what the model says, or the match whose target is
-    taken as it stands; neither where another piece stands for it."""
+    """What became of a piece, or of a part of it: what the model has decoded, or the match whose
+    target is taken as it stands. It has neither where another piece stands for it."""
 
     piece: Piece
     decoded: Decoded | None = None
@@ -65,7 +65,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One model with its memories, as sentences pass through it. `lock` is held while they do:
+    """One model with its memories, through which sentences pass. `lock` is held while they do, and
     one batch is translated after another."""
 
     settings: Settings
@@ -83,17 +83,22 @@ class Pipeline:
 
     @property
     def terms(self) -> TermList | None:
-        """The list of words whose translations must come."""
+        """The terms whose translations must come; None where there are none."""
         return self.decoder.terms
 
     def passage(self, on_complete: Callable[[], None] = lambda: None) -> Passage:
-        """For segments of one caller. `on_complete`: called for every segment once it is
-        translated, also where it has to wait for those before it."""
+        """Opens a passage for the segments of one caller.
+
+        on_complete: a function that is called for every segment once it is translated, also while
+        the segment has to wait for those before it."""
         return Passage(self, on_complete)
 
     def retrieve(self, pieces: Sequence[Piece], documents: Sequence[Document] = ()) -> list[Piece]:
-        """The pieces with what the memories have for them, as `Lookup.with_matches` says.
-        `documents`: of every piece, whose confirmed pairs are searched, too."""
+        """The pieces with what the memories have for them, as `Lookup.with_matches` gives it.
+
+        pieces: the pieces.
+        documents: the document of every piece, whose confirmed pairs are searched, too; or
+        nothing."""
         with self.lock:
             confirmed = [document.confirmed.similar for document in documents]
             return self.lookup.with_matches(pieces, confirmed)
@@ -101,9 +106,14 @@ class Pipeline:
     def translate(
         self, pieces: Sequence[Piece], documents: Sequence[Document], explain: bool = False
     ) -> list[Translated]:
-        """The translations of pieces, each of another document where documents learn from what is
-        translated, and their lengths in subwords: retrieve -> take or decode -> remember -> put
-        together. Those that lack terms are written once more together."""
+        """Translates pieces: retrieve -> take or decode -> remember -> put together. Returns the
+        translation of each, with its length in subwords. Translations that lack terms are written
+        once more, all of them together.
+
+        pieces: the pieces. Where documents learn from what is translated, each must be of another
+        document.
+        documents: the document of every piece.
+        explain: whether every token comes with its origin."""
         with self.lock:
             pieces = self.retrieve(pieces, documents)
             outcomes = self.outcomes(pieces, documents, explain)
@@ -117,9 +127,14 @@ class Pipeline:
         explain: bool,
         is_split: bool = False,
     ) -> list[list[Outcome]]:
-        """What becomes of pieces that were looked up: one outcome each; of one that is translated
-        as several texts, and of one whose translation has lost a sentence, one for every text or
-        sentence. `is_split`: the pieces are such texts."""
+        """What becomes of pieces that were looked up. Each has one outcome, with two exceptions. A
+        piece that is translated as several texts has one outcome for every text, and a piece whose
+        translation has lost a sentence has one for every sentence.
+
+        pieces: the pieces.
+        documents: the document of every piece.
+        explain: whether every token comes with its origin.
+        is_split: whether the pieces are such texts themselves."""
         results = [
             self._match_outcome(piece, document)
             for piece, document in zip(pieces, documents, strict=True)
@@ -151,8 +166,10 @@ class Pipeline:
         return self.outcomes(pieces, part_documents, explain, is_split=True)
 
     def full_match(self, piece: Piece, document: Document) -> Match | None:
-        """The match of the whole segment that is taken as it stands; None where the model is
-        asked."""
+        """The match of the whole segment that is taken as it stands; None where the model is asked.
+
+        piece: a piece of the segment.
+        document: its document."""
         if not self.settings.verbatim:
             return None
         confirmed = document.confirmed.exact(piece.segment.text, piece.segment.source.codes)
@@ -181,7 +198,12 @@ class Pipeline:
     def merged(
         self, pieces: Sequence[Piece], outcomes: Sequence[Sequence[Outcome]], explain: bool
     ) -> list[Translated]:
-        """The translation of each piece, of what became of it or of its parts."""
+        """The translation of each piece, with its length in subwords, from what became of it or of
+        its parts.
+
+        pieces: the pieces.
+        outcomes: what became of every piece.
+        explain: whether every token comes with its origin."""
         return [
             join_parts(piece.text, [self._translated(outcome, explain) for outcome in of_piece])
             for piece, of_piece in zip(pieces, outcomes, strict=True)
@@ -205,13 +227,17 @@ class Pipeline:
         return translation, length
 
     def link(self, segments: Sequence[Placement]) -> None:
-        """Gives segments with codes the links that the places of these depend on."""
+        """Gives segments with codes the links on which the places of these codes depend.
+
+        segments: the segments."""
         with self.lock, self.tally.timed("links"):
             self.decoder.linker.link(segments)
 
     def checked(self, translation: Translation) -> Translation:
-        """A translation that is finished, with what is wrong in its terms, and what it lacks of
-        what is to be kept."""
+        """A finished translation, with what is wrong in its terms, and what it lacks of what is to
+        be kept.
+
+        translation: the translation."""
         if self.terms is not None:
             translation = self.terms.checked(translation)
         lacking = check_preserved(translation.src, translation.tgt, self.copied)
@@ -221,23 +247,34 @@ class Pipeline:
 
     @torch.no_grad()
     def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
-        """A translated sentence into a document's cache: contexts (T, l), hiddens (T, d), ids (T,).
-        Of positions all but </s>: where one segment ends says nothing about where another does."""
+        """Writes a translated sentence into the session cache of a document. Positions are written
+        for all subwords except </s>, because where one segment ends says nothing about where
+        another does.
+
+        cache: the session cache.
+        contexts: (T, l) the contexts of the subwords.
+        hiddens: (T, d) their hidden states.
+        ids: (T,) the subwords."""
         if cache.positions is not None:
             cache.positions.write(hiddens[ids != EOS], ids[ids != EOS])
         if cache.size and self.layers is not None and self.layers.cache is not None:
             cache.write(*self.layers.cache.slots_of(contexts, hiddens), ids)
 
     def keys_to_remember(self, pairs: Sequence[Pair]) -> list[PairKeys]:
-        """The keys of pairs as `write_keys` wants them: in full where a learned session cache has
-        slots."""
+        """The keys of pairs as `write_keys` takes them. They are in full where a learned session
+        cache has slots.
+
+        pairs: the pairs."""
         cache_layer = self.layers.cache if self.layers is not None else None
         if cache_layer is not None and self.settings.cache:
             return self.keys.in_full(pairs)
         return self.keys.keys_of([pairs])[0]
 
     def write_keys(self, cache: CacheContents, keys: PairKeys) -> None:
-        """A pair into a document's cache."""
+        """Writes a pair into the session cache of a document.
+
+        cache: the session cache.
+        keys: the keys of the pair."""
         if keys.codes is None:
             self.write(cache, keys.contexts, keys.hiddens, keys.ids)
         elif cache.positions is not None:
@@ -273,9 +310,11 @@ class Pipeline:
 
 
 class Passage:
-    """Segments of one caller on their way: they come out in the order in which they went in."""
+    """Segments of one caller on their way. They come out in the order in which they went in."""
 
     def __init__(self, pipeline: Pipeline, on_complete: Callable[[], None]) -> None:
+        """pipeline: the pipeline that they pass through.
+        on_complete: a function that is called for every segment once it is translated."""
         self.pipeline = pipeline
         self.assembly = Assembly(on_complete)
         # segments whose codes wait for their places, each once; batches that were put meanwhile
@@ -285,12 +324,21 @@ class Passage:
     def open(
         self, source: Source, neighbours: Beside = ("", ""), preceding: Preceding = ()
     ) -> list[Piece]:
-        """A segment as the pieces to be translated, as `Preparation.pieces` makes them."""
+        """Prepares a segment. Returns the pieces that are to be translated, as `Preparation.pieces`
+        makes them.
+
+        source: the segment.
+        neighbours: the texts before and after it.
+        preceding: what the model reads of the segments before it."""
         prepare = self.pipeline.preparation.pieces
         return prepare(source, self.assembly, neighbours, preceding)
 
     def open_again(self, source: Source, pieces: Sequence[Piece]) -> list[Piece]:
-        """Pieces of a segment that was opened before, of which nothing is translated yet."""
+        """Prepares a segment that was opened before and of which nothing is translated yet. Returns
+        its pieces.
+
+        source: the segment.
+        pieces: the pieces that it had."""
         if not pieces:
             source_segment = SourceSegment(source, self.pipeline.preparation.filters)
             self.assembly.announce(plain_of(source), 0, source_segment)
@@ -304,29 +352,39 @@ class Passage:
     def translate(
         self, pieces: Sequence[Piece], documents: Sequence[Document], explain: bool = False
     ) -> None:
-        """Pieces that were opened, as `Pipeline.translate` does."""
+        """Translates pieces that were opened, as `Pipeline.translate` does.
+
+        pieces: the pieces.
+        documents: the document of every piece.
+        explain: whether every token comes with its origin."""
         results = self.pipeline.translate(pieces, documents, explain)
         for piece, result in zip(pieces, results, strict=True):
             self.put(piece, *result)
 
     def put(self, piece: Piece, translation: Translation, length: int) -> None:
-        """The translation of a piece, of so many subwords; a segment's pieces may come in any
-        order."""
+        """Takes the translation of a piece. The pieces of a segment may come in any order.
+
+        piece: the piece.
+        translation: its translation.
+        length: how many subwords the translation has."""
         self.assembly.put(piece, translation, length)
         for segment in piece.segment.source.linked_segments:
             if segment.placement.unlinked():
                 self._unlinked[id(segment.placement)] = segment.placement
 
     def ready(self) -> list[Translation]:
-        """The translations that are finished, and follow those before. Where codes stand among
-        words some calls are waited for, so that their places are found together."""
+        """The translations that are finished and follow those before them. Where codes stand among
+        words, a few calls give nothing, so that the places of codes are found together."""
         self._waiting = self._waiting + 1 if self._unlinked else 0
         if len(self._unlinked) < LINKED_AT_ONCE and 0 < self._waiting < WAITING_AT_MOST:
             return []
         return self.finish()
 
     def finish(self, counts: bool = True) -> list[Translation]:
-        """The same without waiting. `counts`: whether they count in the tally."""
+        """The translations that are finished and follow those before them, without waiting for
+        others.
+
+        counts: whether they count in the tally."""
         self.pipeline.link([*self._unlinked.values()])
         self._unlinked, self._waiting = {}, 0
         finished = map(self.pipeline.checked, self.assembly.ready())

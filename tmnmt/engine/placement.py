@@ -1,5 +1,5 @@
-"""Places for the codes of a segment in its target: as a pair of a memory has them, or where the
-links of its words say."""
+"""Finds places for the codes of a segment in its target: as a pair of a memory has them, or where
+the links of its words say."""
 
 from __future__ import annotations
 
@@ -40,10 +40,12 @@ class _Piece:
 
 
 class Placement:
-    """`source`, `model_text`: the segment as memories know it, and as the model reads it, with the
-    same codes. `lent`: the whole target, where a pair gives its codes their places."""
+    """The places of the codes of one segment. `whole_target` is the whole target, where a pair
+    gives its codes their places."""
 
     def __init__(self, source: Text, model_text: Text) -> None:
+        """source: the segment as memories know it.
+        model_text: the segment as the model reads it, with the same codes."""
         self._source, self._model_text = source, model_text
         self._pieces: dict[int, _Piece] = {}
         self._is_taken = False  # from a memory, as it stands
@@ -71,8 +73,11 @@ class Placement:
         return any(number not in self.masks for number in self._linked)
 
     def take(self, match: Match, is_split: bool) -> None:
-        """The target of a match, for the whole. `is_split`: the source has messages, so that the
-        target may have frames of its own."""
+        """Takes the target of a match for the whole segment.
+
+        match: the match.
+        is_split: whether the source has messages, so that the target may have other frames than the
+        source."""
         self._is_taken = True
         self._pieces = {0: _Piece(self._source.plain, match.tgt)}
         segment = match.segment
@@ -83,8 +88,13 @@ class Placement:
                 self.whole_target = with_placeholders(pair[1])
 
     def add(self, number: int, model_text: str, translation: Translation, is_whole: bool) -> None:
-        """The translation of the piece of this number, of which the model has read `model_text`; of
-        no account where a target was taken for the whole."""
+        """Takes the translation of a piece. It does not count where a target was taken for the
+        whole segment.
+
+        number: the number of the piece.
+        model_text: what the model has read of the piece.
+        translation: the translation of the piece.
+        is_whole: whether the piece is all of the segment."""
         if self._is_taken:
             return
         self._pieces[number] = _Piece(model_text, translation.tgt)
@@ -93,8 +103,8 @@ class Placement:
             self.whole_target = self._source if is_same else self._borrowed(translation)
 
     def unlinked(self) -> list[tuple[int, str, str]]:
-        """The pieces whose links are wanted, since places of codes depend on them: number, what was
-        read, and what was written for it."""
+        """The pieces whose links are needed, because places of codes depend on them: the number,
+        the text that was read, and the text that was written for it."""
         if self.whole_target is not None or (self._is_taken and not self._linked):
             return []
         return [
@@ -109,7 +119,10 @@ class Placement:
         ).loses_masks
 
     def link(self, piece: int, links: Array) -> None:
-        """The links of the words of a piece."""
+        """Takes the links of the words of a piece.
+
+        piece: the number of the piece.
+        links: (T, S) how much of every target word comes from every source word."""
         self._pieces[piece] = replace(self._pieces[piece], links=links)
 
     def _borrowed(self, translation: Translation) -> Text | None:
@@ -135,7 +148,7 @@ class Placement:
         return code.kind in ("placeholder", "standalone") and bool(covered.strip())
 
     def placed(self) -> Text:
-        """What was written for all pieces, with the codes of `read`."""
+        """What was written for all pieces, with the codes of the text that the model read."""
         pieces = [self._pieces[number] for number in sorted(self._pieces)]
         target = " ".join(piece.output for piece in pieces if piece.output)
         source_words, source_slices = _words(
@@ -183,7 +196,11 @@ class Placement:
 
 
 def spans_of(parts: Sequence[str], text: str) -> Spans:
-    """Where the parts stand in a text, one behind another."""
+    """Where the parts stand in a text, one behind another, as the first character of each and the
+    one behind it.
+
+    parts: the parts, in order.
+    text: the text."""
     spans = list[tuple[int, int]]()
     end = 0
     for part in parts:

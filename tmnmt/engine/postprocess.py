@@ -1,5 +1,5 @@
-"""What a hypothesis says: the text of its subwords behind all filters; where its words come from,
-how sure they are, and what else the search came to."""
+"""Makes translations of hypotheses: the text of their subwords behind all filters, where their
+words come from, how sure they are, and what else the search found."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from tmnmt.vocab import EOS, PairVocabulary, Vocabulary
 
 @dataclass(frozen=True)
 class Postprocessor:
-    """Hypotheses to translations. `low_score`: log probability, per subword. `terms`, `confidence`:
-    None where nothing of that kind is there. `nbest`: translations of a piece that are kept."""
+    """Makes translations of hypotheses. `low_score` is a log probability per subword, in nats.
+    `terms` and `confidence` are None where there are none. `nbest` says how many translations of a
+    piece are kept."""
 
     backbone: Backbone
     vocab: Vocabulary
@@ -34,7 +35,10 @@ class Postprocessor:
     nbest: int
 
     def translation(self, piece: Piece, decoded: Decoded) -> Translation:
-        """The translation of a piece, with the next best ones."""
+        """The translation of a piece, with the next best ones.
+
+        piece: the piece.
+        decoded: what was decoded for it."""
         best, matches = self._trimmed(decoded.best, piece, decoded), piece.matches
         neighbouring = Neighbouring(decoded.collated.search, len(piece.pairs))
         tokens = self._tokens(best, piece, decoded, neighbouring) if best.traces else ()
@@ -72,7 +76,9 @@ class Postprocessor:
         return tuple(replace(token, text=text) for token, text in zip(tokens, texts, strict=True))
 
     def rated(self, translation: Translation) -> Translation:
-        """An explained translation with its confidence, where the model can say."""
+        """A translation with its confidence, where the model can say it.
+
+        translation: an explained translation."""
         return translation if self.confidence is None else self.confidence.rated(translation)
 
     def _trimmed(self, hypothesis: Hypothesis, piece: Piece, decoded: Decoded) -> Hypothesis:
