@@ -1,4 +1,4 @@
-"""From documents to pieces: what the model can translate at once."""
+"""Makes pieces of documents: what the model can translate at once."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ Pair = tuple[Source, Source]  # source, target
 
 
 class Preparation:
-    """Cuts segments for one model and its memories. `filters`: what
-    is done to their texts. `lock` is held
-    while the memories are asked. `previous`: of so many segments that stand before it in its
-    document a segment's translation reads the source."""
+    """Cuts segments into pieces for one model and its memories. `filters` says what is done to
+    their texts, and `lock` is held while the memories are asked."""
 
     def __init__(
         self,
@@ -38,6 +36,13 @@ class Preparation:
         tally: Tally,
         previous: int = 0,
     ) -> None:
+        """vocab: the vocabulary of the model.
+        filters: the filters that texts go through.
+        longest: how many subwords a piece has at most.
+        lookup: what asks the memories.
+        lock: what is held while they are asked.
+        tally: what the counts are added to.
+        previous: how many segments before it in its document a segment's translation reads."""
         self.vocab, self.longest, self.lookup = vocab, longest, lookup
         self.lock, self.tally, self.previous = lock, tally, previous
         self.filters = filters
@@ -50,10 +55,14 @@ class Preparation:
         at_once: int | None = None,
         preceding: Preceding = (),
     ) -> Iterator[list[Piece]]:
-        """Every document as the pieces to be translated, each segment with what is then confirmed;
-        blank lines part documents. Announces all to `assembly`. `at_once`: a longer document comes
-        in lists of about so many pieces, each made when it is asked for. `preceding`: what stands
-        before the first."""
+        """Gives every document as the pieces that are to be translated. Blank lines part documents.
+
+        documents: the texts of every document, each with the pair that is then confirmed, or None.
+        assembly: what all segments are announced to.
+        tag: the target language, as in `Translator.stream`.
+        at_once: about how many pieces of a document come in one list, each list made when it is
+        asked for; None gives a document in one list.
+        preceding: what the model reads of the segments before the first."""
         number = 0
         for texts, pairs in documents:
             confirmed = iter(pairs)
@@ -83,9 +92,17 @@ class Preparation:
         document: int = 0,
         to_confirm: Pair | None = None,
     ) -> list[Piece]:
-        """A segment as what the model can translate: no control characters, no piece longer than it
-        was trained on, unless a memory holds it as it is. Announces it to `assembly`. `tag`: as in
-        `Translator.stream`; all else as a piece and its segment have it."""
+        """Makes the pieces of a segment, which the model can translate. They have no control
+        characters, and none is longer than the model was trained on, unless a memory holds the
+        segment as it is.
+
+        text: the segment.
+        assembly: what the segment is announced to.
+        neighbours: the texts before and after it.
+        preceding: what the model reads of the segments before it.
+        tag: the target language, as in `Translator.stream`.
+        document: the number of its document.
+        to_confirm: the pair that is confirmed once it is translated; None confirms nothing."""
         source = source_of(text)
         whole = SourceSegment(source, self.filters)
         with self.lock:
@@ -121,15 +138,19 @@ class Preparation:
         return () if reading is None else tuple(self.vocab.encode_source(reading.text))
 
     def preceding_ids(self, texts: Iterable[str]) -> Preceding:
-        """What the model reads of the segments that stand before the one it translates."""
+        """What the model reads of the segments that stand before the one it translates.
+
+        texts: their sources, the oldest first."""
         if not self.previous:
             return ()
         ids = [tuple(self.vocab.encode_source(text)[: self.longest]) for text in texts]
         return tuple(ids[-self.previous :])
 
     def following(self, preceding: Preceding, new_pieces: Sequence[Piece]) -> Preceding:
-        """What stands before the next segment, where these are the pieces of this one; one without
-        any counts for nothing."""
+        """What the model reads before the next segment.
+
+        preceding: what it has read before this one.
+        new_pieces: the pieces of this segment. A segment without pieces does not count."""
         if not self.previous or not new_pieces:
             return preceding
         ids = tuple(chain.from_iterable(piece.ids for piece in new_pieces))[: self.longest]
@@ -143,7 +164,12 @@ def _ending_document(piece: Piece) -> Piece:
 def paired(
     documents: Iterable[Sequence[Source]], confirmed: Iterable[Sequence[Pair | None]]
 ) -> Iterator[tuple[Sequence[Source], Sequence[Pair | None]]]:
-    """Every document with its pairs. Raises UsageError where there are not as many of them."""
+    """Joins every document with its pairs.
+
+    documents: the texts of every document.
+    confirmed: for every text, the pair that is then confirmed, or None.
+
+    Raises UsageError where there are not as many pairs as texts."""
     for number, (texts, pairs) in enumerate(zip_longest(documents, confirmed), 1):
         if texts is None or pairs is None or len(texts) != len(pairs):
             raise UsageError(f"confirmed: document {number} has not as many pairs as texts")
@@ -151,8 +177,11 @@ def paired(
 
 
 def texts_of(texts: object) -> list[Source]:
-    """A document's texts. Raises UsageError where it is a text itself, or no list of
-    texts at all."""
+    """Gives back the texts of a document.
+
+    texts: what a caller gave.
+
+    Raises UsageError for a single text, and for what is no list of texts."""
     if isinstance(texts, str | bytes | Text) or not isinstance(texts, Iterable):
         raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}")
     return [source_of(text) for text in texts]

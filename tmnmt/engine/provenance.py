@@ -47,18 +47,25 @@ FUSION_SOURCES = 3  # the heaviest positions, where all of them are blended and 
 
 
 class Neighbouring:
-    """The pairs that neighbours were read from, numbered behind the sentence's own `matches` as
-    they are met."""
+    """The pairs that neighbours were read from. They are numbered behind the matches of the
+    sentence, in the order in which they are met."""
 
     def __init__(self, queries: NeighbourQuery | None, matches: int) -> None:
-        """queries: what was asked of the whole memory; None: nothing, and no neighbour is met."""
+        """queries: what was asked of the whole memory; None where nothing was, and then no
+        neighbour is met.
+        matches: how many matches the sentence has."""
         self.queries, self.first = queries, matches
         self.pairs: dict[int, int] = {}  # number in the datastore -> index into Translation.matches
 
     def sources(
         self, weights: Tensor, positions: Tensor, smallest: float, word: int | None
     ) -> list[MemorySource]:
-        """Where the neighbours at these `positions` (k,) were read, with these weights (k,)."""
+        """Where neighbours were read.
+
+        weights: (k,) the weights with which they were read.
+        positions: (k,) their positions in the datastore.
+        smallest: the smallest weight that is given.
+        word: the subword that they must hold; None takes all."""
         if self.queries is None:
             return []
         sources = list[MemorySource]()
@@ -69,7 +76,9 @@ class Neighbouring:
         return sources
 
     def matches(self, sentence: int) -> tuple[Match, ...]:
-        """Those pairs as matches of a sentence of the batch, in the order of their numbers."""
+        """The pairs that were met, as matches, in the order of their numbers.
+
+        sentence: the number of the sentence in the batch."""
         return (
             tuple(self.queries.match(sentence, pair) for pair in self.pairs)
             if self.queries is not None
@@ -85,8 +94,14 @@ def tokens_of(
     neighbouring: Neighbouring,
     piece: Piece,
 ) -> tuple[Token, ...]:
-    """One record a subword of an explained hypothesis of a piece; `sentence` is its row in
-    `memory`, what it has read. Pairs of neighbours are noted in `neighbouring`."""
+    """Makes one token of every subword of an explained hypothesis.
+
+    hypothesis: the hypothesis.
+    vocab: the vocabulary of the model.
+    memory: what the layers have read for the batch.
+    sentence: the row of the sentence in the batch.
+    neighbouring: what takes note of the pairs of neighbours.
+    piece: the piece that the hypothesis translates."""
     traced = zip(hypothesis.ids, hypothesis.probabilities, hypothesis.traces, strict=True)
     memory = _in_pairs(memory, sentence, piece, vocab)
     return tuple(_token(*of_word, vocab, memory, sentence, neighbouring) for of_word in traced)
@@ -193,7 +208,11 @@ def _shares(parts: Sequence[TracedSource]) -> list[tuple[TracedSource, float]]:
 
 
 def origin_of(generated: float, plain: float, provenance: Sequence[Provenance]) -> str:
-    """ "model", "memory" or "cache"."""
+    """The origin of a subword: "model", "memory" or "cache".
+
+    generated: the part of its probability that the model generates.
+    plain: the probability that the model gives it without any memory layer.
+    provenance: what every memory layer did."""
     mixed: dict[str, float] = dict.fromkeys(get_args(ReadSource), 0.0)
     blended = dict(mixed)
     for entry in provenance:

@@ -1,4 +1,4 @@
-"""The best pairs for a sentence out of several memories, and of what a session has confirmed."""
+"""Finds the best pairs for a sentence in several memories, and in what a session has confirmed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHORT = 3  # words: of a shorter segment a similar one mostly says something els
 
 
 class Request(NamedTuple):
-    """A text, and what is wanted of the memories for it."""
+    """A text, with what is wanted of the memories for it."""
 
     query: Query
     similar: bool = True  # the pairs that the decoder reads
@@ -46,8 +46,8 @@ class Request(NamedTuple):
 
     @property
     def tagged(self) -> str:
-        """The text with its tags in it, if segments may have it so: a catalogue that became a
-        memory has."""
+        """The text with its tags in it, where segments may have it so, as in a catalogue that
+        became a memory."""
         return _with_tags_as_text(self.query)
 
 
@@ -115,8 +115,8 @@ class _Findings(NamedTuple):
 
 
 class Retriever:
-    """Searches `indexes`, which are trusted in this order (`trust`; not given, in full). Of pairs
-    with equal source and target only the first is given; which of them, `selection` says."""
+    """Searches several indexes. Of pairs with equal source and target only the first is given, and
+    the selection says which pairs are given at all."""
 
     def __init__(
         self,
@@ -128,6 +128,14 @@ class Retriever:
         penalties: Penalties = Penalties(),
         trust: Sequence[Trust] = (),
     ) -> None:
+        """indexes: the indexes.
+        top_k: how many pairs are given at most.
+        threshold: the smallest fuzzy score of a pair, from 0 to 1.
+        selection: which of the best pairs are given.
+        short_threshold: the smallest fuzzy score of a pair for a text of up to three words.
+        penalties: what makes a match worth less.
+        trust: how far the matches of each index are trusted, in the order of `indexes`; none given,
+        all count in full."""
         self.indexes = list(indexes)
         self.top_k = top_k
         self.threshold = threshold
@@ -136,19 +144,20 @@ class Retriever:
         self.trust = [*trust, *[IN_FULL] * (len(self.indexes) - len(trust))]
 
     def look_up(self, requests: Sequence[Request], confirmed: Sequence[Delta] = ()) -> list[Answer]:
-        """For every request what it wants; each index is asked once for all of them.
+        """For every request, what it wants. Each index is asked once for all of them.
 
-        `matches`: at most `top_k` distinct pairs, chosen from the best; of equal score the newest
-        is the better one, then the one with the smallest id. Where a memory is trusted less, they
-        are chosen by what they are worth. Each says what it is worth. The codes and the place of
-        the text count for that, and not for which are found.
+        `Answer.matches` has at most `top_k` distinct pairs, chosen from the best. Of equal scores,
+        the newest pair is the better one, and then the one with the smallest id. Where a memory is
+        trusted less, pairs are chosen by what they are worth. Each match says what it is worth. The
+        codes and the place of the text count for the worth, but not for which pairs are found.
 
-        `exact`: the match whose target is taken as it stands, or adapted: the one that is worth
-        most, if that is enough; else None. Codes of the text that are None are not looked at; where
-        a pair has the same ones, others do not count.
+        `Answer.exact` is the match whose target is taken as it stands, or adapted: the one that is
+        worth most, if that is enough, and otherwise None. Where the codes of a text are None, codes
+        are not looked at. Where a pair has the same codes, pairs with other codes do not count.
 
-        confirmed: for every request what its session has confirmed and no index keeps, which is
-        searched, too."""
+        requests: the requests.
+        confirmed: for every request, what its session has confirmed and no index keeps, which is
+        searched, too; or nothing."""
         if not requests:
             return []
         of_texts = [self._index_query(request) for request in requests]
@@ -194,8 +203,12 @@ class Retriever:
         codes: Sequence[Sequence[Code] | None] = (),
         contexts: Sequence[Beside] = (),
     ) -> list[tuple[Match, ...]]:
-        """The `matches` of every text, as `look_up` says. codes, contexts: of every text its codes,
-        and the texts before and after it."""
+        """The matches of every text, as `look_up` finds them.
+
+        texts: the texts.
+        confirmed: for every text, what its session has confirmed; or nothing.
+        codes: for every text its codes, or None; or nothing.
+        contexts: for every text, the texts before and after it; or nothing."""
         queries = queries_of(texts, codes, contexts)
         answers = self.look_up([Request(query, min_worth=None) for query in queries], confirmed)
         return [answer.matches for answer in answers]
@@ -208,22 +221,33 @@ class Retriever:
         confirmed: Sequence[Delta] = (),
         min_worth: int = FULL,
     ) -> list[Match | None]:
-        """The match of every text that is taken as it stands, as `look_up` says, with `codes` and
-        `contexts` as in `search`."""
+        """For every text, the match that is taken as it stands, as `look_up` finds it; None where
+        there is none.
+
+        texts: the texts.
+        codes: for every text its codes, or None; or nothing.
+        contexts: for every text, the texts before and after it; or nothing.
+        confirmed: for every text, what its session has confirmed; or nothing.
+        min_worth: what a match has to be worth at least, from 0 to 102."""
         queries = queries_of(texts, codes, contexts)
         answers = self.look_up([Request(query, False, min_worth) for query in queries], confirmed)
         return [answer.exact for answer in answers]
 
     def fragments(self, text: str, k: int) -> tuple[Match, ...]:
-        """At most `k` distinct pairs that together cover most of the rare phrases of a text, of the
-        first memory that has any."""
+        """Distinct pairs that together cover most of the rare phrases of a text. They come from the
+        first memory that has any.
+
+        text: the text.
+        k: how many pairs are given at most."""
         for index in self.indexes:
             if matches := distinct(covering(index, text, k)):
                 return tuple(matches)
         return ()
 
     def min_score(self, text: str) -> float:
-        """The score that a match of a text must have."""
+        """The fuzzy score that a match of a text must have.
+
+        text: the text."""
         return max(self.threshold, self.short_threshold if words(text) <= SHORT else 0.0)
 
     def _index_query(self, request: Request) -> IndexQuery:
@@ -377,7 +401,11 @@ def queries_of(
     codes: Sequence[Sequence[Code] | None] = (),
     contexts: Sequence[Beside] = (),
 ) -> list[Query]:
-    """The texts with their codes and places; without codes or places where none are given."""
+    """Queries of texts.
+
+    texts: the texts.
+    codes: for every text its codes, or None; or nothing.
+    contexts: for every text, the texts before and after it; or nothing."""
     return [
         Query(text, tuple(text_codes) if text_codes is not None else None, *context)
         for text, text_codes, context in zip(

@@ -1,13 +1,15 @@
-"""A translation that is written once more with terms in it, word for word as it was but for them.
+"""Writes a translation once more with terms in it. Except for the terms, it stays word for word as
+it was.
 
 The decoder is led through the translation part by part (`Writer`):
 
-    Fixed    stays as it was
-    Either   a word behind a term: as it was, or in the form that the decoder finds likelier now
-    Insert   a form of a term, and before it the small words that go with it: les droits becomes
-             la redevance (`tmnmt.engine.insertion`)
+    Fixed           stays as it was
+    Alternatives    a word behind a term: as it was, or in the form that the decoder finds
+                    likelier now
+    Insert          a form of a term, and before it the small words that go with it: les droits
+                    becomes la redevance (`tmnmt.engine.insertion`)
 
-Nothing else is ever written: no words are lost, doubled or said otherwise."""
+Nothing else is ever written, so no words are lost, doubled or said otherwise."""
 
 from __future__ import annotations
 
@@ -32,14 +34,14 @@ STAYS = 1.5  # nats: how much likelier another form of a word has to be
 
 @dataclass(frozen=True)
 class Fixed:
-    """Subwords that stay."""
+    """Subwords that stay as they are."""
 
     ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Alternatives:
-    """One of several, the first of which is what was there."""
+    """One of several words, the first of which is what was there."""
 
     choices: tuple[tuple[int, ...], ...]
 
@@ -119,6 +121,11 @@ class Writer:
         layers: MemoryLayers | None,
         prior: TargetPrior | None = None,
     ) -> None:
+        """parts: the parts of every sentence.
+        spelling: what the subwords say of where words begin and end.
+        backbone: the model that decodes.
+        layers: its memory layers; None for the plain model.
+        prior: the decoder that has read an empty source; None makes one."""
         self._ways = [_Way([*way, Fixed((EOS,))]) for way in parts]
         self._spelling = spelling
         self._backbone, self._layers = backbone, layers or MemoryLayers()
@@ -132,12 +139,19 @@ class Writer:
         keep_states: bool = False,
         explain: bool = False,
     ) -> list[Hypothesis]:
-        """The translations, of as many rows of `encoded` and `ready`. Their scores are those of
-        what was found `originals`: the model would not have chosen what is put in.
+        """Writes the translations. They have the scores of the originals, because the model would
+        not have chosen what is put in.
 
-        Only what has to be chosen is read out. A sentence with nothing left to choose leaves,
-        unless its states are to be kept or it is explained. Else, and where no memory is read, none
-        is written before its first choice, as far as the states until there were noted."""
+        Only what has to be chosen is read out. A sentence with nothing left to choose leaves the
+        batch, unless its states are kept or it is explained. Otherwise, and where no memory is
+        read, nothing is written before the first choice of a sentence, as far as the states up to
+        there were noted.
+
+        encoded: the encoded sources, one row a sentence.
+        ready: what the layers read, one row a sentence; or empty.
+        originals: the translations that were found without the terms.
+        keep_states: whether the result has its contexts and hidden states.
+        explain: whether the result says what the layers did."""
         with torch.inference_mode():
             notes = [_StepTrace() for _ in self._ways] if keep_states or explain else []
             self._write(encoded, ready, originals, notes, explain)

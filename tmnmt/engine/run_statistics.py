@@ -1,4 +1,4 @@
-"""What a translator counts, and where its time goes."""
+"""Counts what a translator does, and measures where its time goes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONTROL = "had control characters, taken out"  # a key of `Tally.changed`
 
 @dataclass
 class Tally:
-    """Of all threads that use one translator."""
+    """The counts and times of one translator, over all threads that use it."""
 
     # segments that had to be changed before they could be translated, by what was done
     changed: Counter[str] = field(default_factory=Counter)
@@ -29,7 +29,9 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def count(self, translation: Translation) -> Translation:
-        """The same translation, once it is finished."""
+        """Counts a finished translation, and gives it back.
+
+        translation: the translation."""
         with self._lock:
             self.low += translation.low
             self.total += bool(translation.src.strip())
@@ -39,7 +41,9 @@ class Tally:
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
-        """Around what takes these seconds."""
+        """A context that adds the seconds that are spent within it.
+
+        phase: the name of what takes the time."""
         start = time.perf_counter()
         try:
             yield

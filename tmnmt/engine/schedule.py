@@ -1,4 +1,4 @@
-"""Which sentences are translated together."""
+"""Decides which sentences are translated together."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ Documents = Iterable[list[Piece]]
 def side_by_side(
     documents: Documents, batch: int, retrieve: Callable[[Sequence[Piece]], list[Piece]]
 ) -> Iterator[list[Piece]]:
-    """The next sentence of up to `batch` documents at a time; where one ends the next one starts.
+    """Gives the next sentences of several documents at a time. Where one document ends, the next
+    one begins. Sentences are retrieved for ahead of time, so that the sentences of few documents
+    are searched for in large groups, too.
 
-    Sentences are retrieved for ahead of time, so that few documents too are searched for in large
-    groups."""
+    documents: the pieces of every document.
+    batch: how many documents go side by side.
+    retrieve: what looks pieces up."""
     coming = (_Reading(deque(pieces)) for pieces in documents if pieces)
     active = list(islice(coming, batch))
     while active:
@@ -51,7 +54,10 @@ def _read_on(
 
 
 def by_length(documents: Documents, batch: int) -> Iterator[list[Piece]]:
-    """Sentences of similar length together, whatever document they are from."""
+    """Gives sentences of similar length together, whatever document they are from.
+
+    documents: the pieces of every document.
+    batch: how many sentences are given together."""
     pending: list[Piece] = []
     for pieces in documents:
         pending += pieces
@@ -62,7 +68,10 @@ def by_length(documents: Documents, batch: int) -> Iterator[list[Piece]]:
 
 
 def join_batches(batches: Iterator[list[Piece]], count: int) -> Iterator[list[Piece]]:
-    """So many batches as one, as long as there are."""
+    """Joins batches, as long as there are any.
+
+    batches: the batches.
+    count: how many of them become one."""
     while together := [piece for batch in islice(batches, count) for piece in batch]:
         yield together
 

@@ -1,4 +1,4 @@
-"""How to translate: the options, settled for one model, and what does not go together."""
+"""The options of a translation, settled for one model, and which of them do not go together."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ UNTRAINED: tuple[Mode, ...] = ("nearest", "knn", "off")  # modes that every mode
 
 @dataclass(frozen=True)
 class Settings(ModelOptions):
-    """The options of a model and what it reads, with what may be left open settled. `mode` "off"
-    and `cache` 0 are the plain model, bit for bit."""
+    """The options of a model and of what it reads, in which nothing is left open. With `mode` "off"
+    and `cache` 0, the translations are those of the plain model, bit for bit."""
 
     mode: Mode = "off"
     cache: int = 0
@@ -36,7 +36,7 @@ class Settings(ModelOptions):
 
     @property
     def selection(self) -> Selection:
-        """Which top_k of the best matches are taken."""
+        """Which of the best matches are taken, `top_k` of them."""
         return Selection(self.select, self.similarity, self.alpha)
 
     @property
@@ -46,7 +46,7 @@ class Settings(ModelOptions):
 
     @property
     def keep_finders(self) -> tuple[Finder, ...]:
-        """What finds what the user wants to be kept."""
+        """What finds in a text what the user wants to be kept."""
         return () if self.keep is None else (by_pattern(self.keep),)
 
     @property
@@ -72,9 +72,13 @@ class Settings(ModelOptions):
 
 
 def settled(options: ModelOptions, parameters: MemoryLayers | None, mode: Mode) -> Settings:
-    """The settings that the options ask for. What is left open: `mode` is the one given here; the
-    cache has as many slots as it has learned with, where something is written to it; 16 neighbours
-    are read in mode knn and by an adaptive kNN, else none."""
+    """The settings that options come to. Where the options leave it open, the mode is the one given
+    here, the session cache has as many slots as it has learned with if anything is written to it,
+    and 16 neighbours are read in mode knn and by an adaptive kNN, and none otherwise.
+
+    options: the options.
+    parameters: the memory layers that the model has learned; None where it has learned none.
+    mode: the mode where the options leave it open."""
     values = {entry.name: getattr(options, entry.name) for entry in fields(Settings)}
     if values["mode"] is None:
         values["mode"] = mode
@@ -90,16 +94,21 @@ def settled(options: ModelOptions, parameters: MemoryLayers | None, mode: Mode) 
 
 
 def default_mode(parameters: MemoryLayers | None) -> Mode:
-    """The mode where none is asked for: copy where the model has learned to, nearest where it has
-    learned nothing of memories, else off."""
+    """The mode where the options name none: copy where the model has learned it, nearest where it
+    has learned nothing of memories, and otherwise off.
+
+    parameters: the memory layers that the model has learned; None where it has learned none."""
     if parameters is None:
         return "nearest"
     return "copy" if "copy" in parameters.modes else "off"
 
 
 def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None:
-    """Raises UsageError for settings that do not go together, or that the model, which is named by
-    its folder, cannot serve."""
+    """Raises UsageError for settings that do not go together, or that the model cannot serve.
+
+    settings: the settings.
+    layers: the memory layers that the model has learned; None where it has learned none.
+    model: the model, which the message names by its folder."""
     words = len(model.vocab)
     check_remembering(settings)
     if settings.cache_best > settings.beam:
@@ -139,8 +148,13 @@ def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None
 
 
 def shortlist_of(settings: Settings, model: Model) -> Shortlist | None:
-    """The model's shortlist, where it is to be read; where nothing is said, a student's. Raises as
-    `Shortlist.load`."""
+    """The shortlist of a model, where it is to be read; None where it is not. Where the settings
+    leave this open, the shortlist of a student is read.
+
+    settings: the settings.
+    model: the model.
+
+    Raises the errors of `Shortlist.load`."""
     if settings.shortlist is not None:
         return Shortlist.load(model) if settings.shortlist else None
     by_default = isinstance(model.backbone, Student) and Shortlist.exists(model)
@@ -148,7 +162,10 @@ def shortlist_of(settings: Settings, model: Model) -> Shortlist | None:
 
 
 def check_remembering(settings: Settings) -> None:
-    """Raises UsageError where what is remembered leaves a cache empty that was asked for."""
+    """Raises UsageError where a session cache is wanted and nothing that is remembered would fill
+    it.
+
+    settings: the settings."""
     remembering = settings.remember, settings.confirm_to, settings.cache
     if remembering == ("confirmed", "cache", 0) and settings.mode != "nearest":
         raise UsageError(
@@ -163,7 +180,9 @@ def check_remembering(settings: Settings) -> None:
 
 
 def check_neighbours(settings: Settings) -> None:
-    """Raises UsageError where the settings of neighbours do not go with the mode."""
+    """Raises UsageError where the settings of neighbours do not go with the mode.
+
+    settings: the settings."""
     if settings.neighbours and settings.mode == "off":
         raise UsageError(
             "neighbours are read in the modes copy, fusion, both and knn; the mode is off"
@@ -177,8 +196,9 @@ def check_neighbours(settings: Settings) -> None:
 
 
 class VotingMaker(Protocol):
-    """Gives how neighbours' words are mixed in with these settings; None: not by this plug-in.
-    Raises UsageError for settings that do not go together, ModelError for a file that is wrong."""
+    """A function that says how the words of neighbours are mixed in with some settings, or None
+    where its plug-in mixes none in. It raises UsageError for settings that do not go together, and
+    ModelError for a file that is wrong."""
 
     def __call__(self, settings: Settings, model: Model, device: str) -> Voting | None: ...
 
@@ -187,6 +207,12 @@ VOTINGS: Registry[VotingMaker] = Registry("voting", {})
 
 
 def voting_of(settings: Settings, model: Model, device: str) -> Voting | None:
-    """How neighbours' words are mixed in; None where they are not. Errors as of `VotingMaker`."""
+    """How the words of neighbours are mixed in; None where they are not.
+
+    settings: the settings.
+    model: the model.
+    device: what torch computes on.
+
+    Raises the errors of a `VotingMaker`."""
     ways = (make(settings, model, device) for make in VOTINGS.values())
     return next((way for way in ways if way is not None), None)

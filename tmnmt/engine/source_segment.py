@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
 
 class SourceSegment:
-    """One segment. `original`: as it came. `source`: as memories and checks know it, on one line,
-    with codes. `read_text`: as the model reads it, with the same codes."""
+    """One segment on its way. `original` is the segment as it came. `source` is the segment as
+    memories and checks know it, on one line and with codes. `read_text` is the segment as the model
+    reads it, with the same codes."""
 
     def __init__(self, original: Source, filters: Filters) -> None:
+        """original: the segment as it came.
+        filters: the filters that it goes through."""
         self.original, self._filters = original, filters
         self.had_control_characters = clean(plain_of(original))[1]
         self._has_other_codes = False  # than the match that was taken
@@ -75,54 +78,67 @@ class SourceSegment:
 
     @property
     def codes(self) -> Sequence[Code] | None:
-        """The codes that memories compare; None of a text that can have none."""
+        """The codes that memories compare; None for a text that can have none."""
         return None if self.is_plain else self.source.codes
 
     @property
     def has_tags_as_text(self) -> bool:
-        """Whether codes of it are written in a string."""
+        """Whether the segment is a string in which codes are written."""
         return isinstance(self.original, str) and bool(inline(self.source.codes))
 
     @property
     def parts(self) -> Sequence[str]:
-        """Those of what the model reads that may be translated one by one, as `retry` says."""
+        """The parts of what the model reads that may be translated one by one, as `retry`
+        describes."""
         return next((undo.parts for undo in self._undos if undo.parts), ())
 
     def retry(self, output: str) -> Sequence[str]:
-        """The parts that are translated one by one, since what was written for the whole lacks
-        something; none where it stands."""
+        """The parts that are translated one by one, because what was written for the whole lacks
+        something; none where it stands.
+
+        output: what the model wrote for the whole."""
         return next((parts for undo in self._undos if (parts := undo.retry(output))), ())
 
     def split_segments(self) -> list[SourceSegment]:
-        """The texts that it is translated as, of whose translations its own is made."""
+        """The texts as which the segment is translated. Its translation is made of their
+        translations."""
         texts = () if self.split is None else self.split.texts
         self._parts = [SourceSegment(text, self._filters) for text in texts]
         return self._parts
 
     @property
     def linked_segments(self) -> list[SourceSegment]:
-        """The segments whose codes are placed by links: itself, or what it is translated as."""
+        """The segments whose codes are placed by links: the segment itself, or the texts as which
+        it is translated."""
         return self._parts or [self]
 
     def query_text(self, text: str) -> str:
-        """A text of the segment as the memories are asked for what is like it."""
+        """The form in which the memories are asked for what is like a text.
+
+        text: a text of the segment."""
         for undo in self._undos:
             text = undo.query(text)
         return text
 
     def masked_pair(self, pair: Segment) -> MaskedPair:
-        """A pair as the model reads it beside the segment: with its masks."""
+        """A pair as the model reads it beside the segment, with the masks of the segment.
+
+        pair: the pair."""
         masks = {name: self.covered(number) for number, name in self.placement.masks.items()}
         return masked_pair(masks, pair.src, pair.tgt, self._filters.copied)
 
     def covered(self, number: int) -> str:
-        """What a code of the source covers."""
+        """The text that a code of the source covers.
+
+        number: the number of the code."""
         code = self.source.codes[number]
         return self.source.plain[code.at : code.at + code.covers]
 
     def pieces(self, texts: Sequence[str]) -> list[str]:
-        """What the source has for texts that the model reads, which follow one another: all of it
-        for one that is all, though signs at its ends be read as nothing."""
+        """What the source has for texts that the model reads. A single text that is all of what the
+        model reads stands for all of the source, even where signs at its ends are read as nothing.
+
+        texts: the texts, which follow one another."""
         if [*texts] == [self.read.strip()]:
             return [self.source.plain]
         ends = [code.at + code.covers for code in self.read_text.codes]
@@ -143,8 +159,14 @@ class SourceSegment:
         attention: Callable[[], Tensor] | None = None,
         reading: Reading | None = None,
     ) -> str:
-        """What the model wrote for a piece that it read, with masks alone for the placeholders.
-        `reading`: the other one, where that was read."""
+        """What the model wrote for a piece, behind the filters. Only masks stand for placeholders.
+
+        text: what the model wrote.
+        model_text: what it has read.
+        subwords: the subwords of what it wrote.
+        attention: a function that gives (T + 1, S + 1), how much each subword of the target, and
+        the end, looked at every subword of the source and its end; None where it is not known.
+        reading: the other way to read the piece, where that was read."""
         masks = frozenset(self.placement.masks.values())
         output = ModelOutput(text, model_text, masks, subwords, attention)
         for undo in [*([reading.undo] if reading is not None else []), *self._undos]:
@@ -152,29 +174,38 @@ class SourceSegment:
         return output.text
 
     def refuses(self, output: str, model_text: str) -> bool:
-        """Whether what was written for a text that no memory has is no translation of it."""
+        """Whether what was written for a text that no memory has is no translation of it.
+
+        output: what the model wrote.
+        model_text: what it has read."""
         return any(undo.refuses(output, model_text) for undo in self._undos)
 
     def trailing(self) -> frozenset[str]:
-        """The subwords that its translation does not end with."""
+        """The subwords that a translation of the segment does not end with."""
         return frozenset[str]().union(*(undo.trailing for undo in self._undos))
 
     def to_target(self, text: str) -> str:
-        """What was typed of a translation, as the model writes it: with masks, without tags."""
+        """What was typed of a translation, as the model writes it: with masks, and without tags.
+
+        text: what was typed."""
         for undo in reversed([*self._undos, *self._text_undos]):
             text = undo.to_target(text)
         return text
 
     def display(self, text: str) -> str:
-        """A part of what the model wrote, as somebody sees it who types."""
+        """A part of what the model wrote, as a person who types sees it.
+
+        text: the part."""
         for undo in self._undos:
             text = undo.display(text)
         return text
 
     def use_match(self, match: Match) -> None:
-        """Takes the target of a match, as a person wrote it, for the whole, whatever it makes of
-        what a model would copy for its form. One that something was put into does not lend its
-        places."""
+        """Takes the target of a match for the whole segment. It stays as a person wrote it, also in
+        what a model would copy for its form. A match that something was put into does not lend its
+        places.
+
+        match: the match."""
         if self.is_plain:
             return
         self._prepare(self._filters.for_people)
@@ -182,7 +213,12 @@ class SourceSegment:
         self.placement.take(match, is_split=self.split is not None)
 
     def add(self, number: int, model_text: str, translation: Translation, is_whole: bool) -> None:
-        """The translation of the piece of this number, of which the model has read `model_text`."""
+        """Takes the translation of a piece.
+
+        number: the number of the piece.
+        model_text: what the model has read of the piece.
+        translation: its translation.
+        is_whole: whether the piece is all of the segment."""
         if not self.is_plain:
             self.placement.add(number, model_text, translation, is_whole)
 
@@ -198,7 +234,9 @@ class SourceSegment:
         return with_spacing(self.source, target)
 
     def restore(self, translation: Translation) -> Translation:
-        """The translation of the whole segment, as its user gets it: with its codes."""
+        """The translation of the whole segment as its user gets it, with its codes.
+
+        translation: the translation of all pieces."""
         if self.is_plain:
             return translation
         target, texts = self._target(), [token.text for token in translation.tokens]

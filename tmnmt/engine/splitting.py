@@ -1,5 +1,6 @@
-"""Segments that are translated in parts for the sake of their translation: as several texts, such
-as the messages of an argument; and what has lost a sentence, again, one sentence at a time."""
+"""Segments that are translated in parts for the sake of their translation. Some are translated as
+several texts, such as the messages of an argument. Others are translated again, one sentence at a
+time, because their translation has lost a sentence."""
 
 from __future__ import annotations
 
@@ -20,8 +21,12 @@ from tmnmt.vocab import Vocabulary
 
 
 def split_texts(piece: Piece, vocab: Vocabulary, longest: int) -> list[Piece]:
-    """The texts that a segment is translated as, as pieces of their own, not looked up yet; none
-    where it is translated as it is. longest: subwords of a piece."""
+    """The texts as which a segment is translated, as separate pieces that are not looked up yet;
+    none where it is translated as it is.
+
+    piece: a piece of the segment.
+    vocab: the vocabulary of the model.
+    longest: how many subwords a piece has at most."""
     source = piece.segment.source
     if source.split is None:
         return []
@@ -83,8 +88,13 @@ def _of_text(
 
 
 def retried_parts(piece: Piece, output: str, vocab: Vocabulary) -> list[Piece]:
-    """The sentences of a whole segment as pieces of it, not looked up yet, where its translation
-    has fewer; none where it has as many, or where a memory has the segment nearly as it is."""
+    """The sentences of a whole segment, as pieces of it that are not looked up yet, where its
+    translation has fewer sentences. There are none where the translation has as many, or where a
+    memory has the segment nearly as it is.
+
+    piece: the piece.
+    output: what the model wrote for it.
+    vocab: the vocabulary of the model."""
     source = piece.segment.source
     if not piece.is_whole or piece.number:
         return []

@@ -1,5 +1,5 @@
-"""What a vocabulary's subwords say of words: where they begin and end, what may stand before an
-apostrophe, and which small words go before a term."""
+"""What the subwords of a vocabulary say of words: where they begin and end, what may stand before
+an apostrophe, and which small words go before a term."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ _FIRST = re.compile(r"[^\s']+'?")
 
 
 class Form(NamedTuple):
-    """The subwords of a form. `inside`: it does not begin with a blank, as behind an apostrophe.
-    `cost`: in nats, what it stands behind the others."""
+    """The subwords of a form.
+
+    ids: the subwords.
+    inside: whether it begins without a blank, as behind an apostrophe.
+    cost: how far it stands behind other forms, in nats."""
 
     ids: tuple[int, ...]
     inside: bool
@@ -28,11 +31,13 @@ class Form(NamedTuple):
 
 
 class Spelling:
-    """What a vocabulary's subwords say of where words begin and end."""
+    """What the subwords of a vocabulary say of where words begin and end."""
 
     def __init__(
         self, vocab: Vocabulary, small: Mapping[str, frozenset[str]] = MappingProxyType({})
     ) -> None:
+        """vocab: the vocabulary.
+        small: the small words of the target language, each with the prepositions that it has."""
         self._small = small
         self._vocab = vocab
         pieces = [vocab.piece(number) for number in range(len(vocab))]
@@ -55,8 +60,11 @@ class Spelling:
         self.apostrophes = [index for index, piece in enumerate(pieces) if piece in APOSTROPHES]
 
     def forms(self, text: str, cost: float = 0.0) -> list[Form]:
-        """A text as it is written after a blank, and after an apostrophe where one may stand
-        before it; none where the vocabulary cannot write it."""
+        """The forms of a text: as it is written after a blank, and after an apostrophe where one
+        may stand before it. There are none where the vocabulary cannot write it.
+
+        text: the text.
+        cost: how far the forms stand behind others, in nats."""
         forms = [Form(tuple(self._vocab.encode(text)), False, cost)]
         for article in ("l'", "l’") if _is_elided(text) else ():
             article_ids, ids = self._vocab.encode(article), self._vocab.encode(article + text)
@@ -65,8 +73,11 @@ class Spelling:
         return [form for form in dict.fromkeys(forms) if form.ids and UNK not in form.ids]
 
     def small_behind(self, ids: tuple[int, ...], was: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """The small words that may follow: first those with a preposition of those that were there,
-        then, behind a preposition, those without one."""
+        """The small words that may follow: first those with a preposition of the small words that
+        were there, and then, behind a preposition, those without one.
+
+        ids: the subwords before the place.
+        was: the subwords of the small words that were there."""
         if not ids:
             return self._of_sorts(self.sorts(was) if was else None)
         return self._of_sorts(frozenset([""])) if "" not in self.sorts(ids) else []
@@ -79,29 +90,39 @@ class Spelling:
         ]
 
     def last_word(self, ids: tuple[int, ...]) -> tuple[int, ...]:
-        """The subwords of the last word, with its apostrophe."""
+        """The subwords of the last word, with its apostrophe.
+
+        ids: the subwords of a text."""
         starts = [index for index, token in enumerate(ids) if self._vocab.piece(token)[:1] == "▁"]
         return ids[starts[-1] :] if starts else ids
 
     def stem(self, ids: tuple[int, ...]) -> str:
-        """What small words are alike by: without an apostrophe or e or a at their ends le, la and
-        l' are one, and so are un and une."""
+        """What small words have in common. Without an apostrophe, e or a at their ends, le, la and
+        l' are one, and so are un and une.
+
+        ids: the subwords of the small words."""
         text = self._vocab.decode(ids).lower()
         return " ".join(word.strip("'’").rstrip("ea") for word in text.split())
 
     def sorts(self, ids: Sequence[int]) -> frozenset[str]:
-        """The prepositions that small words may begin with."""
+        """The prepositions that small words may begin with.
+
+        ids: the subwords of the small words."""
         text = self._vocab.decode(ids).lower().replace("’", "'")
         word = _FIRST.match(text)
         return self._small.get(word[0] if word else "", frozenset([""]))
 
     def ends(self, log_probs: Tensor) -> float:
-        """log p that the word before ends."""
+        """The log probability that the word before ends, in nats.
+
+        log_probs: (V,) the log probabilities of the next subword."""
         mask = self.goes_on.to(log_probs.device)
         return float(log_probs.masked_fill(mask, -torch.inf).logsumexp(0))
 
     def ids(self, word: str) -> tuple[int, ...]:
-        """A word after a blank."""
+        """The subwords of a word after a blank.
+
+        word: the word."""
         return tuple(self._vocab.encode(word))
 
 

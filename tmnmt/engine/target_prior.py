@@ -1,4 +1,4 @@
-"""How likely words are behind others where no source is read."""
+"""Says how likely words are behind others where no source is read."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ CACHE_SIZE = 1 << 16  # answers, at most
 
 
 class TargetPrior:
-    """A decoder that has read an empty source. What it was asked for is kept."""
+    """A decoder that has read an empty source. It keeps its answers."""
 
     def __init__(self, backbone: Backbone) -> None:
+        """backbone: the model that decodes."""
         self._backbone = backbone
         self._cache = dict[tuple[Ids, Ids], float]()
 
     def chances(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:
-        """log p of the second subwords of every pair behind the first."""
+        """The log probabilities, in nats, of the second subwords of every pair behind the first.
+
+        pairs: the subwords that come before, and those that follow."""
         if len(self._cache) > CACHE_SIZE:
             self._cache.clear()
         if new := [pair for pair in dict.fromkeys(pairs) if pair not in self._cache]:

@@ -1,8 +1,9 @@
 """Terms on their way through the translator: what every translation must hold, where it goes, and
 whether it is there.
 
-A text is translated freely. Where a term is missing the words that stand for it are found by what
-the decoder looked at, and one of its forms takes their place (`tmnmt.engine.rewriting`)."""
+A text is translated freely. Where a term is missing, the words that stand for it are found by what
+the decoder looked at, and one of the forms of the term takes their place
+(`tmnmt.engine.rewriting`)."""
 
 from __future__ import annotations
 
@@ -49,10 +50,13 @@ TEXTS_KEPT = 1024  # texts whose terms are kept: each is asked for several times
 
 
 class TermList:
-    """The terms of a translator. `hard`: a given form must come; else another form of the same
-    words will do."""
+    """The terms of a translator."""
 
     def __init__(self, finder: Finder, vocab: Vocabulary, hard: bool, tgt_lang: str = "") -> None:
+        """finder: what finds the terms in a text.
+        vocab: the vocabulary of the model.
+        hard: whether a given form must come. Otherwise another form of the same words will do.
+        tgt_lang: the target language, whose small words and endings are known."""
         self._find, self.lang = lru_cache(maxsize=TEXTS_KEPT)(finder.find), tgt_lang
         self.vocab, self.hard = vocab, hard
         self.small = small_words(tgt_lang)
@@ -66,7 +70,13 @@ class TermList:
         search: Searched,
         link: Linked,
     ) -> list[Hypothesis]:
-        """The translations of these texts with the terms that they lack."""
+        """The translations of texts with the terms that they lack.
+
+        texts: the sources.
+        choices: for every text, the targets that its document has confirmed.
+        originals: the translations that were found freely.
+        search: a function that writes the translations of some rows once more, from their parts.
+        link: a function that gives the links of the words of some rows."""
         hypotheses, lacking = list(originals), self.lacking(texts, choices, originals)
         if not lacking:
             return hypotheses
@@ -88,8 +98,11 @@ class TermList:
     def lacking(
         self, texts: Sequence[str], choices: Sequence[TermChoices], hypotheses: Sequence[Hypothesis]
     ) -> dict[int, list[TermPlace]]:
-        """The rows whose translations lack a target, each with the places of its terms. `choices`:
-        of every text, the targets that alone count."""
+        """The rows whose translations lack a target, each with the places of its terms.
+
+        texts: the sources.
+        choices: for every text, the targets that its document has confirmed. Only these count.
+        hypotheses: the translations."""
         return {
             row: terms
             for row, (text, row_choices, best) in enumerate(
@@ -112,7 +125,11 @@ class TermList:
     def occurrences(
         self, text: str, choices: TermChoices = MappingProxyType({})
     ) -> list[TermPlace]:
-        """Where the terms stand that have a target; of those that are `choices` with that alone."""
+        """The places of the terms of a text that have a target.
+
+        text: the text.
+        choices: the targets that its document has confirmed. A term that has one has that target
+        alone."""
         return [
             replace(place, term=replace(place.term, targets=(choices[place.term],)))
             if place.term in choices
@@ -122,7 +139,10 @@ class TermList:
         ]
 
     def choices(self, src: str, tgt: str) -> dict[Term, str]:
-        """The targets that a translation has for those terms of its source that have several."""
+        """The targets that a translation has for those terms of its source that have several.
+
+        src: the source.
+        tgt: its translation."""
         terms = dict.fromkeys(place.term for place in self.occurrences(nfc(src)))
         ambiguous = (term for term in terms if len(term.targets) > 1)
         return {term: target for term in ambiguous if (target := unique_target(term, nfc(tgt)))}
@@ -130,7 +150,12 @@ class TermList:
     def forms(
         self, term_place: TermPlace, text: str, capital: bool, is_noun: bool
     ) -> Iterable[Form]:
-        """What may stand for a term found in a text. `is_noun`: small words stand before it."""
+        """The forms that may stand for a term of a text.
+
+        term_place: the place of the term.
+        text: the text.
+        capital: whether the form begins with a capital.
+        is_noun: whether small words stand before it."""
         inexact = (
             text[term_place.start : term_place.end].casefold() != term_place.term.source.casefold()
         )
@@ -148,7 +173,11 @@ class TermList:
                 yield from self.spelling.forms(form, cost)
 
     def marked(self, tokens: tuple[Token, ...], ids: Sequence[int], text: str) -> tuple[Token, ...]:
-        """The tokens of a translation, with those that are of a term of its source."""
+        """The tokens of a translation, in which those of a term have the origin "term".
+
+        tokens: the tokens.
+        ids: their subwords.
+        text: the source."""
         terms = dict.fromkeys(place.term for place in self.occurrences(nfc(text))) if tokens else ()
         translation = self.vocab.decode(ids)
         spans = piece_spans([self.vocab.piece(i) for i in ids], translation) if terms else []
@@ -164,14 +193,19 @@ class TermList:
         )
 
     def checked(self, translation: Translation) -> Translation:
-        """The translation with what is wrong in it with terms."""
+        """A translation with what is wrong in it with terms.
+
+        translation: the translation."""
         if translation.origin not in ("model", *MATCH_ORIGINS) or not translation.tgt.strip():
             return translation
         results = self.checks(translation.src, translation.tgt)
         return replace(translation, user_checks=tuple(results))
 
     def checks(self, src: str, tgt: str) -> list[Check]:
-        """What is wrong in a translation of `src` with terms."""
+        """What is wrong in a translation with terms.
+
+        src: the source.
+        tgt: its translation."""
         return term_checks(self._find(nfc(src)), nfc(tgt))
 
 
