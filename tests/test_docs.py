@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import re
@@ -288,3 +289,27 @@ def test_the_check_of_contributors_runs_the_whole_check_and_knows_its_words() ->
     assert "exec .ci/run" in check.read_text(encoding="utf-8")
     wrong = subprocess.run([check, "quik"], capture_output=True, text=True)
     assert wrong.returncode == 2 and "allowed: quick" in wrong.stderr
+
+
+def messages() -> Iterator[str]:
+    """Every text in the code of the package; a bar stands for each value that is put into it."""
+    for path in (ROOT / "tmnmt").rglob("*.js"):
+        yield path.read_text(encoding="utf-8")
+    for path in (ROOT / "tmnmt").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                yield "".join(
+                    str(part.value) if isinstance(part, ast.Constant) else "|"
+                    for part in node.values
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_messages_that_the_questions_quote_are_in_the_code() -> None:
+    page = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
+    quoted = re.findall("“([^”]+)”", page.replace("\n", " "))
+    parts = {part.strip(" ,;:") for text in quoted for part in text.split("…")} - {""}
+    assert len(parts) > 15
+    known = "\n".join(messages())
+    assert [part for part in sorted(parts) if part not in known] == []
