@@ -139,7 +139,8 @@ def join(text: str, parts: Sequence[Translated]) -> Translation:
 
 
 def _alternatives(parts: Sequence[Translated]) -> tuple[Other, ...]:
-    """The next best of a segment in pieces: each has one other piece than the best."""
+    """The next best translations of a segment in pieces. Each differs from the best one in a single
+    piece."""
     total, size = sum(part.score * length for part, length in parts), sum(n for _, n in parts)
     wholes = []
     for index, (part, length) in enumerate(parts):

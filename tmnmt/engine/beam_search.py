@@ -332,8 +332,8 @@ def continuations(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
 
 
 def _sorted_out(scores: Tensor, log_probs: Tensor, width: int) -> Candidates:
-    """The same by torch, on any device. Exact: the best `width` words lie in the `width` blocks
-    with the greatest maxima, so only those are searched."""
+    """The same extensions, computed by torch on any device. The result is exact: the best `width`
+    words lie in the `width` blocks with the greatest maxima, so only these blocks are searched."""
     (n, beam), last = scores.shape, log_probs.shape[1] - 1
     padding = -log_probs.shape[1] % BLOCK
     if padding:
@@ -443,8 +443,9 @@ def _leaving(
     position: int,
     settings: SearchSettings,
 ) -> Tensor | None:
-    """Which sentences (n,) leave, at their maximal length or decided; None: none of them. Where
-    nothing has ended until its maximal length, the best is cut there."""
+    """The sentences (n,) that leave the batch, because they are at their maximal length or decided;
+    None where none does. Where nothing has ended until its maximal length, the best is cut
+    there."""
     last = live.max_len <= position + 1 if live.shortest <= position + 1 else None
     if last is not None:
         cut = last & (finished.count[live.sentence] == 0)
@@ -460,14 +461,15 @@ def _leaving(
 def _decided(
     live: Live, best: Tensor, finished: Finished, position: int, settings: SearchSettings
 ) -> Tensor:
-    """Which sentences (n,) no live hypothesis can win any more; the log probability of the best of
-    them is `best` (n,).
+    """The sentences (n,) that no live hypothesis can win any more. `best` (n,) is the log
+    probability of the best live hypothesis of each.
 
-    Log probabilities only fall: what a live hypothesis can still reach is its present one over its
-    length at the end. That is at most the maximal length, of which callers leave twice what is
-    likely. So once b are finished the best is held against what ends within half of it, or at the
-    next step. To end at b, whatever lives, is wrong: where one hypothesis is nearly certain, as in
-    copying, the other rows hold junk, and that ends early."""
+    Log probabilities only fall, so a live hypothesis can reach at most its present one over its
+    length at the end. That length is at most the maximal length, of which callers leave twice what
+    is likely. Therefore, once b hypotheses are finished, the best is compared with what ends within
+    half of the maximal length, or at the next step. To end at b finished ones, whatever lives, is
+    wrong: where one hypothesis is nearly certain, as in copying, the other rows hold junk, and junk
+    ends early."""
     power, ends = settings.length_penalty, live.sentence
     soon = (live.max_len / 2).clamp_min(position + 2)
     likely = (finished.count[ends] >= settings.beam) & (
@@ -486,7 +488,7 @@ def _keep_encoded(encoded: Encoded, keep: Tensor, beam: int, n: int) -> Encoded:
 
 
 def _results(history: list[Step], finished: Finished, first: int) -> list[Hypothesis]:
-    """`first`: the position of the first step."""
+    """Gives the hypotheses of all sentences. `first` is the position of the first step."""
     walk = _WalkBack(history)
     columns = (
         finished.step - first,

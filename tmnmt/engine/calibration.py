@@ -244,7 +244,8 @@ def _read(
     distances: Sequence[Tensor],
     reaches: Sequence[Reach],
 ) -> tuple[Tensor, list[Tensor]]:
-    """log p (...), and what coverage counts of every position (..., K) of each source."""
+    """The log probabilities (...), and what coverage counts of every position (..., K) of each
+    source."""
     pairs = [*zip(distances, reaches, strict=True)]
     scaled = torch.cat([distance / reach.tau for distance, reach in pairs], -1)
     energy = torch.cat([-distance / reach.temperature for distance, reach in pairs], -1)
@@ -269,7 +270,7 @@ def _total(conditions: Sequence[Forced], reaches: Reaches) -> float:
 
 
 class _Sample:
-    """What is forced, and what is looked up for it, of one model and one memory."""
+    """What is forced through one model, with what one memory has for it."""
 
     def __init__(self, model: Model, index: MemoryIndex, device: str) -> None:
         header = header_of(model)
@@ -319,7 +320,7 @@ class _Sample:
         return [Forced(log_gen, log_best, real, each) for each in (alone, confirmed)]
 
     def _reference_keys(self, stretch: Stretch) -> list[PairKeys | None]:
-        """The keys of a stretch's references; None of those that are not scored."""
+        """The keys of a stretch's references, with None for those that are not scored."""
         coded = [
             encode_pair((s.src, s.tgt), self.vocab, self.position_limit) for s in stretch.segments
         ]
@@ -329,8 +330,9 @@ class _Sample:
         return [next(keys) if fits else None for fits in scored]
 
     def _read(self, stretch: Stretch) -> list[tuple[Sequence[Match], ...]]:
-        """For every segment its matches in the memory, and its fragments where it has none; then
-        its matches in memory and session, and its fragments where it has none of those."""
+        """The pairs that are read for every segment: its matches in the memory, with its fragments
+        where it has none, and then its matches in memory and session, with its fragments where it
+        has none of those."""
         search = Search()
         retriever = Retriever([Rest(self.index, stretch)], search.top_k, search.threshold)
         texts = [segment.src for segment in stretch.segments]
@@ -347,7 +349,7 @@ class _Sample:
         return lookups
 
     def _copyable(self, match_lists: Sequence[Sequence[Match]]) -> list[list[PairKeys]]:
-        """The keys of what `_read` gives, as translating reads them."""
+        """The keys of what `_read` gives, as they are read when texts are translated."""
         texts = [[(m.segment.src, m.segment.tgt) for m in matches] for matches in match_lists]
         kinds = cycle(ARE_FRAGMENTS)
         return [
@@ -358,8 +360,8 @@ class _Sample:
         ]
 
     def _log_p(self, row: PairKeys) -> tuple[Tensor, Tensor]:
-        """log p (T,) that the model by itself gives the subwords of a reference, and (T,) that it
-        gives the likeliest subword there."""
+        """The log probabilities (T,) that the model itself gives the subwords of a reference, and
+        those (T,) that it gives the likeliest subword there."""
         before = shift(row.ids[None], BOS)[0]
         parts = []
         with torch.inference_mode():

@@ -363,7 +363,8 @@ class PieceCompletion:
         return with_terms if begins else whole  # a term takes no place of what was typed
 
     def _searched(self, typed: Typed, settings: SearchSettings, limit: int) -> Hypothesis:
-        """The best that begins with what was typed, of at most so many subwords behind it."""
+        """The best translation that begins with what was typed, with a limited number of subwords
+        behind it."""
         self._path.go(typed.decided)
         beginning = self._path.beginning()
         if beginning.length + len(typed.open) >= self._longest:  # no room for anything behind it
@@ -507,8 +508,8 @@ class CompletionState:
     def _ended(
         self, prefix: str, suggested: Callable[[str], Translation | None]
     ) -> Translation | None:
-        """`prefix` itself where it ends in blanks and nothing is suggested behind the text before
-        them: so nothing is behind the blanks either."""
+        """Gives `prefix` itself back where it ends in blanks and nothing is suggested behind the
+        text before them. Then nothing stands behind the blanks either."""
         text = prefix.rstrip()
         suggestion = suggested(text) if text and text != prefix else None
         if suggestion is None or suggestion.tgt != text:
@@ -516,9 +517,9 @@ class CompletionState:
         return replace(suggestion, tgt=prefix)
 
     def _read_first(self) -> None:
-        """The suggestion for nothing is known first where it is made in another way than those
-        behind something: of a full match, a heading, messages, and several sentences. So what was
-        asked for before changes nothing."""
+        """Computes the suggestion for nothing first, where it is made in another way than those
+        behind something. This is so for a full match, a heading, messages, and several sentences.
+        Thus it does not matter what was asked for earlier."""
         if self._pieces and "" not in self._suggested and self._needs_free(self._pieces[0]):
             self._suggested[""] = self._free()
 
@@ -544,7 +545,7 @@ class CompletionState:
         return [replace(alternative, text=self._display(alternative.text)) for alternative in ways]
 
     def _at_work(self, prefix: str) -> tuple[PieceCompletion, Typed] | None:
-        """The piece in which `prefix` ends, and what was typed of it; None: there is none."""
+        """The piece in which `prefix` ends, with what was typed of it; None where there is none."""
         remaining = self._as_read(prefix) if self._pieces else ""
         for _, part, is_last in self._decoders() if self._pieces else ():
             if part is None:
@@ -561,8 +562,8 @@ class CompletionState:
         return self._pieces[0].segment.source.display(text)
 
     def _find_suggestion(self, prefix: str) -> Translation | None:
-        """What was suggested for a beginning of `prefix` and still begins with it; of several what
-        was suggested for the longest."""
+        """A suggestion that was made for a beginning of `prefix` and still begins with it. Of
+        several, it is the one that was made for the longest beginning."""
         candidates = [
             (len(typed), suggestion)
             for typed, suggestion in self._suggested.items()
@@ -571,7 +572,7 @@ class CompletionState:
         return max(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
     def _free(self) -> Translation:
-        """The translation, where nothing is typed."""
+        """The translation where nothing is typed."""
         pipeline = self._pipeline
         passage = pipeline.passage()
         pieces, sessions = passage.open_again(self._source, self._pieces), [self._document]
@@ -619,13 +620,14 @@ class CompletionState:
         return replace(self._pieces[0], text=segment.text, number=0)
 
     def _finished(self, passage: Passage) -> Translation:
-        """The translation; of a sentence at work the first one counts."""
+        """The finished translation. Only the first translation of a sentence counts in the
+        tally."""
         (translation,) = passage.finish(counts=not self._is_counted)
         self._is_counted = True
         return translation
 
     def _beginning(self, whole: Translation, prefix: str, continuation: str) -> Translation:
-        """A translation that begins with `prefix` to the letter; `continuation`: what the model
+        """A translation that begins with `prefix` to the letter. `continuation` is what the model
         wrote behind it."""
         if whole.tgt.startswith(prefix):
             return whole
@@ -636,8 +638,8 @@ class CompletionState:
         return replace(whole, tgt=tgt, tgt_codes=_shift_codes(text, prefix, len(tgt)))
 
     def _decoders(self) -> list[tuple[Piece, PieceCompletion | None, bool]]:
-        """The pieces as the decoder has them, made when it is first asked; None for one that
-        another stands for; and whether none follows."""
+        """The pieces as the decoder has them, which are made at their first use; None for a piece
+        that another one stands for. It also says whether no piece follows."""
         if self._completions is None:
             spellings = self._spellings(self._pipeline.vocab, self._capitals)
             pieces = self._pipeline.lookup.to_be_decoded(self._decoded_pieces or self._pieces)
@@ -661,7 +663,7 @@ class CompletionState:
         return (Typed.in_capitals if self._capitals else Typed.parse)(text, spellings)
 
     def _marked(self, tokens: Sequence[Token], prefix: str) -> tuple[Token, ...]:
-        """The tokens; those that were typed whole say so."""
+        """The tokens, in which those that were typed as a whole have the origin "typed"."""
         plain = one_blank(self._as_read(prefix)).lstrip(" ")
         remaining = len(f" {plain}".encode()) if plain else 0
         marked = list[Token]()

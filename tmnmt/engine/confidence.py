@@ -132,8 +132,8 @@ def of_agreement(agreement: Agreement) -> float:
 
 
 def _no_surer_than_the_memory(rated: Translation) -> Translation:
-    """The translation with at most the confidence that the agreement of the memories allows; so do
-    its words, but for those that all rivals have, too."""
+    """The translation with at most the confidence that the agreement of the memories allows. The
+    same limit holds for its words, except for those that all rivals have, too."""
     agreements = (match.agreement for match in rated.matches)
     agreement = next(filter(None, agreements), None)
     if agreement is None or rated.confidence is None:
@@ -150,7 +150,7 @@ def _no_surer_than_the_memory(rated: Translation) -> Translation:
 
 
 def _weights(weights: Any, names: Sequence[str]) -> dict[str, float]:
-    """Raises ValueError where they are not of these signs."""
+    """Reads weights. Raises ValueError where they belong to other signs."""
     if not isinstance(weights, dict) or set(weights) != {"bias", *names}:
         raise ValueError("its weights are those of other signs")
     return {name: _number(value) for name, value in weights.items()}
@@ -263,7 +263,7 @@ def _copied(word: Sequence[Token]) -> float:
 
 
 def _fuzzy(token: Token, translation: Translation) -> float:
-    """Of what a token has read."""
+    """The fuzzy scores of what a token has read, summed by their weights."""
     matches = translation.matches
     sources = [s for s in token.attention if s.match < len(matches)]
     return sum(s.weight * matches[s.match].score for s in sources)

@@ -187,7 +187,7 @@ class Decoder:
         encoded: Encoded,
         notes: Sequence[StepRecord],
     ) -> list[Hypothesis]:
-        """Those that lack terms with what they were found by."""
+        """The hypotheses that lack terms get what they were found by."""
         if self.terms is None:
             return originals
         lacking = self.terms.lacking([piece.model_text for piece in pieces], choices, originals)
@@ -241,7 +241,7 @@ class Decoder:
             return self._in_place(pieces, encoded), self._ready(collated), longest
 
     def _in_place(self, pieces: Sequence[Piece], encoded: Encoded) -> Encoded:
-        """Encoded pieces with what is read of their documents."""
+        """The encoded pieces with what is read of their documents."""
         needs_others = self.backbone.reads_around  # and a document of one sentence has none
         places = [piece.context or (None if needs_others else ()) for piece in pieces]
         placed: Encoded = self.backbone.in_document(encoded, places)
@@ -253,7 +253,7 @@ class Decoder:
         return self.layers.ready(collated, self.backbone, self.settings.mode)
 
     def _encoded(self, pieces: Sequence[Piece]) -> tuple[Encoded, list[int]]:
-        """Pieces by themselves, and the longest translation of each."""
+        """The encoded pieces by themselves, with the longest translation of each."""
         ids = [[*piece.ids, EOS] for piece in pieces]
         src_len = torch.tensor([len(row) for row in ids], device=self.device)
         encoded: Encoded = self.backbone.encode(padded(ids, self.device), src_len)

@@ -145,7 +145,7 @@ def origin_of(match: Match) -> str:
 
 
 def _places(ids: Sequence[int], theirs: Sequence[int]) -> list[int | None]:
-    """Where every subword stands in the pair's own target; None of what was put in."""
+    """Where every subword stands in the pair's target, with None for what was put in."""
     places: list[int | None] = [None] * len(ids)
     edits = word_edits(list(map(str, ids)), list(map(str, theirs)))
     for tag, start, end, their_start, their_end in edits:

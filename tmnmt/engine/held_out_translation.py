@@ -75,7 +75,7 @@ def translate_held_out(
 
 
 def _settings(layers: MemoryLayers | None) -> Settings:
-    """Those that hold by default, but that nothing is taken as it stands."""
+    """The settings that hold by default, except that nothing is taken as it stands."""
     return settled(TranslationOptions(mode="nearest", verbatim=0), layers, "nearest")
 
 

@@ -57,8 +57,8 @@ class Place(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """Small words and a form, as far as they are written. `row`: of the step that says what may
-    follow."""
+    """Small words and a form, as far as they are written. `row` is the row of the step that says
+    what may follow."""
 
     score: float
     ids: tuple[int, ...]
@@ -104,7 +104,7 @@ class Inserter:
         return [ids or next(best) for ids in sure]
 
     def _certain_form(self, place: Place) -> Ids:
-        """The form that comes where nothing is to be chosen; else nothing."""
+        """The form that comes where nothing has to be chosen; otherwise nothing."""
         fitting = [form for form in place.part.forms if self._fits(form, place.prev)]
         return fitting[0].ids if not place.part.small and len(fitting) == 1 else ()
 
@@ -124,7 +124,7 @@ class Inserter:
         return max(contenders, key=lambda hypothesis: hypothesis.score).ids
 
     def _tries(self, places: Sequence[Place], step: Stepped, encoded: Any) -> list[list[_Trial]]:
-        """Small words and a form behind them, each with its score, of every place."""
+        """The small words with a form behind them, each with its score, for every place."""
         going = [[_Trial(0.0, (), place.row)] for place in places]
         finished = [list[_Trial]() for _ in places]
         says = {place.row: place.log_probs for place in places}  # of the step's rows
@@ -153,7 +153,7 @@ class Inserter:
     def _extensions(
         self, hypothesis: _Trial, log_probs: Tensor, chances: Chances, part: Insert, prev: int
     ) -> Iterator[_Trial]:
-        """What may follow; `chances`: log_probs as numbers."""
+        """What may follow a trial. `chances` are the log probabilities as numbers."""
         if hypothesis.form is not None:
             rest = hypothesis.form.ids[hypothesis.form_offset : hypothesis.form_offset + 1]
             chance = float(chances[rest[0]]) if rest else self._spelling.ends(log_probs)
@@ -213,8 +213,8 @@ class Inserter:
         encoded: Any,
         sentences: Sequence[int],
     ) -> tuple[Stepped, list[list[_Trial]]]:
-        """The next step of these, and where each stands in it. `sentences`: of every place, the row
-        of `encoded`."""
+        """The next step of these trials, with the row of each in it. `sentences` has, for every
+        place, the row of `encoded`."""
         rows = [
             {hypothesis.ids: hypothesis.row for hypothesis in hypotheses} for hypotheses in going
         ]
@@ -257,7 +257,7 @@ class Inserter:
         return prefixes, [sentences[number] for number, _ in prefixes]
 
     def _pairs(self, hypotheses: Sequence[_Trial]) -> list[tuple[Ids, Ids]]:
-        """The last of the small words, and the form, of each."""
+        """The last small word of each trial, with the form behind it."""
         forms = [hypothesis.form.ids for hypothesis in hypotheses if hypothesis.form is not None]
         return [
             (self._spelling.last_word(hypothesis.ids[: len(hypothesis.ids) - len(form)]), form)
@@ -279,7 +279,7 @@ class Inserter:
 
 
 def _contenders(hypotheses: Sequence[_Trial]) -> list[_Trial]:
-    """Those that are ranked."""
+    """The trials that are ranked."""
     best_score = max((hypothesis.score for hypothesis in hypotheses), default=0.0)
     return [
         hypothesis for hypothesis in hypotheses if hypothesis.score > best_score - BEAM_WIDTH_NATS
@@ -287,7 +287,7 @@ def _contenders(hypotheses: Sequence[_Trial]) -> list[_Trial]:
 
 
 def _pruned(hypotheses: Sequence[_Trial], finished: Sequence[_Trial]) -> list[_Trial]:
-    """Those that are gone on from: the best of each kind."""
+    """The trials that are continued: the best of each kind."""
     min_score = (
         max((hypothesis.score for hypothesis in finished), default=-torch.inf) - BEAM_WIDTH_NATS
     )

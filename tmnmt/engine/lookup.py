@@ -108,10 +108,11 @@ class Lookup:
         return best > 0 and best >= recased
 
     def _retrieved(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
-        """The pieces with what the memories have for them: what they are like, else what their
-        segment is like; and of whole segments the match that is taken as it stands. Where what the
-        segment is like is good the first piece becomes the whole segment, as a piece would read of
-        a pair what is not its own; the others are merged into it."""
+        """The pieces with what the memories have for them: the pairs that are like a piece, or
+        otherwise those that are like its segment; and for whole segments the match that is taken as
+        it stands. Where a match of the whole segment is good, the first piece becomes the whole
+        segment, because a piece would read parts of the pair that do not belong to it. The other
+        pieces are merged into it."""
         self._look_up_wholes(pieces, confirmed)
         results = [self._merged(piece) for piece in pieces]
         rows = [row for row, piece in enumerate(results) if piece.retrieved is None]
@@ -125,7 +126,7 @@ class Lookup:
         return results
 
     def _answers(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Answer]:
-        """For every piece what the memories have for its text; all are asked together."""
+        """What the memories have for the text of every piece. All are asked together."""
         requests = [self._requests(piece) for piece in pieces]
         rows = [row for row, of_piece in enumerate(requests) for _ in of_piece]
         batch = [request for of_piece in requests for request in of_piece]
@@ -198,7 +199,8 @@ class Lookup:
         )
 
     def _with_fragments(self, piece: Piece) -> Piece:
-        """A piece that is decoded and has no matches with pairs that share phrases with it."""
+        """A piece with pairs that share phrases with it, where the piece is decoded and has no
+        matches."""
         count = self.settings.fragments if self.settings.mode == "nearest" else 0
         retrieved = piece.retrieved or NO_MATCHES
         is_read = not (retrieved.matches or retrieved.full_match or piece.role == "merged")
@@ -269,7 +271,7 @@ def _similar(piece: Piece) -> Answer:
 
 
 def _select_rows(confirmed: Sequence[Delta], rows: Sequence[int]) -> list[Delta]:
-    """Those of some rows, where there are any."""
+    """What sessions have confirmed for some of the rows, where anything was confirmed."""
     return [confirmed[row] for row in rows] if confirmed else []
 
 

@@ -157,7 +157,7 @@ class Pipeline:
     def _outcomes_of_parts(
         self, parts: dict[int, list[Piece]], documents: Sequence[Document], explain: bool
     ) -> list[list[Outcome]]:
-        """Those of every part in turn."""
+        """The outcomes of every part in turn."""
         ordered = [(piece, documents[row]) for row in sorted(parts) for piece in parts[row]]
         if not ordered:
             return []
@@ -176,7 +176,7 @@ class Pipeline:
         return confirmed or (piece.retrieved or NO_MATCHES).full_match
 
     def _match_outcome(self, piece: Piece, document: Document) -> Outcome | None:
-        """None where the model is asked."""
+        """The outcome of a piece that a match stands for; None where the model is asked."""
         match = self.full_match(piece, document)
         is_in_first = match is not None and piece.number > 0
         if piece.role == "merged" or is_in_first:
@@ -184,13 +184,15 @@ class Pipeline:
         return None if match is None else Outcome(piece, match=match)
 
     def _texts(self, piece: Piece) -> list[Piece]:
-        """As `split_texts` says."""
+        """The texts as which a piece is translated; none where it is translated as it is, or where
+        the model reads whole documents."""
         if self.backbone.reads_around:
             return []
         return split_texts(piece, self.vocab, self.preparation.longest)
 
     def _retried(self, piece: Piece, decoded: Decoded) -> list[Piece]:
-        """As `retried_parts` says, of what the model wrote."""
+        """The sentences that are translated again, because what the model wrote has fewer; none
+        where it stands."""
         if not self.settings.lost_sentences or self.backbone.reads_around:
             return []
         return retried_parts(piece, self.vocab.decode(decoded.best.ids), self.vocab)
@@ -284,8 +286,9 @@ class Pipeline:
     def _remember(
         self, documents: Sequence[Document], outcomes: Sequence[Sequence[Outcome]]
     ) -> None:
-        """Writes what was translated to the documents' session caches, where they learn from it; of
-        several hypotheses the best last, so that it counts most (OURS: the paper does not say)."""
+        """Writes what was translated to the session caches of documents, where they learn from it.
+        Of several hypotheses the best is written last, so that it counts most (OURS: the paper does
+        not say)."""
         if not self.settings.remembers:
             return
         for document, of_piece in zip(documents, outcomes, strict=True):
@@ -303,7 +306,7 @@ class Pipeline:
                 self.write(cache, hypothesis.contexts, hypothesis.hiddens, ids)
 
     def _remember_match(self, cache: CacheContents, piece: Piece, match: Match) -> None:
-        """A match that is taken as it stands, or adapted."""
+        """Writes a match that is taken as it stands, or adapted, to a session cache."""
         src = match.segment.src if match.tgt == match.segment.tgt else piece.text
         [keys] = self.keys_to_remember([(src, match.tgt)])
         self.write_keys(cache, keys)

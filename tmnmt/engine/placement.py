@@ -31,8 +31,8 @@ ALIKE = 0.5  # fuzzy score of a translation and the target that it borrows place
 
 @dataclass(frozen=True)
 class _Piece:
-    """What the model read, what it wrote, and the links of their words; None: nothing depends on
-    them."""
+    """What the model read, what it wrote, and the links of their words; None where nothing depends
+    on the links."""
 
     model_text: str
     output: str

@@ -123,8 +123,8 @@ def _in_pairs(memory: Collated, sentence: int, piece: Piece, vocab: Vocabulary) 
 
 
 def _places(pair: MaskedPair, target: str, vocab: Vocabulary) -> list[int]:
-    """Of every subword of the target that was read, and of its end, the one that stands there in
-    its own."""
+    """For every subword of the target that was read, and for its end, the subword that stands there
+    in the target as it is."""
     starts = [start for start, _ in piece_spans(vocab.pieces(target), target)]
     masked_starts = [start for start, _ in piece_spans(vocab.pieces(pair.tgt), pair.tgt)]
     indices = [max(bisect_right(starts, pair.original(start)) - 1, 0) for start in masked_starts]
@@ -196,8 +196,8 @@ def _mixed(parts: Iterable[TracedSource]) -> tuple[list[Provenance], float]:
 
 
 def _shares(parts: Sequence[TracedSource]) -> list[tuple[TracedSource, float]]:
-    """Those that read the memory, each with its share of what was mixed in of it; 1 where nothing
-    was."""
+    """The entries that read the memory, each with its share of what was mixed in from it; the share
+    is 1 where nothing was mixed in."""
     gates = [
         float(part.trace.mixed.gate) if part.trace.mixed is not None else 0.0 for part in parts
     ]
@@ -247,8 +247,8 @@ def _sources(
     smallest: float,
     word: int | None = None,
 ) -> tuple[MemorySource, ...]:
-    """The positions, of `word` alone where one is given, read with a weight of at least `smallest`,
-    heaviest first."""
+    """The positions that were read with a weight of at least `smallest`, the heaviest first. Where
+    a `word` is given, only those that hold it are taken."""
     sources, trace = list[MemorySource](), part.trace
     positions = trace.positions if trace.positions is not None else trace.weights[:0].long()
     pair_count = len(trace.weights) - len(positions)
@@ -272,8 +272,8 @@ def _read(
 def _slots(
     weights: Tensor, cache: Slots, sentence: int, word: int, vocab: Vocabulary
 ) -> tuple[CacheSource, ...]:
-    """The slots read from, the heaviest first; of those that hold `word` light ones, too: their sum
-    is exact."""
+    """The slots that were read, the heaviest first. Light ones are also given where they hold
+    `word`, so that their sum is exact."""
     ids = cache.ids[sentence].cpu()
     smallest = torch.where(ids == word, SMALLEST_WEIGHT, SMALLEST_READ)
     slots = ((weights >= smallest) & cache.mask[sentence].cpu()).nonzero()[:, 0].tolist()

@@ -59,8 +59,9 @@ class Answer(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """Where matches are from: the neighbours of segments there, None where it knows none, and how
-    far it is trusted. By default what a session has confirmed, the user's own."""
+    """Where matches come from: the neighbours of segments there, which are None where it knows
+    none, and how far it is trusted. By default it is what a session has confirmed, which the user
+    has made."""
 
     places: FindsById | None = None
     trust: Trust = IN_FULL
@@ -74,8 +75,9 @@ class _IndexFindings(NamedTuple):
     tagged: IndexAnswer | None
 
     def similar(self, k: int, threshold: float) -> list[Match]:
-        """What a search for so many of this score finds. Of what it finds for the text with its
-        tags in it, these are codes, and the score is that of what remains."""
+        """The matches of a search for `k` segments with at least this score. In those that are
+        found for the text with its tags in it, the tags become codes, and the score is that of what
+        remains."""
         similar = _best(self.answer.similar, k, threshold)
         if self.tagged is None or not self.tagged.similar:
             return similar
@@ -267,7 +269,7 @@ class Retriever:
 
     @property
     def _candidates(self) -> int:
-        """How many segments are looked for, of which the pairs are chosen."""
+        """How many segments are searched for, from which the pairs are chosen."""
         return candidates(self.selection, self.top_k) * OVERSAMPLED
 
     def _sources(
@@ -437,8 +439,8 @@ def _tags_as_codes(
     penalties: Penalties,
     trust: Trust,
 ) -> list[Match]:
-    """Those of the matches of `_with_tags_as_text` that have the tags of the text, as codes, with
-    their worth. A catalogue that became a memory has them as text."""
+    """The matches of `_with_tags_as_text` that have the tags of the text, as codes and with their
+    worth. A catalogue that became a memory has them as text."""
     coded = valued(query, [*map(_tagged, matches)], places, penalties, trust)
     return [match for match in coded if has_codes(match, query.codes or ())]
 
@@ -452,11 +454,12 @@ def _tagged(match: Match) -> Match:
 
 
 def _widest(searches: Sequence[tuple[int, float]]) -> tuple[int, float]:
-    """How many a search looks for, and from what score, that finds all that these find; 0 where
-    there are none."""
+    """The number of segments and the lowest score of a search that finds all that these searches
+    find; 0 where there are none."""
     return max((k for k, _ in searches), default=0), min((t for _, t in searches), default=1.0)
 
 
 def _best(matches: Sequence[Match], k: int, threshold: float) -> list[Match]:
-    """What a search for so many of this score finds, out of what a wider one has found."""
+    """The matches of a search for `k` segments with at least this score, taken from what a wider
+    search has found."""
     return [match for match in matches[:k] if match.score >= threshold - SLACK]

@@ -51,7 +51,7 @@ Part = Fixed | Alternatives | Insert
 
 @dataclass
 class _Way:
-    """How far a translation is written: what is decided, and of the word that is chosen now what
+    """How far a translation is written: what is decided, and, for the word that is chosen now, what
     may still come."""
 
     remaining: list[Part]
@@ -242,8 +242,8 @@ class Writer:
             way.decided += ids
 
     def _until_form(self, way: _Way, log_probs: Tensor) -> Insert | None:
-        """Takes the next subword, of words that were there; None where it is of a form, which is
-        given."""
+        """Chooses among words that were there. Returns the form that is to be put in, where one
+        comes next; otherwise None."""
         while way.asks():
             if way.choices:
                 self._choose(way, log_probs)
@@ -272,7 +272,7 @@ class Writer:
             way.choices = []
 
     def _chance(self, token: tuple[int, ...], way: _Way, log_probs: Tensor) -> float:
-        """log p of a subword; of none: that the word ends here."""
+        """The log probability of a subword; where none is given, that the word ends here."""
         if token:
             return float(log_probs[token[0]])
         part = way.remaining[0]

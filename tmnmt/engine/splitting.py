@@ -39,7 +39,7 @@ def split_texts(piece: Piece, vocab: Vocabulary, longest: int) -> list[Piece]:
 
 
 def _offered(split: Split, matches: Sequence[Match]) -> list[tuple[Match, ...]]:
-    """For every text the pairs of it in these matches of the whole."""
+    """The pairs that these matches of the whole have for every text."""
     rows = [(match.segment, split.pairs(*_sides(match.segment))) for match in matches]
     return [
         tuple(

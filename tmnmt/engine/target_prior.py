@@ -45,7 +45,7 @@ class TargetPrior:
         return self._backbone.encode(*empty)
 
     def _read(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:
-        """All that begin alike go together."""
+        """The log probabilities of new pairs. All that begin alike go together."""
         log_probs = defaultdict[Ids, dict[int, float]](
             dict
         )  # log p of what may follow some subwords
@@ -71,7 +71,8 @@ class TargetPrior:
     def _step(
         self, state: Any, level: Sequence[Ids], log_probs: dict[Ids, dict[int, float]]
     ) -> Any:
-        """The state behind all of one length; what is asked of them is answered."""
+        """The state behind all pairs of one length. What is asked about them is answered on the
+        way."""
         backbone, device = self._backbone, self._device
         prev = torch.tensor([ids[-1] if ids else BOS for ids in level], device=device)
         empty_source = self._empty_source
