@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-WIDTH, MARGIN = 528, 14  # units of the picture, pixels where it is shown at its own size
-ROW, GAP = 48, 17  # the height of a box, and of the arrow below it
+WIDTH, MARGIN = 524, 10  # units of the picture, pixels where it is shown at its own size
+ROW, GAP = 46, 14  # the height of a box, and of the arrow below it
 LEFT_WIDTH, RIGHT_X = 256, 304
 RAIL = WIDTH - MARGIN  # where what is confirmed goes up again
 RIGHT_WIDTH = RAIL - 26 - RIGHT_X
@@ -139,8 +139,8 @@ def _confirmation() -> Iterator[str]:
 def _box(box: Box, x: int, y: int, width: int) -> str:
     return (
         f'<rect class="{box.kind}" x="{x}" y="{y}" width="{width}" height="{ROW}"/>'
-        f'<text class="title" x="{x + 14}" y="{y + 20}">{escape(box.label)}</text>'
-        f'<text class="small" x="{x + 14}" y="{y + 38}">{escape(box.detail)}</text>'
+        f'<text class="title" x="{x + 14}" y="{y + 19}">{escape(box.label)}</text>'
+        f'<text class="small" x="{x + 14}" y="{y + 37}">{escape(box.detail)}</text>'
     )
 
 
