@@ -10,6 +10,7 @@ python docs/python_reference.py        # prints the page
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 import textwrap
@@ -38,6 +39,18 @@ INTERNAL = {
         "preceding",
         "restore",
     ),
+}
+# Other names that stand in the types of parameters and fields, by the modules that have them.
+TYPES = {
+    "tmnmt.checks": ("OnChecks",),
+    "tmnmt.codes.record": ("Kind", "Part", "Source"),
+    "tmnmt.engine.confirmed": ("ConfirmedPair",),
+    "tmnmt.engine.named_memories": ("Named",),
+    "tmnmt.engine.preparation": ("Pair",),
+    "tmnmt.engine.terms": ("TermList",),
+    "tmnmt.index.base": ("Index",),
+    "tmnmt.progress": ("ReadProgress",),
+    "tmnmt.segments": ("ReadSource",),
 }
 WIDEST_SIGNATURE = 90  # characters; a longer one has a line for each parameter
 _RAISES = re.compile(r"(?:^|(?<=[.;)])\s)(?=Raises )")
@@ -90,6 +103,12 @@ def python() -> str:
     ]
     for kind in public_classes():
         text += _options(kind) if issubclass(kind, Options) else _written(documented(kind))
+    text += [
+        "## Other types",
+        "These names stand in the types above, and are not imported from `tmnmt`.",
+    ]
+    rows = sorted(row for module, names in TYPES.items() for row in _types_of(module, names))
+    text.append("\n".join(["| type | module | what it is |", "|---|---|---|", *rows]))
     return "\n\n".join(text) + "\n"
 
 
@@ -149,8 +168,23 @@ def _default(value: ast.expr | None) -> str:
     return ast.unparse(value) if value is not None else ""
 
 
-def _comment(lines: Sequence[str], node: ast.AnnAssign) -> str:
-    """The comment behind a field, else the lines of comment above it."""
+def _types_of(module: str, names: Sequence[str]) -> Iterator[str]:
+    """The rows of classes and aliases of a module."""
+    source = inspect.getsource(importlib.import_module(module))
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and node.name in names:
+            [first, *_] = parsed(ast.get_docstring(node) or "", ())[0]
+            yield f"| `{node.name}` | `{module}` | {first} |"
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if ast.unparse(target) in names and node.value is not None:
+                value = ast.unparse(node.value).replace("|", "\\|")
+                what = _comment(source.splitlines(), node)
+                yield f"| `{ast.unparse(target)}` | `{module}` | `{value}`: {what} |"
+
+
+def _comment(lines: Sequence[str], node: ast.Assign | ast.AnnAssign) -> str:
+    """The comment behind a field or an alias, else the lines of comment above it."""
     last = node.end_lineno or node.lineno
     behind = lines[last - 1][node.end_col_offset or 0 :].strip()
     if behind.startswith("#"):

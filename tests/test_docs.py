@@ -188,6 +188,26 @@ def test_the_python_reference_describes_every_field_and_parameter(
         assert [method.name for method in entry.methods if not method.prose] == [], kind
 
 
+def test_the_python_reference_explains_every_type(python_reference: ModuleType) -> None:
+    """Every name in a type is public, of Python, or in the table of other types."""
+    entries = [
+        python_reference.documented(kind)
+        for kind in python_reference.public_classes()
+        if kind.__name__ != "TranslationOptions"
+    ]
+    methods = [method for entry in entries for method in entry.methods]
+    kinds = [field.kind for entry in entries for field in entry.fields]
+    kinds += [p.kind for method in methods for p in method.parameters]
+    kinds += [method.kind for method in methods]
+    names = {name for kind in kinds for name in re.findall(r"\b[A-Z]\w+", kind)}
+    page = python_reference.python()
+    rows = re.findall(r"^\| `(\w+)` \| `tmnmt[\w.]*` \| (.+) \|$", page, re.M)
+    of_python = {"Callable", "Iterable", "Iterator", "None", "Path", "Sequence"}
+    public = {kind.__name__ for kind in python_reference.public_classes()}
+    assert names - public - of_python == {name for name, _ in rows}
+    assert [name for name, text in rows if text.strip().endswith(":")] == []
+
+
 def test_the_python_reference_has_every_option_with_its_default(
     python_reference: ModuleType,
 ) -> None:

@@ -146,7 +146,7 @@ class CacheSource:
     weight: float
 
 
-ReadSource = Literal["memory", "cache"]  # what memory layers read
+ReadSource = Literal["memory", "cache"]  # what a memory layer has read
 
 
 @dataclass(frozen=True, slots=True)

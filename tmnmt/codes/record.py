@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 from xml.sax.saxutils import unescape
 
+# what a code is, as `Code.kind` explains
 Kind = Literal["open", "close", "standalone", "placeholder", "blank"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 TMX = "tmx"  # the form of codes whose markup is an inline element of TMX, or one tag of it
@@ -48,7 +49,7 @@ class Code:
     droppable: bool = False
 
 
-Part = str | tuple[Code, str]  # words; or a code, and the plain text that it covers
+Part = str | tuple[Code, str]  # words; or a code with the plain text that it covers
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Placed(Text):
     id: str = ""
 
 
-Source = str | Text  # what there is to translate
+Source = str | Text  # what is to be translated: a plain text, or one with codes
 Beside = tuple[str, str] | tuple[str, str, str]  # the texts before and after it; its id
 
 

@@ -24,7 +24,7 @@ from tmnmt.progress import ReadProgress
 
 log = logging.getLogger(__name__)
 
-Named = str | Path | Index
+Named = str | Path | Index  # the path or the address of a memory, or an open index
 SETTINGS = (
     "penalty=POINTS, weight=0 to 1, readonly, watch, document=NAME, origin=NAME, user=NAME, "
     "since=DATE, before=DATE, property=NAME=VALUE"

@@ -19,7 +19,7 @@ from tmnmt.errors import UsageError
 from tmnmt.filters import Filters
 from tmnmt.vocab import Vocabulary
 
-Pair = tuple[Source, Source]  # source, target
+Pair = tuple[Source, Source]  # a source and its translation
 
 
 class Preparation:
