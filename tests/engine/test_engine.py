@@ -7,7 +7,7 @@ import json
 import logging
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -1252,3 +1252,8 @@ def test_of_a_long_document_few_segments_are_prepared_at_a_time(
         most = max(most, len(prepared) - len(found))
     assert found == [*expected, expected[0]]
     assert len(prepared) == 25 and most < 12
+
+
+def test_a_translator_and_a_piece_stay_small() -> None:
+    methods = [name for name in vars(Translator) if not name.startswith("_")]
+    assert len(methods) <= 12 and len(fields(Piece)) <= 8

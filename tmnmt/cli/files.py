@@ -73,7 +73,7 @@ class Job:
         file is written. `best_matches`: as `tmnmt.batch.filling.translate_file` has it.
 
         Stopped by Ctrl-C or an error, it writes the file with the targets that there are: to
-        standard output, or beside `to`, as `writing` does."""
+        standard output, or beside `output`, as `writing` does."""
         fillings: list[Filling | None] = []
         try:
             for outcome in self._finished(translated, None if lines_out else best_matches):

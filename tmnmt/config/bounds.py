@@ -29,7 +29,7 @@ class Help(NamedTuple):
 
     short: its one letter. metavar: a word for its value. everyday: shown before all groups.
     title: of the group it is shown in where it is in none.
-    off: its name with --no- before it stands for 0."""
+    is_negatable: its name with --no- before it stands for 0."""
 
     text: str
     short: str = ""

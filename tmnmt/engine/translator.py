@@ -438,7 +438,7 @@ class Translator:
             None if whole else PIECES_AT_ONCE,
             first.preceding if first is not None else (),
         )
-        for batch in self.batches(prepared, in_order, can_prefetch):
+        for batch in self._batches(prepared, in_order, can_prefetch):
             batch_sessions = [sessions.get_session(piece) for piece in batch]
             passage.translate(batch, batch_sessions, explain)
             to_confirm = [
@@ -452,7 +452,7 @@ class Translator:
             yield from passage.ready()
         yield from passage.finish()
 
-    def batches(
+    def _batches(
         self, prepared: Iterable[list[Piece]], in_order: bool, can_prefetch: bool
     ) -> Iterator[list[Piece]]:
         """Gives the pieces that are translated together, batch by batch.

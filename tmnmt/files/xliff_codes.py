@@ -41,9 +41,9 @@ Attributes = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The inline elements of one version. `around`: elements whose inside is text; `half`: of the
-    others the kind and the span, by name and attributes; `candidate`: an element of this name for a
-    code of another format, by its number."""
+    """The inline elements of one version. `containers`: elements whose inside is text; `half`: of
+    the others the kind and the span, by name and attributes; `candidate`: an element of this name
+    for a code of another format, by its number."""
 
     name: str
     containers: frozenset[str]

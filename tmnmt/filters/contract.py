@@ -55,9 +55,9 @@ class Reader:
 class ModelOutput:
     """What a model wrote for a text, or for a piece of it, before the codes have places in it.
 
-    `read`: what the model read for it. `masks`: what stands for placeholders in all that it read.
-    `subwords`: of what it wrote. `attention`: how much each of these, and the end, looked at every
-    subword of the source and its end, (T + 1, S + 1); computed when it is asked for."""
+    `model_text`: what the model read for it. `masks`: what stands for placeholders in all that it
+    read. `subwords`: of what it wrote. `attention`: how much each of these, and the end, looked at
+    every subword of the source and its end, (T + 1, S + 1); computed when it is asked for."""
 
     text: str
     model_text: str

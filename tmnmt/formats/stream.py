@@ -100,7 +100,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of a memory, as it is called in messages (`shown`) and in records (`name`, without
+    """One file of a memory, as it is called in messages (`label`) and in records (`name`, without
     .gz or .xz); `size`: the bytes that `open` gives; `allowance`: shared by all sources of an
     archive."""
 

@@ -99,7 +99,7 @@ class Gate(nn.Module):
         self._products = ProductsKept()
 
     def before_at(self, features: Tensor) -> Tensor:
-        """`before` of contexts and states side by side (..., l + d), in one product."""
+        """`preactivation` of contexts and states side by side (..., l + d), in one product."""
         weights = self.context.weight, self.hidden.weight
         return self._products.build("before", weights, self.context.bias, dim=1)(features)
 

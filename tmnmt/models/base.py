@@ -57,7 +57,7 @@ class Surveyed:
 
 @dataclass(frozen=True)
 class SurroundingText:
-    """All of a document that is not the sentence `own`."""
+    """All of a document but `sentence`, which is translated."""
 
     document: Surveyed
     sentence: int

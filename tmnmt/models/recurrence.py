@@ -170,7 +170,7 @@ class Attention:
 
     def gradients(self, d_contexts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Gradients of all contexts (T, B, e) -> those of values, keys and v, after the last
-        `back`."""
+        `backward`."""
         alphas = torch.stack([alpha for _, alpha in self.steps]).permute(1, 2, 0)  # (B, S, T)
         d_values = torch.bmm(alphas, d_contexts.transpose(0, 1))
         return d_values, self.d_keys.to(self.v.dtype) * (4 * self.v), 2 * self.dv

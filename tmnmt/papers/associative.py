@@ -60,7 +60,7 @@ class Norm:
         return self.d_made[t]
 
     def gradients(self) -> tuple[Tensor, Tensor]:
-        """Those of scale and bias, after the last `back`."""
+        """Those of scale and bias, after the last `backward`."""
         return self.d_scale.view_as(self.scale), self.d_bias.view_as(self.scale)
 
 

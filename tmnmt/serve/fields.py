@@ -44,8 +44,8 @@ _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no"
 
 @dataclass(frozen=True)
 class Field:
-    """`least`, `most`: of a number, ends included. `choices`: of a text; empty: any. `inside`: the
-    fields of an object, or of each in a list.
+    """`minimum`, `maximum`: of a number, ends included. `choices`: of a text; empty: any. `inside`:
+    the fields of an object, or of each in a list.
 
     `entries`: how many a list may have; every kind of list has to say. A list is one of JSON; names
     are a text with commas, lines a text of lines, or either of them several times. `distinct`: an

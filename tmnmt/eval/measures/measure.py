@@ -42,7 +42,7 @@ class TestSet:
     documents as segments.
 
     best: for every segment the best match of its memory at any score, None where it has no memory.
-    pairs: sources and targets of that memory, for the aligner. near: the references that stand in
+    pairs: sources and targets of that memory, for the aligner. leaks: the references that stand in
     what the systems know, None where that is not known at all."""
 
     __test__ = False  # no test of pytest's

@@ -33,7 +33,7 @@ def html(element: Element) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure; `below` stands under it in small, `mark` behind it, with `label` for those who do
+    """A figure; `subtext` stands under it in small, `mark` behind it, with `label` for those who do
     not see it."""
 
     text: str

@@ -18,8 +18,8 @@ Entries = tuple[tuple[str, str], ...]  # a source term and its target each
 
 @dataclass(frozen=True)
 class StoredSession:
-    """`given`: what it was begun with, as JSON has it. `used`: when it was used last, in seconds
-    since 1970, to an hour."""
+    """`setup`: what it was begun with, as JSON has it. `last_access`: when it was used last, in
+    seconds since 1970, to an hour."""
 
     id: str
     tenant: str
@@ -30,8 +30,8 @@ class StoredSession:
 
 @dataclass(frozen=True)
 class PairChanges:
-    """What became of the pairs of a session that somebody knows: the first `kept` are still there,
-    and behind them now come `new`. `numbers`: of all pairs that are there now."""
+    """What became of the pairs of a session that somebody knows: the first `retained` are still
+    there, and behind them now come `new`. `numbers`: of all pairs that are there now."""
 
     retained: int
     new: Sequence[ConfirmedPair]
@@ -78,7 +78,7 @@ def leaving(pair: ConfirmedPair, removes: str | None) -> ConfirmedPair:
 
 @dataclass(frozen=True)
 class Job:
-    """`given`: what it is about. `result`: what came of it; of a failed one "error". `done`,
+    """`parameters`: what it is about. `result`: what came of it; of a failed one "error". `done`,
     `total`: units, or bytes, that it is through with, and all."""
 
     id: str
@@ -117,7 +117,7 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class Glossary:
-    """What a client has made. `made`: a time of ISO 8601."""
+    """What a client has made. `created`: a time of ISO 8601."""
 
     id: str
     name: str
