@@ -165,7 +165,7 @@ def test_how_far_a_job_is_is_told(
     """Also where the connection on which it is told breaks off, or the server does not tell it."""
     monkeypatch.setattr("tmnmt.serve.files.AT_ONCE", 1)
     monkeypatch.setattr("tmnmt.serve.jobs.NOTE_INTERVAL", 0.0)
-    monkeypatch.setattr("tmnmt.serve.events.NOTED", 0.001)
+    monkeypatch.setattr("tmnmt.serve.events.NOTE_INTERVAL", 0.001)
     monkeypatch.setattr("tmnmt.client.RETRY_SECONDS", 0.001)
     client, reached = Client(served.url), Client._reached
     page = "".join(f"<p>Article {n} is repealed.</p>" for n in range(20))

@@ -127,7 +127,7 @@ WAYS: Mapping[str, Callable[[Translator, Source], Translation]] = {
 def counts(translator: Translator) -> dict[str, object]:
     """What a translator has counted of what it translated."""
     tally = translator.tally
-    names = "low", "of", "unknown", "with_unknown"
+    names = "low", "total", "unknown", "with_unknown"
     return {name: getattr(tally, name) for name in names} | {"changed": {**+tally.changed}}
 
 

@@ -929,7 +929,7 @@ def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: P
 
     translator.pipeline.lookup.retriever.look_up = noted  # type: ignore[method-assign, assignment]
     batches = list(
-        translator.batches(
+        translator._batches(
             iter([translator.pipeline.preparation.pieces(text, Assembly())]),
             in_order=False,
             can_prefetch=True,

@@ -39,7 +39,7 @@ from tmnmt.keys.compute import (
     read_shard,
 )
 from tmnmt.keys.faiss_index import update_faiss
-from tmnmt.keys.files import KeyFiles, Keys, KeyWriter, keys_dir
+from tmnmt.keys.files import HEADER_FILE, KeyFiles, Keys, KeyWriter, keys_dir, verify_keys
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
 from tmnmt.keys.search import KeySearch
 from tmnmt.keys.verify import verify
@@ -235,6 +235,19 @@ def test_a_killed_run_goes_on_where_it_was(index: MemoryIndex, model: Model, fol
     rest = plan(index, header_of(model), model.vocab)
     assert rest.positions <= rest.all_positions - sum(done)
     assert_right(compute_all(index, model), index, model)
+
+
+def test_a_writer_that_was_killed_at_its_very_start_leaves_nothing_damaged(
+    index: MemoryIndex, model: Model
+) -> None:
+    """Its header is there, and no file of keys yet."""
+    folder = keys_dir(index.path, model.hash)
+    with KeyWriter.open(folder, header_of(model)):
+        pass
+    for path in folder.iterdir():
+        if path.name != HEADER_FILE:
+            path.unlink()
+    assert verify_keys(index.path) == 0
 
 
 def _kill(folder: Path, model: Path, kills: int, seed: int) -> dict[str, int]:

@@ -216,7 +216,7 @@ def test_how_far_a_job_is_comes_as_events(served: Server, monkeypatch: pytest.Mo
     """A document of 80 segments in parts of one, every one of which is noted."""
     monkeypatch.setattr("tmnmt.serve.files.AT_ONCE", 1)
     monkeypatch.setattr(jobs, "NOTE_INTERVAL", 0.0)
-    monkeypatch.setattr("tmnmt.serve.events.NOTED", 0.001)
+    monkeypatch.setattr("tmnmt.serve.events.NOTE_INTERVAL", 0.001)
     page = "".join(f"<p>Article {n} is repealed.</p>" for n in range(80))
     job = served.ask("POST", "/v1/documents?name=a.html", page.encode()).json
     *before, (last, told) = watched(served, job["id"])
@@ -241,7 +241,7 @@ def test_how_far_a_job_is_comes_as_events(served: Server, monkeypatch: pytest.Mo
 def test_who_watches_a_job_is_told_that_it_is_gone_or_the_server_ends(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tmnmt.serve.events.NOTED", 0.01)
+    monkeypatch.setattr("tmnmt.serve.events.NOTE_INTERVAL", 0.01)
     monkeypatch.setattr("tmnmt.serve.events.QUIET", 0.0)
     with ExitStack() as open_, tiny_server(folder, limits=Limits(seconds=1)) as server:
         ids = [server.service.jobs.make("document", {}, ANYBODY) for _ in range(2)]

@@ -202,9 +202,9 @@ class KeyFiles:
         for name, dtype, width in self.header.columns:
             path, shape = self.folder / name, (self.positions, width)
             size = self.positions * width * np.dtype(dtype).itemsize
-            if not path.exists() or path.stat().st_size < size:
+            empty = not self.positions  # what is empty cannot be mapped, and may not be there yet
+            if not empty and (not path.exists() or path.stat().st_size < size):
                 raise _too_short(path, size)
-            empty = not self.positions  # what is empty cannot be mapped
             arrays.append(
                 np.empty(shape, dtype) if empty else np.memmap(path, dtype, "r", shape=shape)
             )

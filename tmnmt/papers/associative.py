@@ -169,7 +169,7 @@ class AssociativeLayer(torch.autograd.Function):
             grad = grads[0][t] + carry
             new = grad * mask[t]
             d_read, d_kept, old = unit_back(new, ctx.saved[t])
-            reads.back(t, d_read)
+            reads.backward(t, d_read)
             carry = grad - new + old + keeps.input_gradient(t, d_kept)
         previous_states = torch.cat([torch.zeros_like(result[:1]), result[:-1]]).flatten(0, 1)
         dw = keeps.weight_gradient(previous_states)
@@ -246,7 +246,7 @@ class AssociativeDecoder(torch.autograd.Function):
                 carry[number] = old + keeps.input_gradient(t, d_kept)
                 d_input = reads.input_gradient(t, d_read)
             d_context[t] = grad_c[t] + d_input
-            d_queries[t] = attention.back(t, d_context[t])
+            d_queries[t] = attention.backward(t, d_context[t])
             carry[-1] = carry[-1] + product_in(dtype, d_queries[t], low_query.t())
         previous_states = [
             torch.cat([first[None], x[:-1]]).flatten(0, 1)
