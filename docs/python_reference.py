@@ -22,7 +22,6 @@ from tmnmt.config.option import Option, Options, groups_of, options_of
 # Methods that other parts of the package call, and that are not for anybody else.
 INTERNAL = {
     "Translator": (
-        "batches",
         "confirm",
         "confirmation",
         "new_cache",

@@ -58,7 +58,7 @@ SEGMENT = ("log_prob", "log_prob_min", "logit", "logit_min", "copied", "best", "
 
 @dataclass(frozen=True)
 class Confidence:
-    """The weights of both regressions, in which "bias" is b. `least` is the confidence from which
+    """The weights of both regressions, in which "bias" is b. `min_confidence` is the confidence from which
     on segments can be released, with a precision of 90 % on the text that the regression was fitted
     on."""
 
