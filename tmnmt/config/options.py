@@ -118,7 +118,7 @@ class SegmentFilter(Options):
 
     title = "Memories"
     document: Annotated[
-        str | None, Help("Find only segments of this document.", metavar="NAME")
+        str | None, Help("Only segments of this document.", metavar="NAME")
     ] = None
     origin: Annotated[
         str | None,
