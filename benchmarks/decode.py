@@ -44,6 +44,7 @@ from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.loading import load_layers, load_on
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.piece import Piece
+from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.schedule import side_by_side
 from tmnmt.engine.settings import Settings
@@ -89,11 +90,11 @@ PARTS: list[tuple[str, Any, str]] = [
     ("candidates", decode, "continuations"),
     ("beam", decode, "_survivors"),
     ("results", decode, "_results"),
-    ("search", Lookup, "of"),
+    ("search", Lookup, "with_matches"),
     ("keys", Lookup, "_keys"),
     ("collate", engine, "collate"),
     ("collate", engine, "collate_caches"),
-    ("remember", Translator, "write"),
+    ("remember", Pipeline, "write"),
 ]
 NOTHING_INSIDE = ("keys",)  # what these call of the model is theirs
 

@@ -117,9 +117,7 @@ class SegmentFilter(Options):
     """Which segments of the memories are found at all, as `tmnmt memory list` takes them."""
 
     title = "Memories"
-    document: Annotated[
-        str | None, Help("Only segments of this document.", metavar="NAME")
-    ] = None
+    document: Annotated[str | None, Help("Only segments of this document.", metavar="NAME")] = None
     origin: Annotated[
         str | None,
         Help("Only those of this origin, such as the file they came from.", metavar="NAME"),
