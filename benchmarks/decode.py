@@ -48,7 +48,6 @@ from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.schedule import side_by_side
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index import Index
@@ -60,6 +59,7 @@ from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import Model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
+from tmnmt.translator import Translator
 from tmnmt.vocab import EOS
 
 ROOT = Path(__file__).resolve().parent.parent

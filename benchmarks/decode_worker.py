@@ -35,12 +35,12 @@ def ours(job: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module,
     from tmnmt.allocator import keep_freed
     from tmnmt.engine.beam_search import SearchSettings, beam_search
     from tmnmt.engine.settings import Settings
-    from tmnmt.engine.translator import Translator
     from tmnmt.keys.pair_keys import padded
     from tmnmt.layers.combine import LayerInputs
     from tmnmt.models.folder import load_model
     from tmnmt.models.rnnsearch import RNNsearch
     from tmnmt.models.transformer import Transformer
+    from tmnmt.translator import Translator
 
     keep_freed()
     model = load_model(Path(options["model"]))

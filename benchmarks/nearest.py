@@ -36,13 +36,13 @@ from tmnmt.allocator import keep_freed
 from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.loading import load_layers, load_on
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.translator import Translator
 from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, plan
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import Model
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 PAIRS = 4  # of a segment that is held out, at least
 Documents = list[list[Segment]]

@@ -44,7 +44,7 @@ TYPES = {
     "tmnmt.checks": ("OnChecks",),
     "tmnmt.codes.record": ("Kind", "Part", "Source"),
     "tmnmt.engine.confirmed": ("ConfirmedPair",),
-    "tmnmt.engine.named_memories": ("Named",),
+    "tmnmt.index.named_memories": ("Named",),
     "tmnmt.engine.preparation": ("Pair",),
     "tmnmt.engine.terms": ("TermList",),
     "tmnmt.index.base": ("Index",),

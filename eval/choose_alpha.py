@@ -22,7 +22,6 @@ from pathlib import Path
 from tmnmt.config.options import Selection
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.scores import score
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import Index
@@ -31,6 +30,7 @@ from tmnmt.index.pairs import search_pairs
 from tmnmt.models.folder import load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUP = 64  # segments between two notes of what is done

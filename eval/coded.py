@@ -25,9 +25,9 @@ from place_codes import coded, min_max
 
 from tmnmt.codes.record import Code, Text
 from tmnmt.engine.links import Linker
-from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.tagged import tagged
 from tmnmt.segments import Translation
+from tmnmt.translator import Translator
 
 
 def main() -> None:

@@ -40,11 +40,11 @@ from tmnmt.engine.confidence import (
     segment_signs,
     word_signs,
 )
-from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.ter import BeamEditDistance, edits
 from tmnmt.formats import read_memory
 from tmnmt.models.folder import CONFIDENCE_FILE, load_model, stamp
 from tmnmt.segments import Segment, Translation
+from tmnmt.translator import Translator
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = 0.1  # TER of a segment, at most

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from tmnmt.cli.explanation import explained
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.eval.measures.scores import Scores, closeness, score
 from tmnmt.formats import read_memory
@@ -26,6 +25,7 @@ from tmnmt.formats.text import read_document_lines
 from tmnmt.index import MemoryIndex, build
 from tmnmt.progress import Progress
 from tmnmt.segments import Translation
+from tmnmt.translator import Translator
 
 ROOT = Path(__file__).resolve().parent.parent
 ALONE, TM, CONFIRMED = "without memory", "with the TM", "TM, confirming"

@@ -21,10 +21,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tmnmt.config.options import Mode, TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.formats.clean import clean
+from tmnmt.translator import Translator
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTCOMES = "unchanged", "another", "nothing"

@@ -20,8 +20,8 @@ from pathlib import Path
 import torch
 
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.formats import read_memory
+from tmnmt.translator import Translator
 
 ROOT = Path(__file__).resolve().parent.parent
 WORDS, CHARACTERS = 3, 600

@@ -36,11 +36,11 @@ from tmnmt.batch.filling import agree_on_languages, translate_file
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.placeholders import ALL_FINDERS
 from tmnmt.config.options import Mode, TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.files.opening import open_translatable
 from tmnmt.formats import read_memories
 from tmnmt.index import build
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 FRAME = "The permit of {} is valid for two years."
 SEED = 7

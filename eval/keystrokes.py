@@ -40,12 +40,12 @@ import torch
 from rapidfuzz.distance import Levenshtein
 
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.session import Session
-from tmnmt.engine.translator import Translator
 from tmnmt.formats import read_memory
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
+from tmnmt.session import Session
 from tmnmt.text import words
+from tmnmt.translator import Translator
 
 ROOT = Path(__file__).resolve().parent.parent
 WORD = re.compile(r"\s*\S+")

@@ -20,9 +20,9 @@ from tmnmt.codes.place import place
 from tmnmt.codes.record import Text
 from tmnmt.codes.transfer import borrowed
 from tmnmt.engine.links import Linker, same_words, with_same_words
-from tmnmt.engine.translator import Translator
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.text import match_tokens, token_spans
+from tmnmt.translator import Translator
 
 LEAST = 0.5  # fuzzy score
 

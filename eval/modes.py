@@ -20,11 +20,11 @@ import torch
 from sacrebleu import corpus_bleu, corpus_chrf
 
 from tmnmt.config.options import Mode, TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.formats import parse_columns, read_memory
 from tmnmt.index.opening import open_memory
 from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 PENALTY = 0.2  # of a distance, for what was copied of a position
 WORDS = range(5, 41)

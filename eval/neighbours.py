@@ -25,7 +25,6 @@ import torch
 
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import NEIGHBOURS, Settings
-from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.scores import score
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
@@ -39,6 +38,7 @@ from tmnmt.models.kinds import for_decoding
 from tmnmt.papers.knn import AdaptiveKNN, nearest
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 from tmnmt.vocab import BOS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -38,12 +38,12 @@ from tmnmt.durable import write
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memory
 from tmnmt.layers.cache import CacheContents
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
+from tmnmt.translator import Translator
 from tmnmt.vocab import EOS, PAD
 
 WAYS = ("own", "other", "whole", "nothing", "noise", "constant")

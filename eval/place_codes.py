@@ -41,12 +41,12 @@ from tmnmt.engine.links import Array, Linker, with_same_words
 from tmnmt.engine.piece import OpenSegment, Piece
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.source_segment import SourceSegment
-from tmnmt.engine.translator import Translator
 from tmnmt.layers.collated import collate
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.trace import Trace
 from tmnmt.segments import Match, Token
 from tmnmt.text import token_spans
+from tmnmt.translator import Translator
 from tmnmt.vocab import BOS, EOS
 
 _TAG = re.compile(r'<(/?)(g|x|bx|ex)(?: id="(\d+)")?\s*(/?)>')

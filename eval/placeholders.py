@@ -29,11 +29,11 @@ import torch
 from sacrebleu import corpus_bleu
 
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.filters.masked_pair import MaskedPair
 from tmnmt.formats import read_memories
 from tmnmt.index import build
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 NAMES = (
     *("%s", "%(name)s", "{count}", "https://example.org/docs/page.html", "name@example.org"),

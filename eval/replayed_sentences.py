@@ -23,7 +23,6 @@ from pathlib import Path
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import settled
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index.fuzzy import fuzzy_score
@@ -32,6 +31,7 @@ from tmnmt.layers.reach import STANDARD, Reach, Reaches
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
+from tmnmt.translator import Translator
 
 UNLIKE = 0.5  # fuzzy score of two sources below which a target of one is none of the other
 SHOWN = 10

@@ -25,13 +25,13 @@ import torch
 from sacrebleu import corpus_bleu
 
 from tmnmt.config.options import TermsMode, TranslationOptions
-from tmnmt.engine.session import Session
-from tmnmt.engine.translator import Translator
 from tmnmt.eval.measures.consistency import consistency
 from tmnmt.formats import read_memory
 from tmnmt.segments import Segment
+from tmnmt.session import Session
 from tmnmt.terms.check import unique_target
 from tmnmt.terms.term import Term
+from tmnmt.translator import Translator
 
 MODES: tuple[TermsMode, ...] = ("soft", "hard")
 

@@ -32,10 +32,10 @@ from tmnmt.codes.record import Text, pairs
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.links import Linker
 from tmnmt.engine.terms import TermList
-from tmnmt.engine.translator import Translator
 from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.term import Term
 from tmnmt.text import match_tokens, token_spans
+from tmnmt.translator import Translator
 
 Terms = list[list[Term]]  # of every sentence
 

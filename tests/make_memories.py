@@ -17,9 +17,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tmnmt.engine.named_memories import open_to_write
 from tmnmt.errors import LockedError
 from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.named_memories import open_to_write
 from tmnmt.segments import Segment
 
 STEPS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "sqlite3.connect")

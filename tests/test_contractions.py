@@ -9,7 +9,7 @@ from places import ROOT
 
 from tmnmt.config.options import TranslationOptions
 from tmnmt.contractions import knows_contractions, spelt_out
-from tmnmt.engine.translator import Translator
+from tmnmt.translator import Translator
 from tmnmt.vocab import Vocabulary
 
 FORMS = {

@@ -46,7 +46,11 @@ LAYERS = (
     ("keys",),
     ("layers",),
     ("engine",),
+    ("interactive",),
+    ("session",),
+    ("translator",),
     ("batch", "model_import"),
+    ("calibration",),
     ("training",),
     ("eval",),
     ("client",),
@@ -112,9 +116,9 @@ def test_imports_point_one_way() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "import tmnmt.engine.translator",
+        "import tmnmt.translator",
         "from tmnmt import engine",
-        "from tmnmt.engine.translator import Translator",
+        "from tmnmt.translator import Translator",
         "def f():\n    from tmnmt.cli import main",
         "from . import store",
     ],
@@ -189,7 +193,7 @@ def test_a_circle_for_type_checkers_is_found_too() -> None:
     assert circle(arrows(sources | {"tmnmt.layers.a": ""})) == []
 
 
-@pytest.mark.parametrize("wing", ["papers", "model_import", "batch"])
+@pytest.mark.parametrize("wing", ["papers", "model_import", "batch", "interactive", "calibration"])
 def test_the_core_imports_no_wing_not_even_for_types(wing: str) -> None:
     core = LAYERS[: LAYERS.index(("engine",)) + 1]
     names = {f"tmnmt.{name}" for names in core for name in names}

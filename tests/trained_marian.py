@@ -26,9 +26,9 @@ from places import ROOT
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine import beam_search
 from tmnmt.engine.beam_search import Finished, Live, SearchSettings
-from tmnmt.engine.translator import Translator
 from tmnmt.formats import read_memories
 from tmnmt.model_import.marian import import_marian
+from tmnmt.translator import Translator
 from tmnmt.vocab import Vocabulary
 
 MEMORY = ROOT / "memories" / "jrc-acquis.en-fr.tmx.gz"

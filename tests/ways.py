@@ -19,9 +19,9 @@ from places import ROOT
 
 from tmnmt.codes.record import Code, Source, Text
 from tmnmt.config.options import Mode, TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.segments import Translation
 from tmnmt.serve.queue import Job, Queue
+from tmnmt.translator import Translator
 
 MEMORY = [
     ("The Minister may revoke the permit.", "Le ministre peut révoquer le permis."),

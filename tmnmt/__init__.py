@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tmnmt.checks import Check
     from tmnmt.codes.record import Code, Text
     from tmnmt.config.options import TranslationOptions
-    from tmnmt.engine.session import Session
-    from tmnmt.engine.translator import Translator
     from tmnmt.errors import TmnmtError
     from tmnmt.segments import (
         Agreement,
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
         Word,
         Worth,
     )
+    from tmnmt.session import Session
+    from tmnmt.translator import Translator
 
 __version__ = "0.1.0"
 __all__ = [
@@ -78,8 +78,8 @@ _HOMES = {
         "Text",
     ),
     "tmnmt.config.options": ("TranslationOptions",),
-    "tmnmt.engine.session": ("Session",),
-    "tmnmt.engine.translator": ("Translator",),
+    "tmnmt.session": ("Session",),
+    "tmnmt.translator": ("Translator",),
     "tmnmt.errors": ("TmnmtError",),
     "tmnmt.segments": (
         "Agreement",

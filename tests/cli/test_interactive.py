@@ -18,9 +18,9 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt.cli import interactive, run
 from tmnmt.cli.interactive import Desk
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.session import Session
-from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex, build
+from tmnmt.session import Session
+from tmnmt.translator import Translator
 
 THIRD, FOURTH = "Notice of the third meeting", "Notice of the fourth meeting"
 AVIS = "Avis de la troisième réunion"

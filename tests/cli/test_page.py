@@ -22,10 +22,10 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt.cli import run
 from tmnmt.codes.record import Text as CodedText
 from tmnmt.codes.tags import html_tags, with_tags
-from tmnmt.engine.translator import Translator
 from tmnmt.index import build
 from tmnmt.records import decode_subwords
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 HOSTILE = Segment(
     "</script><svg onload='alert(1)'> It shall apply.",

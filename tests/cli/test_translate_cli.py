@@ -25,12 +25,12 @@ from tmnmt.cli import run
 from tmnmt.codes.record import Code
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Pipeline
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.elastic.build import build_elastic
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment, Translation
+from tmnmt.translator import Translator
 
 TEXT = "The Commission shall inform the Council.\n\nIt shall apply from 3 March 1997.\nRepealed.\n"
 

@@ -16,10 +16,10 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.codes.record import Text
-from tmnmt.engine.translator import Translator
 from tmnmt.files.opening import open_translatable
 from tmnmt.files.unit import Unit
 from tmnmt.index import build
+from tmnmt.translator import Translator
 
 HEAD = (
     '<?xml version="1.0"?>\n<xliff version="1.2"><file original="a.html" source-language="en" '

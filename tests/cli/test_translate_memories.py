@@ -11,10 +11,10 @@ from tiny_model import write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.formats import write_tmx
 from tmnmt.index import build
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 BY_ANN = Segment("Repealed.", "Abrogé.", "a", user="ann", changed="2020-01-01T00:00:00Z")
 BY_BOB = Segment("Repealed.", "Abrogée.", "b", user="bob", changed="2024-01-01T00:00:00Z")

@@ -25,9 +25,9 @@ from tmnmt.config.options import (
 )
 from tmnmt.config.tables import build, keys
 from tmnmt.engine.settings import Settings, settled
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.eval.recipe import SystemConfig
+from tmnmt.translator import Translator
 
 GROUPS = groups_of(ModelOptions)
 ALL = [each for group in GROUPS for each in options_of(group)]

@@ -1245,7 +1245,7 @@ def test_of_a_long_document_few_segments_are_prepared_at_a_time(
         return prepare(self, text, *rest)
 
     monkeypatch.setattr(Preparation, "pieces", counted)
-    monkeypatch.setattr("tmnmt.engine.translator.PIECES_AT_ONCE", 5)
+    monkeypatch.setattr("tmnmt.translator.PIECES_AT_ONCE", 5)
     found, most = list[str](), 0
     for one in translator.stream([sources, [], sources[:1]]):
         found.append(one.tgt)

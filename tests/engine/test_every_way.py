@@ -9,7 +9,7 @@ from places import ROOT
 from ways import KINDS, WAYS, given, loaded
 
 from tmnmt.config.options import Mode
-from tmnmt.engine.translator import Translator
+from tmnmt.translator import Translator
 
 COMPARED = ("tgt", "codes", "origin", "low", "unknown", "checks", "counts")
 

@@ -10,10 +10,10 @@ from tiny_model import write_tiny_model
 
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex, build
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 HEADINGS = ["Decision", "Proposal from the Commission", "Member States", "Force Today"]
 OTHERS = [

@@ -13,10 +13,10 @@ from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Text
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.retrieve import Retriever
-from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex, build
 from tmnmt.records import checks_of
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 ONE, OTHER = "The Minister must sign the contract.", "The owners must sign the contract."
 WHOLE = f"{{n, plural, one {{{ONE}}} other {{{OTHER}}}}}"

@@ -12,12 +12,12 @@ from places import ROOT
 from tmnmt.codes.record import Source
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.translator import Translator
 from tmnmt.files.texts import text_of
 from tmnmt.filters.sentences import sentences
 from tmnmt.index import MemoryIndex, build
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 LOST = "The permit is void. It must be returned."
 

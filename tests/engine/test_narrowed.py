@@ -10,12 +10,12 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.session import Session
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.match_value import Trust
 from tmnmt.keys.compute import compute, header_of, plan
 from tmnmt.models.folder import load_model
+from tmnmt.session import Session
 
 
 @pytest.fixture(scope="module")

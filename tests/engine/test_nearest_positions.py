@@ -14,7 +14,6 @@ from torch.nn.functional import cosine_similarity
 
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.lookup import copyable
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.nibbles import directions, encode, rotate
@@ -23,6 +22,7 @@ from tmnmt.layers.cache import CacheContents, CacheKind
 from tmnmt.model_import.marian import import_marian
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Match, Segment
+from tmnmt.translator import Translator
 
 PAIR = ("The owner must send a notice of default.", "O titular envia um aviso de incumprimento.")
 TEXT = "The tenant must send a notice of default."

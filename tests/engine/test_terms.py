@@ -16,10 +16,10 @@ from tmnmt.config.options import Terms, TermsMode, TranslationOptions
 from tmnmt.engine import rewriting
 from tmnmt.engine.insertion import Insert
 from tmnmt.engine.rewriting import Fixed
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.records import checks_of, words
 from tmnmt.segments import Translation
+from tmnmt.translator import Translator
 
 SOURCE = PAIRS[0][0]  # The Commission shall inform the Member States.
 

@@ -17,7 +17,6 @@ from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.cache.report import TOGETHER, Analysis, Arm, Signs, arms_of
 from tmnmt.eval.cache.watch import Watching, classes, frequent_words
@@ -27,6 +26,7 @@ from tmnmt.eval.report.svg import heat_map, line_chart
 from tmnmt.layers.cache import CacheKind
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 
 SEGMENTS = [
     Segment(*PAIRS[(document + i) % len(PAIRS)], f"doc{document}")

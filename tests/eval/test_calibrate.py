@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from repeating_memory import documents, student
 
+from tmnmt.calibration.held_out import MARGIN, Stretch, stretches
+from tmnmt.calibration.translation import translate_held_out
 from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.held_out import MARGIN, Stretch, stretches
-from tmnmt.engine.held_out_translation import translate_held_out
-from tmnmt.engine.translator import Translator
 from tmnmt.eval import calibrate as calibrating
 from tmnmt.eval.calibrate import best_of, calibrate, compare
 from tmnmt.index import MemoryIndex, build
@@ -28,6 +27,7 @@ from tmnmt.layers.reach import (
     save_calibration,
 )
 from tmnmt.models.folder import Model
+from tmnmt.translator import Translator
 
 WIDE, NOTHING = Reach(3.0, 0.3), Reach(1e-6, 0.1)
 REACHES = STANDARD, Reaches(WIDE, WIDE, WIDE), Reaches(NOTHING, NOTHING, NOTHING)

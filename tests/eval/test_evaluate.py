@@ -28,7 +28,6 @@ from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.run_statistics import Tally
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.eval.recipe import SystemConfig, load_recipe
 from tmnmt.eval.report.write import table
@@ -38,6 +37,7 @@ from tmnmt.index.embedded.lock import writing
 from tmnmt.models.folder import load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment, Translation
+from tmnmt.translator import Translator
 
 TEST = [
     ("The Commission shall inform the Council.", "La Commission informe le Conseil."),

@@ -13,9 +13,9 @@ from places import MODEL, ROOT
 from tiny_model import write_tiny_model
 
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.formats import read_memory, write_tsv
+from tmnmt.translator import Translator
 
 STRINGS = ROOT / "eval" / "interface-strings.en-fr.tsv"
 

@@ -6,10 +6,10 @@ import pytest
 from places import ROOT
 
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.translator import Translator
 from tmnmt.files.texts import text_of
 from tmnmt.filters.non_linguistic import is_non_linguistic, preserve_signs
 from tmnmt.models.folder import load_model
+from tmnmt.translator import Translator
 
 WORDLESS = ["!", "***", "–", "...", "A", "a)", "A.1", "1.", "10:30", "- 3 -", "€ 5", "12,345.67"]
 

@@ -12,7 +12,6 @@ import torch
 from tiny_training import sentences
 
 from tmnmt.cli import run
-from tmnmt.engine.translator import Translator
 from tmnmt.filters.contract import ModelOutput, Reader
 from tmnmt.filters.unknown_words import (
     Span,
@@ -24,6 +23,7 @@ from tmnmt.filters.unknown_words import (
 )
 from tmnmt.models.folder import save_model
 from tmnmt.models.transformer import Transformer
+from tmnmt.translator import Translator
 from tmnmt.vocab import PairVocabulary
 
 SIZES = {"hidden": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tmnmt.engine.named_memories import open_memories, open_to_write, to_be_watched
 from tmnmt.errors import UsageError
 from tmnmt.formats import write_tmx
 from tmnmt.index.concordance import Phrase
 from tmnmt.index.filter import Filter
+from tmnmt.index.named_memories import open_memories, open_to_write, to_be_watched
 from tmnmt.index.watched import WatchedMemory, watch
 from tmnmt.segments import Segment
 

@@ -19,12 +19,12 @@ from tiny_training import sentences
 
 from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.formats.iso639 import check_language
 from tmnmt.model_import.marian import Imported, read_marian
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Translation
+from tmnmt.translator import Translator
 from tmnmt.vocab import BOS, EOS, FIRST, PAD, UNK, PairVocabulary, Vocabulary
 
 transformers = pytest.importorskip("transformers")

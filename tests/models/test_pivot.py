@@ -14,7 +14,6 @@ from torch import Tensor
 
 from tmnmt.cli import run
 from tmnmt.codes.record import Code, Text
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.formats import write_tsv
 from tmnmt.index import MemoryIndex, build
@@ -24,6 +23,7 @@ from tmnmt.model_import.pivot_folder import join_models
 from tmnmt.models.folder import Model, load_model
 from tmnmt.models.pivot import Pivot, greedy
 from tmnmt.segments import Segment
+from tmnmt.translator import Translator
 from tmnmt.vocab import BOS, EOS
 
 LANGUAGES = ("pt-BR", "pt-PT")

@@ -34,7 +34,6 @@ from torch import Tensor
 
 from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError
 from tmnmt.formats import read_memories
 from tmnmt.model_import.marian import Imported, import_marian, read_marian
@@ -44,6 +43,7 @@ from tmnmt.models.folder import load_model
 from tmnmt.models.kinds import for_decoding
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.models.student import Student
+from tmnmt.translator import Translator
 from tmnmt.vocab import BOS, EOS, FIRST, PAD, UNK
 
 SMALL = Architecture(32, 48, 2, encoder_layers=2, heads=4)

@@ -15,7 +15,6 @@ from torch.nn import functional as F
 
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.beam_search import SearchSettings, beam_search
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.index import build
 from tmnmt.keys.compute import header_of, longest, longest_whole
@@ -29,6 +28,7 @@ from tmnmt.models.transformer_state import CAPACITY
 from tmnmt.training.config import load_config
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.run import train
+from tmnmt.translator import Translator
 from tmnmt.vocab import BOS, EOS, PAD, Vocabulary
 
 SIZES: dict[str, Any] = {

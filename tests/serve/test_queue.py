@@ -15,12 +15,12 @@ from tmnmt.allocator import INTERVAL
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Pipeline
-from tmnmt.engine.session import Session
-from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex
 from tmnmt.segments import Translation
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.queue import Job, Queue
+from tmnmt.session import Session
+from tmnmt.translator import Translator
 
 TEXTS = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "", "No."]
 

@@ -13,12 +13,12 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tiny_training import CONFIG, pairs, sentences
 
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.index import MemoryIndex, build
 from tmnmt.layers.cache import CacheKind
 from tmnmt.models.kinds import make
 from tmnmt.training.config import Kind
 from tmnmt.training.trainer import Trainer
+from tmnmt.translator import Translator
 from tmnmt.vocab import Vocabulary
 
 BASES: list[dict[str, Any]] = [

@@ -12,13 +12,13 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.index import build
 from tmnmt.models.folder import load_model
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.segments import Segment
 from tmnmt.training.shortlist import Encoded, best, learn, model_1
+from tmnmt.translator import Translator
 from tmnmt.vocab import EOS, PAD
 
 

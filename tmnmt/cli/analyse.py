@@ -58,7 +58,7 @@ def analyse(
     earlier segment of these files, more than like any of the memories."""
     from tmnmt.batch.analyse import Analysis, Counts
     from tmnmt.cli.memory_languages import languages_of
-    from tmnmt.engine.named_memories import open_memories, parse_memory
+    from tmnmt.index.named_memories import open_memories, parse_memory
     from tmnmt.progress import Progress
 
     names = memory or []

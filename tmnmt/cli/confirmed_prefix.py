@@ -10,7 +10,7 @@ from tmnmt.errors import DataError, FormatError, UsageError
 
 if TYPE_CHECKING:
     from tmnmt.engine.confirmed import ConfirmedPair
-    from tmnmt.engine.session import Session
+    from tmnmt.session import Session
 
 PAIRS = {
     ".tsv",

@@ -16,8 +16,8 @@ from tmnmt.formats.clean import clean
 from tmnmt.visible import visible
 
 if TYPE_CHECKING:
-    from tmnmt.engine.session import Session
     from tmnmt.segments import Match, Translation
+    from tmnmt.session import Session
 
 BACKWARD, END = "<", ":q"  # alone on a line
 KEYS = (

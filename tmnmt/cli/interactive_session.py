@@ -14,10 +14,10 @@ from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
     from tmnmt.engine.confirmed import ConfirmedPair
-    from tmnmt.engine.session import Session
-    from tmnmt.engine.translator import Translator
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
+    from tmnmt.session import Session
+    from tmnmt.translator import Translator
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tmnmt.engine.translator import Translator
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
+    from tmnmt.translator import Translator
 
 SMALL_BATCH = 32  # lines, a batch: with fewer, threads wait for each other longer than they work
 

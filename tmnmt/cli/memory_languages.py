@@ -20,8 +20,8 @@ def languages_of(
     """The languages asked for, else those of the first built index, else those that the files to be
     translated say. Raises UsageError where nobody says them, FormatError for a memory that is not
     there."""
-    from tmnmt.engine.named_memories import parse_memory
     from tmnmt.index.back_ends import is_index, open_index
+    from tmnmt.index.named_memories import parse_memory
 
     src_lang, tgt_lang = requested
     if src_lang and tgt_lang:

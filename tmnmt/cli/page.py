@@ -22,7 +22,7 @@ from tmnmt.records import as_written, decode_subwords
 from tmnmt.segments import Match, Token, Translation
 
 if TYPE_CHECKING:
-    from tmnmt.engine.translator import Translator
+    from tmnmt.translator import Translator
 
 DIGITS = 6  # of probabilities: their sums stay exact to 1e-5
 SCALARS = ("probability", "generated", "plain")

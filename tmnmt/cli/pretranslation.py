@@ -34,8 +34,8 @@ def pretranslate(
     """Writes what the memories hold, and tells how much that was. `todo`, `lines_out`: files in
     place of inputs, as `Job.do` says."""
     from tmnmt.batch.pretranslate import Pretranslator
-    from tmnmt.engine.named_memories import open_memories, parse_memory
     from tmnmt.engine.retrieve import Retriever
+    from tmnmt.index.named_memories import open_memories, parse_memory
 
     files = [job.file for job in todo]
     languages = languages_of(

@@ -30,11 +30,11 @@ from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.batch.filling import Documents
-    from tmnmt.engine.translator import Translator
     from tmnmt.formats.encoding import LineForm
     from tmnmt.formats.text import DocumentLines
     from tmnmt.records import UnitLocation
     from tmnmt.segments import Translation
+    from tmnmt.translator import Translator
 
 
 def translate(
@@ -182,7 +182,7 @@ def _loaded(arguments: TranslateArguments, model: Path) -> Translator:
     keep_freed()
     prepare_decoding()
     prepare_search(arguments.memory)  # beside the import of torch
-    from tmnmt.engine.translator import Translator
+    from tmnmt.translator import Translator
 
     with Progress("indexing", "segments", lazy=True) as progress:
         translator = Translator.load(

@@ -104,7 +104,7 @@ class TranslateArguments:
     @property
     def memories(self) -> list[str]:
         """The memories by the names under which they are opened."""
-        from tmnmt.engine.named_memories import to_be_watched
+        from tmnmt.index.named_memories import to_be_watched
 
         return list(map(to_be_watched, self.memory)) if self.watch else self.memory
 
@@ -211,7 +211,7 @@ class TranslateArguments:
 
     def _read(self) -> list[Path]:
         """What is read beside the inputs."""
-        from tmnmt.engine.named_memories import parse_memory
+        from tmnmt.index.named_memories import parse_memory
 
         candidates = (
             self.options.knn_adaptive,

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tmnmt.engine.calibration import likelihoods
-from tmnmt.engine.held_out import stretches
-from tmnmt.engine.held_out_translation import translate_held_out
+from tmnmt.calibration.fitting import likelihoods
+from tmnmt.calibration.held_out import stretches
+from tmnmt.calibration.translation import translate_held_out
 from tmnmt.eval.measures.metrics import count, metrics
 from tmnmt.eval.measures.significance import Scored
 from tmnmt.eval.measures.verdict import LEVEL

@@ -18,7 +18,6 @@ from typing import Any
 from tmnmt.config.options import Remember
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings, check, settled
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError, FormatError, UsageError
 from tmnmt.eval.data.confirmed import WRITES, Pair, confirmed_by
 from tmnmt.eval.data.memory import Memory, leak_warnings
@@ -45,6 +44,7 @@ from tmnmt.quantities import quantity
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 from tmnmt.training.log import TrainingCost, training_costs
+from tmnmt.translator import Translator
 
 TRANSLATIONS = "translations"  # the folder for them in a run's folder
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.durable import append, make_folder
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.progress import Progress
 from tmnmt.records import match_record, token_record
 from tmnmt.segments import Translation
 from tmnmt.text import words
+from tmnmt.translator import Translator
 
 FORMAT = 3
 PACKAGE = Path(__file__).parents[1]

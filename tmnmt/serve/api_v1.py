@@ -14,7 +14,6 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from tmnmt.checks import Check, ChecksError, OnChecks
 from tmnmt.codes.record import Source, Text
 from tmnmt.engine.confirmed import ConfirmedPair
-from tmnmt.engine.session import Session
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
 from tmnmt.records import alternative_record, match_record, pair_record, translation_record
@@ -46,6 +45,7 @@ from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.service import Answer, Request, Service, Translated
 from tmnmt.serve.sessions import OpenSession
+from tmnmt.session import Session
 
 STREAMED = 16  # texts that are translated together
 RETRY_SECONDS = 0.5  # seconds after which what was refused comes again

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tmnmt.engine.named_memories import open_to_write, parse_memory
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import is_absent, is_index, open_index, same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.match_value import Query, Trust, most_worth
+from tmnmt.index.named_memories import open_to_write, parse_memory
 from tmnmt.index.opening import open_memory
 from tmnmt.index.pairs import concordance_pairs, distinct, search_by_worth
 from tmnmt.progress import ReadProgress

@@ -11,18 +11,18 @@ from typing import Self
 
 from tmnmt.codes.form import BY_FORM
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.completion import CompletionCache
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import settled
 from tmnmt.engine.terms import TermList
-from tmnmt.engine.translator import Translator
 from tmnmt.index.base import WritableIndex
+from tmnmt.interactive.completion import CompletionCache
 from tmnmt.layers.cache import CacheContents
 from tmnmt.segments import Translation
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.queue import Job, Queue, Result
+from tmnmt.translator import Translator
 
 
 def no_model() -> Refused:

@@ -24,11 +24,11 @@ from tmnmt.allocator import INTERVAL, give_back
 from tmnmt.codes.record import Source, plain_of, surroundings
 from tmnmt.engine.piece import Piece, Preceding
 from tmnmt.engine.pipeline import Passage
-from tmnmt.engine.session import Session
-from tmnmt.engine.translator import Translator
 from tmnmt.segments import Translation
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.turns import TurnPath, Turns
+from tmnmt.session import Session
+from tmnmt.translator import Translator
 
 GATHER = 0.004  # seconds that a first request waits for others to be decoded with it
 URGENT = 32  # texts: a longer request is a list that nobody watches

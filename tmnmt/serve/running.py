@@ -19,7 +19,6 @@ import uvicorn
 from tmnmt.allocator import keep_freed
 from tmnmt.compiled.steps import prepare_decoding
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.index.back_ends import prepare_search
 from tmnmt.progress import ReadProgress
@@ -36,6 +35,7 @@ from tmnmt.serve.site import Site
 from tmnmt.serve.storage.opening import open_storage as storage_opened
 from tmnmt.serve.storage.opening import place_of
 from tmnmt.serve.terms import open_terms as terms_opened
+from tmnmt.translator import Translator
 
 _WAITING = 512  # connections that the system keeps until they are taken
 # Seconds after which a thread of Python lets another one run. The decoder gives Python up and takes

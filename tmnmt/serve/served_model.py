@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tmnmt.engine.translator import Translator
 from tmnmt.serve.languages import Language, language
 from tmnmt.serve.modelless import NoQueue
 from tmnmt.serve.queue import Queue
+from tmnmt.translator import Translator
 
 
 @dataclass(frozen=True)

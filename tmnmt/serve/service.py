@@ -17,10 +17,8 @@ from typing import Any, TypeVar
 from tmnmt.codes.record import Source, Text
 from tmnmt.config.option import options_of
 from tmnmt.config.options import Decoding, Search
-from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.terms import TermList
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import local_path
 from tmnmt.segments import Match, Segment, Translation
@@ -41,6 +39,8 @@ from tmnmt.serve.sessions import OpenSession, Sessions, SessionSetup
 from tmnmt.serve.site import Site
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
+from tmnmt.session import Session
+from tmnmt.translator import Translator
 
 SEARCHERS = 4  # threads that look up
 MOST_COMPLETED = 5_000  # characters of a segment that somebody types the translation of

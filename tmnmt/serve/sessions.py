@@ -14,7 +14,6 @@ from typing import Any
 
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now
-from tmnmt.engine.session import Session
 from tmnmt.index.base import WritableIndex
 from tmnmt.serve.clock import Clock
 from tmnmt.serve.http_error import Refused, unknown
@@ -24,6 +23,7 @@ from tmnmt.serve.post_edit_statistics import Reviewed
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.storage.base import SessionStorage
 from tmnmt.serve.storage.records import Feedback, StoredSession
+from tmnmt.session import Session
 
 IDLE = 30 * 24 * 3600.0  # seconds after which a session that nobody used is forgotten
 TOUCHED = 3600.0  # seconds: so exactly is it known when it was used

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tmnmt.engine.terms import TermList
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.serve.fields import ENTRIES
 from tmnmt.serve.http_error import Refused, unknown, wrong
@@ -24,6 +23,7 @@ from tmnmt.serve.storage.records import Dictionary, Entries, Glossary
 from tmnmt.terms.find import Finder
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term, form, merged
+from tmnmt.translator import Translator
 
 Pair = tuple[Language, Language]
 CACHE_SIZE = 32  # lists made ready for a model that are kept

@@ -13,7 +13,6 @@ from elastic_server import SCRIPT, Running, at_once, script
 from places import JRC
 
 from tmnmt.cli import run
-from tmnmt.engine.named_memories import open_memories, open_to_write
 from tmnmt.errors import LockedError, MemoryIndexError, ServerError, UsageError
 from tmnmt.index.elastic.address import ElasticAddress, parse_address, read_secrets
 from tmnmt.index.elastic.build import build_elastic
@@ -21,6 +20,7 @@ from tmnmt.index.elastic.index import ElasticIndex
 from tmnmt.index.elastic.query import candidates, terms
 from tmnmt.index.elastic.server import Server
 from tmnmt.index.embedded.build import IndexExistsError
+from tmnmt.index.named_memories import open_memories, open_to_write
 from tmnmt.segments import Segment
 
 

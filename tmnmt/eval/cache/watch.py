@@ -20,12 +20,12 @@ from tmnmt.engine.piece import Piece
 from tmnmt.engine.schedule import side_by_side
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.terms import TermChoices
-from tmnmt.engine.translator import Translator
 from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated, StepState
 from tmnmt.models.folder import Model
+from tmnmt.translator import Translator
 from tmnmt.vocab import BOS
 
 FREQUENT = 100  # words that count as frequent

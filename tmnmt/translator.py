@@ -15,7 +15,6 @@ import torch
 
 from tmnmt.codes.record import Source
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.completion import CompletionCache
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmation import Confirmation, confirmation
@@ -23,13 +22,6 @@ from tmnmt.engine.decoder import Decoder
 from tmnmt.engine.links import Linker
 from tmnmt.engine.loading import device_named, languages_of, load_layers, load_on
 from tmnmt.engine.lookup import Lookup
-from tmnmt.engine.named_memories import (
-    Named,
-    check_memory,
-    open_memories,
-    open_to_write,
-    parse_memory,
-)
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.postprocess import Postprocessor
@@ -37,7 +29,6 @@ from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.schedule import by_length, join_batches, side_by_side
-from tmnmt.engine.session import Session, Sessions
 from tmnmt.engine.settings import (
     UNTRAINED,
     Settings,
@@ -54,6 +45,14 @@ from tmnmt.filters.contract import Reader
 from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.match_value import Trust
+from tmnmt.index.named_memories import (
+    Named,
+    check_memory,
+    open_memories,
+    open_to_write,
+    parse_memory,
+)
+from tmnmt.interactive.completion import CompletionCache
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
@@ -64,6 +63,7 @@ from tmnmt.layers.reach import STANDARD, Reaches, reaches_of
 from tmnmt.models.folder import Model
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Alternative, Translation
+from tmnmt.session import Session, Sessions
 from tmnmt.terms.find import Finder
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term
@@ -305,7 +305,7 @@ class Translator:
         model: the path of the model folder.
         memory: the memories, each as the path or address of an index, as the path of a memory file,
         or as an open index. Matches are the best of all memories. A name may end in settings, as in
-        "a.tmx:penalty=5" (`tmnmt.engine.named_memories.NamedMemory`).
+        "a.tmx:penalty=5" (`tmnmt.index.named_memories.NamedMemory`).
         options: what steers the translation.
         write_to: the index that confirmed pairs are added to, for good. It is searched, too, and it
         is made where it is not there yet. Without it, confirmed pairs last as long as their

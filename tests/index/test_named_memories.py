@@ -11,10 +11,10 @@ import pytest
 from places import TESTS
 
 from tmnmt.config.options import SegmentFilter
-from tmnmt.engine.named_memories import NamedMemory, open_memories, open_to_write, parse_memory
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.match_value import Trust
+from tmnmt.index.named_memories import NamedMemory, open_memories, open_to_write, parse_memory
 from tmnmt.segments import Segment
 
 

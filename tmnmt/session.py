@@ -13,7 +13,6 @@ from typing import Protocol
 
 from tmnmt.checks import Check, OnChecks
 from tmnmt.codes.record import Beside, Source, Text, plain_of
-from tmnmt.engine.completion import CompletionCache
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmation import Confirmation
 from tmnmt.engine.confirmed import Confirmed, ConfirmedPair, confirmed_now, source_of, text_of
@@ -27,6 +26,7 @@ from tmnmt.formats.clean import clean
 from tmnmt.index.back_ends import same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.pairs import copies
+from tmnmt.interactive.completion import CompletionCache
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.cache_file import Saved, load_caches, save_caches

@@ -11,10 +11,9 @@ import torch
 from repeating_memory import documents, student
 from torch import Tensor
 
+from tmnmt.calibration.fitting import Forced, Likelihoods, Nearby, likelihoods, loss, mixed
+from tmnmt.calibration.held_out import MARGIN, STRETCH, Rest, Stretch, stretches
 from tmnmt.config.options import Precision, TranslationOptions
-from tmnmt.engine.calibration import Forced, Likelihoods, Nearby, likelihoods, loss, mixed
-from tmnmt.engine.held_out import MARGIN, STRETCH, Rest, Stretch, stretches
-from tmnmt.engine.translator import Translator
 from tmnmt.errors import DataError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.nibbles import directions, encode, rotate
@@ -32,6 +31,7 @@ from tmnmt.layers.reach import (
     save_calibration,
 )
 from tmnmt.models.folder import Model
+from tmnmt.translator import Translator
 
 D, V = 6, 9  # numbers of a state, words
 REACHES = Reaches(Reach(0.3, 0.05), Reach(0.5, 0.2))

@@ -26,10 +26,10 @@ from tmnmt.engine.beam_search import NEVER, Hypothesis, SearchSettings, SearchSt
 from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.piece import Piece, Preceding
 from tmnmt.engine.pipeline import Document, Passage, Pipeline
-from tmnmt.engine.prefix import Opening, Spellings, Typed, one_blank, spelt_size
 from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.subword_forms import APOSTROPHES
 from tmnmt.files.texts import string_of
+from tmnmt.interactive.prefix import Opening, Spellings, Typed, one_blank, spelt_size
 from tmnmt.layers.combine import LayerInputs, MemoryLayers, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded

@@ -18,16 +18,16 @@ from tiny_model import PAIRS, segments, trained, write_tiny_model
 from tmnmt import Translator
 from tmnmt.codes.record import Code, Text
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine import completion
 from tmnmt.engine.assembly import Assembly
-from tmnmt.engine.prefix import Opening, Spellings, Typed
-from tmnmt.engine.session import Session
 from tmnmt.errors import UsageError
 from tmnmt.index import build
+from tmnmt.interactive import completion
+from tmnmt.interactive.prefix import Opening, Spellings, Typed
 from tmnmt.models.folder import save_model
 from tmnmt.models.transformer import Transformer
 from tmnmt.records import decode_subwords, translation_record
 from tmnmt.segments import Translation
+from tmnmt.session import Session
 
 SOURCE = "The Commission shall inform the Council."
 LONG = " ".join(src for src, _ in PAIRS)

@@ -23,9 +23,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from tmnmt.calibration.held_out import Rest, Stretch
 from tmnmt.compiled.kernels import NEAREST
 from tmnmt.config.options import Search
-from tmnmt.engine.held_out import Rest, Stretch
 from tmnmt.engine.lookup import copyable, without_end
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.errors import DataError

@@ -7,20 +7,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tmnmt.calibration.fitting import are_scored
+from tmnmt.calibration.held_out import Rest, Stretch
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.calibration import are_scored
-from tmnmt.engine.held_out import Rest, Stretch
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Passage
-from tmnmt.engine.session import Session
 from tmnmt.engine.settings import Settings, settled
-from tmnmt.engine.translator import Translator
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.keys.compute import longest
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.models.folder import Model
 from tmnmt.segments import Segment
+from tmnmt.session import Session
+from tmnmt.translator import Translator
 
 
 @dataclass
