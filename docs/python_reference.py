@@ -24,6 +24,7 @@ INTERNAL = {
     "Translator": (
         "confirm",
         "confirmation",
+        "extensions",
         "new_cache",
         "restricted",
         "stream_on",
@@ -46,7 +47,6 @@ TYPES = {
     "tmnmt.engine.confirmed": ("ConfirmedPair",),
     "tmnmt.index.named_memories": ("Named",),
     "tmnmt.engine.preparation": ("Pair",),
-    "tmnmt.engine.terms": ("TermList",),
     "tmnmt.index.base": ("Index",),
     "tmnmt.progress": ("ReadProgress",),
     "tmnmt.segments": ("ReadSource",),

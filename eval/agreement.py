@@ -6,7 +6,7 @@
 Of the documents of a memory some are kept out, by the seed; the rest is the memory of these. Each
 source of theirs that the memory holds comes once. What is taken is what `tmnmt.engine.full_match`
 takes; it is right where TER is 0.1 or less. One half of the documents fits the regression that
-`tmnmt.engine.confidence` has as AGREEMENT. On the other half it is measured how right that one
+`tmnmt.explain.confidence` has as AGREEMENT. On the other half it is measured how right that one
 is."""
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tmnmt.engine.confidence import agreement_signs, of_agreement
 from tmnmt.engine.full_match import worth_most
 from tmnmt.eval.measures.ter import edits
+from tmnmt.explain.confidence import agreement_signs, of_agreement
 from tmnmt.formats import read_memory
 from tmnmt.index.match_value import FULL
 from tmnmt.segments import Agreement, Match, Segment, Worth

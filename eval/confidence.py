@@ -30,7 +30,8 @@ from sacrebleu.metrics import lib_ter
 
 from tmnmt.config.options import TranslationOptions
 from tmnmt.durable import write
-from tmnmt.engine.confidence import (
+from tmnmt.eval.measures.ter import BeamEditDistance, edits
+from tmnmt.explain.confidence import (
     FORMAT,
     SEGMENT,
     WORD,
@@ -40,7 +41,6 @@ from tmnmt.engine.confidence import (
     segment_signs,
     word_signs,
 )
-from tmnmt.eval.measures.ter import BeamEditDistance, edits
 from tmnmt.formats import read_memory
 from tmnmt.models.folder import CONFIDENCE_FILE, load_model, stamp
 from tmnmt.segments import Segment, Translation
@@ -73,7 +73,7 @@ def main() -> None:
         parser.error("--write needs --dev")
     torch.set_num_threads(1)
     translator = Translator.load(options.model, [options.memory], TranslationOptions(threads=1))
-    fitted = translator.pipeline.postprocessor.confidence
+    fitted = Confidence.load(load_model(options.model))
     if options.dev is not None:
         fitted = fit(explained(translator, options.dev, options.segments))
     if fitted is None:

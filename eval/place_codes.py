@@ -39,8 +39,8 @@ from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.links import Array, Linker, with_same_words
 from tmnmt.engine.piece import OpenSegment, Piece
-from tmnmt.engine.provenance import Neighbouring, tokens_of
 from tmnmt.engine.source_segment import SourceSegment
+from tmnmt.explain.provenance import Neighbouring, tokens_of
 from tmnmt.layers.collated import collate
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.trace import Trace

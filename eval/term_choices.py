@@ -31,6 +31,7 @@ from tmnmt.segments import Segment
 from tmnmt.session import Session
 from tmnmt.terms.check import unique_target
 from tmnmt.terms.term import Term
+from tmnmt.terms.term_list import TermList
 from tmnmt.translator import Translator
 
 MODES: tuple[TermsMode, ...] = ("soft", "hard")
@@ -70,10 +71,11 @@ def with_terms(
 ) -> dict[str, list[tuple[Segment, dict[Term, str]]]]:
     """By document the segments with terms, and the targets of their references: where a term comes
     again in the document."""
-    assert translator.terms is not None
+    terms = translator.extensions["terms"]
+    assert isinstance(terms, TermList)
     of = defaultdict[str, list[tuple[Segment, dict[Term, str]]]](list)
     for segment in segments:
-        if own := translator.terms.choices(segment.src, segment.tgt):
+        if own := terms.choices(segment.src, segment.tgt):
             of[segment.document].append((segment, own))
     left, found = most, dict[str, list[tuple[Segment, dict[Term, str]]]]()
     for document, some in of.items():

@@ -30,10 +30,11 @@ from sacrebleu import corpus_bleu
 
 from tmnmt.codes.record import Text, pairs
 from tmnmt.config.options import TranslationOptions
+from tmnmt.engine.extension import with_extensions
 from tmnmt.engine.links import Linker
-from tmnmt.engine.terms import TermList
 from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.term import Term
+from tmnmt.terms.term_list import TermList
 from tmnmt.text import match_tokens, token_spans
 from tmnmt.translator import Translator
 
@@ -79,7 +80,8 @@ def main() -> None:
             finder = Own(sources, terms)
             own = TermList(finder, translator.vocab, mode == "hard", translator.tgt_lang)
             # a decoder that knows nothing of the runs before
-            with_terms = replace(free.decoder, terms=own)
+            extensions = with_extensions(free.extensions, {"terms": own})
+            with_terms = replace(free.decoder, extensions=extensions)
             translator.pipeline = replace(free, decoder=with_terms)
             told[f"{name}, {mode}"] = _told(translator, sources, references, terms)
         translator.pipeline = free

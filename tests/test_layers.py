@@ -37,7 +37,6 @@ LAYERS = (
     ),
     ("config",),
     ("formats",),
-    ("terms",),
     ("files",),
     ("filters",),
     ("compiled",),
@@ -46,6 +45,7 @@ LAYERS = (
     ("keys",),
     ("layers",),
     ("engine",),
+    ("explain", "terms"),
     ("interactive",),
     ("session",),
     ("translator",),
@@ -193,7 +193,10 @@ def test_a_circle_for_type_checkers_is_found_too() -> None:
     assert circle(arrows(sources | {"tmnmt.layers.a": ""})) == []
 
 
-@pytest.mark.parametrize("wing", ["papers", "model_import", "batch", "interactive", "calibration"])
+@pytest.mark.parametrize(
+    "wing",
+    ["papers", "model_import", "batch", "explain", "terms", "interactive", "calibration"],
+)
 def test_the_core_imports_no_wing_not_even_for_types(wing: str) -> None:
     core = LAYERS[: LAYERS.index(("engine",)) + 1]
     names = {f"tmnmt.{name}" for names in core for name in names}

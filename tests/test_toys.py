@@ -19,10 +19,14 @@ from tiny_model import PAIRS, trained, write_tiny_model
 from torch import Tensor, nn
 
 from tmnmt import Translator
+from tmnmt.checks import Check
 from tmnmt.cli import run
 from tmnmt.codes.record import Source, Text
 from tmnmt.config.bounds import Help, Size, whole
 from tmnmt.config.options import Selection, TranslationOptions
+from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.extension import DecodedPiece, Extension, SearchResults
+from tmnmt.engine.piece import Piece
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
@@ -40,18 +44,19 @@ from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
 from tmnmt.layers.words import Embed
 from tmnmt.models.base import BaseConfig
-from tmnmt.models.folder import load_model, save_model
+from tmnmt.models.folder import Model, load_model, save_model
 from tmnmt.models.kinds import KINDS
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.progress import ReadProgress
 from tmnmt.registry import PLUGINS, Sort, register, unregister
-from tmnmt.segments import Segment
+from tmnmt.segments import Segment, Translation
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.fields import Field
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Request, Service
 from tmnmt.training.config import load_config
+from tmnmt.vocab import Vocabulary
 
 Add = Callable[..., None]
 
@@ -231,6 +236,65 @@ def test_a_filter(add: Add, model: Path) -> None:
     assert other.translate([f"~{src}"])[0].tgt == f"~{tgt}"
     assert other.session().translate(f"~{src}").tgt == f"~{tgt}"
     assert other.complete(f"~{src}", "").tgt == f"~{tgt}"
+
+
+# An extension: it writes translations that lack a word once more, marks them and checks them.
+
+
+class Stamps(Extension):
+    """Ends a translation with the first word of what was confirmed last in its document."""
+
+    revises = True
+
+    def __init__(self, vocab: Vocabulary) -> None:
+        self.vocab = vocab
+
+    def incomplete(
+        self, pieces: Sequence[Piece], knowledge: Sequence[Any], hypotheses: Sequence[Hypothesis]
+    ) -> Collection[int]:
+        return [
+            row
+            for row, (word, best) in enumerate(zip(knowledge, hypotheses, strict=True))
+            if word is not None and best.ids[-1] != word
+        ]
+
+    def revise(self, results: SearchResults) -> list[Hypothesis]:
+        hypotheses = [*results.hypotheses]
+        for row in self.incomplete(results.pieces, results.knowledge, hypotheses):
+            ids = (*hypotheses[row].ids, results.knowledge[row])
+            hypotheses[row] = replace(hypotheses[row], ids=ids, traces=(), evidence=None)
+        return hypotheses
+
+    def annotate(self, translation: Translation, decoded: DecodedPiece | None) -> Translation:
+        return replace(translation, low=decoded is not None)
+
+    def check(self, src: str, tgt: str) -> list[Check]:
+        return [Check("stamp", src)]
+
+    def learn(self, knowledge: Any, src: str, tgt: str) -> Any:
+        return self.vocab.encode(tgt)[0]
+
+
+def test_an_extension(add: Add, model: Path) -> None:
+    def make(model: Model, options: TranslationOptions) -> Stamps:
+        return Stamps(model.vocab)
+
+    (first, first_tgt), (src, tgt), *_ = PAIRS
+    options = TranslationOptions(cache=0, confirm_to="memory", beam=1)
+    assert not Translator.load(model, options=options).translate([src])[0].user_checks
+    add("extension", "stamps", make, before="provenance")
+    translator = Translator.load(model, options=options)
+    assert [*translator.extensions][:2] == ["stamps", "provenance"]
+    (usual,) = translator.translate([src])
+    assert (usual.tgt, usual.low, usual.user_checks) == (tgt, True, (Check("stamp", src),))
+    session = translator.session()
+    assert Check("stamp", first) in session.confirm(first, first_tgt)
+    word = translator.vocab.decode(translator.vocab.encode(first_tgt)[:1])
+    assert session.translate(src).tgt.endswith(word) and not tgt.endswith(word)
+    assert session.complete(src, "").tgt == session.translate(src).tgt
+    assert not session.translate(first).low  # taken from the session
+    session.new_document()
+    assert session.translate(src).tgt == tgt
 
 
 # A back end of indexes: folders that are found by names alone.

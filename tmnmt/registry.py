@@ -8,7 +8,7 @@ imported before it is used.
     register("base", "deeplau", "tmnmt.papers.deeplau:DeepLAU")
     BASES["deeplau"]
 
-`PLUGINS` is the one place that names plug-ins."""
+`PLUGINS` and `WINGS` are the one place that names plug-ins."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ Sort = Literal[
     "cache trainer",
     "command",
     "dialect",
+    "extension",
     "file format",
     "filter",
     "joint trainer",
@@ -37,6 +38,8 @@ Sort = Literal[
     "voting",
 ]
 PLUGINS = ("tmnmt.papers",)  # modules that register what they bring when they are imported
+# the same of parts of the package that bring one sort, and are imported only for that
+WINGS: dict[Sort, tuple[str, ...]] = {"extension": ("tmnmt.explain", "tmnmt.terms")}
 
 T = TypeVar("T")
 
@@ -63,9 +66,10 @@ def unregister(sort: Sort, name: str) -> None:
     del _REGISTERED[sort][name]
 
 
-def load_plugins() -> None:
-    """Imports the plug-ins that are not imported yet; another thread that does so is waited for."""
-    for name in PLUGINS:
+def load_plugins(sort: Sort) -> None:
+    """Imports what may bring a sort and is not imported yet; another thread that does so is waited
+    for."""
+    for name in (*WINGS.get(sort, ()), *PLUGINS):
         import_module(name)
 
 
@@ -83,23 +87,35 @@ class Registry(Mapping[str, T], Generic[T]):
         self.sort, self._core = sort, dict(core)
 
     def __getitem__(self, name: str) -> T:
-        load_plugins()
+        load_plugins(self.sort)
         registered = _REGISTERED[self.sort]
         entry = self._core[name] if name in self._core else registered[name].entry
         return cast(T, _resolved(entry) if isinstance(entry, str) else entry)
 
     def __iter__(self) -> Iterator[str]:
-        load_plugins()
-        names = [*self._core]
-        for name, (_, successor) in _REGISTERED[self.sort].items():
-            if name in names:
-                raise ValueError(f"{self.sort} {name!r} is in tmnmt already")
-            if successor and successor not in names:
-                raise ValueError(
-                    f"{self.sort} {name!r} stands before {successor!r}, which is not there"
-                )
-            names.insert(names.index(successor) if successor else len(names), name)
+        load_plugins(self.sort)
+        names, pending = [*self._core], dict(_REGISTERED[self.sort])
+        while pending:  # an entry may stand before one that a later plug-in has entered
+            ready = [
+                name
+                for name, (_, successor) in pending.items()
+                if not successor or successor in names
+            ]
+            for name in ready or pending:
+                self._insert(names, name, pending[name].successor)
+            pending = {name: entry for name, entry in pending.items() if name not in ready}
         return iter(names)
+
+    def _insert(self, names: list[str], name: str, successor: str) -> None:
+        """Puts a name where it belongs. Raises ValueError where it is there, or its successor is
+        not."""
+        if name in names:
+            raise ValueError(f"{self.sort} {name!r} is in tmnmt already")
+        if successor and successor not in names:
+            raise ValueError(
+                f"{self.sort} {name!r} stands before {successor!r}, which is not there"
+            )
+        names.insert(names.index(successor) if successor else len(names), name)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

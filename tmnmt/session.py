@@ -9,18 +9,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tmnmt.checks import Check, OnChecks
 from tmnmt.codes.record import Beside, Source, Text, plain_of
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmation import Confirmation
 from tmnmt.engine.confirmed import Confirmed, ConfirmedPair, confirmed_now, source_of, text_of
+from tmnmt.engine.extension import Extensions
 from tmnmt.engine.full_match import agreeing, commonest
 from tmnmt.engine.piece import Piece, Preceding
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.terms import TermList
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.index.back_ends import same_place
@@ -31,7 +31,6 @@ from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.cache_file import Saved, load_caches, save_caches
 from tmnmt.segments import Alternative, Translation
-from tmnmt.terms.term import Term
 from tmnmt.text import normalise
 from tmnmt.vocab import Vocabulary
 
@@ -51,7 +50,7 @@ class Host(Protocol):
     lock: ComputeLock
 
     @property
-    def terms(self) -> TermList | None: ...
+    def extensions(self) -> Extensions: ...
 
     def new_cache(self, slots: int | None = None) -> CacheContents: ...
 
@@ -81,8 +80,8 @@ class Session:
         self.cache = translator.new_cache()
         self.confirmed = Confirmed()
         self.done: list[ConfirmedPair] = []
-        # for terms with several targets, the target that was confirmed last in this document
-        self.term_choices: dict[Term, str] = {}
+        # what extensions have learnt in this document, by their names
+        self.knowledge: dict[str, Any] = {}
         # where translations are remembered: the last text, and the cache as it was before that
         # text was translated
         self._previous: tuple[str, CacheContents] | None = None
@@ -367,29 +366,31 @@ class Session:
 
     def _note(self, entry: ConfirmedPair, in_index: bool) -> None:
         self.done.append(entry)
-        self._choose(entry)
+        self._learn(entry)
         if entry.id:
             self.confirmed.add(entry, in_index)
 
-    def _choose(self, entry: ConfirmedPair) -> None:
-        """Takes over which targets a finished segment has for its terms. Where a document begins,
-        none is known."""
+    def _learn(self, entry: ConfirmedPair) -> None:
+        """Lets the extensions learn from a finished segment. Where a document begins, they know
+        nothing."""
         if not entry.src:
-            self.term_choices = {}
-        elif entry.tgt and self.translator.terms is not None:
-            choices = self.translator.terms.choices(entry.src, entry.tgt)
-            self.term_choices = {**self.term_choices, **choices}
+            self.knowledge = {}
+        elif entry.tgt:
+            self.knowledge = {
+                name: extension.learn(self.knowledge.get(name), entry.src, entry.tgt)
+                for name, extension in self.translator.extensions.items()
+            }
 
     def _fill_again(self) -> None:
-        """Makes the cache and the choices of terms anew, from what was confirmed since the document
+        """Makes the cache and what extensions know anew, from what was confirmed since the document
         began."""
         translator = self.translator
         start = 0
         for position, entry in enumerate(self.done, 1):
             start = start if entry.src else position
-        self.term_choices = {}
+        self.knowledge = {}
         for entry in self.done[start:]:
-            self._choose(entry)
+            self._learn(entry)
         self.cache = translator.new_cache()
         self._previous = None
         if translator.settings.caches:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 MAX_TOKEN_CHARS = 200
+APOSTROPHES = ("'", "’")
 
 # Scripts written without spaces are compared character by character.
 _CJK = (

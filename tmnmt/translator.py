@@ -10,15 +10,16 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 
 from tmnmt.codes.record import Source
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.compute_lock import ComputeLock
-from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.confirmation import Confirmation, confirmation
 from tmnmt.engine.decoder import Decoder
+from tmnmt.engine.extension import Extensions, make_extensions, with_extensions
 from tmnmt.engine.links import Linker
 from tmnmt.engine.loading import device_named, languages_of, load_layers, load_on
 from tmnmt.engine.lookup import Lookup
@@ -38,7 +39,6 @@ from tmnmt.engine.settings import (
     shortlist_of,
     voting_of,
 )
-from tmnmt.engine.terms import TermList
 from tmnmt.errors import UsageError
 from tmnmt.filters import Filters
 from tmnmt.filters.contract import Reader
@@ -64,12 +64,9 @@ from tmnmt.models.folder import Model
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Alternative, Translation
 from tmnmt.session import Session, Sessions
-from tmnmt.terms.find import Finder
-from tmnmt.terms.reading import read_terms
-from tmnmt.terms.term import Term
 
 PIECES_AT_ONCE = 256  # of a document are prepared ahead: more would only take up memory
-LACKING_TOGETHER = 4  # batches whose translations that lack terms are written anew together
+REVISED_TOGETHER = 4  # batches whose incomplete translations are revised together
 DOUBTFUL = 0.5  # times the low score: below it, a heading is read in two ways; chosen on dev
 
 
@@ -93,8 +90,7 @@ class Translator:
         writable: WritableIndex | None = None,
         trust: Sequence[Trust] = (),
         tally: Tally | None = None,
-        terms: Sequence[Term] = (),
-        hard_terms: bool = False,
+        extensions: Extensions | None = None,
         reaches: Reaches | None = None,
         lock: ComputeLock | None = None,
     ) -> None:
@@ -108,8 +104,8 @@ class Translator:
         trust: how far the matches of each index are trusted, in the order of `indexes`; none given,
         all count in full.
         tally: what the counts are added to; None makes a new one.
-        terms: the terms whose translations must come.
-        hard_terms: whether only the given forms of a term will do.
+        extensions: the features on the way of a sentence, by name; None takes those that the model
+        has without any option.
         reaches: how far nearest positions are read; None takes what a calibration has found for the
         memories.
         lock: what is held while something is computed; None makes a new lock.
@@ -149,7 +145,7 @@ class Translator:
             tally=self.tally,
             linker=Linker(self.backbone, self.vocab, device),
             shortlist=shortlist_of(settings, model),
-            terms=TermList(Finder(terms), self.vocab, hard_terms, self.tgt_lang) if terms else None,
+            extensions=make_extensions(model) if extensions is None else extensions,
             datastore=self._datastore(indexes) if settings.neighbours else None,
             voting=voting_of(settings, model, device),
             doubtful=DOUBTFUL * low_score,
@@ -169,8 +165,7 @@ class Translator:
             postprocessor=Postprocessor(
                 backbone=self.backbone,
                 vocab=self.vocab,
-                terms=decoder.terms,
-                confidence=Confidence.load(model),
+                extensions=decoder.extensions,
                 low_score=low_score,
                 nbest=settings.nbest,
             ),
@@ -180,9 +175,9 @@ class Translator:
         )
 
     @property
-    def terms(self) -> TermList | None:
-        """The terms whose translations must come; None where there are none."""
-        return self.pipeline.terms
+    def extensions(self) -> Extensions:
+        """The features on the way of a sentence, by name."""
+        return self.pipeline.extensions
 
     def _pair_keys(self, model: Model, indexes: Sequence[Index]) -> PairKeyStore:
         """The store of pair keys. It reads them where `tmnmt keys` has computed them, and computes
@@ -255,12 +250,12 @@ class Translator:
         trust: Sequence[Trust],
         settings: Settings,
         writable: WritableIndex | None = None,
-        terms: TermList | None = None,
+        extensions: Extensions = MappingProxyType({}),
         reaches: Reaches | None = None,
     ) -> Translator:
         """A translator for one of several users who share a model. It has the same model, weights,
-        pair keys, lock and counts, but only these memories and terms. Where the settings and terms
-        of several such translators are the same, any of them can decode batches of all, once each
+        pair keys, lock and counts, but only these memories. Where the settings and extensions of
+        several such translators are the same, any of them can decode batches of all, once each
         has retrieved for its own pieces.
 
         indexes: the open indexes that are searched.
@@ -268,7 +263,8 @@ class Translator:
         settings: what the options come to for this user.
         writable: the index that confirmed pairs are added to; None where they only last as long as
         their session.
-        terms: the list of terms whose translations must come; None where there is none.
+        extensions: the features that are this user's own, by name. They take the place of those of
+        the same name.
         reaches: how far nearest positions are read; None keeps what this translator has.
 
         Raises UsageError where neighbours are read, because these are found in all memories."""
@@ -280,13 +276,16 @@ class Translator:
         translator.settings, translator.writable = settings, writable
         translator.reaches = reaches or self.reaches
         lookup = translator._lookup(settings, pipeline.keys, indexes, trust)
+        extensions = with_extensions(pipeline.extensions, extensions)
         translator.pipeline = replace(
             pipeline,
             settings=settings,
             lookup=lookup,
             preparation=self._preparation(lookup),
-            decoder=replace(pipeline.decoder, settings=settings, terms=terms),
-            postprocessor=replace(pipeline.postprocessor, terms=terms, nbest=settings.nbest),
+            decoder=replace(pipeline.decoder, settings=settings, extensions=extensions),
+            postprocessor=replace(
+                pipeline.postprocessor, extensions=extensions, nbest=settings.nbest
+            ),
         )
         return translator
 
@@ -330,8 +329,7 @@ class Translator:
                 settings, parameters, loaded
             )  # before a memory is indexed, which may take minutes
             languages = languages_of(loaded, options.src_lang, options.tgt_lang)
-            listed = read_terms(options.terms, *languages) if options.terms is not None else []
-            hard = options.terms_mode == "hard"
+            extensions = make_extensions(loaded, options)
             indexes = open_memories(memory, *languages, progress, options)
             writable = None
             if write_to is not None:
@@ -346,8 +344,7 @@ class Translator:
                 device,
                 writable,
                 trust,
-                terms=listed,
-                hard_terms=hard,
+                extensions=extensions,
                 lock=lock,
             )
 
@@ -461,13 +458,14 @@ class Translator:
         in_order: whether a piece may only be translated after those before it in its document.
         can_prefetch: whether matches may be looked up ahead, because what the pieces read does not
         change meanwhile."""
+        decoder = self.pipeline.decoder
         if self.backbone.reads_around:
             prepared = map(self._first_pass, prepared)
         if in_order:
             retrieve = self.pipeline.retrieve if can_prefetch else list
             return side_by_side(prepared, self.settings.batch, retrieve)
         batches = by_length(prepared, self.settings.batch)
-        return batches if self.terms is None else join_batches(batches, LACKING_TOGETHER)
+        return join_batches(batches, REVISED_TOGETHER) if decoder.revisers else batches
 
     def _first_pass(self, pieces: Sequence[Piece]) -> list[Piece]:
         """The pieces of a document with what `Decoder.first_pass` gives them."""
@@ -483,7 +481,7 @@ class Translator:
 
         Raises UsageError as `Session.confirm` does."""
         languages = self.src_lang, self.tgt_lang
-        return confirmation(src, tgt, *languages, self.terms, self.copied)
+        return confirmation(src, tgt, *languages, self.extensions, self.copied)
 
     def confirm(self, pairs: Sequence[tuple[Session, Confirmation]]) -> None:
         """Has every session learn its pair, as `Session.confirm` does.

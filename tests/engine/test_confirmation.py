@@ -22,7 +22,7 @@ SPAN = Code(4, "open", "<g1>", "1"), Code(10, "close", "</g1>", "1")
 
 
 def names(src: str | Text, tgt: str | Text, language: str = "fr") -> list[str]:
-    return [check.name for check in confirmation(src, tgt, "en", language, None).checks]
+    return [check.name for check in confirmation(src, tgt, "en", language, {}).checks]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_number_in_words_counts_in_the_language_of_the_translation_alone() -> 
 
 def test_what_cannot_be_confirmed_is_no_pair() -> None:
     with pytest.raises(UsageError, match="nothing that can be seen"):
-        confirmation("The permit is void.", "\u200b", "en", "fr", None)
+        confirmation("The permit is void.", "\u200b", "en", "fr", {})
 
 
 def test_hardly_any_translation_of_a_person_is_flagged() -> None:

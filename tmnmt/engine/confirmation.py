@@ -10,7 +10,7 @@ from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.record import Text
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.confirmed import confirmable
-from tmnmt.engine.terms import TermList
+from tmnmt.engine.extension import Extensions, check_all
 from tmnmt.number_words import is_written_out
 from tmnmt.numbers import changed_number_words, missing_numbers
 
@@ -36,7 +36,7 @@ def confirmation(
     tgt: object,
     src_lang: str,
     tgt_lang: str,
-    terms: TermList | None,
+    extensions: Extensions,
     copied: Copied = BY_FORM,
 ) -> Confirmation:
     """Makes two texts ready to be confirmed.
@@ -45,19 +45,19 @@ def confirmation(
     tgt: its translation, with or without codes.
     src_lang: the language of the source, whose words for numbers count.
     tgt_lang: the language of the translation, whose words for numbers count.
-    terms: the list of terms that the translation has to keep to; None where there is none.
+    extensions: the features whose checks look at the translation.
     copied: what the user wants to be kept, besides what is always kept.
 
     Raises UsageError for a side without anything visible or of more than 1,000 tokens."""
     source, target = confirmable(src, tgt)
-    results = _checks(source, target, src_lang, tgt_lang, terms)
+    results = _checks(source, target, src_lang, tgt_lang, extensions)
     return Confirmation(
         source, target, (*results, *check_preserved(source.plain, target.plain, copied))
     )
 
 
 def _checks(
-    src: Text, tgt: Text, src_lang: str, tgt_lang: str, terms: TermList | None
+    src: Text, tgt: Text, src_lang: str, tgt_lang: str, extensions: Extensions
 ) -> list[Check]:
     words = with_tags(src, html_tags).plain, with_tags(tgt, html_tags).plain
     numbers = [
@@ -69,5 +69,5 @@ def _checks(
     return [
         *([Check("numbers", ", ".join(numbers))] if numbers else []),
         *checks(src, tgt),
-        *(terms.checks(src.plain, tgt.plain) if terms is not None else []),
+        *check_all(extensions, src.plain, tgt.plain),
     ]

@@ -1,25 +1,22 @@
 """Decodes pieces to their best hypotheses. It brings together what the memory layers read for the
-pieces, encodes the source, and decodes with all of it by a beam search. Terms that are lacking are
-put in."""
+pieces, encodes the source, and decodes with all of it by a beam search. Extensions revise what the
+search has found."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
 from tmnmt.engine.beam_search import DecoderTrace, Hypothesis, SearchSettings, beam_search
-from tmnmt.engine.links import Array, Linker
+from tmnmt.engine.extension import Extension, Extensions, SearchResults
+from tmnmt.engine.links import Linker
 from tmnmt.engine.piece import NO_MATCHES, Piece
-from tmnmt.engine.rewriting import Part, Writer
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.target_prior import TargetPrior
-from tmnmt.engine.terms import TermChoices, TermList
 from tmnmt.filters.contract import Reading
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.keys.datastore import Datastore
@@ -33,19 +30,19 @@ from tmnmt.layers.neighbours import NeighbourQuery, Voting
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.models.base import Backbone, Encoded, StepRecord, SurroundingText, noted_along
 from tmnmt.models.shortlist import Shortlist
-from tmnmt.text import match_tokens, nfc
+from tmnmt.text import match_tokens
 from tmnmt.vocab import EOS
 
 
 class DocumentMemory(Protocol):
-    """What is remembered of a document: its session cache, and which targets it has for its
-    terms."""
+    """What is remembered of a document: its session cache, and what every extension has learnt in
+    it, by the name of the extension."""
 
     @property
     def cache(self) -> CacheContents: ...
 
     @property
-    def term_choices(self) -> TermChoices: ...
+    def knowledge(self) -> Mapping[str, Any]: ...
 
 
 class Decoded(NamedTuple):
@@ -60,8 +57,8 @@ class Decoded(NamedTuple):
 
 @dataclass
 class Decoder:
-    """A model with its memory layers. `shortlist`, `terms`, `datastore` and `voting` are None where
-    they are not used. A piece whose log probability per subword is below `doubtful` is read in
+    """A model with its memory layers. `shortlist`, `datastore` and `voting` are None where they are
+    not used. A piece whose log probability per subword is below `doubtful` is read in
     another way, too, where a filter offers one."""
 
     backbone: Backbone
@@ -71,14 +68,15 @@ class Decoder:
     tally: Tally
     linker: Linker
     shortlist: Shortlist | None
-    terms: TermList | None
+    extensions: Extensions
     datastore: Datastore | None
     voting: Voting | None
     doubtful: float
 
-    @cached_property
-    def _prior(self) -> TargetPrior:
-        return TargetPrior(self.backbone)
+    @property
+    def revisers(self) -> dict[str, Extension]:
+        """The extensions that revise hypotheses."""
+        return {name: extension for name, extension in self.extensions.items() if extension.revises}
 
     def collated(self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory]) -> Collated:
         """What the memory layers read for a batch: pairs, session caches, neighbours.
@@ -106,15 +104,15 @@ class Decoder:
     def decoded(
         self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
     ) -> list[Decoded]:
-        """Decodes a batch. Translations that lack terms are written once more, all of them
-        together.
+        """Decodes a batch. Translations that an extension finds incomplete are written once more,
+        all of them together.
 
         pieces: the pieces of the batch.
         documents: what is remembered of the document of each.
         explain: whether the hypotheses say what the layers did."""
         results = self._decoded_once(pieces, documents, explain)
         self._read_otherwise(pieces, documents, results, explain)
-        self._put_in_terms(pieces, documents, results, explain)
+        self._revise(pieces, documents, results, explain)
         return results
 
     def _decoded_once(
@@ -125,8 +123,7 @@ class Decoder:
         for start in range(0, len(pieces), size):
             rows = slice(start, start + size)
             collated = self.collated(pieces[rows], documents[rows])
-            choices = [document.term_choices for document in documents[rows]]
-            hypotheses = self.decode(pieces[rows], collated, choices, explain)
+            hypotheses = self.decode(pieces[rows], collated, documents[rows], explain)
             results += [Decoded(best, collated, row) for row, best in enumerate(hypotheses)]
         return results
 
@@ -139,7 +136,7 @@ class Decoder:
     ) -> None:
         """Reads pieces that the model finds doubtful, as headings are, in the other way, too, where
         a filter offers one. What it finds likelier stays."""
-        if not self.settings.headings or self.terms is not None:
+        if not self.settings.headings or self.revisers:
             return
         rows = []
         for row, result in enumerate(decoded):
@@ -157,15 +154,15 @@ class Decoder:
         self,
         pieces: Sequence[Piece],
         collated: Collated,
-        choices: Sequence[TermChoices],
+        documents: Sequence[DocumentMemory],
         explain: bool = False,
     ) -> list[Hypothesis]:
         """Searches for the best hypothesis of each piece. A hypothesis has what the session cache
-        needs of it, and, where it lacks terms, what putting them in needs.
+        needs of it, and, where it is to be revised, what it was found by.
 
         pieces: the pieces of the batch.
         collated: what the memory layers read for them.
-        choices: which targets the document of each piece has for its terms.
+        documents: what is remembered of the document of each.
         explain: whether the hypotheses say what the layers did."""
         if not pieces:
             return []
@@ -173,58 +170,58 @@ class Decoder:
             encoded, longest = self._encoded(pieces)
             placed, ready = self._in_place(pieces, encoded), self._ready(collated)
             backbone, notes = self._limited(pieces, collated), list[StepRecord]()
-            if self.terms is not None:
+            if self.revisers:
                 backbone, notes = backbone.noting()
             search = self._search(explain)
             hypotheses = beam_search(backbone, self.layers, placed, ready, longest, search)
-            return self._annotated(pieces, choices, hypotheses, encoded, notes)
+            return self._with_evidence(pieces, documents, hypotheses, encoded, notes)
 
-    def _annotated(
+    def _with_evidence(
         self,
         pieces: Sequence[Piece],
-        choices: Sequence[TermChoices],
+        documents: Sequence[DocumentMemory],
         originals: list[Hypothesis],
         encoded: Encoded,
         notes: Sequence[StepRecord],
     ) -> list[Hypothesis]:
-        """The hypotheses that lack terms get what they were found by."""
-        if self.terms is None:
-            return originals
-        lacking = self.terms.lacking([piece.model_text for piece in pieces], choices, originals)
+        """The hypotheses that are to be revised get what they were found by."""
         hypotheses = [*originals]
-        for row in lacking:
+        incomplete = {
+            row
+            for name, extension in self.revisers.items()
+            for row in extension.incomplete(pieces, _knowledge(documents, name), originals)
+        }
+        for row in incomplete:
             length = len(pieces[row].ids) + 1  # with </s>
             encoded_row = encoded.rows(torch.tensor([row], device=self.device)).cut(length)
             row_notes = noted_along(notes, originals[row].rows, length)
             hypotheses[row] = replace(originals[row], evidence=DecoderTrace(encoded_row, row_notes))
         return hypotheses
 
-    def _put_in_terms(
+    def _revise(
         self,
         pieces: Sequence[Piece],
         documents: Sequence[DocumentMemory],
         decoded: list[Decoded],
         explain: bool,
     ) -> None:
-        """Writes those translations anew that lack terms: all of these pieces at once, as a product
-        with weights takes as long for ten rows as for many."""
+        """Revises translations that are incomplete: all of these pieces at once, as a product with
+        weights takes as long for ten rows as for many."""
         rows = [row for row, result in enumerate(decoded) if result.best.evidence is not None]
         if not rows:
             return
-        rewritten = [pieces[row] for row in rows]
+        incomplete = [pieces[row] for row in rows]
         originals = [decoded[row].best for row in rows]
         remembered = [documents[row] for row in rows]
-        collated = self.collated(rewritten, remembered)
-        choices = [document.term_choices for document in remembered]
+        collated = self.collated(incomplete, remembered)
         with self.tally.timed("decode"), torch.inference_mode():
             first, *rest = (
                 original.evidence.encoded for original in originals if original.evidence is not None
             )
-            placed, ready = self._in_place(rewritten, first.concat(rest)), self._ready(collated)
-            with_terms = self.with_terms(rewritten, choices, originals, placed, ready, explain)
-        for index, (row, best, original) in enumerate(
-            zip(rows, with_terms, originals, strict=True)
-        ):
+            placed, ready = self._in_place(incomplete, first.concat(rest)), self._ready(collated)
+            inputs = placed, ready
+            revised = self.revised(incomplete, remembered, originals, *inputs, explain)
+        for index, (row, best, original) in enumerate(zip(rows, revised, originals, strict=True)):
             if best is not original:
                 decoded[row] = Decoded(best, collated, index)
 
@@ -285,43 +282,39 @@ class Decoder:
             for index, piece in enumerate(pieces)
         ]
 
-    def with_terms(
+    def revised(
         self,
         pieces: Sequence[Piece],
-        choices: Sequence[TermChoices],
-        hypotheses: list[Hypothesis],
+        documents: Sequence[DocumentMemory],
+        hypotheses: Sequence[Hypothesis],
         encoded: Encoded,
         ready: LayerInputs,
         explain: bool = False,
     ) -> list[Hypothesis]:
-        """Puts the terms into translations that lack them, where there is a list of terms.
+        """The hypotheses as the extensions revise them, one extension after another.
 
         pieces: the pieces of the batch.
-        choices: which targets the document of each piece has for its terms.
+        documents: what is remembered of the document of each.
         hypotheses: the translations.
         encoded: the encoded pieces.
         ready: what the layers read for them.
         explain: whether the hypotheses say what the layers did."""
-        if (terms := self.terms) is None:
-            return hypotheses
-
-        def rewrite(rows: Sequence[int], parts: Sequence[Sequence[Part]]) -> list[Hypothesis]:
-            index = torch.tensor(rows, device=self.device)
-            writer = Writer(parts, terms.spelling, self.backbone, self.layers, self._prior)
-            originals, keeps = [hypotheses[row] for row in rows], self.settings.remembers
-            inputs = encoded.rows(index), ready.rows(index)
-            return writer.rewrite(*inputs, originals, keeps, explain)
-
-        def linked(rows: Sequence[int]) -> list[Array]:
-            encoded_rows = encoded.rows(torch.tensor(rows, device=self.device))
-            texts = [nfc(pieces[row].model_text) for row in rows]
-            return self.linker.hypothesis_links(
-                encoded_rows, texts, [hypotheses[row] for row in rows]
+        revised = [*hypotheses]
+        for name, extension in self.revisers.items():
+            results = SearchResults(
+                pieces=pieces,
+                knowledge=_knowledge(documents, name),
+                hypotheses=revised,
+                encoded=encoded,
+                ready=ready,
+                backbone=self.backbone,
+                layers=self.layers,
+                linker=self.linker,
+                keep_states=self.settings.remembers,
+                explain=explain,
             )
-
-        return terms.put_in(
-            [piece.model_text for piece in pieces], choices, hypotheses, rewrite, linked
-        )
+            revised = extension.revise(results)
+        return revised
 
     def _search(self, explain: bool) -> SearchSettings:
         settings = self.settings
@@ -360,6 +353,11 @@ class Decoder:
             return [match.score for match in matches]
         tokens = match_tokens(piece.segment.text)
         return [fuzzy_score(tokens, match_tokens(match.segment.src)) for match in matches]
+
+
+def _knowledge(documents: Sequence[DocumentMemory], name: str) -> list[Any]:
+    """What an extension has learnt in every document; None for nothing."""
+    return [document.knowledge.get(name) for document in documents]
 
 
 def _reach(piece: Piece, scores: Sequence[float]) -> SentenceReach:

@@ -24,6 +24,7 @@ from tmnmt.engine.assembly import Assembly, Translated, join_parts
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmed import Confirmed
 from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
+from tmnmt.engine.extension import Extensions, check_all
 from tmnmt.engine.full_match import copy_match
 from tmnmt.engine.links import LINKED_AT_ONCE
 from tmnmt.engine.lookup import Lookup
@@ -35,7 +36,6 @@ from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.engine.splitting import retried_parts, split_texts
-from tmnmt.engine.terms import TermList
 from tmnmt.keys.pair_keys import Pair, PairKeys, PairKeyStore
 from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
@@ -43,6 +43,7 @@ from tmnmt.models.base import Backbone
 from tmnmt.segments import Match, Translation
 from tmnmt.vocab import EOS, Vocabulary
 
+CHECKED_ORIGINS = ("model", "memory", "adapted", "fuzzy")  # of translations that extensions check
 WAITING_AT_MOST = 8  # batches, at most, that wait for the places of their codes
 
 
@@ -82,9 +83,9 @@ class Pipeline:
     lock: ComputeLock
 
     @property
-    def terms(self) -> TermList | None:
-        """The terms whose translations must come; None where there are none."""
-        return self.decoder.terms
+    def extensions(self) -> Extensions:
+        """The features on the way of a sentence, by name."""
+        return self.decoder.extensions
 
     def passage(self, on_complete: Callable[[], None] = lambda: None) -> Passage:
         """Opens a passage for the segments of one caller.
@@ -107,8 +108,8 @@ class Pipeline:
         self, pieces: Sequence[Piece], documents: Sequence[Document], explain: bool = False
     ) -> list[Translated]:
         """Translates pieces: retrieve -> take or decode -> remember -> put together. Returns the
-        translation of each, with its length in subwords. Translations that lack terms are written
-        once more, all of them together.
+        translation of each, with its length in subwords. Translations that an extension finds
+        incomplete are written once more, all of them together.
 
         pieces: the pieces. Where documents learn from what is translated, each must be of another
         document.
@@ -221,7 +222,7 @@ class Pipeline:
         elif outcome.match is not None:
             source.use_match(outcome.match)
             translation = copy_match(piece.text, outcome.match, piece.matches, self.vocab, explain)
-            translation = self.postprocessor.rated(translation)
+            translation = self.postprocessor.annotated(translation)
             length = len(self.vocab.encode(translation.tgt)) + 1
         else:
             return Translation(piece.text, "", 0.0), 0
@@ -236,16 +237,15 @@ class Pipeline:
             self.decoder.linker.link(segments)
 
     def checked(self, translation: Translation) -> Translation:
-        """A finished translation, with what is wrong in its terms, and what it lacks of what is to
-        be kept.
+        """A finished translation, with what the extensions find wrong in it, and what it lacks of
+        what is to be kept.
 
         translation: the translation."""
-        if self.terms is not None:
-            translation = self.terms.checked(translation)
-        lacking = check_preserved(translation.src, translation.tgt, self.copied)
-        if lacking:
-            translation = replace(translation, user_checks=(*translation.user_checks, *lacking))
-        return translation
+        src, tgt = translation.src, translation.tgt
+        checks = check_preserved(src, tgt, self.copied)
+        if translation.origin in CHECKED_ORIGINS and tgt.strip():
+            checks = [*check_all(self.extensions, src, tgt), *checks]
+        return replace(translation, user_checks=tuple(checks)) if checks else translation
 
     @torch.no_grad()
     def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:

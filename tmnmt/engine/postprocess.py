@@ -1,5 +1,5 @@
-"""Makes translations of hypotheses: the text of their subwords behind all filters, where their
-words come from, how sure they are, and what else the search found."""
+"""Makes translations of hypotheses: the text of their subwords behind all filters, what else the
+search found, and what extensions say of them."""
 
 from __future__ import annotations
 
@@ -10,27 +10,23 @@ import torch
 from torch import Tensor
 
 from tmnmt.engine.beam_search import Hypothesis
-from tmnmt.engine.confidence import Confidence
 from tmnmt.engine.decoder import Decoded
+from tmnmt.engine.extension import DecodedPiece, Extensions
 from tmnmt.engine.piece import Piece
-from tmnmt.engine.provenance import Neighbouring, tokens_of
-from tmnmt.engine.terms import TermList
 from tmnmt.filters.unknown_words import lacking
 from tmnmt.models.base import Backbone
-from tmnmt.segments import Other, Token, Translation
+from tmnmt.segments import Other, Translation
 from tmnmt.vocab import EOS, PairVocabulary, Vocabulary
 
 
 @dataclass(frozen=True)
 class Postprocessor:
     """Makes translations of hypotheses. `low_score` is a log probability per subword, in nats.
-    `terms` and `confidence` are None where there are none. `nbest` says how many translations of a
-    piece are kept."""
+    `nbest` says how many translations of a piece are kept."""
 
     backbone: Backbone
     vocab: Vocabulary
-    terms: TermList | None
-    confidence: Confidence | None
+    extensions: Extensions
     low_score: float
     nbest: int
 
@@ -39,18 +35,13 @@ class Postprocessor:
 
         piece: the piece.
         decoded: what was decoded for it."""
-        best, matches = self._trimmed(decoded.best, piece, decoded), piece.matches
-        neighbouring = Neighbouring(decoded.collated.search, len(piece.pairs))
-        tokens = self._tokens(best, piece, decoded, neighbouring) if best.traces else ()
+        best = self._trimmed(decoded.best, piece, decoded)
         text = self._text(piece, best.ids, decoded)
         if not piece.matches and piece.segment.source.refuses(text, piece.model_text):
-            text, tokens = piece.model_text, ()
+            text, best = piece.model_text, replace(best, traces=())
         of_pair = isinstance(self.vocab, PairVocabulary)
         unknown = lacking(piece.text, self.vocab) if of_pair else 0
         low = decoded.best.per_subword < self.low_score
-        if tokens:
-            matches = piece.pairs
-        matches += neighbouring.matches(decoded.row)
         alternatives = {
             text: Other(text, best.score, 0)
         }  # one may be spelled by other subwords, too
@@ -60,26 +51,28 @@ class Postprocessor:
                 wording, Other(wording, hypothesis.score, len(hypothesis.ids) + hypothesis.finished)
             )
         translation = Translation(
-            piece.text, text, best.score, matches, tokens, "model", low, unknown
+            piece.text,
+            text,
+            best.score,
+            piece.matches,
+            origin="model",
+            low=low,
+            unknown=unknown,
+            others=tuple(alternatives.values())[1:],
         )
-        return self.rated(replace(translation, others=tuple(alternatives.values())[1:]))
+        _, collated, row, _, reading = decoded
+        return self.annotated(translation, DecodedPiece(piece, best, collated, row, reading))
 
-    def _tokens(
-        self, best: Hypothesis, piece: Piece, decoded: Decoded, neighbouring: Neighbouring
-    ) -> tuple[Token, ...]:
-        tokens = tokens_of(best, self.vocab, decoded.collated, decoded.row, neighbouring, piece)
-        if self.terms is not None:
-            tokens = self.terms.marked(tokens, best.ids, piece.model_text)
-        if decoded.reading is None:
-            return tokens
-        texts = decoded.reading.undo.restore_tokens([token.text for token in tokens])
-        return tuple(replace(token, text=text) for token, text in zip(tokens, texts, strict=True))
+    def annotated(
+        self, translation: Translation, decoded: DecodedPiece | None = None
+    ) -> Translation:
+        """A translation with what the extensions say of it.
 
-    def rated(self, translation: Translation) -> Translation:
-        """A translation with its confidence, where the model can say it.
-
-        translation: an explained translation."""
-        return translation if self.confidence is None else self.confidence.rated(translation)
+        translation: the translation.
+        decoded: what was decoded; None for a translation that is taken from a memory."""
+        for extension in self.extensions.values():
+            translation = extension.annotate(translation, decoded)
+        return translation
 
     def _trimmed(self, hypothesis: Hypothesis, piece: Piece, decoded: Decoded) -> Hypothesis:
         """A hypothesis without subwords that no translation of the piece ends with."""

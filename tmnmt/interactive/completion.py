@@ -26,14 +26,14 @@ from tmnmt.engine.beam_search import NEVER, Hypothesis, SearchSettings, SearchSt
 from tmnmt.engine.decoder import Decoded
 from tmnmt.engine.piece import Piece, Preceding
 from tmnmt.engine.pipeline import Document, Passage, Pipeline
-from tmnmt.engine.provenance import Neighbouring, tokens_of
-from tmnmt.engine.subword_forms import APOSTROPHES
+from tmnmt.explain.provenance import Neighbouring, tokens_of
 from tmnmt.files.texts import string_of
 from tmnmt.interactive.prefix import Opening, Spellings, Typed, one_blank, spelt_size
 from tmnmt.layers.combine import LayerInputs, MemoryLayers, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone, Encoded
 from tmnmt.segments import Alternative, Token, Translation
+from tmnmt.text import APOSTROPHES
 from tmnmt.vocab import BOS, EOS, Vocabulary
 
 BEAM = 3  # behind something typed: each keystroke waits for it
@@ -314,7 +314,7 @@ class PieceCompletion:
         """piece: the piece, with what the memories have for it.
         document: the document that it belongs to.
         spellings: what the subwords of the vocabulary spell."""
-        self.piece, self._choices = piece, document.term_choices
+        self.piece, self._document = piece, document
         self._pipeline, self._spellings = document.pipeline, spellings
         self._decoder = self._pipeline.decoder
         self._collated = self._decoder.collated([piece], [document])
@@ -356,11 +356,11 @@ class PieceCompletion:
         settings = SearchSettings(beam, pipeline.settings.length_penalty, explain=True)
         with pipeline.tally.timed("decode"):
             whole = self._searched(typed, settings, self._longest)
-            (with_terms,) = self._decoder.with_terms(
-                [self.piece], [self._choices], [whole], self._encoded, self._ready, explain=True
+            (revised,) = self._decoder.revised(
+                [self.piece], [self._document], [whole], self._encoded, self._ready, explain=True
             )
-        begins = typed.spellings.bytes_of(with_terms.ids).startswith(typed.prefix_bytes)
-        return with_terms if begins else whole  # a term takes no place of what was typed
+        begins = typed.spellings.bytes_of(revised.ids).startswith(typed.prefix_bytes)
+        return revised if begins else whole  # nothing takes the place of what was typed
 
     def _searched(self, typed: Typed, settings: SearchSettings, limit: int) -> Hypothesis:
         """The best translation that begins with what was typed, with a limited number of subwords

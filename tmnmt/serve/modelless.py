@@ -12,9 +12,9 @@ from typing import Self
 from tmnmt.codes.form import BY_FORM
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.compute_lock import ComputeLock
+from tmnmt.engine.extension import Extensions
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import settled
-from tmnmt.engine.terms import TermList
 from tmnmt.index.base import WritableIndex
 from tmnmt.interactive.completion import CompletionCache
 from tmnmt.layers.cache import CacheContents
@@ -45,9 +45,9 @@ class MemoryPair(Translator):
         self.model_hash = self.cache_hash = ""
 
     @property
-    def terms(self) -> TermList | None:
-        """None: terms are found in what a model writes."""
-        return None
+    def extensions(self) -> Extensions:
+        """None: they are of what a model writes."""
+        return {}
 
     def new_cache(self, slots: int | None = None) -> CacheContents:
         """One that keeps nothing."""

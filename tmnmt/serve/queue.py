@@ -407,4 +407,4 @@ def _go_together(job: Job, first_job: Job) -> bool:
     is_compatible = (
         job.explain == first_job.explain and job.view.settings == first_job.view.settings
     )
-    return is_compatible and job.view.terms is first_job.view.terms
+    return is_compatible and job.view.extensions == first_job.view.extensions

@@ -18,7 +18,6 @@ from tmnmt.codes.record import Source, Text
 from tmnmt.config.option import options_of
 from tmnmt.config.options import Decoding, Search
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.terms import TermList
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import local_path
 from tmnmt.segments import Match, Segment, Translation
@@ -40,6 +39,7 @@ from tmnmt.serve.site import Site
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
 from tmnmt.session import Session
+from tmnmt.terms.term_list import TermList
 from tmnmt.translator import Translator
 
 SEARCHERS = 4  # threads that look up
@@ -509,7 +509,7 @@ class Service:
                     [memory.trust for memory in memories],
                     settings,
                     writable,
-                    terms,
+                    {"terms": terms} if terms is not None else {},
                 )
                 idle = Session(view)
                 idle.cache = view.new_cache(0)  # nothing is written to it

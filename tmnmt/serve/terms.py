@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tmnmt.engine.terms import TermList
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.serve.fields import ENTRIES
 from tmnmt.serve.http_error import Refused, unknown, wrong
@@ -23,6 +22,7 @@ from tmnmt.serve.storage.records import Dictionary, Entries, Glossary
 from tmnmt.terms.find import Finder
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.term import Term, form, merged
+from tmnmt.terms.term_list import TermList
 from tmnmt.translator import Translator
 
 Pair = tuple[Language, Language]

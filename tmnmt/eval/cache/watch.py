@@ -19,7 +19,6 @@ from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.schedule import side_by_side
 from tmnmt.engine.settings import Settings
-from tmnmt.engine.terms import TermChoices
 from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import MemoryLayers
@@ -96,10 +95,10 @@ class _Watched(Decoder):
         self,
         pieces: Sequence[Piece],
         collated: Collated,
-        choices: Sequence[TermChoices],
+        documents: Sequence[DocumentMemory],
         explain: bool = False,
     ) -> list[Hypothesis]:
-        hypotheses = super().decode(pieces, collated, choices, explain)
+        hypotheses = super().decode(pieces, collated, documents, explain)
         self.observe(pieces, collated, hypotheses)
         return hypotheses
 

@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tmnmt.config.options import TranslationOptions
+from tmnmt.engine.extension import DecodedPiece, Extension
 from tmnmt.errors import ModelError, short_repr
 from tmnmt.models.folder import CHECKSUMS, CONFIDENCE_FILE, Model, read_checked, reason_of
 from tmnmt.records import decode_subwords
@@ -57,7 +59,7 @@ SEGMENT = ("log_prob", "log_prob_min", "logit", "logit_min", "copied", "best", "
 
 
 @dataclass(frozen=True)
-class Confidence:
+class Confidence(Extension):
     """The weights of both regressions, in which "bias" is b. `min_confidence` is the confidence
     from which on segments can be released, with a precision of 90 % on the text that the regression
     was fitted on."""
@@ -92,10 +94,10 @@ class Confidence:
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise ModelError(f"{path}: no confidence of this model: {reason_of(error)}") from error
 
-    def rated(self, translation: Translation) -> Translation:
-        """Adds the words and the confidence to a translation.
-
-        translation: an explained translation."""
+    def annotate(
+        self, translation: Translation, decoded: DecodedPiece | None = None
+    ) -> Translation:
+        """An explained translation with its words and the confidence."""
         groups = by_words(translation.tokens)
         if not groups:
             return translation
@@ -110,6 +112,14 @@ class Confidence:
             start += len(group)
         rated = replace(translation, words=tuple(words), confidence=probability(whole))
         return _no_surer_than_the_memory(rated)
+
+
+def load_confidence(model: Model, options: TranslationOptions) -> Confidence | None:
+    """The confidence of a model, as `Confidence.load` reads it.
+
+    model: the model.
+    options: the options of its translations, which do not matter."""
+    return Confidence.load(model)
 
 
 def agreement_signs(agreement: Agreement) -> Signs:

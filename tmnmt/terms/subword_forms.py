@@ -12,9 +12,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tmnmt.text import APOSTROPHES
 from tmnmt.vocab import BOS, UNK, Vocabulary
 
-APOSTROPHES = ("'", "’")
 _FIRST = re.compile(r"[^\s']+'?")
 
 

@@ -20,7 +20,9 @@ from typing import get_args
 import torch
 from torch import Tensor
 
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.beam_search import Hypothesis
+from tmnmt.engine.extension import DecodedPiece, Extension
 from tmnmt.engine.piece import Piece
 from tmnmt.filters.masked_pair import MaskedPair
 from tmnmt.layers.collated import Slots
@@ -29,6 +31,7 @@ from tmnmt.layers.contract import Collated
 from tmnmt.layers.neighbours import NeighbourQuery
 from tmnmt.layers.trace import Trace
 from tmnmt.layers.traced import TracedSource
+from tmnmt.models.folder import Model
 from tmnmt.segments import (
     CacheSource,
     Match,
@@ -36,6 +39,7 @@ from tmnmt.segments import (
     Provenance,
     ReadSource,
     Token,
+    Translation,
     shares_of,
 )
 from tmnmt.spans import piece_spans
@@ -84,6 +88,38 @@ class Neighbouring:
             if self.queries is not None
             else ()
         )
+
+
+class TokenProvenance(Extension):
+    """Adds the tokens of explained translations, each with its origin."""
+
+    def __init__(self, vocab: Vocabulary) -> None:
+        """vocab: the vocabulary of the model."""
+        self._vocab = vocab
+
+    def annotate(self, translation: Translation, decoded: DecodedPiece | None) -> Translation:
+        """A translation with its tokens, and with all pairs that were read for it, where an
+        explanation was asked for."""
+        if decoded is None or not decoded.hypothesis.traces:
+            return translation
+        piece, row = decoded.piece, decoded.row
+        neighbouring = Neighbouring(decoded.collated.search, len(piece.pairs))
+        found = decoded.hypothesis, self._vocab, decoded.collated, row, neighbouring, piece
+        tokens = tokens_of(*found)
+        if decoded.reading is not None:
+            texts = decoded.reading.undo.restore_tokens([token.text for token in tokens])
+            pairs = zip(tokens, texts, strict=True)
+            tokens = tuple(replace(token, text=text) for token, text in pairs)
+        matches = (*piece.pairs, *neighbouring.matches(row))
+        return replace(translation, tokens=tokens, matches=matches)
+
+
+def make_provenance(model: Model, options: TranslationOptions) -> TokenProvenance:
+    """What explains the translations of a model.
+
+    model: the model.
+    options: the options of its translations, which do not matter."""
+    return TokenProvenance(model.vocab)
 
 
 def tokens_of(

@@ -13,12 +13,12 @@ from tiny_model import PAIRS, write_tiny_model
 from tmnmt.checks import Check
 from tmnmt.codes.record import Source
 from tmnmt.config.options import Terms, TermsMode, TranslationOptions
-from tmnmt.engine import rewriting
-from tmnmt.engine.insertion import Insert
-from tmnmt.engine.rewriting import Fixed
 from tmnmt.errors import UsageError
 from tmnmt.records import checks_of, words
 from tmnmt.segments import Translation
+from tmnmt.terms import rewriting
+from tmnmt.terms.insertion import Insert
+from tmnmt.terms.rewriting import Fixed
 from tmnmt.translator import Translator
 
 SOURCE = PAIRS[0][0]  # The Commission shall inform the Member States.
@@ -204,7 +204,7 @@ def test_only_words_near_a_term_may_change_their_endings(
 
     monkeypatch.setattr(rewriting.Writer, "__init__", noted)
     for reach in (0, 1, 16):
-        monkeypatch.setattr("tmnmt.engine.terms.REACH", reach)
+        monkeypatch.setattr("tmnmt.terms.term_list.REACH", reach)
         translated(model, tmp_path, "Commission\tDirective\n", "soft")
     words_behind = PAIRS[0][1].rstrip(".").split()[2:]  # La Commission informe ...
     assert [len(parts) for parts in behind] == [1, 2, len([*words_behind, "."])]

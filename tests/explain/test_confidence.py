@@ -15,7 +15,8 @@ from tiny_model import PAIRS, segments, write_tiny_model
 from tmnmt import Translator, client
 from tmnmt.cli.explanation import lines_of
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.confidence import (
+from tmnmt.errors import ModelError
+from tmnmt.explain.confidence import (
     SEGMENT,
     WORD,
     Confidence,
@@ -23,7 +24,6 @@ from tmnmt.engine.confidence import (
     of_agreement,
     word_signs,
 )
-from tmnmt.errors import ModelError
 from tmnmt.index import build
 from tmnmt.models.folder import load_model, stamp
 from tmnmt.records import translation_record

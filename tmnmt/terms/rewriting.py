@@ -7,7 +7,7 @@ The decoder is led through the translation part by part (`Writer`):
     Alternatives    a word behind a term: as it was, or in the form that the decoder finds
                     likelier now
     Insert          a form of a term, and before it the small words that go with it: les droits
-                    becomes la redevance (`tmnmt.engine.insertion`)
+                    becomes la redevance (`tmnmt.terms.insertion`)
 
 Nothing else is ever written, so no words are lost, doubled or said otherwise."""
 
@@ -21,12 +21,12 @@ import torch
 from torch import Tensor
 
 from tmnmt.engine.beam_search import NEVER, Hypothesis
-from tmnmt.engine.insertion import Insert, Inserter, Place
-from tmnmt.engine.subword_forms import Spelling
-from tmnmt.engine.target_prior import TargetPrior
 from tmnmt.layers.combine import LayerInputs, MemoryLayers, Stepped
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone
+from tmnmt.terms.insertion import Insert, Inserter, Place
+from tmnmt.terms.subword_forms import Spelling
+from tmnmt.terms.target_prior import TargetPrior
 from tmnmt.vocab import BOS, EOS
 
 STAYS = 1.5  # nats: how much likelier another form of a word has to be

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from tmnmt.engine.beam_search import DecoderTrace, Hypothesis
-from tmnmt.engine.insertion import Insert
-from tmnmt.engine.rewriting import Alternatives, Fixed, Part, Writer
-from tmnmt.engine.subword_forms import Form, Spelling
-from tmnmt.engine.target_prior import TargetPrior
 from tmnmt.layers.combine import LayerInputs
 from tmnmt.models.base import Backbone, StepRecord, shift
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
+from tmnmt.terms.insertion import Insert
+from tmnmt.terms.rewriting import Alternatives, Fixed, Part, Writer
+from tmnmt.terms.subword_forms import Form, Spelling
+from tmnmt.terms.target_prior import TargetPrior
 from tmnmt.vocab import BOS, EOS, FIRST, PAD, Vocabulary
 
 PIECES = ["<pad>", "<s>", "</s>", "<unk>", "▁a", "▁b", "c", "▁l", "'", "e", "▁la", "▁le", "▁du"]

@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tmnmt.engine.subword_forms import Form, Spelling
-from tmnmt.engine.target_prior import Ids, TargetPrior
 from tmnmt.layers.combine import MemoryLayers, Stepped
 from tmnmt.models.base import Backbone
+from tmnmt.terms.subword_forms import Form, Spelling
+from tmnmt.terms.target_prior import Ids, TargetPrior
 
 WIDTH = 8  # hypotheses of one kind that are followed
 WASTE = 1.5  # rows at most, to one that is asked for, where all sentences have as many

@@ -1,40 +1,46 @@
-"""Terms on their way through the translator: what every translation must hold, where it goes, and
-whether it is there.
+"""Terms on the way of a sentence: what every translation must hold, where it goes, and whether it
+is there. `TermList` is the extension of the pipeline that sees to it.
 
 A text is translated freely. Where a term is missing, the words that stand for it are found by what
 the decoder looked at, and one of the forms of the term takes their place
-(`tmnmt.engine.rewriting`)."""
+(`tmnmt.terms.rewriting`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.checks import Check
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.beam_search import Hypothesis
-from tmnmt.engine.insertion import Insert
+from tmnmt.engine.extension import DecodedPiece, Extension, SearchResults
 from tmnmt.engine.links import with_same_words
-from tmnmt.engine.rewriting import Alternatives, Fixed, Part
-from tmnmt.engine.subword_forms import APOSTROPHES, Form, Spelling
+from tmnmt.engine.loading import languages_of
+from tmnmt.engine.piece import Piece
+from tmnmt.models.base import Backbone
+from tmnmt.models.folder import Model
 from tmnmt.segments import Token, Translation
 from tmnmt.spans import piece_spans
 from tmnmt.terms.check import target_spans, term_checks, unique_target
 from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.grammar import forms_of_word, other_forms, small_words
+from tmnmt.terms.insertion import Insert
+from tmnmt.terms.reading import read_terms
+from tmnmt.terms.rewriting import Alternatives, Fixed, Part, Writer
+from tmnmt.terms.subword_forms import Form, Spelling
+from tmnmt.terms.target_prior import TargetPrior
 from tmnmt.terms.term import Term
-from tmnmt.text import nfc, token_spans
+from tmnmt.text import APOSTROPHES, nfc, token_spans
 from tmnmt.vocab import UNK, Vocabulary
 
 Array = NDArray[np.float64]
-Searched = Callable[[Sequence[int], Sequence[Sequence[Part]]], list[Hypothesis]]
 TermChoices = Mapping[Term, str]  # the target that a document has confirmed for a term of several
-Linked = Callable[[Sequence[int]], list[Array]]  # of these rows
-MATCH_ORIGINS = ("memory", "adapted", "fuzzy")  # origins that are checked beside the model's own
 INSIDE = 0.35  # of what a word comes from, at least, is the term's where it stands for the term
 MIN_SHARE = 0.15  # the same, of the one word that does most
 AS_GIVEN = 3.0  # nats: how much likelier the given form has to be where the source has another
@@ -49,8 +55,11 @@ SMALL_WORDS = 2  # before a term, at most, that may be chosen anew
 TEXTS_KEPT = 1024  # texts whose terms are kept: each is asked for several times
 
 
-class TermList:
-    """The terms of a translator."""
+class TermList(Extension):
+    """The terms of a translator. What it learns of a document is the target that was confirmed last
+    for each term of several."""
+
+    revises: ClassVar[bool] = True
 
     def __init__(self, finder: Finder, vocab: Vocabulary, hard: bool, tgt_lang: str = "") -> None:
         """finder: what finds the terms in a text.
@@ -61,55 +70,54 @@ class TermList:
         self.vocab, self.hard = vocab, hard
         self.small = small_words(tgt_lang)
         self.spelling = Spelling(vocab, self.small)
+        self._prior: TargetPrior | None = None
 
-    def put_in(
+    def incomplete(
         self,
-        texts: Sequence[str],
-        choices: Sequence[TermChoices],
-        originals: Sequence[Hypothesis],
-        search: Searched,
-        link: Linked,
-    ) -> list[Hypothesis]:
-        """The translations of texts with the terms that they lack.
-
-        texts: the sources.
-        choices: for every text, the targets that its document has confirmed.
-        originals: the translations that were found freely.
-        search: a function that writes the translations of some rows once more, from their parts.
-        link: a function that gives the links of the words of some rows."""
-        hypotheses, lacking = list(originals), self.lacking(texts, choices, originals)
-        if not lacking:
-            return hypotheses
-        links = link([*lacking])
-        parts = {
-            row: parts
-            for (row, lacking_here), row_links in zip(lacking.items(), links, strict=True)
-            if (
-                parts := _Rewritten(
-                    self, nfc(texts[row]), choices[row], originals[row].ids, row_links
-                ).parts(lacking_here)
-            )
+        pieces: Sequence[Piece],
+        knowledge: Sequence[TermChoices | None],
+        hypotheses: Sequence[Hypothesis],
+    ) -> dict[int, list[TermPlace]]:
+        """The rows whose translations lack a target, each with the places of its terms. Of a term
+        whose target the document has confirmed, only this target counts."""
+        rows = zip(pieces, knowledge, hypotheses, strict=True)
+        return {
+            row: terms
+            for row, (piece, choices, best) in enumerate(rows)
+            if (terms := self._lacking(nfc(piece.model_text), choices or {}, best.ids))
         }
+
+    def revise(self, results: SearchResults) -> list[Hypothesis]:
+        """The translations with the terms that they lack."""
+        hypotheses = [*results.hypotheses]
+        lacking = self.incomplete(results.pieces, results.knowledge, hypotheses)
+        parts = dict[int, list[Part]]()
+        links = results.links([*lacking]) if lacking else []
+        for (row, places), row_links in zip(lacking.items(), links, strict=True):
+            text, choices = nfc(results.pieces[row].model_text), results.knowledge[row] or {}
+            revision = _Revision(self, text, choices, hypotheses[row].ids, row_links)
+            if row_parts := revision.parts(places):
+                parts[row] = row_parts
         if parts:
-            for row, best in zip(parts, search([*parts], [*parts.values()]), strict=True):
+            for row, best in zip(parts, self._written(results, parts), strict=True):
                 hypotheses[row] = best
         return hypotheses
 
-    def lacking(
-        self, texts: Sequence[str], choices: Sequence[TermChoices], hypotheses: Sequence[Hypothesis]
-    ) -> dict[int, list[TermPlace]]:
-        """The rows whose translations lack a target, each with the places of its terms.
+    def _written(
+        self, results: SearchResults, parts: Mapping[int, Sequence[Part]]
+    ) -> list[Hypothesis]:
+        """The translations of some rows, written once more from their parts."""
+        backbone, layers = results.backbone, results.layers
+        prior = self._prior_of(backbone)
+        writer = Writer([*parts.values()], self.spelling, backbone, layers, prior)
+        originals, inputs = [results.hypotheses[row] for row in parts], results.inputs([*parts])
+        return writer.rewrite(*inputs, originals, results.keep_states, results.explain)
 
-        texts: the sources.
-        choices: for every text, the targets that its document has confirmed. Only these count.
-        hypotheses: the translations."""
-        return {
-            row: terms
-            for row, (text, row_choices, best) in enumerate(
-                zip(texts, choices, hypotheses, strict=True)
-            )
-            if (terms := self._lacking(nfc(text), row_choices, best.ids))
-        }
+    def _prior_of(self, backbone: Backbone) -> TargetPrior:
+        """The decoder that has read an empty source. It is kept, with its answers."""
+        if self._prior is None or self._prior.backbone is not backbone:
+            self._prior = TargetPrior(backbone)
+        return self._prior
 
     def _lacking(self, text: str, choices: TermChoices, ids: Sequence[int]) -> list[TermPlace]:
         """The places of terms in a text for which its translation has less targets."""
@@ -137,6 +145,9 @@ class TermList:
             for place in self._find(text)
             if place.term.targets
         ]
+
+    def learn(self, knowledge: TermChoices | None, src: str, tgt: str) -> TermChoices:
+        return {**(knowledge or {}), **self.choices(src, tgt)}
 
     def choices(self, src: str, tgt: str) -> dict[Term, str]:
         """The targets that a translation has for those terms of its source that have several.
@@ -172,13 +183,19 @@ class TermList:
                     form = form[0].upper() + form[1:]
                 yield from self.spelling.forms(form, cost)
 
-    def marked(self, tokens: tuple[Token, ...], ids: Sequence[int], text: str) -> tuple[Token, ...]:
-        """The tokens of a translation, in which those of a term have the origin "term".
+    def annotate(self, translation: Translation, decoded: DecodedPiece | None) -> Translation:
+        """A translation whose tokens have the origin "term" where they are of a term."""
+        if decoded is None or not translation.tokens:
+            return translation
+        text, ids = decoded.piece.model_text, decoded.hypothesis.ids
+        tokens = self._marked(translation.tokens, ids, text)
+        return replace(translation, tokens=tokens)
 
-        tokens: the tokens.
-        ids: their subwords.
-        text: the source."""
-        terms = dict.fromkeys(place.term for place in self.occurrences(nfc(text))) if tokens else ()
+    def _marked(
+        self, tokens: tuple[Token, ...], ids: Sequence[int], text: str
+    ) -> tuple[Token, ...]:
+        """The tokens of a translation, in which those of a term have the origin "term"."""
+        terms = dict.fromkeys(place.term for place in self.occurrences(nfc(text)))
         translation = self.vocab.decode(ids)
         spans = piece_spans([self.vocab.piece(i) for i in ids], translation) if terms else []
         of_term = {
@@ -192,24 +209,11 @@ class TermList:
             for index, token in enumerate(tokens)
         )
 
-    def checked(self, translation: Translation) -> Translation:
-        """A translation with what is wrong in it with terms.
-
-        translation: the translation."""
-        if translation.origin not in ("model", *MATCH_ORIGINS) or not translation.tgt.strip():
-            return translation
-        results = self.checks(translation.src, translation.tgt)
-        return replace(translation, user_checks=tuple(results))
-
-    def checks(self, src: str, tgt: str) -> list[Check]:
-        """What is wrong in a translation with terms.
-
-        src: the source.
-        tgt: its translation."""
+    def check(self, src: str, tgt: str) -> list[Check]:
         return term_checks(self._find(nfc(src)), nfc(tgt))
 
 
-class _Rewritten:
+class _Revision:
     """A translation in which terms take the places of words."""
 
     def __init__(
@@ -391,6 +395,21 @@ class _Rewritten:
             encoded = map(self._terms.spelling.ids, forms_of_word(word, self._terms.lang))
             variants = [variant for variant in encoded if variant != ids and UNK not in variant]
         return Alternatives((ids, *variants)) if variants else Fixed(ids)
+
+
+def load_terms(model: Model, options: TranslationOptions) -> TermList | None:
+    """The terms that the options name; None where they name none.
+
+    model: the model.
+    options: the options of its translations.
+
+    Raises FormatError for what is no list of terms, and UsageError for languages that are not the
+    model's."""
+    if options.terms is None:
+        return None
+    languages = languages_of(model, options.src_lang, options.tgt_lang)
+    finder, is_hard = Finder(read_terms(options.terms, *languages)), options.terms_mode == "hard"
+    return TermList(finder, model.vocab, is_hard, model.config["tgt_lang"])
 
 
 def _covered(spans: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:

@@ -22,7 +22,7 @@ class TargetPrior:
 
     def __init__(self, backbone: Backbone) -> None:
         """backbone: the model that decodes."""
-        self._backbone = backbone
+        self.backbone = backbone
         self._cache = dict[tuple[Ids, Ids], float]()
 
     def chances(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:
@@ -37,12 +37,12 @@ class TargetPrior:
 
     @cached_property
     def _device(self) -> torch.device:
-        return next(self._backbone.parameters()).device
+        return next(self.backbone.parameters()).device
 
     @cached_property
     def _empty_source(self) -> Any:
         empty = torch.tensor([[EOS]], device=self._device), torch.tensor([1], device=self._device)
-        return self._backbone.encode(*empty)
+        return self.backbone.encode(*empty)
 
     def _read(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:
         """The log probabilities of new pairs. All that begin alike go together."""
@@ -54,10 +54,10 @@ class TargetPrior:
                 log_probs[*first, *second[:position]][token] = 0.0
         prefixes = {ids[:size] for ids in log_probs for size in range(len(ids) + 1)}
         levels = [sorted(level) for _, level in groupby(sorted(prefixes, key=len), key=len)]
-        state, parents = self._backbone.start(self._empty_source), dict[Ids, int]({(): 0})
+        state, parents = self.backbone.start(self._empty_source), dict[Ids, int]({(): 0})
         for level in levels:
             rows = [parents[ids[:-1]] for ids in level]
-            state = self._backbone.reordered(state, torch.tensor(rows, device=self._device))
+            state = self.backbone.reordered(state, torch.tensor(rows, device=self._device))
             state = self._step(state, level, log_probs)
             parents = {ids: row for row, ids in enumerate(level)}
         return [
@@ -73,7 +73,7 @@ class TargetPrior:
     ) -> Any:
         """The state behind all pairs of one length. What is asked about them is answered on the
         way."""
-        backbone, device = self._backbone, self._device
+        backbone, device = self.backbone, self._device
         prev = torch.tensor([ids[-1] if ids else BOS for ids in level], device=device)
         empty_source = self._empty_source
         if not backbone.shares_encoded:

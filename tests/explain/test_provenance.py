@@ -13,7 +13,7 @@ from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt import Translator
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.provenance import origin_of
+from tmnmt.explain.provenance import origin_of
 from tmnmt.index import build
 from tmnmt.layers import combine
 from tmnmt.layers.cache import CacheKind, SessionCache
