@@ -1,0 +1,94 @@
+"""An index without a folder. It lasts as long as the process, and grows as an embedded index does
+by additions: the few latest segments are compared one by one, the others have postings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from tmnmt.index.base import IndexAnswer, IndexQuery, check_queries, check_search, dated
+from tmnmt.index.covering import accept_always
+from tmnmt.index.embedded.answer import answers_of, answers_of_latest
+from tmnmt.index.embedded.delta import Delta
+from tmnmt.index.embedded.delta_segments import LOOSE, Sealed, seal
+from tmnmt.index.embedded.prepared import PreparedQuery
+from tmnmt.index.filter import NO_FILTER
+from tmnmt.index.same_skeleton import scored
+from tmnmt.segments import Match, Segment
+from tmnmt.text import match_tokens
+
+
+class InMemoryIndex:
+    """Segments that are searched as `tmnmt.index.base.Index` says, and nothing of which is on disk.
+    Only one thread may use it at a time, until it is settled."""
+
+    def __init__(self, src_lang: str = "", tgt_lang: str = "") -> None:
+        self.src_lang, self.tgt_lang = src_lang, tgt_lang
+        self._delta = Delta()
+        self._sealed = tuple[Sealed, ...]()
+        self._segments = dict[int, Segment]()
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def add(self, segments: Iterable[Segment]) -> list[int]:
+        """Adds segments, which the next search finds; their ids. Raises DataError for a source that
+        is too long."""
+        ids = list[int]()
+        for segment in dated(segments):
+            number = len(self._segments) + 1
+            self._segments[number] = numbered = replace(segment, id=number)
+            self._delta.add(numbered)
+            ids.append(number)
+            if len(self._delta) > LOOSE:
+                self._sealed, self._delta = seal(self._delta, self._sealed), Delta()
+        return ids
+
+    def settle(self) -> None:
+        """Gives all segments postings in one part, so that `covering` finds all of them, and any
+        thread may search while nothing is added."""
+        if self._segments:
+            self._sealed, self._delta = seal(self._segments.values(), ()), Delta()
+
+    def find(self, ids: Iterable[int]) -> dict[int, Segment]:
+        """Those of the segments with these ids that there are."""
+        return {number: self._segments[number] for number in ids if number in self._segments}
+
+    def search(
+        self,
+        queries: Sequence[str],
+        k: int = 4,
+        threshold: float = 0.5,
+        *,
+        exclude_sources: bool = False,
+        exclude_documents: Sequence[str] | None = None,
+    ) -> list[list[Match]]:
+        """As `Index.search` says. Raises UsageError for what cannot be searched."""
+        check_search(queries, k, threshold, exclude_documents)
+        excluded = exclude_documents or [""] * len(queries)
+        prepared = [
+            PreparedQuery(IndexQuery(text, k, threshold), document)
+            for text, document in zip(queries, excluded, strict=True)
+        ]
+        return [answer.similar for answer in self._answers(prepared, exclude_sources)]
+
+    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
+        """As `Index.look_up` says. Raises UsageError for what cannot be looked up."""
+        check_queries(queries)
+        return self._answers([*map(PreparedQuery, queries)], False)
+
+    def covering(
+        self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
+    ) -> list[Match]:
+        """As `CoversPhrases.covering` says, of the segments that have postings."""
+        words = match_tokens(text)
+        found = (sealed.part.covering(words, k, accepts) for sealed in self._sealed)
+        return [scored(words, segment) for segment in [*chain.from_iterable(found)][:k]]
+
+    def _answers(
+        self, queries: Sequence[PreparedQuery], exclude_sources: bool
+    ) -> list[IndexAnswer]:
+        latest = answers_of_latest(self._delta, queries, NO_FILTER.keeps, exclude_sources)
+        parts = [sealed.part for sealed in self._sealed]
+        return answers_of(parts, latest, queries, exclude_sources, 1)
