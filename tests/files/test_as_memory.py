@@ -69,7 +69,10 @@ def test_what_is_finished_in_a_catalog_is_read(catalog: Path) -> None:
         ("Two lines, bold.", "Duas linhas, negrito."),
     ]
     assert {s.document for s in segments} == {catalog.as_posix()}
-    assert segments[0].properties == (("x-context", "menu"),)
+    assert segments[0].properties == (
+        ("x-context", "menu"),
+        ("x-context-post", "Close the file."),
+    )
     assert [code.markup for code in segments[3].src_codes if code.markup.strip()] == ["<b>", "</b>"]
     report = reader.report
     assert (report.skipped[DRAFT], report.skipped[EMPTY]) == (1, 1)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain, pairwise
 from pathlib import Path
 
 from tmnmt.codes.record import Text
 from tmnmt.files.opening import kind_of
-from tmnmt.files.unit import TranslatableFile, Unit
+from tmnmt.files.unit import Document, TranslatableFile, Unit
 from tmnmt.formats import Columns, Reader, Report
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.iso639 import short
 from tmnmt.formats.report import DRAFT, EMPTY, MALFORMED, WRONG_LANGUAGE
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
+
+# properties that say where a segment stands (`tmnmt.index.match_value` reads them)
+UNIT_NAME, PREVIOUS_SOURCE, NEXT_SOURCE = "x-context", "x-context-pre", "x-context-post"
 
 
 def read_memories(
@@ -49,19 +53,62 @@ def _segments(
     file_languages = file.src_lang or languages[0], file.tgt_lang or languages[1]
     report.note_languages(file_languages)
     is_other = [*map(_language, file_languages)] != [*map(_language, languages)]
-    names: dict[str, int] = {}
-    for document in file.documents():
-        name = f"{path.as_posix()}: {document.name}" if names else path.as_posix()
-        names[name] = len(names)
-        for position, unit in enumerate(document.units):
+    for name, document in named_documents(file, path):
+        for unit, segment in with_pairs(document.units, name, path.name, _is_pair):
             if is_other:
                 report.skip(
                     WRONG_LANGUAGE, unit.line, f"{file_languages[0]} to {file_languages[1]}"
                 )
             elif reason := _reason(unit):
                 report.skip(*reason)
-            elif unit.target is not None:
-                yield unit.line, _segment(unit, unit.target, name, position, path.name)
+            elif segment is not None:
+                yield unit.line, segment
+
+
+def named_documents(file: TranslatableFile, path: Path) -> Iterator[tuple[str, Document]]:
+    """The documents of a file, each with the name that it has as a document of a memory: the path
+    of the file, and from the second on the name in the file behind it."""
+    for number, document in enumerate(file.documents()):
+        yield f"{path.as_posix()}: {document.name}" if number else path.as_posix(), document
+
+
+def with_pairs(
+    units: Iterable[Unit], document: str, origin: str, is_pair: Callable[[Unit], bool]
+) -> Iterator[tuple[Unit, Segment | None]]:
+    """The units of a document, each with the segment of a memory that it is; None where it is none,
+    as `is_pair` says. A segment knows its place: its position, its name, and as properties the
+    sources beside it that are no segments of the memory."""
+    beside = chain([None], units, [None])
+    previous: Unit | None = None
+    for position, (unit, following) in enumerate(pairwise(beside), -1):
+        if unit is not None:
+            segment = None
+            if unit.target is not None and is_pair(unit):
+                segment = replace(
+                    _segment(unit, unit.target, document, position, origin),
+                    properties=_place_of(unit, previous, following, is_pair),
+                )
+            yield unit, segment
+        previous = unit
+
+
+def _place_of(
+    unit: Unit,
+    previous: Unit | None,
+    following: Unit | None,
+    is_pair: Callable[[Unit], bool],
+) -> tuple[tuple[str, str], ...]:
+    """The properties that say where a unit stands."""
+    name = unit.context or unit.id
+    values = [(UNIT_NAME, name)] if name else []
+    for label, neighbour in ((PREVIOUS_SOURCE, previous), (NEXT_SOURCE, following)):
+        if neighbour is not None and neighbour.source.plain and not is_pair(neighbour):
+            values.append((label, clean_codes(neighbour.source)[0].plain))
+    return tuple(values)
+
+
+def _is_pair(unit: Unit) -> bool:
+    return _reason(unit) is None
 
 
 def _language(code: str) -> str:
@@ -74,11 +121,11 @@ def _reason(unit: Unit) -> tuple[str, int, str] | None:
         return MALFORMED, unit.line, unit.problem
     if unit.target is None or not unit.target.plain.strip():
         return EMPTY, unit.line, "no target"
-    return (DRAFT, unit.line, "somebody has to look at it") if unit.state == "draft" else None
+    is_draft = unit.confirmation == "none"
+    return (DRAFT, unit.line, "somebody has to look at it") if is_draft else None
 
 
 def _segment(unit: Unit, target: Text, document: str, position: int, origin: str) -> Segment:
     (src, _), (tgt, _) = clean_codes(unit.source), clean_codes(target)
     segment = Segment(src.plain, tgt.plain, document, position, origin=origin)
-    context = (("x-context", unit.context),) if unit.context else ()
-    return replace(segment, src_codes=src.codes, tgt_codes=tgt.codes, properties=context)
+    return replace(segment, src_codes=src.codes, tgt_codes=tgt.codes)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tmnmt.codes.placeholders import ALL_FINDERS, Finder, by_pattern, with_placeholders
 from tmnmt.codes.record import Code, Text
 from tmnmt.codes.tags import html_tags, with_tags
-from tmnmt.files.unit import State, Unit
+from tmnmt.files.unit import State, Unit, confirmation_of
 from tmnmt.formats.clean import MAX_TOKENS, too_long
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.tmx_codes import MAX_CODES
@@ -56,7 +56,8 @@ def unit_of(
         problem = f"longer than {MAX_STRING // 1_000_000} MB"
         return Unit(Text(""), None, "locked", id, context, notes, line, problem)
     texts = [text_of(string, finders, breaks) if string else None for string in (source, target)]
-    return limited(Unit(texts[0] or Text(""), texts[1], state, id, context, notes, line))
+    unit = Unit(texts[0] or Text(""), texts[1], state, id, context, notes, line)
+    return limited(replace(unit, confirmation=confirmation_of(state)))
 
 
 def limited(unit: Unit) -> Unit:
@@ -66,7 +67,7 @@ def limited(unit: Unit) -> Unit:
         problem = TOO_MANY
     elif too_long(unit.source.plain):
         problem = f"more than {MAX_TOKENS:,} tokens"
-    return replace(unit, state="locked", problem=problem) if problem else unit
+    return replace(unit, state="locked", problem=problem, confirmation="none") if problem else unit
 
 
 def _alone(code: Code) -> Code:

@@ -21,7 +21,14 @@ from tmnmt.codes.record import TMX, Text
 from tmnmt.errors import FormatError
 from tmnmt.files.states import STATES
 from tmnmt.files.texts import TOO_MANY, limited
-from tmnmt.files.unit import Document, Filling, State, TranslatableFile, Unit
+from tmnmt.files.unit import (
+    Document,
+    Filling,
+    State,
+    TranslatableFile,
+    Unit,
+    confirmation_of,
+)
 from tmnmt.files.xliff import Edit
 from tmnmt.files.xliff_parts import (
     Decodable,
@@ -345,7 +352,8 @@ class _Reader:
         if target is None or not (target.plain or any(code.form == TMX for code in target.codes)):
             return limited(Unit(source, None, "new", id, "", notes, line))
         state: State = "draft" if is_draft else "translated"
-        return limited(Unit(source, target, state, id, "", notes, line))
+        confirmation = confirmation_of(state)
+        return limited(Unit(source, target, state, id, "", notes, line, confirmation=confirmation))
 
 
 def _is_draft(tuv: etree._Element) -> bool:

@@ -20,6 +20,7 @@ from tmnmt.codes.record import Text
 from tmnmt.segments import Match
 
 State = Literal["new", "draft", "translated", "locked"]
+Confirmation = Literal["none", "translated", "approved"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,10 @@ class Unit:
     it has none; `context`: what tells it from another unit of the same source, such as msgctxt.
     `plural`: which plural form of a message it is and of which numbers, in words; "" where it is
     none. `line`: where it begins in the file, from 1. `problem`: why it cannot be translated, in
-    words; such a unit is "locked", and the others are not."""
+    words; such a unit is "locked", and the others are not. `confirmation`: how far the file says
+    that its target is right, also where the unit is locked: "translated" and nobody has to look at
+    it, or "approved" by a reviewer. Formats that know no reviewer say "approved" of what is
+    translated."""
 
     source: Text
     target: Text | None = None
@@ -42,6 +46,15 @@ class Unit:
     line: int = 0
     problem: str = ""
     plural: str = ""
+    confirmation: Confirmation = "none"
+
+
+def confirmation_of(state: State, is_approved: bool = True) -> Confirmation:
+    """How far the target of a unit in this state is confirmed. `is_approved`: whether a reviewer
+    has said so, where it is translated."""
+    if state != "translated":
+        return "none"
+    return "approved" if is_approved else "translated"
 
 
 @dataclass(frozen=True, slots=True)

@@ -366,7 +366,8 @@ def locked(unit: Unit, context: UnitContext, problem: str) -> Unit:
     """The unit, locked where it is not to be translated or cannot be."""
     problem = context.problem or problem or _text_problem(unit.source)
     if problem or not context.translate:
-        return replace(unit, state="locked", problem=problem)
+        confirmation = "none" if problem else unit.confirmation
+        return replace(unit, state="locked", problem=problem, confirmation=confirmation)
     return unit
 
 

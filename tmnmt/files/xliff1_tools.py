@@ -33,6 +33,8 @@ _MEMOQ_DRAFTS = frozenset(
     | {"autojoined", "autosplit"}
 )
 _MEMOQ_DONE = re.compile("confirmed|proofread")
+_MEMOQ_APPROVED = re.compile("proofread")
+_TRADOS_APPROVED = frozenset({"ApprovedTranslation", "ApprovedSignOff"})
 _WHOLE = 100  # per cent
 
 
@@ -43,6 +45,7 @@ class Tool:
 
     locate: Callable[[Node, str], Node | None]
     state: Callable[[dict[str, str]], State | None]  # by its attributes; None: by XLIFF's own
+    approves: Callable[[dict[str, str]], bool]  # whether a reviewer has approved a translation
     values: Callable[[Filling], dict[str, str]]  # of a new target, "" takes one away
     space: str  # the namespace of the attributes, "" where they have none
 
@@ -59,6 +62,13 @@ def said_state(node: Node, mid: str) -> State | None:
     tool = tool_of(node)
     element = tool.locate(node, mid) if tool else None
     return tool.state(element.attributes) if tool and element else None
+
+
+def is_approved(node: Node, mid: str) -> bool:
+    """Whether its tool says of a translated segment that a reviewer has approved it."""
+    tool = tool_of(node)
+    element = tool.locate(node, mid) if tool else None
+    return tool is not None and element is not None and tool.approves(element.attributes)
 
 
 def is_locked(node: Node, mid: str) -> bool:
@@ -128,6 +138,10 @@ def _trados_state(attributes: dict[str, str]) -> State | None:
     return _TRADOS_STATES.get(attributes.get("conf", ""), "draft")
 
 
+def _trados_approves(attributes: dict[str, str]) -> bool:
+    return attributes.get("conf", "") in _TRADOS_APPROVED
+
+
 def _trados_values(filling: Filling) -> dict[str, str]:
     state = STATES[filling.origin]
     values = {**state.trados, "origin-system": "tmnmt", "percent": ""}
@@ -156,6 +170,10 @@ def _memoq_state(attributes: dict[str, str]) -> State | None:
     return "draft" if status in _MEMOQ_DRAFTS else None
 
 
+def _memoq_approves(attributes: dict[str, str]) -> bool:
+    return bool(_MEMOQ_APPROVED.search(attributes.get(f"{_MQ} status", "").lower()))
+
+
 def _memoq_values(filling: Filling) -> dict[str, str]:
     state = STATES[filling.origin]
     return {**state.memoq, "percent": str(_percent(filling)) if state.is_match else ""}
@@ -168,6 +186,11 @@ def _phrase_state(attributes: dict[str, str]) -> State | None:
         _number(attributes.get(f"{_M} score", "")) >= 1
     )
     return "translated" if is_whole else "draft"
+
+
+def _phrase_approves(attributes: dict[str, str]) -> bool:
+    """A file of Phrase is of one step of its workflow, and what is confirmed there is approved."""
+    return attributes.get(f"{_M} confirmed", "").lower() not in _UNLOCKED
 
 
 def _phrase_values(filling: Filling) -> dict[str, str]:
@@ -183,6 +206,6 @@ def _number(text: str) -> float:
         return 0.0
 
 
-TRADOS = Tool(_trados, _trados_state, _trados_values, "")
-MEMOQ = Tool(_saying(_MQ, "status"), _memoq_state, _memoq_values, _MQ)
-PHRASE = Tool(_saying(_M, "confirmed"), _phrase_state, _phrase_values, _M)
+TRADOS = Tool(_trados, _trados_state, _trados_approves, _trados_values, "")
+MEMOQ = Tool(_saying(_MQ, "status"), _memoq_state, _memoq_approves, _memoq_values, _MQ)
+PHRASE = Tool(_saying(_M, "confirmed"), _phrase_state, _phrase_approves, _phrase_values, _M)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tmnmt.codes.record import Code, Text
 from tmnmt.codes.tags import html_tags, phrase_tags
 from tmnmt.files.states import state_of_all
-from tmnmt.files.unit import Filling, State, Unit
+from tmnmt.files.unit import Filling, State, Unit, confirmation_of
 from tmnmt.files.xliff import (
     Edit,
     UnitContext,
@@ -31,6 +31,7 @@ from tmnmt.files.xliff1_tools import (
     PHRASE,
     TRADOS,
     Tool,
+    is_approved,
     is_locked,
     said_of,
     said_state,
@@ -46,7 +47,8 @@ _DRAFT_QUALIFIERS = frozenset(
     {"fuzzy-match", "leveraged-mt", "leveraged-tm", "mt-suggestion", "tm-suggestion"}
     | {"rejected-grammar", "rejected-inaccurate", "rejected-length", "rejected-spelling"}
 )
-_FINAL_STATES = frozenset({"translated", "final", "signed-off"})
+_APPROVED_STATES = frozenset({"final", "signed-off"})
+_FINAL_STATES = _APPROVED_STATES | {"translated"}
 
 _TAGS = re.compile(
     rb"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^<>"']++(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*+>""",
@@ -142,6 +144,7 @@ class _TransUnit(UnitElement):
             attributes.get("resname", ""),
             tuple(note for note in notes if note.strip()),
             line,
+            confirmation=confirmation_of(state, self._is_approved(mid)),
         )
         return locked(unit, context, problem)
 
@@ -157,6 +160,12 @@ class _TransUnit(UnitElement):
         if state.startswith("needs-") or attributes.get("state-qualifier") in _DRAFT_QUALIFIERS:
             return "draft"
         return "draft" if copied(source, target) and state not in _FINAL_STATES else "translated"
+
+    def _is_approved(self, mid: str) -> bool:
+        """Whether a reviewer has approved what is translated."""
+        state = self.target.attributes.get("state", "") if self.target is not None else ""
+        is_final = self.node.attributes.get("approved") == "yes" or state in _APPROVED_STATES
+        return is_final or is_approved(self.node, mid)
 
     # --- writing
 

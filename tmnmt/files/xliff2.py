@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from tmnmt.codes.record import Text
 from tmnmt.errors import FormatError
 from tmnmt.files.states import STATES
-from tmnmt.files.unit import Filling, State, Unit
+from tmnmt.files.unit import Filling, State, Unit, confirmation_of
 from tmnmt.files.xliff import (
     Edit,
     UnitContext,
@@ -38,6 +38,7 @@ from tmnmt.formats.xml_text import escaped_attribute
 from tmnmt.segments import Match
 
 _MATCHES = "urn:oasis:names:tc:xliff:matches:2.0"
+_APPROVED_STATES = frozenset({"reviewed", "final"})
 _ID = re.compile(rb"""\sid\s*=\s*["']([^"']*)["']""")
 
 
@@ -119,6 +120,9 @@ class _Unit(UnitElement):
             self._node.attributes.get("name", ""),
             self._notes,
             (source or segment).line,
+            confirmation=confirmation_of(
+                state, segment.attributes.get("state", "") in _APPROVED_STATES
+            ),
         )
         return locked(unit, self._context, problem)
 
