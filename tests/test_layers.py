@@ -16,6 +16,7 @@ LAYERS = (
     (
         "codes",
         "segments",
+        "partial_document",
         "errors",
         "interrupts",
         "durable",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import logging
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +19,8 @@ from tmnmt.engine.confirmation import Confirmation
 from tmnmt.engine.confirmed import Confirmed, ConfirmedPair, confirmed_now, source_of, text_of
 from tmnmt.engine.extension import Extensions
 from tmnmt.engine.full_match import agreeing, commonest
-from tmnmt.engine.piece import Piece, Preceding
+from tmnmt.engine.history import History
+from tmnmt.engine.piece import OpenSegment, Piece, Preceding
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import UsageError
@@ -33,6 +35,8 @@ from tmnmt.layers.cache_file import Saved, load_caches, save_caches
 from tmnmt.segments import Alternative, Translation
 from tmnmt.text import normalise
 from tmnmt.vocab import Vocabulary
+
+MOST_STRETCHES = 32  # whose sessions a stream holds: more than a batch is of
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +84,8 @@ class Session:
         self.cache = translator.new_cache()
         self.confirmed = Confirmed()
         self.done: list[ConfirmedPair] = []
+        # pairs of the document that were confirmed before the session began
+        self.background: list[tuple[str, str]] = []
         # what extensions have learnt in this document, by their names
         self.knowledge: dict[str, Any] = {}
         # where translations are remembered: the last text, and the cache as it was before that
@@ -147,6 +153,19 @@ class Session:
         session = Session(self.translator)
         session.confirmed = self.confirmed
         return session
+
+    def learn_background(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Learns pairs of the document that were confirmed before the session began, as far as the
+        options let it learn: their words go into the cache. They are in no memory, and are not
+        among what was confirmed here.
+
+        pairs: sources with their translations; what counts most is last."""
+        with self.translator.lock:
+            if self.translator.settings.remember == "nothing" or not pairs:
+                return
+            self.background += pairs
+            self.forget_work()
+            self._fill_again()
 
     def translate(self, text: Source, explain: bool = False) -> Translation:
         """Translates the next segment of the document. Where the option `remember` is "own", the
@@ -389,12 +408,14 @@ class Session:
         for position, entry in enumerate(self.done, 1):
             start = start if entry.src else position
         self.knowledge = {}
-        for entry in self.done[start:]:
+        background = [ConfirmedPair(*pair) for pair in self.background] if start == 0 else []
+        entries = [*background, *self.done[start:]]
+        for entry in entries:
             self._learn(entry)
         self.cache = translator.new_cache()
         self._previous = None
         if translator.settings.caches:
-            self._remember([(entry.src, entry.tgt) for entry in self.done[start:] if entry.tgt])
+            self._remember([(entry.src, entry.tgt) for entry in entries if entry.tgt])
 
     def _remember(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Writes the words of these pairs to the cache."""
@@ -441,7 +462,9 @@ def deleted_from(writable: WritableIndex | None, entry: ConfirmedPair) -> None:
 
 
 class Sessions:
-    """The sessions of the documents of a stream, each for as long as it is needed."""
+    """The sessions of the documents of a stream, each for as long as it is needed. Where a document
+    has confirmed pairs, and nothing is learned of what is translated, every stretch of it has a
+    session that has learned the pairs near by."""
 
     def __init__(self, translator: Host, is_separate: bool, first: Session | None) -> None:
         """translator: the translator whose stream it is.
@@ -451,20 +474,38 @@ class Sessions:
         self.translator, self.is_separate, self.first = translator, is_separate, first
         self._open: dict[int, Session] = {} if first is None else {0: first}
         self._idle = self._new()  # for all documents that need none of their own
+        # by document and stretch, those that were used last at the end
+        self._of_stretches = OrderedDict[tuple[int, int], Session]()
 
     def get_session(self, piece: Piece) -> Session:
-        """The session of the document that a piece belongs to."""
-        document = piece.segment.document
-        if document not in self._open:
+        """The session of the document that a piece belongs to, or of its stretch of the
+        document."""
+        segment = piece.segment
+        if segment.document not in self._open:
             if not self.is_separate:
-                return self._idle
-            self._open[document] = self._new()
-        return self._open[document]
+                return self._idle if segment.history is None else self._of_stretch(segment)
+            self._open[segment.document] = self._new(segment.history)
+        return self._open[segment.document]
+
+    def _of_stretch(self, segment: OpenSegment) -> Session:
+        if segment.history is None:
+            return self._idle
+        stretch = segment.history.stretch_of(segment.place)
+        key = segment.document, stretch
+        if key not in self._of_stretches:
+            self._of_stretches[key] = self._new(segment.history, stretch)
+        self._of_stretches.move_to_end(key)
+        if len(self._of_stretches) > MOST_STRETCHES:
+            self._of_stretches.popitem(last=False)
+        return self._of_stretches[key]
 
     def leave(self, piece: Piece) -> None:
         """Forgets the session of a document, if this is the last piece of the document."""
         if piece.segment.ends_document and self.is_separate:
             self._open.pop(piece.segment.document, None)
 
-    def _new(self) -> Session:
-        return Session(self.translator) if self.first is None else self.first.beside()
+    def _new(self, history: History | None = None, stretch: int = 0) -> Session:
+        session = Session(self.translator) if self.first is None else self.first.beside()
+        if history is not None:
+            session.learn_background([(src, tgt) for src, tgt, _ in history.nearest(stretch)])
+        return session

@@ -44,7 +44,7 @@ from tmnmt.filters import Filters
 from tmnmt.filters.contract import Reader
 from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.embedded.index import MemoryIndex
-from tmnmt.index.match_value import Trust
+from tmnmt.index.match_value import PRECEDING, Trust
 from tmnmt.index.named_memories import (
     Named,
     check_memory,
@@ -268,24 +268,39 @@ class Translator:
         reaches: how far nearest positions are read; None keeps what this translator has.
 
         Raises UsageError where neighbours are read, because these are found in all memories."""
-        pipeline = self.pipeline
-        if pipeline.decoder.datastore is not None:
+        if self.pipeline.decoder.datastore is not None:
             raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
+        translator = self._reading(indexes, trust, settings, reaches or self.reaches)
+        pipeline = translator.pipeline
+        extensions = with_extensions(pipeline.extensions, extensions)
+        translator.writable = writable
+        translator.pipeline = replace(
+            pipeline,
+            decoder=replace(pipeline.decoder, extensions=extensions),
+            postprocessor=replace(pipeline.postprocessor, extensions=extensions),
+        )
+        return translator
+
+    def _reading(
+        self,
+        indexes: Sequence[Index],
+        trust: Sequence[Trust],
+        settings: Settings,
+        reaches: Reaches | None,
+    ) -> Translator:
+        """The same translator with these memories and settings."""
+        pipeline = self.pipeline
         translator = copy.copy(self)
         translator.__dict__.pop("_idle", None)  # it reads the memories of the first translator
-        translator.settings, translator.writable = settings, writable
-        translator.reaches = reaches or self.reaches
+        translator.settings, translator.reaches = settings, reaches
         lookup = translator._lookup(settings, pipeline.keys, indexes, trust)
-        extensions = with_extensions(pipeline.extensions, extensions)
         translator.pipeline = replace(
             pipeline,
             settings=settings,
             lookup=lookup,
             preparation=self._preparation(lookup),
-            decoder=replace(pipeline.decoder, settings=settings, extensions=extensions),
-            postprocessor=replace(
-                pipeline.postprocessor, extensions=extensions, nbest=settings.nbest
-            ),
+            decoder=replace(pipeline.decoder, settings=settings),
+            postprocessor=replace(pipeline.postprocessor, nbest=settings.nbest),
         )
         return translator
 
@@ -377,7 +392,8 @@ class Translator:
         Documents go side by side, each in its order, where something is confirmed or the model's
         own words are remembered. Otherwise sentences of similar length go together.
 
-        documents: the segments of every document, in order.
+        documents: the segments of every document, in order. A `PartialDocument` has confirmed pairs
+        besides, which the session cache has from the beginning.
         explain: whether every token comes with its origin; this takes longer.
         confirmed: for every text of every document, the source and target that are confirmed as
         soon as the text is translated, as `Session.confirm` does it, or None where nothing is.
@@ -564,3 +580,15 @@ class Translator:
         if self.settings.mode == "nearest" and not contents.size:
             contents.positions = SessionPositions(self.backbone.hidden_size, self.device)
         return contents
+
+
+def with_memory(translator: Translator, index: Index) -> Translator:
+    """A translator that searches one more memory, and otherwise is the same. Where a match of that
+    memory is worth as much as one of the others, it goes first.
+
+    translator: the translator.
+    index: the open index, as of what the file has that is translated."""
+    lookup = translator.pipeline.lookup
+    indexes = [index, *lookup.retriever.indexes]
+    trust = [PRECEDING, *lookup.retriever.trust]
+    return translator._reading(indexes, trust, translator.settings, lookup.reaches)

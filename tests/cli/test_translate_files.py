@@ -347,7 +347,8 @@ def test_analyse_counts_the_units_of_files(
     command = ["analyse", str(folder / "a.xlf"), "--memory", str(folder / "index"), "--json"]
     assert run(command) == 0
     bands = json.loads(capsys.readouterr().out)["total"]["bands"]
-    assert bands["no match"]["segments"] == 2
+    assert bands["no match"]["segments"] == 1
+    assert bands["unchanged"]["segments"] == 2
     assert sum(band["segments"] for band in bands.values()) == 4
 
 

@@ -9,18 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tmnmt.batch.filling import placed
+from tmnmt.batch.own_translations import is_open
 from tmnmt.codes.record import Text, inline
-from tmnmt.config.options import Penalties
+from tmnmt.config.options import Overwrite, Penalties
 from tmnmt.engine.full_match import value_of
 from tmnmt.engine.retrieve import Request, Retriever
 from tmnmt.files.texts import text_of
 from tmnmt.files.unit import Unit
-from tmnmt.index.base import Index, IndexAnswer, IndexQuery
-from tmnmt.index.embedded.answer import answers_of, answers_of_latest
-from tmnmt.index.embedded.delta import Delta
-from tmnmt.index.embedded.delta_segments import LOOSE, Sealed, seal
-from tmnmt.index.embedded.prepared import PreparedQuery
-from tmnmt.index.filter import NO_FILTER
+from tmnmt.index.base import Index
+from tmnmt.index.embedded.in_memory import InMemoryIndex
 from tmnmt.index.match_value import FULL, Query, Trust
 from tmnmt.index.pairs import search_by_worth
 from tmnmt.segments import Match, Segment
@@ -38,10 +35,12 @@ BANDS = {
     MIN_VALUE: "50-74",
 }
 NO_MATCH, REPETITIONS, INTERNAL = "no match", "repetitions", "internal"
+UNCHANGED = "unchanged"  # units of a file that a translation of it leaves as they are
 NAMES = (
     *BANDS.values(),
     NO_MATCH,
     REPETITIONS,
+    UNCHANGED,
     *(f"{INTERNAL} {name}" for min_worth, name in BANDS.items() if min_worth <= FULL),
 )
 TOGETHER = 256  # segments that are looked up at once
@@ -76,7 +75,7 @@ class Analysis:
         self._seen_texts = set[str]()
         self._of_texts = replace(penalties, domain=None, older_than=None)  # these files' own
         self._retriever = Retriever(indexes, 1, MIN_VALUE / FULL, penalties=penalties, trust=trust)
-        self._earlier = _Earlier()
+        self._earlier = InMemoryIndex()
 
     def counts(
         self, queries: Iterable[Query], progress: Callable[[int], None] = lambda _: None
@@ -93,6 +92,27 @@ class Analysis:
             progress(len(together))
         return counts
 
+    def counts_of_file(
+        self,
+        documents: Iterable[Sequence[Unit]],
+        overwrite: Overwrite = "nothing",
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> Counts:
+        """The units of the documents of one file: those that a translation of the file fills, as
+        `counts` has them, and the others as unchanged."""
+        unchanged = Counts()
+
+        def queries() -> Iterator[Query]:
+            for units in documents:
+                for unit, query in zip(units, queries_of_units(units), strict=True):
+                    if is_open(unit, overwrite):
+                        yield query
+                    elif match_tokens(query.text):
+                        unchanged.add(UNCHANGED, query.text)
+
+        counts = self.counts(queries(), progress)
+        return counts + unchanged
+
     def _values(self, queries: Sequence[Query]) -> list[int]:
         """What the best match of all memories is worth, for every text; 0: there is none."""
         requests = [Request(query, similar=False, min_worth=MIN_VALUE) for query in queries]
@@ -105,7 +125,7 @@ class Analysis:
         self._seen_texts.add(name)
         internal_value = 0 if is_known or value >= FULL else self._internal(query.text)
         if not is_known:
-            self._earlier.add(query.text)
+            self._earlier.add([Segment(query.text, query.text)])
         if is_known and value <= FULL:
             return REPETITIONS
         return (
@@ -163,44 +183,3 @@ def _runs(queries: Iterable[Query]) -> Iterator[list[Query]]:
             run = []
     if run:
         yield run
-
-
-class _Earlier:
-    """The segments so far, as an index; each is its own translation. Grows as an embedded index
-    does by additions, in memory alone."""
-
-    src_lang = tgt_lang = ""
-
-    def __init__(self) -> None:
-        self._delta = Delta()
-        self._sealed = tuple[Sealed, ...]()
-        self._last = 0
-
-    def add(self, text: str) -> None:
-        self._last += 1
-        self._delta.add(Segment(text, text, id=self._last))
-        if len(self._delta) > LOOSE:
-            self._sealed, self._delta = seal(self._delta, self._sealed), Delta()
-
-    def search(
-        self,
-        queries: Sequence[str],
-        k: int = 4,
-        threshold: float = 0.5,
-        *,
-        exclude_sources: bool = False,
-        exclude_documents: Sequence[str] | None = None,
-    ) -> list[list[Match]]:
-        """As `Index.search`; no documents are known here."""
-        searches = [IndexQuery(text, k, threshold) for text in queries]
-        return [answer.similar for answer in self._answers(searches, exclude_sources)]
-
-    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
-        """As `Index.look_up`."""
-        return self._answers(queries, False)
-
-    def _answers(self, queries: Sequence[IndexQuery], without_equal: bool) -> list[IndexAnswer]:
-        prepared = [*map(PreparedQuery, queries)]
-        latest = answers_of_latest(self._delta, prepared, NO_FILTER.keeps, without_equal)
-        parts = [sealed.part for sealed in self._sealed]
-        return answers_of(parts, latest, prepared, without_equal, 1)

@@ -9,22 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tmnmt.batch.own_translations import is_open, partial_document
 from tmnmt.codes.record import Placed, Text, surroundings
-from tmnmt.config.options import Overwrite
+from tmnmt.config.options import Overwrite, OwnTranslations
 from tmnmt.errors import UsageError
-from tmnmt.files.unit import Filling, State, TranslatableFile, Unit
+from tmnmt.files.unit import Filling, TranslatableFile, Unit
 from tmnmt.formats.languages import normal_code
+from tmnmt.partial_document import PartialDocument
 from tmnmt.segments import Match, Translation
 from tmnmt.text import normalise
 
 if TYPE_CHECKING:
     from tmnmt.engine.confirmed import ConfirmedPair
-
-OPEN: dict[Overwrite, tuple[State, ...]] = {
-    "nothing": ("new",),
-    "drafts": ("new", "draft"),
-    "all": ("new", "draft", "translated"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +60,8 @@ def _taken_first(translation: Translation) -> tuple[Match, ...]:
     return tuple(sorted(translation.matches, key=lambda match: match.tgt != translation.tgt))
 
 
-Documents = Iterable[Sequence[Text]]
+Documents = Iterable[PartialDocument]
 BestMatches = Callable[[Sequence[Text]], list[Match | None]]
-
-
-def is_open(unit: Unit, overwrite: Overwrite) -> bool:
-    """Whether a unit gets a translation; `overwrite`: which of those that have one."""
-    return unit.state in OPEN[overwrite] and bool(unit.source.plain.strip())
 
 
 def placed(units: Sequence[Unit]) -> list[Placed]:
@@ -88,15 +79,17 @@ def translate_file(
     overwrite: Overwrite,
     translated: Callable[[Documents], Iterable[Translation]],
     best_matches: BestMatches | None = None,
+    level: OwnTranslations = "off",
 ) -> Iterator[Finished]:
     """Every unit of the file, in order. `translated`: the translations of all texts of all
     documents, in order. `best_matches`: asked for the matches of texts that are told beside those
     of their translations, where the file has a place for them: a model does not read them all.
-    Raises FormatError where the file cannot be read."""
+    `level`: which of the units that stay are told as confirmed pairs of their documents. Raises
+    FormatError where the file cannot be read."""
     waiting = deque[Unit]()
     best = deque[Match | None]()
 
-    def texts() -> Iterator[Sequence[Text]]:
+    def texts() -> Iterator[PartialDocument]:
         for document in file.documents():
             units = list(document.units)
             waiting.extend(units)
@@ -104,7 +97,7 @@ def translate_file(
             sources = [source for unit, source in pairs if is_open(unit, overwrite)]
             if best_matches is not None and file.tells_matches:
                 best.extend(best_matches(sources))
-            yield sources
+            yield partial_document(units, sources, overwrite, level)
 
     for translation in translated(texts()):
         while not is_open(waiting[0], overwrite):

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.config.options import FileFormat, Format, Language, Penalties
+from tmnmt.config.options import (
+    FileFormat,
+    Format,
+    Language,
+    Output,
+    Overwrite,
+    OwnPairs,
+    Penalties,
+    Targets,
+)
 
 if TYPE_CHECKING:
-    from tmnmt.batch.analyse import Counts
+    from tmnmt.batch.analyse import Analysis, Counts
     from tmnmt.files.unit import TranslatableFile
-    from tmnmt.index.match_value import Query
+
+    Reading = Callable[[Analysis, Callable[[int], None]], Counts]  # counts a file
 
 
 def analyse(
@@ -47,6 +56,8 @@ def analyse(
         ),
     ] = False,
     format: FileFormat = None,
+    overwrite: Targets = "nothing",
+    own_translations: OwnPairs = Output.own_translations,
     worth: Penalties = Penalties(),
     src_lang: Language = None,
     tgt_lang: Language = None,
@@ -55,29 +66,43 @@ def analyse(
 
     101 and 102 are the same text in the same place, 100 the same text, also where only numbers
     differ and can be put in. A repetition came before in these files. Internal matches are like an
-    earlier segment of these files, more than like any of the memories."""
+    earlier segment of these files, more than like any of the memories. What a file has translated
+    already is a memory, too, and counts as unchanged itself."""
     from tmnmt.batch.analyse import Analysis, Counts
+    from tmnmt.batch.own_translations import FileMemory
     from tmnmt.cli.memory_languages import languages_of
+    from tmnmt.index.match_value import PRECEDING
     from tmnmt.index.named_memories import open_memories, parse_memory
     from tmnmt.progress import Progress
 
     names = memory or []
     loaded = [_file(path, running_text, format) for path in files]
+    open_files = [file for file in loaded if file is not None]
     languages: tuple[str | None, str | None] = src_lang, tgt_lang
     if names:
-        languages = languages_of(names, languages, [file for file in loaded if file is not None])
+        languages = languages_of(names, languages, open_files)
     # what cannot be read is told first
-    texts = [_texts(*pair, *languages, format) for pair in zip(files, loaded, strict=True)]
+    readings = [
+        _reading(path, file, languages, format, overwrite)
+        for path, file in zip(files, loaded, strict=True)
+    ]
+    own_memory = FileMemory(overwrite, own_translations)
+    for path, file in zip(files, loaded, strict=True):
+        if file is not None:
+            own_memory.read(file, path)
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = (
             open_memories(names, *languages_of(names, languages), progress.advance) if names else []
         )
-    analysis = Analysis(indexes, worth, [parse_memory(name).trust for name in names])
+    trust = [parse_memory(name).trust for name in names]
+    if len(own_memory):
+        indexes, trust = [own_memory.index, *indexes], [PRECEDING, *trust]
+    analysis = Analysis(indexes, worth, trust)
     by_file: dict[str, Counts] = {}
     total = Counts()
-    for path, queries in zip(files, texts, strict=True):
+    for path, count in zip(files, readings, strict=True):
         with Progress("analysing", "segments", lazy=True) as progress:
-            counts = analysis.counts(queries, progress.advance)
+            counts = count(analysis, progress.advance)
         by_file[str(path)] = counts
         total += counts
     if json:
@@ -103,27 +128,29 @@ def _file(path: Path, running_text: bool, format: Format | None) -> Translatable
     return opened_as(kind, path, running_text) if kind is not None else None
 
 
-def _texts(
+def _reading(
     path: Path,
     file: TranslatableFile | None,
-    src_lang: str | None,
-    tgt_lang: str | None,
+    languages: tuple[str | None, str | None],
     format: Format | None,
-) -> Iterable[Query]:
-    """What there is to translate in a file. Raises FormatError where its beginning cannot be
-    read."""
-    from tmnmt.batch.analyse import queries_of_lines, queries_of_units
+    overwrite: Overwrite,
+) -> Reading:
+    """What counts what there is to translate in a file. Raises FormatError where its beginning
+    cannot be read."""
+    from tmnmt.batch.analyse import queries_of_lines
     from tmnmt.cli.files import check_text
     from tmnmt.formats.text import CHECKS, read_document_lines
 
     if file is not None:
+        src_lang, tgt_lang = languages
         file.src_lang = file.src_lang or src_lang or ""
         file.tgt_lang = file.tgt_lang or tgt_lang or ""
-        return chain.from_iterable(
-            queries_of_units([*document.units]) for document in file.documents()
+        return lambda analysis, progress: analysis.counts_of_file(
+            ([*document.units] for document in file.documents()), overwrite, progress
         )
     check_text(path, format)
-    return queries_of_lines(read_document_lines(path, check=CHECKS[format]))
+    queries = queries_of_lines(read_document_lines(path, check=CHECKS[format]))
+    return lambda analysis, progress: analysis.counts(queries, progress)
 
 
 def record(counts: Counts) -> dict[str, object]:

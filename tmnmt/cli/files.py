@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from tmnmt.config.options import Format, Overwrite
+from tmnmt.config.options import Format, Overwrite, OwnTranslations
 from tmnmt.errors import TmnmtError, UsageError
 from tmnmt.progress import Progress
 from tmnmt.quantities import quantity
@@ -18,6 +18,7 @@ from tmnmt.records import UnitLocation
 
 if TYPE_CHECKING:
     from tmnmt.batch.filling import BestMatches, Documents, Finished
+    from tmnmt.batch.own_translations import FileMemory
     from tmnmt.cli.output_report import Writing
     from tmnmt.files.unit import Filling, TranslatableFile
     from tmnmt.segments import Translation
@@ -42,24 +43,23 @@ class Job:
     path: Path
     output: Path | None
     overwrite: Overwrite
+    level: OwnTranslations = "off"
     units: int = 0
     open_units: int = 0  # of these, to be translated
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
-    def read(self, src_lang: str, tgt_lang: str) -> None:
-        """Reads the file once, to count. One that says no languages takes these. Raises UsageError
-        where it says others, FormatError where it cannot be read."""
-        from tmnmt.batch.filling import agree_on_languages, is_open
+    def read(self, src_lang: str, tgt_lang: str, memory: FileMemory) -> None:
+        """Reads the file once, to count, and to add what is confirmed in it to a memory. One that
+        says no languages takes these. Raises UsageError where it says others, FormatError where it
+        cannot be read."""
+        from tmnmt.batch.filling import agree_on_languages
 
         try:
             agree_on_languages(self.file, src_lang, tgt_lang)
         except UsageError as error:
             raise UsageError(f"{self.path}: {error}") from error
-        for document in self.file.documents():
-            for unit in document.units:
-                self.units += 1
-                self.open_units += is_open(unit, self.overwrite)
+        self.units, self.open_units = memory.read(self.file, self.path)
 
     def do(
         self,
@@ -110,6 +110,7 @@ class Job:
                 self.overwrite,
                 lambda texts: translated(texts, progress.advance),
                 best_matches,
+                self.level,
             )
 
     @contextmanager
@@ -156,10 +157,12 @@ def jobs(
     overwrite: Overwrite,
     running_text: bool = False,
     format: Format | None = None,
+    level: OwnTranslations = "off",
 ) -> list[Job]:
     """What is to be done where the inputs are files with units; nothing where they are lines of
     text. `running_text`: sentences are the units of plain text, and of files that can be cut so.
-    `format`: "text" makes every input plain text.
+    `format`: "text" makes every input plain text. `level`: which translations of a file are taken
+    as confirmed.
     The folder of several outputs is made where there is none. Raises UsageError where they are
     both, or where the output cannot be what was named."""
     from tmnmt.files.opening import kind_of
@@ -190,7 +193,8 @@ def jobs(
             raise UsageError(f"--output {output} would be written over the input {path}")
         kind = kinds[path]
         if kind is not None:
-            todo.append(Job(opened_as(kind, path, running_text), path, destination, overwrite))
+            file = opened_as(kind, path, running_text)
+            todo.append(Job(file, path, destination, overwrite, level))
     if folder is not None:
         from tmnmt.durable import make_folder
 

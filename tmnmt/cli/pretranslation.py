@@ -35,6 +35,7 @@ def pretranslate(
     place of inputs, as `Job.do` says."""
     from tmnmt.batch.pretranslate import Pretranslator
     from tmnmt.engine.retrieve import Retriever
+    from tmnmt.index.match_value import PRECEDING
     from tmnmt.index.named_memories import open_memories, parse_memory
 
     files = [job.file for job in todo]
@@ -43,13 +44,16 @@ def pretranslate(
     )
     with Progress("indexing", "segments", lazy=True) as progress:
         indexes = open_memories(arguments.memories, *languages, progress.advance, arguments.options)
+    trust = [parse_memory(name).trust for name in arguments.memory]
+    if (own_memory := arguments.own_memory) is not None:
+        indexes, trust = [own_memory.index, *indexes], [PRECEDING, *trust]
     retriever = Retriever(
         indexes,
         max(arguments.options.top_k, 1),
         arguments.options.threshold,
         short_threshold=0.0,  # shown, and read by nobody
         penalties=arguments.options,
-        trust=[parse_memory(name).trust for name in arguments.memory],
+        trust=trust,
     )
     untranslated = arguments.output.untranslated
 

@@ -116,6 +116,7 @@ def _translate(arguments: TranslateArguments) -> None:
     arguments = replace(arguments, confirming=work.options)
     arguments.check()
     todo = arguments.files()
+    arguments.check_pairs()
     arguments.check_written(goes_on=bool(todo))
     texts = [] if todo else arguments.texts()
     lines_out = not todo or output.json or output.explain  # else the files themselves
@@ -147,6 +148,10 @@ def _translate(arguments: TranslateArguments) -> None:
         writer = OutputReport(write)
         try:
             if todo:
+                if (own_memory := arguments.own_memory) is not None:
+                    from tmnmt.translator import with_memory
+
+                    translator = with_memory(translator, own_memory.index)
                 _fill(translator, todo, writer, work.explain, computing, lines_out)
             elif document is not None:
                 work.do(translator, document, writer, output.file, arguments.confirming.write_to)

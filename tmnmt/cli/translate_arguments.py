@@ -4,7 +4,7 @@ anything is loaded."""
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from io import BufferedReader
 
+    from tmnmt.batch.own_translations import FileMemory
     from tmnmt.files.unit import TranslatableFile
     from tmnmt.formats.text import DocumentLines
 
@@ -47,14 +48,12 @@ class TranslateArguments:
     confirming: Confirming
     options: TranslationOptions
     watch: bool
+    file_memory: list[FileMemory] = field(default_factory=list)  # of files that were read
 
     def check(self) -> None:
         """Raises UsageError for options that do not go together."""
-        mode = self.options.mode
         if not self.confirming.confirms:
             self._check_nothing_is_confirmed()
-        if mode not in (None, "off") and not self.memory and not self.confirming.confirms:
-            raise UsageError(f"--mode {mode} needs a --memory to read")
         if self.tag and (self.confirming.confirms or self.model is None):
             raise UsageError("--tag is of a --model, in a run where nothing is confirmed")
         if self.output.drafts is not None and self.options.verbatim != Decoding.verbatim:
@@ -73,6 +72,24 @@ class TranslateArguments:
             raise UsageError(
                 "--untranslated is of a run without --model, which translates everything"
             )
+
+    def check_pairs(self) -> None:
+        """Raises UsageError where there are no pairs to read, neither in a memory nor in the files
+        that were read."""
+        mode = self.options.mode
+        if self.memory or self.own_memory is not None:
+            return
+        if mode not in (None, "off") and not self.confirming.confirms:
+            raise UsageError(f"--mode {mode} needs a --memory to read")
+        if self.model is None:
+            raise UsageError(
+                "there is nothing to translate with: give a --model, a --memory, or both"
+            )
+
+    @property
+    def own_memory(self) -> FileMemory | None:
+        """What the files that were read have confirmed; None where that is nothing."""
+        return next((memory for memory in self.file_memory if len(memory)), None)
 
     def _check_memories(self) -> None:
         from tmnmt.index.filter import filter_of
@@ -137,10 +154,6 @@ class TranslateArguments:
             )
         if not self.options.verbatim:
             raise UsageError("--no-verbatim needs a --model: without one only matches are taken")
-        if not self.memory:
-            raise UsageError(
-                "there is nothing to translate with: give a --model, a --memory, or both"
-            )
 
     def files(self) -> list[Job]:
         """The inputs, if they are files that translators work on, read once. Raises UsageError for
@@ -153,15 +166,26 @@ class TranslateArguments:
             self.output.overwrite,
             self.running_text,
             self.format,
+            self.output.own_translations,
         )
         if not todo and self.output.overwrite != "nothing":
             raise UsageError("--overwrite is of files with targets, such as XLIFF")
+        if not todo and self.output.own_translations != Output.own_translations:
+            raise UsageError("--own-translations is of files with targets, such as XLIFF")
         if todo:
             self._check_of_files()
-            languages = self._languages([job.file for job in todo])
-            for job in todo:
-                job.read(*languages)
+            self._read_files(todo)
         return todo
+
+    def _read_files(self, todo: Sequence[Job]) -> None:
+        from tmnmt.batch.own_translations import FileMemory
+
+        languages = self._languages([job.file for job in todo])
+        memory = FileMemory(self.output.overwrite, self.output.own_translations)
+        self.file_memory.append(memory)
+        for job in todo:
+            job.read(*languages, memory)
+        memory.index.settle()
 
     def _check_of_files(self) -> None:
         first, output = self.inputs[0], self.output

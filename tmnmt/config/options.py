@@ -37,6 +37,7 @@ ConfirmTo = Literal["both", "memory", "cache"]
 Precision = Literal["fp32", "bf16", "int8"]
 Untranslated = Literal["empty", "source"]
 Overwrite = Literal["nothing", "drafts", "all"]
+OwnTranslations = Literal["approved", "translated", "off"]
 TermsMode = Literal["soft", "hard"]
 Format = Literal["text"]  # that a file may be said to have
 
@@ -66,6 +67,17 @@ Language = Annotated[
         "Language in memory files; not given, the model's.",
         metavar="CODE",
         title=LANGUAGES,
+    ),
+]
+Targets = Annotated[
+    Overwrite,
+    Help("Of an XLIFF, PO or other file with targets: which of these are translated anew."),
+]
+OwnPairs = Annotated[
+    OwnTranslations,
+    Help(
+        "Which translations that the file has already are taken as confirmed: those that are "
+        "approved, also those that are translated, or none.",
     ),
 ]
 FileFormat = Annotated[
@@ -489,10 +501,8 @@ class Output(Options):
             is_negatable=True,
         ),
     ] = None
-    overwrite: Annotated[
-        Overwrite,
-        Help("Of an XLIFF, PO or other file with targets: which of these are translated anew."),
-    ] = "nothing"
+    overwrite: Targets = "nothing"
+    own_translations: OwnPairs = "translated"
 
     def __post_init__(self) -> None:
         super().__post_init__()

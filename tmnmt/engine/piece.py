@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tmnmt.codes.record import Beside, Source
+from tmnmt.engine.history import History
 from tmnmt.engine.retrieve import Answer
 from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.keys.pair_keys import PairKeys
@@ -32,7 +33,9 @@ class OpenSegment:
     to_confirm: the pair that is confirmed once it is translated.
     reading_ids: the subwords of another way to read it, where a filter offers one.
     similar: what the memories have for the whole segment, once they were asked.
-    message_matches: for a message, the same messages of pairs that are like its whole segment."""
+    message_matches: for a message, the same messages of pairs that are like its whole segment.
+    history: the pairs of its document that were confirmed before; None where there are none.
+    place: how many texts of its document that are translated stand before it."""
 
     source: SourceSegment
     number: int  # in the input
@@ -44,6 +47,8 @@ class OpenSegment:
     reading_ids: tuple[int, ...] = ()
     similar: list[Answer] = field(default_factory=list)
     message_matches: tuple[Match, ...] = ()
+    history: History | None = None
+    place: int = 0
 
     @property
     def text(self) -> str:

@@ -10,6 +10,7 @@ from tmnmt.codes.record import Beside, Source, Text, plain_of, surroundings
 from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmed import source_of
+from tmnmt.engine.history import History
 from tmnmt.engine.lookup import Lookup
 from tmnmt.engine.piece import OpenSegment, Piece, Preceding
 from tmnmt.engine.pieces import pieces
@@ -17,6 +18,7 @@ from tmnmt.engine.run_statistics import CONTROL, Tally
 from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.errors import UsageError
 from tmnmt.filters import Filters
+from tmnmt.partial_document import PartialDocument
 from tmnmt.vocab import Vocabulary
 
 Pair = tuple[Source, Source]  # a source and its translation
@@ -58,6 +60,7 @@ class Preparation:
         """Gives every document as the pieces that are to be translated. Blank lines part documents.
 
         documents: the texts of every document, each with the pair that is then confirmed, or None.
+        A document that is translated in part knows its confirmed pairs.
         assembly: what all segments are announced to.
         tag: the target language, as in `Translator.stream`.
         at_once: about how many pieces of a document come in one list, each list made when it is
@@ -66,13 +69,16 @@ class Preparation:
         number = 0
         for texts, pairs in documents:
             confirmed = iter(pairs)
+            history = history_of(texts)
+            place = 0
             for part in _split_at_blanks(texts_of(texts)):
                 prepared = list[Piece]()
                 for text, neighbours in zip(part, surroundings(part), strict=True):
                     pair = next(confirmed, None)
                     new_pieces = self.pieces(
-                        text, assembly, neighbours, preceding, tag, number, pair
+                        text, assembly, neighbours, preceding, tag, number, pair, history, place
                     )
+                    place += 1
                     preceding = self.following(preceding, new_pieces)
                     prepared += new_pieces
                     if at_once is not None and len(prepared) > at_once:
@@ -91,6 +97,8 @@ class Preparation:
         tag: str = "",
         document: int = 0,
         to_confirm: Pair | None = None,
+        history: History | None = None,
+        place: int = 0,
     ) -> list[Piece]:
         """Makes the pieces of a segment, which the model can translate. They have no control
         characters, and none is longer than the model was trained on, unless a memory holds the
@@ -102,7 +110,9 @@ class Preparation:
         preceding: what the model reads of the segments before it.
         tag: the target language, as in `Translator.stream`.
         document: the number of its document.
-        to_confirm: the pair that is confirmed once it is translated; None confirms nothing."""
+        to_confirm: the pair that is confirmed once it is translated; None confirms nothing.
+        history: the pairs of its document that were confirmed before; None where there are none.
+        place: how many texts of its document that are translated stand before it."""
         source = source_of(text)
         whole = SourceSegment(source, self.filters)
         with self.lock:
@@ -121,6 +131,8 @@ class Preparation:
             neighbours,
             to_confirm=to_confirm,
             reading_ids=() if tag else self._reading_ids(whole, texts),
+            history=history,
+            place=place,
         )
         text_pairs = zip(whole.pieces(texts), texts, strict=True)
         return [
@@ -174,6 +186,14 @@ def paired(
         if texts is None or pairs is None or len(texts) != len(pairs):
             raise UsageError(f"confirmed: document {number} has not as many pairs as texts")
         yield texts, pairs
+
+
+def history_of(document: Sequence[Source]) -> History | None:
+    """The pairs of a document that were confirmed before; None where there are none.
+
+    document: its texts."""
+    pairs = document.pairs if isinstance(document, PartialDocument) else ()
+    return History(pairs) if pairs else None
 
 
 def texts_of(texts: object) -> list[Source]:

@@ -319,7 +319,7 @@ class Retriever:
             [valued_match] = valued(plain, [match], source.places, self.penalties, source.trust)
             return self._less_for_codes(valued_match, query, source.trust)
 
-        if any(trust != IN_FULL for trust in self.trust):
+        if not all(trust.is_full for trust in self.trust):
             best = most_worth([with_worth(match, Query(text)) for match in eligible], len(eligible))
         else:
             best = best_of(eligible, len(eligible))
@@ -346,9 +346,7 @@ class Retriever:
                 source.trust,
             )
         ]
-        best = worth_most(as_text, min_worth) or worth_most(
-            self._valued(query, equal_matches), min_worth
-        )
+        best = worth_most(as_text, min_worth) or self._worth_most(query, equal_matches, min_worth)
         inexact_matches = list[tuple[_Source, list[Match]]]()
         if best is None or value_of(best) < FULL:
             inexact_matches += [
@@ -356,7 +354,7 @@ class Retriever:
                 for source, index_findings in findings.answers
             ]
             inexact_matches.append((_Source(), findings.of_session()))
-            rival = worth_most(self._valued(query, inexact_matches), min_worth)
+            rival = self._worth_most(query, inexact_matches, min_worth)
             if best is None or (rival is not None and value_of(rival) > value_of(best)):
                 best = rival
         if best is None:
@@ -368,6 +366,24 @@ class Retriever:
             if match.segment is best.segment
         )
         return self._less_for_codes(best, query, next(trusts, IN_FULL))
+
+    def _worth_most(
+        self, query: Query, by_source: Sequence[tuple[_Source, Sequence[Match]]], min_worth: int
+    ) -> Match | None:
+        """The match of all sources that is worth most; of those worth the same, one of a source
+        that precedes the others."""
+        matches = self._valued(query, by_source)
+        best = worth_most(matches, min_worth)
+        preceding = {
+            id(match.segment)
+            for source, of_source in by_source
+            if source.trust.precedes
+            for match in of_source
+        }
+        if best is None or not preceding:
+            return best
+        first = [match for match in matches if id(match.segment) in preceding]
+        return worth_most(first, value_of(best)) or best
 
     def _valued(
         self, query: Query, by_source: Sequence[tuple[_Source, Sequence[Match]]]

@@ -59,13 +59,21 @@ class AdjacentSources:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What a memory's matches are worth: points off, then times a weight."""
+    """What a memory's matches are worth: points off, then times a weight; and whether a match that
+    is taken goes before those of other memories that are worth the same."""
 
     penalty: int = 0
     weight: float = 1.0
+    precedes: bool = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its matches are worth as much as they can be."""
+        return not self.penalty and self.weight == 1.0
 
 
 IN_FULL = Trust()
+PRECEDING = Trust(precedes=True)
 
 
 def worth(

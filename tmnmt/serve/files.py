@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tmnmt.batch.filling import (
+    Documents,
     Finished,
     agree_on_languages,
-    is_open,
     translate_file,
     with_confirmed,
 )
-from tmnmt.codes.record import Text
+from tmnmt.batch.own_translations import is_open
+from tmnmt.codes.record import Source, plain_of
 from tmnmt.config.options import Overwrite
 from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.files.opening import open_translatable
@@ -31,7 +32,7 @@ AT_ONCE = 32  # segments of a document that are handed to the model together, at
 AT_ONCE_CHARACTERS = 4_000  # of these, but for a single longer one
 AT_ONCE_IN_MEMORY = 2_000  # segments of a memory that are read or written in a slice
 UNITS_LISTED = 5  # units of a document that are told as left
-Translated = Callable[[Sequence[Text]], Sequence[Translation]]
+Translated = Callable[[Sequence[Source]], Sequence[Translation]]
 
 
 def read_into(index: WritableIndex, path: Path, name: str, advance: Advance, longest: int) -> Steps:
@@ -95,10 +96,10 @@ def document_through(
     agree_on_languages(file, *languages)
     total = sum(is_open(u, overwrite) for document in file.documents() for u in document.units)
 
-    def translate_slices(documents: Iterable[Sequence[Text]]) -> Iterator[Translation]:
+    def translate_slices(documents: Documents) -> Iterator[Translation]:
         completed = 0
-        for texts in documents:
-            for together in _slices(texts):
+        for document in documents:
+            for together in _slices(document.texts):
                 yield from translated(together)
                 completed += len(together)
                 advance(completed, total)
@@ -125,14 +126,14 @@ def document_through(
     return counts, buffer.getvalue()
 
 
-def _slices(texts: Iterable[Text]) -> Iterator[list[Text]]:
+def _slices(texts: Iterable[Source]) -> Iterator[list[Source]]:
     """The texts, as many together as are handed to the model at once."""
-    together, size = list[Text](), 0
+    together, size = list[Source](), 0
     for text in texts:
-        size += len(text.plain)
+        size += len(plain_of(text))
         if together and (len(together) == AT_ONCE or size > AT_ONCE_CHARACTERS):
             yield together
-            together, size = [], len(text.plain)
+            together, size = [], len(plain_of(text))
         together.append(text)
     if together:
         yield together

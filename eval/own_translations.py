@@ -1,0 +1,137 @@
+"""What the translations that a file has already are worth for the rest of it.
+
+    python eval/own_translations.py DATA --work FOLDER [--model models/law.en-fr] [--seed 1]
+
+Test documents of law are drawn by the seed. Of each the first segments become an XLIFF file in
+which every second unit is approved. The other units are translated three times with no other
+memory: without the file's own translations, with the same pairs given as a TMX by --memory, and
+with the file's own translations. BLEU is of these other units, of all documents together; of "new"
+units, whose source is not among the approved ones, it is given besides."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import sacrebleu
+
+from tmnmt.cli import run
+from tmnmt.formats.tmx_writer import write_tmx
+from tmnmt.formats.xml_text import escaped
+from tmnmt.segments import Segment
+from tmnmt.text import normalise
+
+SPLIT = Path(__file__).parent / "splits" / "law.test.txt"
+FILES = ("acts.tsv.gz", "regs.tsv.gz")
+
+
+class Row(NamedTuple):
+    """A segment of a document; every second one is approved."""
+
+    document: str
+    src: str
+    tgt: str
+    is_approved: bool
+
+
+def documents(data: Path, ids: set[str], most: int) -> dict[str, list[Row]]:
+    """The first segments of these documents of law."""
+    rows = dict[str, list[Row]]()
+    for name in FILES:
+        with gzip.open(data / "canadian-law" / name, "rt", encoding="utf-8", newline="") as file:
+            for document, _, _, _, src, tgt in csv.reader(
+                file, delimiter="\t", quoting=csv.QUOTE_NONE
+            ):
+                if document in ids and src.strip() and tgt.strip():
+                    of_document = rows.setdefault(document, [])
+                    if len(of_document) < most:
+                        is_approved = len(of_document) % 2 == 0
+                        of_document.append(Row(document, src, tgt, is_approved))
+    return rows
+
+
+def write_xliff(path: Path, rows: Sequence[Row]) -> None:
+    """The document as XLIFF; only approved units have a target."""
+    units = ""
+    for number, row in enumerate(rows):
+        approved, target = "", ""
+        if row.is_approved:
+            approved = ' approved="yes"'
+            target = f'<target state="final">{escaped(row.tgt)}</target>'
+        source = f"<source>{escaped(row.src)}</source>"
+        units += f'<trans-unit id="{number}"{approved}>{source}{target}</trans-unit>\n'
+    path.write_text(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<xliff version="1.2" '
+        'xmlns="urn:oasis:names:tc:xliff:document:1.2">\n<file original="a" datatype="plaintext" '
+        f'source-language="en" target-language="fr"><body>\n{units}</body></file></xliff>\n',
+        encoding="utf-8",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--model", default="models/law.en-fr")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--documents", type=int, default=6)
+    parser.add_argument("--segments", type=int, default=120, help="of a document, at most")
+    parser.add_argument("--least", type=int, default=40, help="segments of a document")
+    parser.add_argument("--options", default="", help="further options of tmnmt translate")
+    arguments = parser.parse_args()
+
+    ids = set(SPLIT.read_text(encoding="utf-8").split())
+    all_documents = documents(arguments.data, ids, arguments.segments)
+    names = sorted(name for name, rows in all_documents.items() if len(rows) >= arguments.least)
+    chosen = sorted(random.Random(arguments.seed).sample(names, arguments.documents))
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    paths, rows = list[str](), list[Row]()
+    for number, name in enumerate(chosen):
+        path = arguments.work / f"{number}.xlf"
+        write_xliff(path, all_documents[name])
+        paths.append(str(path))
+        rows += all_documents[name]
+    tmx = arguments.work / "approved.tmx"
+    approved = [Segment(row.src, row.tgt, row.document) for row in rows if row.is_approved]
+    write_tmx(tmx, approved, "en", "fr")
+    open_rows = [row for row in rows if not row.is_approved]
+    sources = {normalise(segment.src) for segment in approved}
+    new = [number for number, row in enumerate(open_rows) if normalise(row.src) not in sources]
+    print(f"documents {', '.join(chosen)}; {len(open_rows)} units, {len(new)} of them new")
+
+    command = ["translate", "--model", arguments.model, "--json", *arguments.options.split()]
+    ways = {
+        "off": ["--own-translations", "off"],
+        "TMX": ["--own-translations", "off", "--memory", str(tmx)],
+        "own translations": ["--own-translations", "approved"],
+    }
+    for way, options in ways.items():
+        targets = list[str]()
+        for path in paths:
+            output = arguments.work / f"{way.replace(' ', '-')}.{Path(path).stem}.jsonl"
+            code = run([*command, *options, path, "--output", str(output)])
+            if code:
+                raise SystemExit(code)
+            lines = output.read_text(encoding="utf-8").splitlines()
+            targets += [json.loads(line)["tgt"] for line in lines]
+        references = [row.tgt for row in open_rows]
+        scores = [
+            score([targets[n] for n in part], [references[n] for n in part])
+            for part in (range(len(targets)), new)
+        ]
+        print(f"{way:17} BLEU {scores[0]:.1f}, of new units {scores[1]:.1f}", flush=True)
+
+
+def score(targets: Sequence[str], references: Sequence[str]) -> float:
+    """BLEU as sacrebleu has it by default."""
+    return float(sacrebleu.corpus_bleu(list(targets), [list(references)]).score)
+
+
+if __name__ == "__main__":
+    main()

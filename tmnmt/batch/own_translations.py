@@ -1,0 +1,92 @@
+"""What a file that is to be translated knows already: its confirmed units, as a memory of their own
+and as what a session begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tmnmt.codes.record import Source
+from tmnmt.config.options import Overwrite, OwnTranslations
+from tmnmt.files.as_memory import named_documents, with_pairs
+from tmnmt.files.unit import Confirmation, State, TranslatableFile, Unit
+from tmnmt.formats.clean_codes import clean_codes
+from tmnmt.index.embedded.in_memory import InMemoryIndex
+from tmnmt.partial_document import ConfirmedNeighbour, PartialDocument
+
+OPEN: dict[Overwrite, tuple[State, ...]] = {
+    "nothing": ("new",),
+    "drafts": ("new", "draft"),
+    "all": ("new", "draft", "translated"),
+}
+CONFIRMED: dict[OwnTranslations, tuple[Confirmation, ...]] = {
+    "off": (),
+    "approved": ("approved",),
+    "translated": ("translated", "approved"),
+}
+
+
+def is_open(unit: Unit, overwrite: Overwrite) -> bool:
+    """Whether a unit gets a translation; `overwrite`: which of those that have one."""
+    return unit.state in OPEN[overwrite] and bool(unit.source.plain.strip())
+
+
+def is_confirmed(unit: Unit, overwrite: Overwrite, level: OwnTranslations) -> bool:
+    """Whether a unit stays as it is, and its target is taken as confirmed. `level`: which targets
+    are."""
+    return (
+        unit.confirmation in CONFIRMED[level]
+        and not is_open(unit, overwrite)
+        and unit.target is not None
+        and bool(unit.source.plain.strip() and unit.target.plain.strip())
+    )
+
+
+class FileMemory:
+    """The confirmed units of files as a memory: `index` has them, each with its document and its
+    place there."""
+
+    def __init__(self, overwrite: Overwrite, level: OwnTranslations) -> None:
+        self.overwrite, self.level = overwrite, level
+        self.index = InMemoryIndex()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def read(self, file: TranslatableFile, path: Path) -> FileCounts:
+        """Adds the confirmed units of a file, and counts all units. Raises FormatError where the
+        file cannot be read."""
+        units = open_units = 0
+        for name, document in named_documents(file, path):
+            for unit, segment in with_pairs(document.units, name, path.name, self._is_confirmed):
+                units += 1
+                open_units += is_open(unit, self.overwrite)
+                if segment is not None:
+                    self.index.add([segment])
+        return FileCounts(units, open_units)
+
+    def _is_confirmed(self, unit: Unit) -> bool:
+        return is_confirmed(unit, self.overwrite, self.level)
+
+
+class FileCounts(NamedTuple):
+    """How many units a file has, and how many of these are to be translated."""
+
+    units: int
+    open_units: int
+
+
+def partial_document(
+    units: Sequence[Unit], sources: Sequence[Source], overwrite: Overwrite, level: OwnTranslations
+) -> PartialDocument:
+    """A document of which the open units are to be translated, and the confirmed ones are known.
+
+    sources: the texts of the open units."""
+    pairs, place = list[ConfirmedNeighbour](), 0
+    for unit in units:
+        if unit.target is not None and is_confirmed(unit, overwrite, level):
+            src, tgt = (clean_codes(text)[0].plain for text in (unit.source, unit.target))
+            pairs.append(ConfirmedNeighbour(src, tgt, place))
+        place += is_open(unit, overwrite)
+    return PartialDocument(sources, pairs)
