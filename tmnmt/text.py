@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from itertools import groupby
 
 MAX_TOKEN_CHARS = 200
 APOSTROPHES = ("'", "’")
+Span = tuple[int, int]  # where something begins and ends in a text, in characters
 
 # Scripts written without spaces are compared character by character.
 _CJK = (
@@ -16,33 +18,194 @@ _CJK = (
     "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff"
 )
+# Thai, Lao, Burmese, Khmer, and other scripts of their neighbours without spaces between words
+_BY_LETTER = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua9e0-\ua9ff\uaa60-\uaadf"
+)
+_MOST_MARKS = 30  # on one letter
+_BLOCKS_WITH_MARKS = (  # no others have combining marks, but for those of `_IGNORED`
+    *((0x300, 0x3100), (0xA66F, 0xAC00), (0xFB1E, 0xFB1F), (0xFE20, 0xFE30)),
+    *((0x101FD, 0x12000), (0x16A00, 0x17000), (0x1BC00, 0x1F000)),
+)
+# Signs that no reader sees: soft hyphens, joiners, spaces without width, marks of direction,
+# selectors of variants.
+_IGNORED = (
+    "\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufe00-\ufe0f\ufeff\ufff0-\ufff8\U000e0000-\U000e0fff"
+)
+# Ligatures, presentation forms of Arabic and Hebrew, signs of half and of full width other than the
+# comma and the full stop, which would join numbers.
+_COMPATIBLE = (
+    "\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdff\ufe70-\ufefc\uff01-\uff0b\uff0d\uff0f-\uff9f"
+    "\uffa1-\uffee"
+)
+# a hyphen that keeps a line together, an apostrophe that counts as a letter
+_SIMILAR = {"\u2011": "-", "\u02bc": "\u2019"}
+_SPECIAL = re.compile(f"[{_IGNORED}{_COMPATIBLE}{''.join(_SIMILAR)}]+")
+_IS_IGNORED = re.compile(f"[{_IGNORED}]")
 # the same where there is nothing else
 _ASCII_TOKEN = re.compile(r"[A-Za-z]+|[!-/:-@\[-`{-~]|[0-9]+(?:[.,][0-9]+)*")
-_TOKEN = re.compile(rf"[{_CJK}]|\d+(?:[.,]\d+)*|[^\W\d_{_CJK}]+|_|[^\w\s]")
 _LINE_END = re.compile("[ \t]*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029][\\s\x1c-\x1e\x85]*")
 _WORD = re.compile(rf"[{_CJK}]|[^\s{_CJK}]+")
 _LONG_RUN = re.compile(r"[^\w\s]{64,}")
 
 
+@cache
+def _token() -> re.Pattern[str]:
+    """A token of a text in its match form. It is made when the first text comes that is not
+    ASCII, because this takes some milliseconds."""
+    marks = _marks()
+    letters = rf"[^\W\d_{_CJK}{_BY_LETTER}]+"
+    return re.compile(
+        rf"{letters}(?:{marks}{letters})*(?:{marks})?|[^\w\s]|\d+(?:[.,]\d+)*"
+        rf"|[{_CJK}](?:{marks})?|[{_BY_LETTER}](?<=\w)(?:{marks})?|_"
+    )
+
+
+def _marks() -> str:
+    """A pattern of the combining marks of one letter, at most as many as stand on one in a
+    stream-safe text (UAX #15). Those behind U+FFFF stand apart, because a class that has
+    many of them is slow for all other texts."""
+    classes = ["", ""]
+    for first, end in _BLOCKS_WITH_MARKS:
+        runs = groupby(range(first, end), key=lambda code: unicodedata.category(chr(code))[0])
+        for category, run in runs:
+            codes = [*run]
+            if category == "M":
+                classes[codes[0] > 0xFFFF] += f"{chr(codes[0])}-{chr(codes[-1])}"
+    one = f"(?:[{classes[0]}]|(?=[\U00010000-\U0001ffff])[{classes[1]}])"
+    return f"{one}{{1,{_MOST_MARKS}}}"
+
+
 def match_tokens(text: str) -> list[str]:
-    """The tokens of `text` that the fuzzy score counts: NFC, case kept; words, numbers, single
-    punctuation marks, single characters for CJK. A token is cut at 200 characters. Control
-    characters separate."""
+    """The tokens of `text` that the fuzzy score counts, case kept: words, numbers, single
+    punctuation marks; single characters for CJK, and single letters for Thai, Lao, Khmer and
+    Burmese. Letters have their combining marks with them. The text is read in its match form. A
+    token is cut at 200 characters. Control characters separate."""
     if text.isascii():
         words: list[str] = _ASCII_TOKEN.findall(text)
         return words if len(text) <= MAX_TOKEN_CHARS else [word[:MAX_TOKEN_CHARS] for word in words]
-    normal = nfc(text)
-    tokens: list[str] = _TOKEN.findall(normal)
-    is_short = len(normal) <= MAX_TOKEN_CHARS or max(map(len, tokens), default=0) <= MAX_TOKEN_CHARS
+    form = match_form(text)
+    tokens: list[str] = _token().findall(form)
+    is_short = len(form) <= MAX_TOKEN_CHARS or max(map(len, tokens), default=0) <= MAX_TOKEN_CHARS
     if is_short and "".join(tokens).isprintable():
         return tokens  # nothing to leave out or to cut
     return [token[:MAX_TOKEN_CHARS] for token in tokens if token.isprintable()]
 
 
-def token_spans(text: str) -> list[tuple[int, int]]:
-    """Where the words, numbers and marks of a text begin and end; in a text in NFC these are its
-    match tokens, before they are cut."""
-    return [token.span() for token in _TOKEN.finditer(text) if token[0].isprintable()]
+def match_form(text: str) -> str:
+    """The form in which two texts are compared: NFC, without signs that no reader sees, with
+    ligatures, presentation forms and signs of half and of full width as usual ones."""
+    return nfc(_SPECIAL.sub(_usual, text) if _SPECIAL.search(text) else text)
+
+
+def _usual(signs: re.Match[str]) -> str:
+    return "".join(map(_usual_sign, signs[0]))
+
+
+@lru_cache(1 << 10)
+def _usual_sign(sign: str) -> str:
+    """A sign as the match form has it; "" where no reader sees it."""
+    if sign in _SIMILAR:
+        return _SIMILAR[sign]
+    if _IS_IGNORED.match(sign):
+        return ""
+    return unicodedata.normalize("NFKC", sign) if _SPECIAL.match(sign) else sign
+
+
+def located_tokens(text: str) -> list[tuple[str, Span]]:
+    """The match tokens of a text, and where each stands in it as it is written, in characters."""
+    if text.isascii():
+        return [(token[0][:MAX_TOKEN_CHARS], token.span()) for token in _ASCII_TOKEN.finditer(text)]
+    form = match_form(text)
+    located = [
+        (token[0][:MAX_TOKEN_CHARS], token.span())
+        for token in _token().finditer(form)
+        if token[0].isprintable()
+    ]
+    if form == text:
+        return located
+    begins, ends = _places(text)
+    return [(token, (begins[begin], ends[end - 1])) for token, (begin, end) in located]
+
+
+def token_spans(text: str) -> list[Span]:
+    """Where the match tokens of a text begin and end in it as it is written, in characters."""
+    return [span for _, span in located_tokens(text)]
+
+
+def _places(text: str) -> tuple[list[int], list[int]]:
+    """Where what became every character of the match form of a text begins and ends in the
+    text."""
+    begins, ends = list[int](), list[int]()
+    for begin, end, prefix in _composed(text):
+        length = len(nfc(prefix))
+        begins += [begin] * length
+        ends += [end] * length
+    return begins, ends
+
+
+def _composed(text: str) -> Iterator[tuple[int, int, str]]:
+    """The stretches of a text that become characters of their own in its match form: where each
+    begins and ends, and its usual signs."""
+    begin = end = 0
+    prefix = ""
+    for offset, sign in enumerate(text):
+        usual = _usual_sign(sign)
+        if not usual:
+            continue
+        if prefix and begins_anew(prefix, usual[0]):
+            yield begin, end, prefix
+            prefix = ""
+        begin, end = begin if prefix else offset, offset + 1
+        prefix += usual
+    if prefix:
+        yield begin, end, prefix
+
+
+def begins_anew(prefix: str, character: str) -> bool:
+    """Whether a character stands for itself in NFC: it neither joins what stands before it nor
+    moves into it."""
+    if unicodedata.combining(character):
+        return False
+    last = nfc(prefix)[-1]
+    return unicodedata.normalize("NFC", last + character) == unicodedata.normalize(
+        "NFC", last
+    ) + unicodedata.normalize("NFC", character)
+
+
+# Letters that count as one where case does not: of Turkish, and of Arabic as Lucene's normaliser of
+# Arabic has them.
+_ONE_LETTER = str.maketrans(
+    {"İ": "i", "ı": "i", "ى": "ي", "ة": "ه", "ـ": "", **dict.fromkeys("آأإٱ", "ا")}
+)
+_HAS_ACCENTS = re.compile("[\u0370-\u03ff\u1f00-\u1fff\u0590-\u06ff\u08d0-\u08ff]")
+
+
+def folded(token: str) -> str:
+    """A token that is not ASCII without what does not count where case does not: Greek without
+    accents, Arabic and Hebrew without vowel signs, with one letter for those that are often
+    written for each other, and one i for Turkish."""
+    plain = token.translate(_ONE_LETTER).casefold()
+    if _HAS_ACCENTS.search(plain):
+        signs = unicodedata.normalize("NFD", plain)
+        plain = "".join(sign for sign in signs if not unicodedata.combining(sign))
+    return unicodedata.normalize("NFC", plain)
+
+
+def is_of_special_signs(text: str) -> bool:
+    """Whether a text has any of the signs that count otherwise since combining marks go with their
+    letters: such marks, what the match form changes, scripts read letter by letter, and letters
+    that `folded` changes beyond their case."""
+    return not text.isascii() and _special_signs().search(text) is not None
+
+
+@cache
+def _special_signs() -> re.Pattern[str]:
+    of_one_letter = "".join(map(chr, _ONE_LETTER))
+    return re.compile(
+        f"{_SPECIAL.pattern}|[{_BY_LETTER}{of_one_letter}]|{_HAS_ACCENTS.pattern}|{_marks()}"
+    )
 
 
 def nfc(text: str) -> str:

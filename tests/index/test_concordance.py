@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.index.concordance import Occurrence, Phrase, Side, occurrences, spans_in
+from tmnmt.index.concordance import Occurrence, Phrase, Side, occurrences
 from tmnmt.index.elastic import build as build_module
 from tmnmt.index.elastic import layout
 from tmnmt.index.elastic.build import build_elastic
@@ -30,7 +30,7 @@ from tmnmt.index.embedded import positions
 from tmnmt.index.embedded.manifest import FORMAT, read_manifest, write_manifest
 from tmnmt.index.filter import Filter
 from tmnmt.segments import Segment
-from tmnmt.text import match_tokens, nfc
+from tmnmt.text import located_tokens, match_tokens, nfc
 
 TEXT = "The notice of default, in writing; a Notice of  DEFAULT’s end."
 SIDES: tuple[Side, Side] = ("source", "target")
@@ -95,8 +95,10 @@ def test_places_are_of_the_text_as_it_is_written() -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.sampled_from("ae\u0301\u0316\u1100\u1161\u11a8 .ﬁÅ\u212b"), max_size=12))
 def test_tokens_stand_where_they_come_from(text: str) -> None:
-    assert [token for token, _ in spans_in(text)] == match_tokens(text)
-    assert all(token in match_tokens(text[begin:end]) for token, (begin, end) in spans_in(text))
+    assert [token for token, _ in located_tokens(text)] == match_tokens(text)
+    assert all(
+        token in match_tokens(text[begin:end]) for token, (begin, end) in located_tokens(text)
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from tmnmt.cli.matches import has_colour
 from tmnmt.cli.streams import console as console_of
-from tmnmt.index.concordance import Occurrence, Phrase, Span
+from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.pairs import concordance_pairs, count_copies
 from tmnmt.segments import Match
+from tmnmt.text import Span
 
 if TYPE_CHECKING:
     from rich.text import Text

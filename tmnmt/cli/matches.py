@@ -11,7 +11,7 @@ from tmnmt.cli.streams import console as console_of
 from tmnmt.quantities import quantity
 from tmnmt.records import match_record
 from tmnmt.segments import Match, Worth
-from tmnmt.text import match_tokens, nfc
+from tmnmt.text import match_tokens, token_spans
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -181,7 +181,6 @@ def diff(query: str, source: str, colour: bool = True) -> Text:
 
     from tmnmt.index.fuzzy import word_edits
 
-    source = nfc(source)
     words, spans = match_tokens(query), token_spans(source)
     result = Text()
     offset = 0
@@ -198,14 +197,3 @@ def diff(query: str, source: str, colour: bool = True) -> Text:
             result.append(_marked(" ".join(words[start:end]), ONLY_QUERY, colour))
             result.append(" " if not offset else "")
     return result.append(source[offset:])
-
-
-def token_spans(text: str) -> list[tuple[int, int]]:
-    """Where every match token of a text in NFC stands in it: start and end, in characters."""
-    spans = []
-    offset = 0
-    for token in match_tokens(text):
-        start = text.index(token, offset)
-        offset = start + len(token)
-        spans.append((start, offset))
-    return spans

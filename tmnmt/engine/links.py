@@ -28,7 +28,7 @@ from tmnmt.models.base import Backbone, Encoded
 from tmnmt.segments import Match, Token
 from tmnmt.spans import Array as Array
 from tmnmt.spans import mean, piece_spans, shares
-from tmnmt.text import match_tokens, nfc, token_spans
+from tmnmt.text import match_tokens, token_spans
 from tmnmt.vocab import EOS, Vocabulary
 
 LINKED_AT_ONCE = 32  # pieces of segments with codes
@@ -177,11 +177,8 @@ def same_words(source: str, query: str) -> Array:
 
     source: the source of the pair.
     query: the query."""
-    shape = len(token_spans(source)), len(token_spans(query))
-    matrix = np.zeros(shape)
     x, y = match_tokens(source), match_tokens(query)
-    if (len(x), len(y)) != shape:  # not in NFC: the tokens are others than the words
-        x, y = ([nfc(text[a:b]) for a, b in token_spans(text)] for text in (source, query))
+    matrix = np.zeros((len(x), len(y)))
     for stays, run in groupby(word_edits(x, y), lambda edit: edit.tag == "equal"):
         edits = list(run)
         (start, query_start), (end, query_end) = (edits[0][1::2], edits[-1][2::2])
@@ -199,7 +196,7 @@ def with_same_words(links: Array, source: str, target: str) -> Array:
     links: (T, S) how much of every target word comes from every source word.
     source: the source.
     target: its translation."""
-    words, target_words = ([text[a:b] for a, b in token_spans(text)] for text in (source, target))
+    words, target_words = match_tokens(source), match_tokens(target)
     source_counts, target_counts = Counter(words), Counter(target_words)
     corrected = links.copy()
     for row, word in enumerate(target_words):

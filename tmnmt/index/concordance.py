@@ -6,7 +6,6 @@ are written. What is said here for one text is what every index answers for all 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,10 +13,9 @@ from typing import Literal, NamedTuple
 
 from tmnmt.errors import UsageError
 from tmnmt.segments import Segment
-from tmnmt.text import MAX_TOKEN_CHARS, nfc, token_spans
+from tmnmt.text import MAX_TOKEN_CHARS, Span, folded, located_tokens, match_form, token_spans
 
 Side = Literal["source", "target"]
-Span = tuple[int, int]  # where something begins and ends in a text, in characters
 
 MOST_WITHIN = 30  # tokens, so that both sides of a word fit 64 bits
 _SIMILAR_LETTERS = str.maketrans(
@@ -66,7 +64,7 @@ class Phrase:
         """What the tokens of a text are held to. Near each other, marks and words that come twice
         are asked for once, and marks not beside words."""
         words = list[tuple[Word, int]]()
-        text = nfc(self.text)
+        text = match_form(self.text)
         for begin, end in token_spans(text):
             previous, previous_end = words[-1] if words else (Word(""), -1)
             if text[begin:end] == "*" and previous_end == begin and previous.text[-1:].isalnum():
@@ -87,7 +85,7 @@ class Phrase:
     def places(self, text: str) -> list[Span]:
         """Where it stands in `text`, in characters: every whole phrase, those that overlap an
         earlier one left out; near each other, every word of the shortest stretches with all."""
-        spans = spans_in(text)
+        spans = located_tokens(text)
         spellings = [spelling(token, self.match_case) for token, _ in spans]
         places = [place for _, place in spans]
         if self.within is not None:
@@ -137,7 +135,7 @@ def spelling(token: str, match_case: bool = False) -> str:
     if token.isascii():
         return token if match_case else token.lower()
     unified = token.translate(_SIMILAR_LETTERS)
-    return unified if match_case else unicodedata.normalize("NFC", unified.casefold())
+    return unified if match_case else folded(unified)
 
 
 def occurrences(phrase: Phrase, segments: Iterable[Segment], k: int) -> list[Occurrence]:
@@ -157,41 +155,3 @@ def check_concordance(k: int) -> None:
     """Raises UsageError where no number of segments is asked for."""
     if k < 1:
         raise UsageError(f"k is {k}; it must be at least 1")
-
-
-def spans_in(text: str) -> list[tuple[str, Span]]:
-    """The match tokens of a text and where each stands in it as it is written, in characters."""
-    normal = nfc(text)
-    cut = [
-        (normal[begin:end][:MAX_TOKEN_CHARS], (begin, end)) for begin, end in token_spans(normal)
-    ]
-    if normal == text:
-        return cut
-    begins, ends = _written_at(text)
-    return [(token, (begins[begin], ends[end - 1])) for token, (begin, end) in cut]
-
-
-def _written_at(text: str) -> tuple[list[int], list[int]]:
-    """Where what became every character of the text in NFC begins and ends in it."""
-    begins = list[int]()
-    ends = list[int]()
-    offset = 0
-    while offset < len(text):
-        end = offset + 1
-        while end < len(text) and not _parts(text[offset:end], text[end]):
-            end += 1
-        length = len(nfc(text[offset:end]))
-        begins += [offset] * length
-        ends += [end] * length
-        offset = end
-    return begins, ends
-
-
-def _parts(prefix: str, character: str) -> bool:
-    """Whether a character begins anew: it neither joins what stands before it nor moves into it."""
-    if unicodedata.combining(character):
-        return False
-    last = nfc(prefix)[-1]
-    return unicodedata.normalize("NFC", last + character) == unicodedata.normalize(
-        "NFC", last
-    ) + unicodedata.normalize("NFC", character)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tmnmt.text import match_tokens
+from tmnmt.text import folded, match_tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +51,7 @@ def bone(token: str) -> str:
         return NUMBER
     if len(token) == 1 and token not in _SAYS_SOMETHING and unicodedata.category(token)[0] == "P":
         return ""
-    return unicodedata.normalize("NFC", token.casefold())
+    return folded(token)
 
 
 def skeleton_hash(parts: Iterable[str]) -> int:

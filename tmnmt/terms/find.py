@@ -39,11 +39,10 @@ class Finder:
                 node.terms.append((tuple(tokens), term))
 
     def find(self, text: str) -> list[TermPlace]:
-        """The terms of a text, which is in NFC, in its order; none overlaps another. Of those
+        """The terms of a text in its order; none overlaps another. Of those
         that do the longest counts, in words; then what is written as the term is, then the
         first."""
-        spans = token_spans(text)
-        words = [text[start:end] for start, end in spans]
+        words, spans = match_tokens(text), token_spans(text)
         folded = [word.casefold() for word in words]
         candidates = [
             (-length, inexact, index, number, term)

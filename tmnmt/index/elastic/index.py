@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import heapq
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any, Self
@@ -17,6 +18,7 @@ from tmnmt.index.base import (
     check_queries,
     check_search,
     dated,
+    primary,
 )
 from tmnmt.index.concordance import Occurrence, Phrase, check_concordance
 from tmnmt.index.elastic.address import ElasticAddress
@@ -31,7 +33,7 @@ from tmnmt.index.elastic.generation import (
     pages,
     read_generation,
 )
-from tmnmt.index.elastic.layout import hash_of, read
+from tmnmt.index.elastic.layout import ElasticManifest, hash_of, read
 from tmnmt.index.elastic.query import FLOAT_SLACK, candidates, of_skeleton_query
 from tmnmt.index.elastic.server import BUSY, PATIENCE, SECONDS_TO_ANSWER, Server, Waiting, reason_in
 from tmnmt.index.elastic.upkeep import count_changes, count_segments, merge, stored_bytes, verify
@@ -43,6 +45,14 @@ from tmnmt.index.skeleton import bones
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
+# languages whose letters have combining marks, or are compared one by one as those of Thai
+OF_SPECIAL_SIGNS = frozenset(
+    (
+        *("ar", "fa", "ur", "ps", "ug", "sd", "ku", "he", "yi", "dv"),
+        *("hi", "mr", "ne", "sa", "bn", "as", "pa", "gu", "or", "ta", "te", "kn", "ml", "si"),
+        *("th", "lo", "km", "my", "bo", "dz"),
+    )
+)
 FIRST_PAGE = 200  # candidates: nearly every query is settled by them
 QUERIES_A_REQUEST = 32
 SOURCE_FIELDS = tuple(
@@ -51,6 +61,9 @@ SOURCE_FIELDS = tuple(
 )
 Version = tuple[int, str]  # of a segment: its id, and when it was changed
 BEST_FIRST = ({"_score": "desc"}, {"_shard_doc": "asc"})
+
+
+log = logging.getLogger(__name__)
 
 
 class ElasticIndex:
@@ -85,6 +98,7 @@ class ElasticIndex:
         try:
             index = cls(server)
             check_languages(str(address), (index.src_lang, index.tgt_lang), src_lang, tgt_lang)
+            _warn_of_former_tokens(str(address), index.manifest)
         except BaseException:
             server.close()
             raise
@@ -498,3 +512,12 @@ def _latest(matches: Iterable[Match]) -> list[Match]:
     """The latest version of every segment."""
     by_time = sorted(matches, key=lambda match: match.segment.changed)
     return [*{match.segment.id: match for match in by_time}.values()]
+
+
+def _warn_of_former_tokens(location: str, manifest: ElasticManifest) -> None:
+    if manifest.is_of_former_tokens and primary(manifest.src_lang) in OF_SPECIAL_SIGNS:
+        log.warning(
+            "%s: a former version built this index and cut letters from their marks, so segments "
+            "that were there then may not be found; build it again with --force",
+            location,
+        )

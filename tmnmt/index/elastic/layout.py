@@ -25,15 +25,15 @@ from tmnmt.codes.stored import codes_of, listed
 from tmnmt.errors import DataError, MemoryIndexError
 from tmnmt.index.concordance import MOST_WITHIN, spelling
 from tmnmt.index.elastic.query import MOST_CHARS, terms
-from tmnmt.index.embedded.manifest import TOKENISATION
+from tmnmt.index.embedded.manifest import FORMER_TOKENISATION, TOKENISATION, TOKENISATIONS
 from tmnmt.index.skeleton import bones, skeleton_hash
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
 
-FORMAT = 9
+FORMAT = 10
 # 5: its segments have no codes; 6: its sources no skeletons; 7: nor are words found in any case; 8:
-# its words are, but not where they stand
-READABLE_FORMATS = (5, 6, 7, 8, FORMAT)
+# its words are, but not where they stand; 9: its tokens are of a former tokenisation
+READABLE_FORMATS = (5, 6, 7, 8, 9, FORMAT)
 SKELETONS_SINCE, WORDS_SINCE, PLACES_SINCE = 7, 8, 9
 SRC_WORDS, TGT_WORDS = "src_words", "tgt_words"
 MOST_CHARS_OF_PREFIX = 19  # the server's limit; of what is longer few words begin with the same
@@ -56,6 +56,11 @@ class ElasticManifest:
     created: str
     tokenisation: str = TOKENISATION
     format: int = FORMAT
+
+    @property
+    def is_of_former_tokens(self) -> bool:
+        """Whether its documents are found by tokens that cut letters from their marks."""
+        return self.tokenisation == FORMER_TOKENISATION
 
     @property
     def has_skeletons(self) -> bool:
@@ -83,7 +88,10 @@ def read_meta(meta: Any, location: str) -> ElasticManifest:
     content = meta.get(_META) if isinstance(meta, Mapping) else None
     if not isinstance(content, Mapping) or "format" not in content:
         raise MemoryIndexError(f"{location}: an Elasticsearch index that tmnmt did not make")
-    if content["format"] not in READABLE_FORMATS or content.get("tokenisation") != TOKENISATION:
+    if (
+        content["format"] not in READABLE_FORMATS
+        or content.get("tokenisation") not in TOKENISATIONS
+    ):
         have = f"format {content['format']}, {content.get('tokenisation')}"
         want = f"format {FORMAT}, {TOKENISATION}"
         raise MemoryIndexError(

@@ -16,12 +16,13 @@ from tmnmt.index.base import UnknownIdError
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.delta_segments import LOOSE, Sealed, inverted, seal
 from tmnmt.index.embedded.journal import Change, Journal
-from tmnmt.index.embedded.manifest import Manifest, check_files
+from tmnmt.index.embedded.manifest import FORMER_TOKENISATION, Manifest, check_files
 from tmnmt.index.embedded.part import Part, Subset
 from tmnmt.index.embedded.postings import Postings
 from tmnmt.index.embedded.store import Store
 from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.segments import Segment
+from tmnmt.text import is_of_special_signs
 
 log = logging.getLogger(__name__)
 
@@ -37,13 +38,28 @@ class Generation:
         self.store = Store(manifest.generation_dir(index_dir))
         self.journal = Journal(manifest.journal_path(index_dir))
         self.delta = Delta()
-        self._base = Part(Postings.open(manifest.postings_dir(index_dir)), self.store.by_ids)
+        self._base = Part(self._postings(index_dir), self.store.by_ids)
         self._sealed: tuple[Sealed, ...] = ()
         self._loose = LOOSE
         self.last_id = manifest.last_id  # the greatest id ever given
         self._changed: dict[int, Segment | None] = {}  # every id in the journal, as it is now
         self._subsets: WeakKeyDictionary[Postings, dict[Filter, Subset]] = WeakKeyDictionary()
         self.refresh()
+
+    def _postings(self, index_dir: Path) -> Postings:
+        """What was built; made anew for a process where its tokens are of a former
+        tokenisation, and any of its texts would have others now."""
+        postings = Postings.open(self.manifest.postings_dir(index_dir))
+        is_former = self.manifest.tokenisation == FORMER_TOKENISATION
+        if not is_former or not postings.holds_token(is_of_special_signs):
+            return postings
+        log.info(
+            "%s: an index of format %d cuts letters from their marks; making its tokens again now. "
+            "After tmnmt memory compact it keeps them",
+            index_dir,
+            self.manifest.format,
+        )
+        return inverted(self.store)
 
     def __len__(self) -> int:
         alive = sum(segment is not None for segment in self._changed.values())

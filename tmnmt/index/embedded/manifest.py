@@ -18,10 +18,13 @@ from tmnmt.index.embedded.small_json import is_count, is_text, read_small
 from tmnmt.index.embedded.store import STORE_FILES
 from tmnmt.quantities import quantity
 
-FORMAT = 7
-# 4: its segments have no codes; 5: no skeletons are kept; 6: nor where words stand
-READABLE_FORMATS = (4, 5, 6, FORMAT)
-TOKENISATION = "match-tokens-1"
+FORMAT = 8
+# 4: its segments have no codes; 5: no skeletons are kept; 6: nor where words stand; 7: its tokens
+# are of FORMER_TOKENISATION
+READABLE_FORMATS = (4, 5, 6, 7, FORMAT)
+TOKENISATION = "match-tokens-2"
+FORMER_TOKENISATION = "match-tokens-1"  # which cut letters from their combining marks
+TOKENISATIONS = FORMER_TOKENISATION, TOKENISATION
 KEYS_DIR = "keys"  # of `tmnmt keys`, beside the generations
 MANIFEST_FILE = "manifest.json"
 # Stands in a folder from before its first generation until it becomes the manifest. So where it
@@ -177,7 +180,7 @@ def _checked(content: Any, path: Path) -> Manifest:
         raise MemoryIndexError(f"{path}: not the manifest of a tmnmt index")
     if (
         content["format"] not in READABLE_FORMATS
-        or content.get("tokenisation", TOKENISATION) != TOKENISATION
+        or content.get("tokenisation", TOKENISATION) not in TOKENISATIONS
     ):
         have = f"format {short_repr(content['format'])}, {short_repr(content.get('tokenisation'))}"
         want = f"format {FORMAT}, {TOKENISATION}"

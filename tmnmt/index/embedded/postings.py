@@ -175,6 +175,12 @@ class Postings:
         of_groups = np.repeat(np.arange(len(lengths)), lengths)
         return sorted_hashes(self._words(), self._parts["tokens"], of_groups)
 
+    def holds_token(self, is_meant: Callable[[str], object]) -> bool:
+        """Whether a condition holds for any text of the vocabularies of sources and targets."""
+        vocabularies = (self._parts.get(name) for name in (VOCABULARY, TARGET + VOCABULARY))
+        texts = (words.tobytes().decode() for words in vocabularies if words is not None)
+        return any(map(is_meant, texts))
+
     @property
     def has_positions(self) -> bool:
         """Whether it is kept where words stand, as it is since format 7."""
