@@ -4,13 +4,44 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
 
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import excerpt
-from tmnmt.formats.iso639 import check_language
+from tmnmt.formats.iso639 import check_language, short
 
 NO_RANK = 99
 _REMEMBERED = 10_000  # codes; a hostile file has another with every unit
+# Languages that are written in several scripts: the usual one, and that of some regions (CLDR 46,
+# likely subtags).
+SCRIPTS: dict[str, tuple[str, dict[str, str]]] = {
+    "az": ("latn", {"ir": "arab", "iq": "arab", "ru": "cyrl"}),
+    "kk": ("cyrl", {"cn": "arab", "af": "arab", "ir": "arab", "mn": "arab"}),
+    "ku": (
+        "latn",
+        {
+            **dict.fromkeys(("iq", "ir", "lb"), "arab"),
+            **dict.fromkeys(("am", "az", "ge", "tm"), "cyrl"),
+        },
+    ),
+    "mn": ("cyrl", {"cn": "mong"}),
+    "pa": ("guru", {"pk": "arab"}),
+    "sr": ("cyrl", {"me": "latn", "ro": "latn", "tr": "latn"}),
+    "tg": ("cyrl", {"pk": "arab"}),
+    "uz": ("latn", {"af": "arab", "cn": "cyrl"}),
+    "zh": (
+        "hans",
+        dict.fromkeys(
+            (
+                *("tw", "hk", "mo", "au", "bn", "gb", "gf", "id", "pa", "pf", "ph", "sr", "th"),
+                *("us", "vn"),
+            ),
+            "hant",
+        ),
+    ),
+}
+NORWEGIAN = {("nb", "no"): 2, ("nn", "no"): 3, ("no", "nb"): 3, ("no", "nn"): 3}  # ranks
 _CODE = re.compile(r"[A-Za-z]{1,8}([-_][A-Za-z0-9]{1,8})*")
 
 
@@ -37,27 +68,75 @@ def check_pair(src_lang: str, tgt_lang: str) -> None:
         raise UsageError(f"{src_lang!r} and {tgt_lang!r} must be two languages")
 
 
+class LanguageTag(NamedTuple):
+    """What a code says (BCP 47), in lower case: its language in two letters where there are such,
+    its script, "" where nothing says which, and what else qualifies it, such as a region."""
+
+    language: str
+    script: str
+    qualifiers: tuple[str, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a text in any of the scripts of the language is meant."""
+        return not self.script and self.language in SCRIPTS
+
+
+@lru_cache(1 << 10)
+def language_tag(code: str) -> LanguageTag:
+    """What a code in its normal form says. A region says the script, where the language has several
+    (CLDR, likely subtags): zh-tw is in traditional characters."""
+    language, *subtags = code.split("-")
+    language = short(language)
+    script = next((part for part in subtags if len(part) == 4 and part.isalpha()), "")
+    is_extended = bool(subtags) and len(subtags[0]) == 3 and subtags[0].isalpha()  # zh-cmn
+    qualifiers = tuple(part for part in subtags[is_extended:] if part != script)
+    if not script and qualifiers and language in SCRIPTS:
+        usual, by_region = SCRIPTS[language]
+        script = by_region.get(qualifiers[0], usual)
+    return LanguageTag(language, script, qualifiers)
+
+
 def rank(code: str, requested: str, srclang: str = "") -> int | None:
     """How well `code` serves a request for `requested`, 0 best; None: not at all. All three in
-    their normal form.
+    their normal form. Codes of a language are equal, as eng and en, and iw and he.
 
     0 the exact code; 1 a region of the language asked for that is also the file's source language;
-    2 another region (fr-ca for fr); 3 the language itself where a region was asked for (fr for
-    fr-ca). fr-ca never serves fr-fr."""
-    if code == requested:
-        return 0
-    if code.startswith(requested + "-"):
+    2 another region (fr-ca for fr), or Bokmål for Norwegian; 3 the language itself where a region
+    was asked for (fr for fr-ca), Norwegian for Bokmål or Nynorsk, or Nynorsk for Norwegian. fr-ca
+    never serves fr-fr, nor a text in one script a request for another."""
+    found, wanted = language_tag(code), language_tag(requested)
+    if found.language != wanted.language:
+        return NORWEGIAN.get((found.language, wanted.language))
+    if found.script and wanted.script and found.script != wanted.script:
+        return None
+    theirs, ours = found.qualifiers, wanted.qualifiers
+    if theirs == ours:
+        return 0 if found.script == wanted.script else 2 if found.script else 3
+    if theirs[: len(ours)] == ours:
         return 1 if code == srclang else 2
-    return 3 if requested.startswith(code + "-") else None
+    return 3 if ours[: len(theirs)] == theirs else None
+
+
+def is_same_language(first: str, second: str) -> bool:
+    """Whether two codes are of one language, whatever the region: Norwegian and each of its forms
+    count as one, two scripts of a language do not."""
+    one, other = language_tag(normal_code(first)), language_tag(normal_code(second))
+    if one.script and other.script and one.script != other.script:
+        return False
+    languages = one.language, other.language
+    return one.language == other.language or languages in NORWEGIAN
 
 
 class PairRanks:
     """The ranks of codes as written for a source and a target language, remembered: a file has a
-    handful of codes in millions of units."""
+    handful of codes in millions of units. Raises UsageError where codes of two scripts serve a
+    language that was asked for without a script."""
 
     def __init__(self, src_lang: str, tgt_lang: str) -> None:
         self.src, self.tgt = normal_code(src_lang), normal_code(tgt_lang)
         self._count = 0
+        self._codes_by_script: dict[str, dict[str, str]] = {self.src: {}, self.tgt: {}}
         self._cache: dict[str, dict[str, tuple[int, int] | None]] = {}
 
     def cached_ranks(self, srclang: str) -> dict[str, tuple[int, int] | None]:
@@ -71,6 +150,9 @@ class PairRanks:
             rank(normal_code(code), requested, normal_code(srclang))
             for requested in (self.src, self.tgt)
         ]
+        for value, requested in zip(ranks, (self.src, self.tgt), strict=True):
+            if value is not None:
+                self._check_script(normal_code(code), requested)
         as_src, as_tgt = (NO_RANK if value is None else value for value in ranks)
         self._count += 1
         if self._count > _REMEMBERED:
@@ -79,6 +161,20 @@ class PairRanks:
         pair = None if as_src == as_tgt == NO_RANK else (as_src, as_tgt)
         self.cached_ranks(srclang)[code] = pair
         return pair
+
+    def _check_script(self, code: str, requested: str) -> None:
+        if not language_tag(requested).is_open:
+            return
+        script = language_tag(code).script
+        codes = self._codes_by_script[requested]
+        codes.setdefault(script, code)
+        first, *others = (each for each in codes if each)
+        if others:
+            raise UsageError(
+                f"{requested} is written in two scripts here, as {codes[first]} and as "
+                f"{codes[others[0]]}: write {requested}-{first.title()} or "
+                f"{requested}-{others[0].title()} for the one that is meant"
+            )
 
 
 def listed(codes: Iterable[str], at_most: int = 40) -> str:

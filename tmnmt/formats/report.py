@@ -58,6 +58,9 @@ class Report:
     links: dict[str, int] = field(default_factory=dict)
     # files read besides those named: what an alignment points to
     related_files: list[Path] = field(default_factory=list)
+    # units with several variants of a language, such as fr-CA and fr-FR for fr
+    with_variants: int = 0
+    _variants: tuple[str, ...] = ()  # of the first of them
     _file: str = ""
     _file_start: int = 0
     _undecodable: int = 0
@@ -88,6 +91,11 @@ class Report:
     def note_languages(self, codes: Iterable[str]) -> None:
         if len(self.languages) < LANGUAGES_KEPT:
             self.languages.update(codes)
+
+    def note_variants(self, codes: Iterable[str]) -> None:
+        """Counts a unit in which several of these languages serve one side."""
+        self.with_variants += 1
+        self._variants = self._variants or tuple(codes)
 
     def note_link(self, kind: str) -> None:
         """Counts a link of an alignment: "1-1"; those of rare kinds together once there are too
@@ -145,6 +153,12 @@ class Report:
         if self.cleaned:
             lines.append(
                 f"  {quantity(self.cleaned, 'text')} had control characters, which were taken out"
+            )
+        if self.with_variants:
+            units = quantity(self.with_variants, "unit")
+            lines.append(
+                f"  {units} in several variants of a language, as {', '.join(self._variants[:6])}: "
+                "of these the closest to what was asked for was read"
             )
         return lines + [f"  warning: {warning}" for warning in self.warnings]
 

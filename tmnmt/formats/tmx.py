@@ -169,6 +169,7 @@ class _TmxReader:
         srclang = tu.get("srclang", "")[:_LONGEST_LANGUAGE] or self._srclang
         cached_ranks = self._languages.cached_ranks(srclang)
         codes: list[str] = []
+        has_variants = False  # of a side
         properties: Properties = []
         for child in tu:
             tag = child.tag
@@ -182,6 +183,10 @@ class _TmxReader:
                 )
                 if ranks is None:
                     continue
+                if (src is not None and ranks[0] < NO_RANK) or (
+                    tgt is not None and ranks[1] < NO_RANK
+                ):
+                    has_variants = True
                 if ranks[0] < best_src:
                     src, best_src = child, ranks[0]
                 if ranks[1] < best_tgt:
@@ -191,6 +196,8 @@ class _TmxReader:
             elif tag == "note":
                 properties.append(("note", child.text or ""))
         self._report.note_languages(codes)
+        if has_variants:
+            self._report.note_variants(codes)
         return src, tgt, codes, properties
 
     def _missing(

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, Self
 
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
 from tmnmt.formats.iso639 import short
+from tmnmt.formats.languages import is_same_language
 from tmnmt.index.concordance import Occurrence, Phrase
 from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.segments import Match, Segment
@@ -310,9 +311,9 @@ def check_languages(
     location: str, languages: tuple[str, str], src_lang: str | None, tgt_lang: str | None
 ) -> None:
     """Raises MemoryIndexError where an index of these `languages` is asked for others; regions do
-    not count, nor whether a code has two letters or three."""
+    not count (`is_same_language`)."""
     for requested, have in zip((src_lang, tgt_lang), languages, strict=True):
-        if requested and primary(requested) != primary(have):
+        if requested and not is_same_language(requested, have):
             pairs = f"{languages[0]} to {languages[1]}, not {src_lang or '?'} to {tgt_lang or '?'}"
             raise MemoryIndexError(f"{location}: this index is from {pairs}")
 
