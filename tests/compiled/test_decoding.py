@@ -3,6 +3,8 @@ vector's sixteen numbers and of others."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -42,17 +44,17 @@ def test_the_best_words(words: int, beam: int) -> None:
     scores = torch.randn(n, beam)
     scores[0, 1:] = -torch.inf  # as at the start
     best, other = continuations(scores, log_probs, width), _sorted_out(scores, log_probs, width)
-    for name in ("scores", "parents", "tokens"):
+    for name in ("scores", "parents", "columns"):
         assert torch.equal(getattr(best, name)[1:], getattr(other, name)[1:])
     known = min(width, words - 3)  # of the one row that is alive
     assert torch.equal(best.scores[0, :known], other.scores[0, :known])
-    assert torch.equal(best.tokens[0, :known], other.tokens[0, :known])
+    assert torch.equal(best.columns[0, :known], other.columns[0, :known])
     assert bool((best.scores[0, known:] == -torch.inf).all())
 
 
 def test_of_equal_words_the_first_comes_first() -> None:
     best = continuations(torch.zeros(2, 2), torch.full((4, 300), -2.0), 4)
-    assert best.tokens.tolist() == [[0, 1, 2, 3]] * 2
+    assert best.columns.tolist() == [[0, 1, 2, 3]] * 2
     assert best.parents.tolist() == [[0] * 4, [2] * 4]
 
 
@@ -161,7 +163,7 @@ def test_what_compiled_code_would_misread_is_an_error() -> None:
             continuations(scores, log_probs, 4)
     q, logit = torch.full((1, 3), 1 / 3), torch.zeros(1)
     log_gen = torch.full((1, 300), -2.0)
-    given = {"q": q, "ids": ids, "first": first_of(ids), "logit": logit}
+    given: dict[str, Any] = {"q": q, "ids": ids, "first": first_of(ids), "logit": logit}
     mix_copy(log_gen.clone(), **given)
     others = {"q": q.double(), "ids": ids.int(), "first": ids.int(), "logit": torch.zeros(2)}
     for name, other in others.items():

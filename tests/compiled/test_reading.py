@@ -18,7 +18,9 @@ from tmnmt.layers.contract import Collated, StepState
 from tmnmt.layers.mixing import mix_copy
 from tmnmt.layers.reading import Energies, read_positions
 from tmnmt.layers.tm import TMKind
-from tmnmt.layers.view import Positions
+from tmnmt.layers.view import Positions, first_of
+from tmnmt.models.base import Columns
+from tmnmt.vocab import FIRST
 
 JOINT = CacheKind(fusion="shallow", matching="joint", rank=6, signs=True, follows=True, empty=True)
 ROWS_OF_TWO = torch.tensor([0] * 5 + [1] * 8)
@@ -93,6 +95,28 @@ def test_words_mixed_in() -> None:
     torch.testing.assert_close(compiled[likely], by_torch[likely], atol=2e-5, rtol=1e-5)
 
 
+def test_words_mixed_into_the_columns_of_a_shortlist_come_as_into_all_words() -> None:
+    """A word without a column gives its share to nobody: that of padding, which never comes."""
+    rows, vocabulary, positions = 4, 90, 13
+    columns = Columns.build(torch.arange(5, 80, 3), vocabulary)
+    kept = columns.words
+    every = torch.full((rows, vocabulary), -torch.inf)
+    every[:, kept] = torch.randn(rows, len(kept)).log_softmax(-1)
+    q = torch.rand(rows, positions).softmax(-1)
+    ids = kept[torch.randint(FIRST, len(kept), (rows, positions))]
+    ids[0, :2] = 6  # which has no column
+    first, logit = first_of(ids), torch.tensor([0.0, 2.0, -torch.inf, -1.0])
+    mixed = mix_copy(every.clone(), q, ids, first, logit)
+    narrow = mix_copy(every[:, kept].contiguous(), q, ids, first, logit, columns)
+    torch.testing.assert_close(narrow[:, FIRST:], mixed[:, kept[FIRST:]])
+    learning = every[:, kept].contiguous().requires_grad_()
+    by_torch = mix_copy(learning, q, ids, first, logit, columns).detach()
+    likely = by_torch[:, FIRST:] > -60
+    torch.testing.assert_close(
+        narrow[:, FIRST:][likely], by_torch[:, FIRST:][likely], atol=2e-5, rtol=1e-5
+    )
+
+
 @pytest.mark.parametrize("numbers", [16, 48, 64, 10, 33])
 @pytest.mark.parametrize("positions", [1, 4, 37])
 @pytest.mark.parametrize("beam", [1, 2, 3, 5, 8, 13])
@@ -139,8 +163,8 @@ def test_slots_of_sizes_that_fill_vectors(empty: bool, rank: int) -> None:
         ready = replace(cache.laid_out(held, torch.nn.Embedding(20, 20)), sentence=ROWS_OF_TWO)
     at = StepState(torch.randint(4, 20, (rows,)), torch.randn(rows, 48), torch.randn(rows, 32))
     with torch.inference_mode():
-        compiled = cache.recall(*at, ready)
+        compiled = cache.recall(at.prev, at.hidden, at.context, ready)
     with torch.enable_grad():
-        by_torch = cache.recall(*at, ready)
+        by_torch = cache.recall(at.prev, at.hidden, at.context, ready)
     for one, other in zip(compiled, by_torch, strict=True):
         torch.testing.assert_close(one, other.detach(), atol=2e-5, rtol=2e-4)

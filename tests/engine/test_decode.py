@@ -393,6 +393,6 @@ def test_continuations_are_the_best_of_all_extensions(words: int) -> None:
     found = continuations(scores, log_probs, 4)
     everything = (log_probs + scores.view(6, 1)).view(3, -1)
     torch.testing.assert_close(found.scores, everything.topk(4).values)
-    rows, tokens = found.parents, found.tokens
+    rows, tokens = found.parents, found.columns
     torch.testing.assert_close(log_probs[rows, tokens] + scores.view(-1)[rows], found.scores)
     assert (rows // 2 == torch.arange(3)[:, None]).all()

@@ -25,6 +25,8 @@ from tmnmt.layers.nearest import (
     narrowed,
 )
 from tmnmt.layers.reach import STANDARD, Reach, SentenceReach
+from tmnmt.models.base import Columns
+from tmnmt.vocab import FIRST
 
 D, V = 48, 11  # numbers of a state, words
 PAIRS, SESSION = Reach(0.9, 0.3), Reach(0.5, 0.2)
@@ -74,6 +76,12 @@ def plain_read(
         word = positions[i][1]
         copied[word] = copied.get(word, 0.0) + share * power / sum(powers)
     return copied
+
+
+def reading_of(layer: NearestPositions, at: StepState, ready: Any) -> Any:
+    """What a step has read, where the model finds all words equally likely."""
+    _, read = layer.fuse(at, at.hidden, ready)
+    return layer.mix(at, torch.full((len(at.hidden), V), -math.log(V)), read)[1]
 
 
 def step(
@@ -269,7 +277,7 @@ def test_compiled_code_reads_what_torch_reads(seed: int, size: int) -> None:
     for step_number in range(3):
         state = hiddens[rows, step_number] + 0.5 * torch.randn(len(rows), size, generator=drawn)
         at = StepState(rows, state, state)
-        (_, read), (_, other) = (layer.fuse(at, state, way) for way in (by_code, by_torch))
+        read, other = (reading_of(layer, at, way) for way in (by_code, by_torch))
         assert read.words is not None and other.words is not None
         torch.testing.assert_close(read.openness, other.openness, atol=2e-4, rtol=0)
         dense = [
@@ -283,6 +291,31 @@ def test_compiled_code_reads_what_torch_reads(seed: int, size: int) -> None:
         order = torch.tensor([1, 1, 0, 4, 3, 5, 7, 6, 8])
         by_code, by_torch = (one.ready.reordered(order) for one in (read, other))
     assert max(shares) > 0.2 and min(shares) == 0.0
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("has_columns", [False, True])
+def test_one_call_reads_narrows_and_mixes_as_torch_does(has_columns: bool) -> None:
+    layer, drawn = NearestPositions(), torch.Generator().manual_seed(4)
+    hiddens = states(2, 30, seed=5)
+    ids = torch.randint(FIRST, V, (2, 30), generator=drawn)
+    mask = torch.ones(2, 30, dtype=torch.bool)
+    own = (Reach(1.2, 0.3), Reach(0.9, 0.4))
+    pairs = replace(pairs_of(hiddens, ids.tolist(), mask), pair=ids % 2)
+    collated = Collated(pairs, reaches=[SentenceReach(own, Reach(0.8, 0.2))] * 2)
+    rows = torch.tensor([0, 0, 1, 1, 1])
+    columns = Columns.build(torch.arange(FIRST, V), V) if has_columns else None
+    state = hiddens[rows, :5].diagonal().T + 0.3 * torch.randn(5, D, generator=drawn)
+    step = StepState(rows, state, state, columns)
+    model = (torch.randn(5, V, generator=drawn) * 3).log_softmax(-1)
+    by_code, by_torch = (
+        layer.mix(step, model.clone(), layer.fuse(step, state, way)[1])
+        for way in both_ways(collated, rows)
+    )
+    assert (by_code[0] - model).abs().max() > 0.1
+    likely = by_torch[0] > -60
+    torch.testing.assert_close(by_code[0][likely], by_torch[0][likely], atol=2e-3, rtol=1e-3)
+    torch.testing.assert_close(by_code[1].openness, by_torch[1].openness, atol=2e-4, rtol=0)
 
 
 @torch.no_grad()
@@ -304,6 +337,15 @@ def test_what_compiled_code_would_misread_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match="wanted"):
             packed.read(*wrong)
+    log_probs = torch.zeros(2, V)
+    for misread in (
+        (log_probs.double(), keys[:, 0], sentence),
+        (log_probs, keys[:1, 0], sentence),
+        (log_probs, keys[:, 0], sentence[:1]),
+        (log_probs.T.contiguous().T, keys[:, 0], sentence),
+    ):
+        with pytest.raises(ValueError, match="wanted"):
+            packed.mix_(*misread, None, SURE, FULL)
 
 
 @torch.no_grad()
@@ -327,9 +369,9 @@ def test_a_session_that_grows_is_read_as_torch_reads_it(
         at = StepState(rows, state, state)
         if former is not None:  # it was read before by the same states
             former_ready, former_at, former_words = former
-            _, again = layer.fuse(former_at, former_at.hidden, former_ready)
+            again = reading_of(layer, former_at, former_ready)
             assert again.words is not None and torch.equal(again.words.ids, former_words)
-        (_, read), (_, other) = (layer.fuse(at, state, way) for way in (by_code, by_torch))
+        read, other = (reading_of(layer, at, way) for way in (by_code, by_torch))
         assert read.words is not None and other.words is not None
         torch.testing.assert_close(read.openness, other.openness, atol=2e-4, rtol=0)
         assert read.positions is not None and other.positions is not None

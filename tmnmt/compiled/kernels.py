@@ -114,8 +114,16 @@ def best_words(scores: Tensor, log_probs: Tensor, width: int) -> tuple[Tensor, T
     return best, rows, ids
 
 
-def mix_words_(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> None:
-    """As `layers.mixing.mix_copy`: q, ids and first (R, P) and logit (R,) into log p (R, V)."""
+def mix_words_(
+    log_gen: Tensor,
+    q: Tensor,
+    ids: Tensor,
+    first: Tensor,
+    logit: Tensor,
+    columns: Array | None = None,
+) -> None:
+    """As `layers.mixing.mix_copy`: q, ids and first (R, P) and logit (R,) into log p (R, V).
+    columns: of every word its column; None: it is its number."""
     (rows, words), length = log_gen.shape, q.shape[-1]
     room = torch.empty(4, -(-length // 16) * 16)
     steps.mix_words(
@@ -127,6 +135,7 @@ def mix_words_(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Te
         _at("words", ids.contiguous(), _INT64, (rows, length)),
         _at("first positions", first.contiguous(), _INT64, (rows, length)),
         _at("the gate's logit", logit.contiguous(), _FP32, (rows,)),
+        0 if columns is None else columns.address,
         room.data_ptr(),
     )
 
@@ -679,54 +688,98 @@ class NearestArena:
         return *starts, places if has_places else 0, *at, first - begin, end - first, base
 
 
-def table_of_blocks(rows: Sequence[Sequence[Sequence[int]]]) -> Tensor:
-    """(N, BLOCKS, OF_BLOCK) int64 of rows that `NearestArena.block` gives; empty: no positions."""
-    nothing = (0,) * OF_BLOCK
-    table = [
-        [block or nothing for block in (*row, *[nothing] * (BLOCKS - len(row)))] for row in rows
-    ]
-    return torch.tensor(table, dtype=_INT64)
+class NearestRead(NamedTuple):
+    """What rows have read of the nearest positions; q is 0 of those that are fewer than K."""
+
+    q: Tensor  # (R, K)
+    words: Tensor  # (R, K) int64
+    first: Tensor  # (R, K) int64: the first of them that holds the same word
+    places: Tensor  # (R, K) int64: where they stand among the P
+    logit: Tensor  # (R,) of the share; -inf: nothing is near
 
 
-def read_nearest(
-    blocks: Tensor,
-    positions: int,
-    most: int,
-    signs: Tensor,
-    bias: Tensor,
-    hidden: Tensor,
-    sentence: Tensor,
-    coverage: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """As `layers.packed.Packed.read`: q, words, first and places (R, K), and logits (R,)."""
-    rows, size = hidden.shape[0], signs.shape[0]
-    sentences = blocks.shape[0]
-    is_covered = coverage.shape[-1] > 0
-    shape = rows, positions if is_covered else 0
-    covered_at = _at("coverage", coverage, _FP32, shape)
-    q, logits = torch.empty(rows, NEAREST), torch.empty(rows)
-    words, first, places = torch.empty(3, rows, NEAREST, dtype=_INT64)
-    room_size = 4 * rows * (size + most) + 4 * NEAREST + room_of_product(rows, size)
-    room = torch.empty(room_size, dtype=_UINT8)
-    steps.read_nearest(
-        rows,
-        _at("blocks", blocks, _INT64, (sentences, BLOCKS, OF_BLOCK)),
-        size,
-        positions,
-        most,
-        _at("signs", signs, _FP32, (size,)),
-        _at("zeros", bias, _FP32, (most,)),
-        _at("states", hidden, _FP32, (rows, size)),
-        _at("rows", sentence, _INT64, (rows,)),
-        covered_at if is_covered else 0,
-        room.data_ptr(),
-        q.data_ptr(),
-        words.data_ptr(),
-        first.data_ptr(),
-        places.data_ptr(),
-        logits.data_ptr(),
-    )
-    return q, words, first, places, logits
+class NearestTable:
+    """The blocks of N sentences, looked at once: as `NearestArena.block` gives them, BLOCKS at most
+    of a sentence."""
+
+    def __init__(
+        self, rows: Sequence[Sequence[Sequence[int]]], positions: int, most: int, signs: Tensor
+    ) -> None:
+        """positions: P of all blocks. most: positions that are multiplied of a sentence. signs
+        (d,)."""
+        (self.size,) = signs.shape
+        self.positions, self.most = positions, most
+        self._signs = Array("signs", signs, _FP32, self.size)
+        self._bias = torch.zeros(most)
+        nothing = (0,) * OF_BLOCK
+        table = [
+            [block or nothing for block in (*row, *[nothing] * (BLOCKS - len(row)))] for row in rows
+        ]
+        self._blocks = torch.tensor(table, dtype=_INT64)
+        self._at = (
+            self._blocks.data_ptr(),
+            self.size,
+            positions,
+            most,
+            self._signs.address,
+            self._bias.data_ptr(),
+        )
+
+    def read(self, hidden: Tensor, sentence: Tensor, coverage: Tensor) -> NearestRead:
+        """By states (R, d) of rows of the sentences (R,); what was read is added to coverage (R,
+        P), or (R, 0) where nothing is penalised. Raises ValueError for other types and sizes."""
+        rows = hidden.shape[0]
+        is_covered = coverage.shape[-1] > 0
+        shape = rows, self.positions if is_covered else 0
+        covered_at = _at("coverage", coverage, _FP32, shape)
+        result, room = self._rooms(rows)
+        steps.read_nearest(
+            rows,
+            *self._at,
+            *self._queries(hidden, sentence, rows),
+            covered_at if is_covered else 0,
+            room.data_ptr(),
+            *(x.data_ptr() for x in result),
+        )
+        return result
+
+    def mix_(
+        self,
+        log_probs: Tensor,
+        hidden: Tensor,
+        sentence: Tensor,
+        columns: Array | None,
+        sure: float,
+        full: float,
+    ) -> NearestRead:
+        """The same where nothing is penalised, mixed into log p (R, V) by shares that are narrowed
+        by `sure` and at most `full`. columns: as of `mix_words_`."""
+        rows, words = log_probs.shape
+        result, room = self._rooms(rows)
+        steps.mix_nearest(
+            rows,
+            *self._at,
+            *self._queries(hidden, sentence, rows),
+            room.data_ptr(),
+            *(x.data_ptr() for x in result),
+            words,
+            _at("log probabilities", log_probs, _FP32, (rows, words)),
+            0 if columns is None else columns.address,
+            sure,
+            full,
+        )
+        return result
+
+    def _queries(self, hidden: Tensor, sentence: Tensor, rows: int) -> tuple[int, int]:
+        state_at = _at("states", hidden, _FP32, (rows, self.size))
+        return state_at, _at("rows", sentence, _INT64, (rows,))
+
+    def _rooms(self, rows: int) -> tuple[NearestRead, Tensor]:
+        shape = rows, NEAREST
+        size = 4 * rows * (self.size + self.most) + 16 * NEAREST + room_of_product(rows, self.size)
+        words, first, places = (torch.empty(shape, dtype=_INT64) for _ in range(3))
+        q, logits = torch.empty(shape), torch.empty(rows)
+        return NearestRead(q, words, first, places, logits), torch.empty(size, dtype=_UINT8)
 
 
 def version_of(weights: Iterable[Tensor]) -> tuple[object, ...]:

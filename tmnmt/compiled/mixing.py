@@ -38,15 +38,17 @@ def first_positions(
 def narrow_shares(
     rows: int, words: int, log_probs_at: int, logits_at: int, sure: float, full: float, to: int
 ) -> int:
-    """Logits (R,) of shares at `to`, of logits (R,) and log p (R, V): 1 - share is divided by 1 -
-    sure max p, and a share is `full` at most; -inf where nothing is left of it."""
+    """Logits (R,) of shares at `to`, which may be those that are read, of logits (R,) and log p (R,
+    V): 1 - share is divided by 1 - sure max p, and a share is `full` at most; -inf where nothing is
+    left of it."""
     logits, narrowed = array_of(logits_at, rows, np.float32), array_of(to, rows, np.float32)
     for row in range(rows):
+        logit = logits[row]
         narrowed[row] = _NEVER
-        if logits[row] > _NEVER:
+        if logit > _NEVER:
             log_probs = array_of(log_probs_at + 4 * row * words, words, np.float32)
             most = np.float64(exp(greatest(log_probs, 0, words)))
-            share = 1.0 - np.float64(sigmoid(-logits[row])) / (1.0 - sure * most)
+            share = 1.0 - np.float64(sigmoid(-logit)) / (1.0 - sure * most)
             share = min(share, np.float64(full))
             if share > 0.0:
                 narrowed[row] = np.float32(log(share) - log(1.0 - share))
@@ -62,11 +64,13 @@ def mix_words(
     ids_at: int,
     first_at: int,
     logits_at: int,
+    columns_at: int,
     room_at: int,
 ) -> int:
     """log p (R, V) becomes log(zeta p_copy + (1 - zeta) p) in place, by q, words and where each
-    stands first (R, P), and the gate's logit (R,); -inf leaves a row as it is. room: 4 numbers
-    for every P rounded up to 16."""
+    stands first (R, P), and the gate's logit (R,); -inf leaves a row as it is. columns: of every
+    word its column in log p, int64; 0: it is its number. room: 4 numbers for every P rounded up to
+    16."""
     logits = array_of(logits_at, rows, np.float32)
     room = (positions + LANES - 1) & -LANES
     copied = array_of(room_at, room, np.float32)
@@ -89,6 +93,9 @@ def mix_words(
             for p in range(positions):  # nobody can guess which are there: no branches
                 present_ids[count], copied[count] = ids[p], copied[p]
                 count += 1 if copied[p] > _ZERO else 0
+            if columns_at:
+                for n in range(count):
+                    present_ids[n] = array_of(columns_at + 8 * present_ids[n], 1, np.int64)[0]
             for n in range(count):
                 mixed[n] = log_probs[present_ids[n]]
             for p in range(count, min(count + LANES, mixed.size)):

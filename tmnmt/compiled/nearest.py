@@ -15,6 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tmnmt.compiled import mixing
 from tmnmt.compiled.addresses import array_of
 from tmnmt.compiled.compiling import fast, part
 from tmnmt.compiled.integers import FOUR, PANEL, multiply
@@ -47,6 +48,7 @@ _FAR = np.float32(np.inf)
 _FULL = np.float32(1.0 - 1e-6)  # a share at most
 # eight bytes: 1 each, the bit of each byte that is its number's, all bits but the highest
 _EVERY_BYTE, _DIAGONAL = np.uint64(0x0101010101010101), np.uint64(0x0102040810204080)
+_narrow_shares, _mix_words = part(mixing.narrow_shares), part(mixing.mix_words)
 _BELOW_HIGHEST, _SEVEN, _EIGHT = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(7), np.uint64(8)
 
 
@@ -259,6 +261,67 @@ def read_nearest(
                 array_of(places_at + 8 * row * NEAREST, NEAREST, np.int64),
             )
         begin = end
+    return 0
+
+
+_read_nearest = part(read_nearest)
+
+
+def mix_nearest(
+    rows: int,
+    blocks_at: int,
+    size: int,
+    positions: int,
+    most: int,
+    signs_at: int,
+    bias_at: int,
+    hidden_at: int,
+    sentence_at: int,
+    room_at: int,
+    q_at: int,
+    words_at: int,
+    first_at: int,
+    places_at: int,
+    logits_at: int,
+    words: int,
+    log_probs_at: int,
+    columns_at: int,
+    sure: float,
+    full: float,
+) -> int:
+    """`read_nearest` where nothing is penalised; then `narrow_shares` by log p (R, V), and
+    `mix_words` into it. room: that of `read_nearest`, and at least 4 numbers for every K."""
+    _read_nearest(
+        rows,
+        blocks_at,
+        size,
+        positions,
+        most,
+        signs_at,
+        bias_at,
+        hidden_at,
+        sentence_at,
+        0,
+        room_at,
+        q_at,
+        words_at,
+        first_at,
+        places_at,
+        logits_at,
+    )
+    _narrow_shares(rows, words, log_probs_at, logits_at, sure, full, logits_at)
+    _mix_words(
+        rows,
+        words,
+        NEAREST,
+        log_probs_at,
+        q_at,
+        words_at,
+        first_at,
+        logits_at,
+        columns_at,
+        room_at,
+    )
     return 0
 
 

@@ -150,7 +150,7 @@ class Candidates:
 
     scores: Tensor
     parents: Tensor  # row that is extended, in [0, R)
-    tokens: Tensor
+    columns: Tensor  # of the next subword in log p
 
 
 @dataclass
@@ -270,6 +270,9 @@ def search_on(
         live = _begin(backbone, beginning, max_len, settings.beam)
         finished = Finished(len(max_len), settings.n_best, beginning.prev.device)
         history: list[Step] = []
+        names = backbone.columns
+        if lead is not None and names is not None:
+            raise ValueError("a search that is led compares all words")
         while live.sentence.numel():
             stepped = predict(backbone, layers, live, settings.explain)
             log_probs, trace = stepped.log_probs, stepped.trace
@@ -278,15 +281,16 @@ def search_on(
             if lead is not None:
                 lead.bar(live, stepped, len(history))
             candidates = continuations(live.scores, log_probs, 2 * settings.beam)
-            parents, tokens = candidates.parents.flatten(), candidates.tokens.flatten()
+            parents, columns = candidates.parents.flatten(), candidates.columns.flatten()
+            tokens = columns if names is None else names.words.index_select(0, columns)
             step = Step(
                 parents=parents,
                 tokens=tokens,
                 live=tokens.new_empty(0),
                 contexts=stepped.step.context if settings.keep_states else None,
                 hiddens=stepped.step.hidden if settings.keep_states else None,
-                probabilities=log_probs[parents, tokens].exp() if settings.explain else None,
-                trace=trace.select(parents, tokens) if trace is not None else None,
+                probabilities=log_probs[parents, columns].exp() if settings.explain else None,
+                trace=trace.select(parents, columns) if trace is not None else None,
             )
             live = _survivors(
                 backbone,
@@ -406,7 +410,7 @@ def _survivors(
     """Note what is finished and move on to the rows that live; writes their back-pointers to
     `step.live`."""
     beam, (n, width) = settings.beam, continued.scores.shape
-    ends = continued.tokens == EOS
+    ends = continued.columns == EOS  # special words have their own columns
     if ends.any():
         order = ends.long().argsort(dim=1, stable=True)[:, :beam]  # (n, b) the best that go on
         ends[:, beam:] = False  # an end that is not among the b best is no hypothesis
@@ -449,7 +453,7 @@ def _leaving(
     last = live.max_len <= position + 1 if live.shortest <= position + 1 else None
     if last is not None:
         cut = last & (finished.count[live.sentence] == 0)
-        first = torch.zeros_like(continued.tokens, dtype=torch.bool)
+        first = torch.zeros_like(continued.columns, dtype=torch.bool)
         first.scatter_(1, order[:, :1], cut[:, None])
         finished.take(live, continued, first, position, settings.length_penalty, eos=False)
     if finished.empty:

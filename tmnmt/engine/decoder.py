@@ -328,8 +328,9 @@ class Decoder:
 
     def _limited(self, pieces: Sequence[Piece], collated: Collated) -> Backbone:
         """The backbone that compares only what the sources' words may become, and what their pairs
-        and session caches say, where there is a shortlist."""
-        if self.shortlist is None:
+        and session caches say, where there is a shortlist. It compares all words where what is read
+        is found step by step, because nobody knows which words that will be."""
+        if self.shortlist is None or collated.search is not None:
             return self.backbone
         memories = collated.pairs, collated.slots, collated.recent
         memory_ids = [part.ids.cpu() for part in memories if part is not None]

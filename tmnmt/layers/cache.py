@@ -280,7 +280,7 @@ class SessionCache(MemoryLayer[Filled]):
         """Deep: s~ (R, d), where the cache is empty what came in, and lambda (R, d) or (R, 1), 0
         there (eq. 6, 8). Shallow: what is mixed in."""
         if self.kind.fusion == "shallow":
-            weights, logit = self.recall(*step, ready)
+            weights, logit = self.recall(step.prev, step.hidden, step.context, ready)
             return hidden, LayerOutput(ready, weights, words=Words(*ready.words, logit))
         view = ready.view
         state, context = view.pick(step.hidden), view.pick(step.context)

@@ -64,7 +64,8 @@ class LayerInputs:
 class Stepped(NamedTuple):
     """What a step gives."""
 
-    log_probs: Tensor  # (R, V) log p(y_t), in fp32, or fp64 where the read-out is
+    # (R, V) log p(y_t), in fp32, or fp64 where the read-out is; or one of each of its columns
+    log_probs: Tensor
     state: Any  # of the backbone
     step: StepState
     ready: LayerInputs  # moved on
@@ -132,7 +133,7 @@ class MemoryLayers(nn.Module):
 
         # 1. Inject, and 2. the backbone moves on: a reference network is part of its step.
         state, context, hidden = backbone.step(prev, state, encoded)
-        step = StepState(prev, hidden, context)
+        step = StepState(prev, hidden, context, backbone.columns)
 
         # 3. Fuse, in order.
         reads: dict[str, LayerOutput[Any]] = {}
@@ -145,11 +146,12 @@ class MemoryLayers(nn.Module):
         # 4. Read out.
         stands = step
         if rows is not None:
-            step = StepState(*(part[rows] for part in step))
+            step = step.rows(rows)
             hiddens = [hidden[rows] for hidden in hiddens]
             reads = {name: reading.rows(rows) for name, reading in reads.items()}
             if not len(rows):
-                empty = hidden.new_empty(0, backbone.vocab_size)
+                words = backbone.vocab_size if step.columns is None else len(step.columns.words)
+                empty = hidden.new_empty(0, words)
                 return Stepped(empty, state, stands, advanced, None)
         log_probs = read_out(backbone, step, hiddens[-1])
         log_gen = log_probs.clone() if explain else None
@@ -159,7 +161,8 @@ class MemoryLayers(nn.Module):
             log_probs, reads[name] = layer.mix(step, log_probs, reads[name])
         trace = None
         if log_gen is not None:
-            trace = trace_of(partial(read_out, backbone, step), hiddens, reads, log_gen)
+            reader = partial(read_out, backbone, step)
+            trace = trace_of(reader, hiddens, reads, log_gen, step.columns)
         return Stepped(log_probs, state, stands, advanced, trace)
 
     def digest(self, mode: Mode, cache: bool) -> str:

@@ -32,6 +32,7 @@ from tmnmt.layers.neighbours import NeighbourQuery, Voters
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.words import Embed
+from tmnmt.models.base import Columns
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,12 @@ class StepState(NamedTuple):
     prev: Tensor  # (R,) int64 y_{t-1}
     hidden: Tensor  # (R, d) s_t
     context: Tensor  # (R, l) c_t
+    columns: Columns | None = None  # of log p; None: a column for every word
+
+    def rows(self, index: Tensor) -> StepState:
+        """The rows `index` (R',) in that order."""
+        prev, hidden, context = (part[index] for part in self[:3])
+        return StepState(prev, hidden, context, self.columns)
 
 
 class BeamState(Protocol):
@@ -172,4 +179,4 @@ class MemoryLayer(nn.Module, ABC, Generic[R]):
         reads by what those before it say does so now, and gives all that it has read."""
         if reading.words is None:
             return log_probs, reading
-        return mix_copy(log_probs, reading.weights, *reading.words), reading
+        return mix_copy(log_probs, reading.weights, *reading.words, step.columns), reading

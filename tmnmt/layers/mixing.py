@@ -7,21 +7,31 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from tmnmt.compiled import kernels
+from tmnmt.models.base import Columns
 
 MIN_PROBABILITY = 1e-37  # a probability whose logarithm, -85, changes no sum that matters
 
 
-def mix_copy(log_gen: Tensor, q: Tensor, ids: Tensor, first: Tensor, logit: Tensor) -> Tensor:
+def mix_copy(
+    log_gen: Tensor,
+    q: Tensor,
+    ids: Tensor,
+    first: Tensor,
+    logit: Tensor,
+    columns: Columns | None = None,
+) -> Tensor:
     """log(zeta p_copy + (1 - zeta) p_gen), (R, V), of log p_gen (R, V), q and words (R, P), where
     each word stands first (R, P) and the gate's logit (R,); of a shallow cache too, with P_m and
-    the slots' words.
+    the slots' words. columns: those of log p_gen; None: a column for every word.
 
     A closed gate (logit -inf) gives log p_gen bit for bit. Only the words of the memory cost a
     logarithm. Without gradients it is written in place of log p_gen."""
     learns = log_gen.requires_grad or logit.requires_grad or q.requires_grad
     if not learns and log_gen.dtype == torch.float32 and log_gen.is_cpu and log_gen.is_contiguous():
-        kernels.mix_words_(log_gen, q, ids, first, logit)
+        table = None if columns is None else columns.table
+        kernels.mix_words_(log_gen, q, ids, first, logit, table)
         return log_gen
+    ids = ids if columns is None else columns.of_word[ids]
     # (R, P) all occurrences of the word
     p_copy = torch.zeros_like(q).scatter_add_(1, first, q).gather(1, first)
     copied, log_rest = logsigmoid(logit)[:, None] + safe_log(p_copy), logsigmoid(-logit)[:, None]

@@ -32,12 +32,12 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from tmnmt.compiled.kernels import NEAREST, can_be_compiled, narrow_shares
+from tmnmt.compiled.kernels import NEAREST, NearestRead, can_be_compiled, narrow_shares
 from tmnmt.config.options import Mode
 from tmnmt.keys.nibbles import directions, encode, rotate, width
 from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
-from tmnmt.layers.packed import Packed, Panels, PoolReading, Stretch
+from tmnmt.layers.packed import Packed, Panels, Stretch
 from tmnmt.layers.pool_sources import sources_of_pool
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.layers.traced import LayerTrace, TracedSource
@@ -157,9 +157,14 @@ class PoolReady:
     def reordered(self, index: Tensor) -> PoolReady:
         """The same, of an `index` (R,) where every row takes the place of one of its own
         sentence."""
-        if not self.coverage.shape[1]:
+        if not self.is_penalised:
             return self
         return replace(self, coverage=self.coverage.index_select(0, index))
+
+    @property
+    def is_penalised(self) -> bool:
+        """Whether what was copied counts against being copied again."""
+        return self.coverage.shape[1] > 0
 
     @property
     def laid_out(self) -> Pool:
@@ -209,36 +214,48 @@ class NearestPositions(MemoryLayer[PoolReady]):
     def fuse(
         self, step: StepState, hidden: Tensor, ready: PoolReady
     ) -> tuple[Tensor, LayerOutput[PoolReady]]:
-        """Reads by the raw state; nothing is blended into it."""
+        """Reads by the raw state; nothing is blended into it. Where compiled code reads and nothing
+        is penalised, `mix` does all in one call."""
         packed, updated = ready.packed, ready
         if packed is not None and can_be_compiled(step.hidden):
-            if ready.coverage.shape[1]:
-                updated = replace(ready, coverage=ready.coverage.clone())
+            if not ready.is_penalised:
+                return hidden, LayerOutput(ready, ready.coverage)
+            updated = replace(ready, coverage=ready.coverage.clone())
             nearest = packed.read(step.hidden, ready.sentence, updated.coverage)
         else:
             nearest = self.search_pool(step.hidden, ready)
-            if ready.coverage.shape[1]:
+            if ready.is_penalised:
                 mass = nearest.logit.sigmoid()[:, None] * nearest.q
                 updated = replace(
                     ready, coverage=ready.coverage.scatter_add(1, nearest.places, mass)
                 )
-        words = Words(nearest.words, nearest.first, nearest.logit)
-        return hidden, LayerOutput(updated, nearest.q, words=words, positions=nearest.places)
+        return hidden, _output(updated, nearest)
 
     def mix(
-        self, at: StepState, log_probs: Tensor, read: LayerOutput[PoolReady]
+        self, step: StepState, log_probs: Tensor, reading: LayerOutput[PoolReady]
     ) -> tuple[Tensor, LayerOutput[PoolReady]]:
         """Mixes the words in, by a share that is less where the model is sure of a word."""
-        words = read.words
-        if words is not None:
-            if can_be_compiled(log_probs) and log_probs.is_contiguous():
-                logit = narrow_shares(log_probs, words.logit.contiguous(), SURE, FULL)
-            else:
-                logit = narrowed(words.logit, log_probs.amax(-1))
-            read = replace(read, words=words._replace(logit=logit))
-        return super().mix(at, log_probs, read)
+        words, ready, columns = reading.words, reading.ready, step.columns
+        if words is None:
+            if ready.packed is None:
+                raise ValueError("positions that nothing has read")
+            nearest = ready.packed.mix_(
+                log_probs,
+                step.hidden,
+                ready.sentence,
+                None if columns is None else columns.table,
+                SURE,
+                FULL,
+            )
+            return log_probs, _output(ready, nearest)
+        if can_be_compiled(log_probs) and log_probs.is_contiguous():
+            logit = narrow_shares(log_probs, words.logit.contiguous(), SURE, FULL)
+        else:
+            logit = narrowed(words.logit, log_probs.amax(-1))
+        reading = replace(reading, words=words._replace(logit=logit))
+        return super().mix(step, log_probs, reading)
 
-    def search_pool(self, hidden: Tensor, ready: PoolReady) -> PoolReading:
+    def search_pool(self, hidden: Tensor, ready: PoolReady) -> NearestRead:
         """What compiled code reads of the pool, by torch."""
         pool = ready.laid_out
         distance = self.distances(hidden, pool, ready.coverage)  # (R, P + C)
@@ -252,7 +269,7 @@ class NearestPositions(MemoryLayer[PoolReady]):
         places = torch.where(real, places, places[:, :1])
         words = pool.words[0].gather(1, places)
         logit = torch.where(share > 0, torch.logit(share), -torch.inf)
-        return PoolReading(q, words, first_of(words), places, logit)
+        return NearestRead(q, words, first_of(words), places, logit)
 
     def distances(self, hidden: Tensor, pool: Pool, coverage: Tensor) -> Tensor:
         """D (R, P + C) of s (R, d), infinite where there is no position."""
@@ -266,6 +283,11 @@ class NearestPositions(MemoryLayer[PoolReady]):
         if coverage.shape[1]:
             distance = distance + pool.numbers[2] * coverage
         return distance
+
+
+def _output(ready: PoolReady, nearest: NearestRead) -> LayerOutput[PoolReady]:
+    words = Words(nearest.words, nearest.first, nearest.logit)
+    return LayerOutput(ready, nearest.q, words=words, positions=nearest.places)
 
 
 def narrowed(logit: Tensor, log_best: Tensor) -> Tensor:

@@ -12,20 +12,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tmnmt.compiled.kernels import PANEL, NearestArena, read_nearest, table_of_blocks
+from tmnmt.compiled.kernels import PANEL, Array, NearestArena, NearestRead, NearestTable
 from tmnmt.keys import nibbles
 
 ROOM = 8 * PANEL  # positions of a session's first panels
-
-
-class PoolReading(NamedTuple):
-    """What the rows read at a step; q is 0 of those that are fewer than K."""
-
-    q: Tensor  # (R, K)
-    words: Tensor  # (R, K) int64
-    first: Tensor  # (R, K) int64: the first of them that holds the same word
-    places: Tensor  # (R, K) int64: where they stand among the P
-    logit: Tensor  # (R,) of the share; -inf: nothing is near
 
 
 class Stretch(NamedTuple):
@@ -81,12 +71,8 @@ class Panels:
 class Packed:
     """The positions of N sentences, each in at most BLOCKS stretches."""
 
-    blocks: Tensor  # a table of them
+    table: NearestTable
     kept: tuple[object, ...]  # what stands at the addresses in it
-    positions: int  # P
-    most: int  # that are multiplied of a sentence
-    size: int  # d
-    bias: Tensor  # zeros
 
     @classmethod
     def build(cls, sources: Sequence[tuple[Sequence[Stretch | None], Tensor]]) -> Packed:
@@ -104,15 +90,24 @@ class Packed:
                     multiplied[sentence] += stretch.end - stretch.first // PANEL * PANEL
                     size = arena.size
             base += numbers.shape[1]
-        most = max(multiplied)
-        return cls(table_of_blocks(rows), tuple(sources), base, most, size, torch.zeros(most))
+        table = NearestTable(rows, base, max(multiplied), nibbles.signs(size))
+        return cls(table, tuple(sources))
 
-    def read(self, hidden: Tensor, sentence: Tensor, coverage: Tensor) -> PoolReading:
+    def read(self, hidden: Tensor, sentence: Tensor, coverage: Tensor) -> NearestRead:
         """By states (R, d) of rows of the sentences (R,). What was read is added to coverage (R,
         P), or (R, 0) where nothing is penalised. Raises ValueError for other types and sizes."""
-        hidden, sentence = nibbles.even(hidden).contiguous(), sentence.contiguous()
-        signs = nibbles.signs(self.size)
-        read = read_nearest(
-            self.blocks, self.positions, self.most, signs, self.bias, hidden, sentence, coverage
-        )
-        return PoolReading(*read)
+        return self.table.read(nibbles.even(hidden).contiguous(), sentence.contiguous(), coverage)
+
+    def mix_(
+        self,
+        log_probs: Tensor,
+        hidden: Tensor,
+        sentence: Tensor,
+        columns: Array | None,
+        sure: float,
+        full: float,
+    ) -> NearestRead:
+        """The same where nothing is penalised, mixed into log p (R, V) in its place: `full` at
+        most, and less where the model is `sure` of a word."""
+        hidden = nibbles.even(hidden).contiguous()
+        return self.table.mix_(log_probs, hidden, sentence.contiguous(), columns, sure, full)

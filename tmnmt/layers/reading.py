@@ -48,7 +48,8 @@ def read_positions(
     and all that was read before (R, P, 1). What is blended begins with a state of `state_size`
     numbers, or with none."""
     _, length, numbers = positions.values.shape
-    query, prev, hidden, context = (x.contiguous() for x in (query, *step))
+    parts = query, step.prev, step.hidden, step.context
+    query, prev, hidden, context = (x.contiguous() for x in parts)
     read = kernels.read_positions(
         positions.table,
         (length, numbers),

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from tmnmt.layers.contract import LayerOutput
 from tmnmt.layers.traced import LayerTrace, Part
+from tmnmt.models.base import Columns
 
 
 @dataclass(frozen=True)
@@ -43,24 +44,30 @@ def trace_of(
     hiddens: Sequence[Tensor],
     reads: Mapping[str, LayerOutput[Any]],
     log_gen: Tensor,
+    columns: Columns | None = None,
 ) -> Trace:
     """Weights, gates and parts of a step: `hiddens` are the raw one and that after each layer,
-    `log_gen` is the read-out of the last one."""
+    `log_gen` is the read-out of the last one. columns: those of the read-out; None: a column for
+    every word. In the trace, too, words stand by their columns."""
     p_gen = p = log_gen.exp()
     layer_probs: dict[str, Tensor] = {}
     for name, previous, current in reversed(list(zip(reads, hiddens, hiddens[1:], strict=False))):
         layer_probs[name] = p
         if previous is not current:
             p = read_out(previous).exp()
-    return Trace(
-        p, {name: _layer(reading, layer_probs[name], p_gen) for name, reading in reads.items()}
-    )
+    layers = {
+        name: _layer(reading, layer_probs[name], p_gen, columns) for name, reading in reads.items()
+    }
+    return Trace(p, layers)
 
 
-def _layer(reading: LayerOutput[Any], probs: Tensor, p_gen: Tensor) -> LayerTrace:
+def _layer(
+    reading: LayerOutput[Any], probs: Tensor, p_gen: Tensor, columns: Columns | None
+) -> LayerTrace:
     fused = Part(probs, reading.gate.mean(-1)) if reading.gate is not None else None
     mixed = None
     if reading.words is not None:
-        p = torch.zeros_like(p_gen).scatter_add(1, reading.words.ids, reading.weights)
+        ids = reading.words.ids if columns is None else columns.of_word[reading.words.ids]
+        p = torch.zeros_like(p_gen).scatter_add(1, ids, reading.weights)
         mixed = Part(p, torch.sigmoid(reading.words.logit))
     return LayerTrace(reading.weights, fused, mixed, reading.positions)

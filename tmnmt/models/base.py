@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, Self
 
 import torch
@@ -17,7 +18,9 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from typing_extensions import TypeVar
 
+from tmnmt.compiled.kernels import Array
 from tmnmt.config.bounds import ShareBelowOne
+from tmnmt.vocab import FIRST, PAD
 
 
 class Encoded(Protocol):
@@ -71,6 +74,29 @@ class SurroundingText:
 
 
 Place = Before | SurroundingText | None  # what a row is read with; None: nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The words that a limited read-out compares, a column for each. The special words come first,
+    so that their columns are their numbers."""
+
+    words: Tensor  # (n,) int64, ascending
+    of_word: Tensor  # (V,) int64: the column of a word; that of PAD for a word that has none
+
+    @classmethod
+    def build(cls, words: Tensor, vocabulary: int) -> Columns:
+        """Columns of these words (n,) of so many."""
+        special = torch.arange(FIRST, device=words.device)
+        words = torch.cat([special, torch.unique(words[words >= FIRST])])
+        of_word = torch.full((vocabulary,), PAD, device=words.device)
+        of_word[words] = torch.arange(len(words), device=words.device)
+        return cls(words, of_word)
+
+    @cached_property
+    def table(self) -> Array:
+        """`of_word` for compiled code."""
+        return Array("columns", self.of_word, torch.int64, len(self.of_word))
 
 
 E = TypeVar("E", default=Any)  # what `encode` gives
@@ -130,9 +156,16 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
         return encoded
 
     def limited_to(self, words: Tensor) -> Self:
-        """The same, whose read-out gives -inf for all but `words` (n,): of a backbone as it decodes
-        (`kinds.for_decoding`). Raises NotImplementedError where it cannot."""
+        """The same, whose read-out compares only `words` (n,): by the columns that it has then, or
+        with -inf for all others. It is for a backbone as it decodes (`kinds.for_decoding`). Raises
+        NotImplementedError where it cannot."""
         raise NotImplementedError
+
+    @property
+    def columns(self) -> Columns | None:
+        """The words that the columns of the read-out stand for; None: column and word have one
+        number."""
+        return None
 
     @abstractmethod
     def start(self, encoded: E) -> S:
@@ -154,8 +187,8 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
     @abstractmethod
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        """Logits (B, V); also takes (B, T), (B, T, d), (B, T, l) and gives (B, T, V). They are
-        given away: who asked may write over them."""
+        """Logits (B, V), or a column for each of `columns`; also takes (B, T), (B, T, d), (B, T, l)
+        and gives (B, T, V). They are given away: who asked may write over them."""
 
     @abstractmethod
     def forced(self, encoded: E, tgt: Tensor) -> tuple[Tensor, Tensor]:

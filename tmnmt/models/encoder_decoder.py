@@ -30,9 +30,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tmnmt.compiled.kernels import Array, NormWeights, can_be_compiled
-from tmnmt.models.base import Trainable, shift
+from tmnmt.models.base import Columns, Trainable, shift
 from tmnmt.models.int8 import Int8Product, Int8Weight
-from tmnmt.models.products import Product, Rounded, limited, product
+from tmnmt.models.products import Product, Rounded, product
 from tmnmt.models.recurrence import Linear, OutputLoss
 from tmnmt.models.transformer_state import (
     PADDED,
@@ -70,6 +70,8 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
     # the weights of products by name, of a model that was stored in int8
     int8: Mapping[str, Int8Weight] = MappingProxyType({})
     output_int8: Int8Weight | None = None  # for_decoding in int8
+    _columns: Columns | None = None  # limited_to
+    _columns_bias: Tensor | None = None  # limited_to, in another precision
 
     def __init__(
         self,
@@ -250,9 +252,15 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
 
     def limited_to(self, words: Tensor) -> Self:
         clone = copy.copy(self)
-        output = limited(self._output(words), words, self.vocab_size)
-        clone.products = {**(self.products or {}), None: output}
+        columns = clone._columns = Columns.build(words, self.vocab_size)
+        clone.products = {**(self.products or {}), None: self._output(columns.words)}
+        if self.dtype is not None:
+            clone._columns_bias = self.output_bias.detach()[columns.words]
         return clone
+
+    @property
+    def columns(self) -> Columns | None:
+        return self._columns
 
     def _output(self, words: Tensor | slice) -> Product:
         """The read-out's product with rows of the output table; in another precision the bias is
@@ -409,7 +417,10 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         if self.products is None:
             return F.linear(normed, self.output_table, self.output_bias)
         logits = self.products[None](normed)
-        return logits if self.dtype is None else logits.to(normed.dtype).add_(self.output_bias)
+        if self.dtype is None:
+            return logits
+        bias = self.output_bias if self._columns_bias is None else self._columns_bias
+        return logits.to(normed.dtype).add_(bias)
 
     def forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor]:
         query, total, _ = self._forced(encoded, tgt)

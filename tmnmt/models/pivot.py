@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tmnmt.models.base import Backbone, stacked
+from tmnmt.models.base import Backbone, Columns, stacked
 from tmnmt.spans import piece_spans, shares
 from tmnmt.vocab import BOS, EOS, PAD, UNK, Vocabulary
 
@@ -125,6 +125,10 @@ class Pivot(Backbone[PivotEncoded, Any]):
 
     def limited_to(self, words: Tensor) -> Pivot:
         return self.with_parts(self.first, self.second.limited_to(words))
+
+    @property
+    def columns(self) -> Columns | None:
+        return self.second.columns
 
     def start(self, encoded: PivotEncoded) -> Any:
         return self.second.start(encoded.inner)
