@@ -200,13 +200,17 @@ class Client:
         destination: str | Path,
         overwrite: str = "nothing",
         advance: Advance = _unwatched,
+        own_translations: str = "translated",
     ) -> dict[str, Any]:
         """Translates a translator's file (XLIFF, PO, HTML and so on); what became of its
-        segments. advance: called with the segments that are done, and all."""
+        segments. overwrite: which translations in it are made anew, "nothing", "drafts" or "all".
+        advance: called with the segments that are done, and all. own_translations: which of the
+        other translations in it are taken as confirmed, "translated", "approved" or "off"."""
         parameters = {
             **self._languages,
             "terms_mode": self._parameters["terms_mode"],
             "overwrite": overwrite,
+            "own_translations": own_translations,
         }
         for name in ("memories", "terms"):
             parameters |= (
@@ -360,10 +364,12 @@ class ClientSession:
         destination: str | Path,
         overwrite: str = "nothing",
         advance: Advance = _unwatched,
+        own_translations: str = "translated",
     ) -> dict[str, Any]:
         """As `Client.translate_file`, with what is confirmed here when its segments have their
         turn."""
-        job = self._client._upload(f"{self._path}/documents", Path(path), {"overwrite": overwrite})
+        parameters = {"overwrite": overwrite, "own_translations": own_translations}
+        job = self._client._upload(f"{self._path}/documents", Path(path), parameters)
         return self._client._save(job, Path(destination), advance)
 
     def confirm(self, src: str, tgt: str, on_checks: OnChecks = "tell") -> list[Check]:

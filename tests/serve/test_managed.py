@@ -7,7 +7,7 @@ import http.client
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from tmnmt.serve import jobs
 from tmnmt.serve.jobs import ending
 from tmnmt.serve.keys import ANYBODY, Keys, new_key
 from tmnmt.serve.service import Limits
+from tmnmt.session import Session
 
 PO = """msgid ""
 msgstr "Content-Type: text/plain; charset=UTF-8\\n"
@@ -137,6 +138,56 @@ def test_a_document_is_translated_as_the_command_does_it(served: Server) -> None
     assert all(filled.count(code) == 2 for code in ("%s", "<b>", "</b>"))
     assert served.ask("DELETE", f"/v1/jobs/{job['id']}").status == 204
     assert served.ask("GET", f"/v1/jobs/{job['id']}/file").status == 404
+
+
+OWN = (
+    'msgid ""\nmsgstr "Language: fr\\n"\n\n'
+    'msgctxt "a"\nmsgid "The fee schedule is attached."\nmsgstr "Le barème est joint."\n\n'
+    'msgctxt "b"\nmsgid "The fee schedule is attached."\nmsgstr ""\n'
+)
+
+
+def test_a_document_is_translated_by_what_it_has_itself(served: Server) -> None:
+    def made(path: str) -> str:
+        job = sent(served, path, OWN.encode())
+        assert (job["state"], job["translated"]) == ("done", 1), job
+        return served.ask("GET", f"/v1/jobs/{job['id']}/file").body.decode()
+
+    assert made("/v1/documents?name=m.po").count("Le barème est joint.") == 2
+    assert made("/v1/documents?name=m.po&own_translations=off").count("est joint.") == 1
+    session = done(served, "/v1/sessions", write_to="")["id"]
+    inside = f"/v1/sessions/{session}/documents?name=m.po"
+    assert made(inside).count("Le barème est joint.") == 2
+    pair = {"src": "The fee schedule is attached.", "tgt": "Les frais sont joints."}
+    done(served, f"/v1/sessions/{session}/confirm", **pair)
+    assert "Les frais sont joints." in made(inside)  # the last word is what a person says now
+    assert served.ask("POST", "/v1/documents?name=m.po&own_translations=x", b"x").status == 400
+
+
+def test_a_slice_of_a_document_has_the_pairs_beside_it(
+    served: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned = list[list[str]]()
+    learn = Session.learn_background
+
+    def noted(self: Session, pairs: Sequence[tuple[str, str]]) -> None:
+        learned.append([src for src, _ in pairs])
+        learn(self, pairs)
+
+    monkeypatch.setattr(Session, "learn_background", noted)
+    monkeypatch.setattr("tmnmt.engine.history.MOST_PAIRS", 2)
+    monkeypatch.setattr("tmnmt.serve.files.AT_ONCE", 16)
+    messages = 'msgid ""\nmsgstr "Language: fr\\n"\n'
+    for number in range(40):
+        messages += f'\nmsgid "Open {number}."\nmsgstr ""\n'
+        if number % 10 == 0:
+            messages += f'\nmsgid "Done {number}."\nmsgstr "Fait {number}."\n'
+    assert sent(served, "/v1/documents?name=m.po", messages.encode())["translated"] == 40
+    assert [sorted(pairs) for pairs in learned] == [
+        ["Done 0.", "Done 10."],
+        ["Done 20.", "Done 30."],
+        ["Done 20.", "Done 30."],
+    ]
 
 
 def test_a_job_is_of_its_tenant_and_told_when_its_server_is_gone(

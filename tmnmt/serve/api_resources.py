@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from starlette.responses import JSONResponse, Response
 
+from tmnmt.config.options import Output, OwnTranslations
 from tmnmt.engine.confirmed import ConfirmedPair, confirmable
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
@@ -20,12 +21,13 @@ from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.events import event_stream, of_job
 from tmnmt.serve.fields import ENTRIES, NAMES, Field, read
 from tmnmt.serve.http_error import Refused, unknown, wrong
+from tmnmt.serve.in_turn import InTurn
 from tmnmt.serve.jobs import Advance, Steps, Work
 from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory
 from tmnmt.serve.routes import Route
 from tmnmt.serve.served_model import Model
-from tmnmt.serve.service import InTurn, Service
+from tmnmt.serve.service import Service
 from tmnmt.serve.storage.records import Dictionary, Glossary, Job
 from tmnmt.serve.terms import entries_of
 
@@ -49,7 +51,14 @@ _OVERWRITE = Field(
     default="nothing",
     choices=("nothing", "drafts", "all"),
 )
-IN_SESSION = (_NAME, _OVERWRITE)
+_OWN_TRANSLATIONS = Field(
+    "own_translations",
+    "text",
+    "Which of the other translations in it are taken as confirmed.",
+    default=Output.own_translations,
+    choices=get_args(OwnTranslations),
+)
+IN_SESSION = (_NAME, _OVERWRITE, _OWN_TRANSLATIONS)
 DOCUMENT = (
     _NAME,
     SOURCE,
@@ -71,6 +80,7 @@ DOCUMENT = (
     ),
     TERMS_MODE,
     _OVERWRITE,
+    _OWN_TRANSLATIONS,
 )
 GLOSSARY = (
     Field("name", "text", "What it is called.", required=True),
@@ -204,8 +214,10 @@ async def _document_job(
     languages = model.translator.src_lang, model.translator.tgt_lang
 
     def work(path: Path, advance: Advance) -> Steps:
-        overwrite = fields["overwrite"]
-        return files.document_through(path, languages, overwrite, translated, advance, confirmed)
+        wanted = files.Filled(
+            clean_name(fields["name"]), languages, fields["overwrite"], fields["own_translations"]
+        )
+        return files.document_through(path, wanted, translated, advance, confirmed)
 
     return await _job(service, call, "document", {"model": model.name}, fields["name"], work)
 

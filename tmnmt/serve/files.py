@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tmnmt.batch.filling import (
@@ -15,10 +15,11 @@ from tmnmt.batch.filling import (
     translate_file,
     with_confirmed,
 )
-from tmnmt.batch.own_translations import is_open
+from tmnmt.batch.own_translations import FileMemory
 from tmnmt.codes.record import Source, plain_of
-from tmnmt.config.options import Overwrite
+from tmnmt.config.options import Overwrite, OwnTranslations
 from tmnmt.engine.confirmed import ConfirmedPair
+from tmnmt.engine.history import History
 from tmnmt.files.opening import open_translatable
 from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.reader import read_memories
@@ -26,13 +27,13 @@ from tmnmt.formats.tmx_writer import tmx_writer
 from tmnmt.formats.tsv import tsv_writer
 from tmnmt.index.base import WritableIndex
 from tmnmt.segments import Segment, Translation
+from tmnmt.serve.in_turn import InTurn
 from tmnmt.serve.jobs import Advance, Steps
 
 AT_ONCE = 32  # segments of a document that are handed to the model together, at most
 AT_ONCE_CHARACTERS = 4_000  # of these, but for a single longer one
 AT_ONCE_IN_MEMORY = 2_000  # segments of a memory that are read or written in a slice
 UNITS_LISTED = 5  # units of a document that are told as left
-Translated = Callable[[Sequence[Source]], Sequence[Translation]]
 
 
 def read_into(index: WritableIndex, path: Path, name: str, advance: Advance, longest: int) -> Steps:
@@ -81,11 +82,25 @@ def written_from(
     return {}, path.read_bytes()
 
 
+@dataclass(frozen=True)
+class Filled:
+    """Which units of a file are filled, and what is known of the others.
+
+    name: what the file is called in messages.
+    languages: those that are wanted of it.
+    overwrite: which translations are made anew.
+    level: which of the others are taken as confirmed."""
+
+    name: str
+    languages: tuple[str, str]
+    overwrite: Overwrite
+    level: OwnTranslations
+
+
 def document_through(
     path: Path,
-    languages: tuple[str, str],
-    overwrite: Overwrite,
-    translated: Translated,
+    wanted: Filled,
+    translated: InTurn,
     advance: Advance,
     confirmed: Callable[[], Sequence[ConfirmedPair]] = tuple,
 ) -> Steps:
@@ -93,19 +108,25 @@ def document_through(
     gives what the session has confirmed, once all is translated. Raises FormatError for what is no
     such file, and UsageError for one of other languages."""
     file = open_translatable(path)
-    agree_on_languages(file, *languages)
-    total = sum(is_open(u, overwrite) for document in file.documents() for u in document.units)
+    agree_on_languages(file, *wanted.languages)
+    memory = FileMemory(wanted.overwrite, wanted.level)
+    total = memory.read(file, Path(wanted.name)).open_units
+    if len(memory):
+        memory.index.settle()
+        translated = translated.with_memory(memory.index)
 
     def translate_slices(documents: Documents) -> Iterator[Translation]:
         completed = 0
         for document in documents:
-            for together in _slices(document.texts):
-                yield from translated(together)
+            history = History(document.pairs)
+            for place, together in _slices(document.texts):
+                stretch = history.stretch_of(place + len(together) // 2)
+                yield from translated(together, [pair[:2] for pair in history.nearest(stretch)])
                 completed += len(together)
                 advance(completed, total)
 
     finished_units = list[Finished]()
-    for finished in translate_file(file, overwrite, translate_slices):
+    for finished in translate_file(file, wanted.overwrite, translate_slices, level=wanted.level):
         finished_units.append(finished)
         yield
     finished_units = list(with_confirmed(finished_units, confirmed()))
@@ -126,14 +147,16 @@ def document_through(
     return counts, buffer.getvalue()
 
 
-def _slices(texts: Iterable[Source]) -> Iterator[list[Source]]:
-    """The texts, as many together as are handed to the model at once."""
-    together, size = list[Source](), 0
+def _slices(texts: Iterable[Source]) -> Iterator[tuple[int, list[Source]]]:
+    """The texts, as many together as are handed to the model at once, and how many stand before
+    them."""
+    together, size, place = list[Source](), 0, 0
     for text in texts:
         size += len(plain_of(text))
         if together and (len(together) == AT_ONCE or size > AT_ONCE_CHARACTERS):
-            yield together
+            yield place, together
+            place += len(together)
             together, size = [], len(plain_of(text))
         together.append(text)
     if together:
-        yield together
+        yield place, together

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from tmnmt.codes.record import Source, Text
+from tmnmt.codes.record import Text
 from tmnmt.config.option import options_of
 from tmnmt.config.options import Decoding, Search
 from tmnmt.engine.settings import Settings
@@ -25,6 +25,7 @@ from tmnmt.serve.bodies import Readers, Room
 from tmnmt.serve.clock import Clock
 from tmnmt.serve.fields import TEXTS
 from tmnmt.serve.http_error import Refused, unknown, wrong
+from tmnmt.serve.in_turn import InTurn
 from tmnmt.serve.jobs import Jobs
 from tmnmt.serve.keys import ANYBODY, Caller, Keys
 from tmnmt.serve.languages import Language, language, nearest
@@ -62,10 +63,8 @@ OPTIONS = {
 }
 LIMITS = {"beam": 20, "nbest": 20, "top_k": 32, "fragments": 32}
 SHARES = 2  # a tenant may have one part of so many of the room for bodies
-RETRY_SECONDS = 0.5  # seconds after which a job that was refused comes again
 _View = tuple[str, tuple[str, ...], Settings, str | None, TermList | None]
 Result = TypeVar("Result")
-InTurn = Callable[[Sequence[Source]], Sequence[Translation]]
 
 
 @dataclass(frozen=True)
@@ -352,25 +351,8 @@ class Service:
     ) -> InTurn:
         if not model.translates:
             raise no_model()
-
-        def translated(sources: Sequence[Source]) -> Sequence[Translation]:
-            while True:
-                job = Job(
-                    session,
-                    sources,
-                    urgent=False,
-                    seconds=self.limits.seconds,
-                    follow=follow,
-                    tenant=tenant,
-                )
-                try:
-                    return model.queue.submit(job).result()
-                except Refused as refused:
-                    if refused.status not in (429, 503) or refused.code == "stopping":
-                        raise
-                    time.sleep(RETRY_SECONDS)
-
-        return translated
+        view = cast(Translator, session.translator)
+        return InTurn(model, session, view, tenant, self.limits.seconds, follow)
 
     def check_size(self, texts: Sequence[str]) -> None:
         """Raises Refused for more texts, or longer ones, than a request may have."""

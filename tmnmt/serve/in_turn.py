@@ -1,0 +1,77 @@
+"""The segments of a long document through the queue of a model, some at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tmnmt.codes.record import Source
+from tmnmt.index.base import Index
+from tmnmt.segments import Translation
+from tmnmt.serve.http_error import Refused
+from tmnmt.serve.queue import Job
+from tmnmt.serve.served_model import Model
+from tmnmt.session import Session
+from tmnmt.translator import Translator, with_memory
+
+RETRY_SECONDS = 0.5  # seconds after which a job that was refused comes again
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """Translates segments for a thread that is not the model's, after all that somebody waits for.
+
+    session: what the segments are translated in.
+    view: the translator that they are translated by, with all memories.
+    seconds: after so many a job is given up.
+    follow: has the session learn what was confirmed by now; called in the thread of the model."""
+
+    model: Model
+    session: Session
+    view: Translator
+    tenant: str
+    seconds: float
+    follow: Callable[[], None] = lambda: None
+
+    def with_memory(self, memory: Index) -> InTurn:
+        """The same with one more memory, which the document has itself."""
+        return replace(self, view=with_memory(self.view, memory))
+
+    def __call__(self, sources: Sequence[Source], pairs: Pairs = ()) -> Sequence[Translation]:
+        """The translations of segments that stand near by. `pairs`: what is confirmed beside them
+        in the document, what counts most last. Raises Refused for what is refused for good."""
+        while True:
+            try:
+                session = self._session_with(pairs)
+                job = Job(
+                    session,
+                    sources,
+                    urgent=False,
+                    seconds=self.seconds,
+                    follow=self.follow,
+                    tenant=self.tenant,
+                )
+                return self.model.queue.submit(job).result()
+            except Refused as refused:
+                if refused.status not in (429, 503) or refused.code == "stopping":
+                    raise
+                time.sleep(RETRY_SECONDS)
+
+    def _session_with(self, pairs: Pairs) -> Session:
+        """The session, or one that reads what was confirmed in it, and knows these pairs and the
+        memory of the document, too."""
+        if not pairs and self.session.translator is self.view:
+            return self.session
+
+        def open_session() -> Session:
+            self.follow()
+            session = Session(self.view)
+            session.confirmed = self.session.confirmed
+            confirmed = [(entry.src, entry.tgt) for entry in self.session.done if entry.tgt]
+            session.learn_background([*pairs, *confirmed])
+            return session
+
+        cost = sum(len(src) + len(tgt) for src, tgt in pairs)
+        return self.model.queue.call(open_session, self.tenant, cost).result()
