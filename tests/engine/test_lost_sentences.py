@@ -13,7 +13,7 @@ from tmnmt.codes.record import Source
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings
 from tmnmt.files.texts import text_of
-from tmnmt.filters.sentences import sentences
+from tmnmt.filters.sentence_ends import sentences
 from tmnmt.index import MemoryIndex, build
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment

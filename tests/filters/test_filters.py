@@ -26,7 +26,13 @@ from tmnmt.segments import Translation
 from tmnmt.vocab import Vocabulary
 
 FOLDER = ROOT / "tmnmt" / "filters"
-SHARED = {"contract", "letters", "marking", "masks"}  # `masked_pair` finds masks; it is no filter
+SHARED = {
+    "contract",
+    "letters",
+    "marking",
+    "masks",
+    "sentence_ends",
+}  # `masked_pair` finds masks; it is no filter
 
 
 class Example(NamedTuple):

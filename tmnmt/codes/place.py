@@ -7,6 +7,8 @@ the least mass crosses. Whatever the links are:
   has them;
 - every code is in the same span as in the source;
 - what stands before or after all words of the source does so in the target;
+- no span goes around punctuation alone, unless that is all that it has in the source: where no
+  word is free it is empty;
 - codes of spans that cross, and those that cannot be moved, keep their order.
 
 T, S: words of target and source. Boundaries of the target's words count from 0 to T."""
@@ -137,10 +139,23 @@ class _Placer:
             gaps = list(_gaps(placed, lo, hi))
             if node.alone:
                 placed += self._covering(node, gaps)
-            else:
+            elif gaps := [gap for gap in gaps if self._fits(node, *gap)]:
                 start, end = max(gaps, key=lambda gap: _best_gain(gain, *gap))
                 placed.append(self._span(node, gain, start, end))
         return placed
+
+    def _fits(self, node: Node, lo: int, hi: int) -> bool:
+        """Whether a span may go around words between two boundaries: not where these are
+        punctuation alone, and it has words in the source."""
+        return self._is_of_marks(node) or any(not _is_mark(self._word(i)) for i in range(lo, hi))
+
+    def _is_of_marks(self, node: Node) -> bool:
+        return _is_mark(self._content(node))
+
+    def _content(self, node: Node) -> str:
+        """What a span has in the source, without the white space at its ends."""
+        codes = self._source.codes
+        return self._source.plain[codes[node.first].at : codes[node.last].at].strip()
 
     def _is_wide(self, node: Node) -> bool:
         start, end = self._extent(node)
@@ -179,19 +194,26 @@ class _Placer:
             core = start, end
             start, end = grow_stretch(gain, start, end, lo, hi)
         else:
-            start, end = best_stretch(gain, lo, hi)
+            start, end = self._best_stretch(node, gain, lo, hi)
             core = end, start  # none
         start, end = self._punctuated(node, (start, end), core, (lo, hi))
         return _Placed(node, start, end, self._with_points(node.children, inside, start, end))
+
+    def _best_stretch(self, node: Node, gain: Mass, lo: int, hi: int) -> tuple[int, int]:
+        """The words of the greatest gain, and a word among them."""
+        start, end = best_stretch(gain, lo, hi)
+        words = [i for i in range(lo, hi) if not _is_mark(self._word(i))]
+        if not words or self._is_of_marks(node) or any(start <= word < end for word in words):
+            return start, end
+        word = max(words, key=lambda number: float(gain[number]))
+        return grow_stretch(gain, word, word + 1, lo, hi)
 
     def _punctuated(
         self, node: Node, stretch: tuple[int, int], core: tuple[int, int], limits: tuple[int, int]
     ) -> tuple[int, int]:
         """The stretch with punctuation at its edges as the source's span has it."""
         start, end = stretch
-        punctuation = self._source.plain[
-            self._source.codes[node.first].at : self._source.codes[node.last].at
-        ].strip()
+        punctuation = self._content(node)
         if not punctuation or _is_mark(punctuation):
             return stretch
         if not _is_mark(punctuation[-1]):

@@ -20,6 +20,8 @@ from xml.sax.saxutils import unescape
 Kind = Literal["open", "close", "standalone", "placeholder", "blank"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 TMX = "tmx"  # the form of codes whose markup is an inline element of TMX, or one tag of it
+_LINE_END = re.compile("\r\n?")
+_OTHER_SPACE = re.compile(r"[^\n\t]")
 _ELEMENT = re.compile(r"<(?:\w+:)?(?:bpt|ept|ph|it|ut)(?:\s[^<>]*)?>([^<]+)</[^<>]+>")
 
 
@@ -151,9 +153,39 @@ def native(code: Code) -> str:
 
 
 def alike(codes: Sequence[Code], reference: Sequence[Code]) -> bool:
-    """Whether two texts have the same codes, as their own format has them: <b> as text is the same
-    as in a bpt of TMX or XLIFF. Blanks do not count."""
-    return _count_codes(map(_bare, codes)) == _count_codes(map(_bare, reference))
+    """Whether two texts have the same inline codes, as their own format has them: <b> as text is
+    the same as in a bpt of TMX or XLIFF. Blanks do not count, but for lines as `same_lines` has
+    them."""
+    ours, theirs = (_count_codes(map(_bare, without_spaces(side))) for side in (codes, reference))
+    return ours == theirs and same_lines(codes, reference)
+
+
+def is_space(code: Code) -> bool:
+    """Whether it stands for white space: a blank, or a line break of a format that keeps lines."""
+    return code.kind == "blank" or (not code.form and code.markup.isspace())
+
+
+def without_spaces(codes: Sequence[Code]) -> list[Code]:
+    """The inline codes that do not stand for white space."""
+    return [code for code in inline(codes) if not is_space(code)]
+
+
+def same_lines(codes: Sequence[Code], reference: Sequence[Code]) -> bool:
+    """Whether the line breaks and tabs that are codes of one text stand in the other, too. There
+    they may be mere white space, which one format keeps as it is and another does not."""
+    fixed, everything = (
+        [
+            Counter(lines_of(code) for code in side if is_space(code) and code.kind in kinds)
+            for side in (codes, reference)
+        ]
+        for kinds in (frozenset(KINDS) - {"blank"}, frozenset(KINDS))
+    )
+    return fixed[0] <= everything[1] and fixed[1] <= everything[0]
+
+
+def lines_of(code: Code) -> str:
+    """The line ends and tabs of white space."""
+    return _OTHER_SPACE.sub("", _LINE_END.sub("\n", code.markup))
 
 
 def _bare(code: Code) -> Code:

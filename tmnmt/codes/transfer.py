@@ -10,7 +10,20 @@ from dataclasses import replace
 from tmnmt.codes.links import place_of
 from tmnmt.codes.place import linked_codes
 from tmnmt.codes.placeholders import Finder, Placeholder, with_placeholders
-from tmnmt.codes.record import Code, Part, Text, equal_codes, inline, is_text, join_parts, pairs
+from tmnmt.codes.record import (
+    Code,
+    Part,
+    Text,
+    equal_codes,
+    inline,
+    is_space,
+    is_text,
+    join_parts,
+    lines_of,
+    pairs,
+    same_lines,
+    without_spaces,
+)
 from tmnmt.codes.tree import tree
 from tmnmt.text import token_spans
 
@@ -24,11 +37,11 @@ def transfer_codes(query: Text, source: Text, target: Text) -> Text | None:
     query_inline, theirs, target_inline = (
         Text(text.plain, tuple(inline(text.codes))) for text in (query, source, target)
     )
-    if not equal_codes(theirs.codes, target_inline.codes):
-        return None
-    if equal_codes(query_inline.codes, theirs.codes):
-        result = Text(target.plain, tuple(code for code in target.codes if not is_text(code)))
-    elif _places(query_inline) != _places(theirs):
+    if same_but_lines(query, source) and same_but_lines(source, target):
+        result = _with_lines(query, target)
+    elif not equal_codes(theirs.codes, target_inline.codes) or _places(query_inline) != _places(
+        theirs
+    ):
         return None
     else:
         codes = [query_inline.codes[number] for number in _order(theirs.codes, target_inline.codes)]
@@ -36,6 +49,29 @@ def transfer_codes(query: Text, source: Text, target: Text) -> Text | None:
         if pairs(codes) != pairs(target_inline.codes) or _fixed(result) != _fixed(query_inline):
             return None
     return _with_texts(query, with_ends(query, result))
+
+
+def same_but_lines(text: Text, reference: Text) -> bool:
+    """Whether two texts have the same codes, but that a line break of one may be white space of
+    the other."""
+    ours, theirs = (without_spaces(side.codes) for side in (text, reference))
+    return equal_codes(ours, theirs) and same_lines(text.codes, reference.codes)
+
+
+def _with_lines(query: Text, target: Text) -> Text:
+    """The target with its own codes, those that stand for white space as the query has them; and
+    without those that are written in the text."""
+    theirs = defaultdict[str, list[Code]](list)
+    for code in reversed(query.codes):
+        if is_space(code) and code.kind != "blank":
+            theirs[lines_of(code)].append(code)
+
+    def same_line(code: Code) -> Code:
+        waiting = theirs[lines_of(code)] if is_space(code) else []
+        return replace(waiting.pop(), at=code.at, covers=code.covers) if waiting else code
+
+    codes = (same_line(code) for code in target.codes if not is_text(code))
+    return Text(target.plain, tuple(codes))
 
 
 def borrowed(query: Text, source: Text, target: Text) -> Text | None:

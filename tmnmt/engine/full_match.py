@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tmnmt.codes.record import Code, alike, inline
+from tmnmt.codes.record import Code, alike
 from tmnmt.index.fuzzy import SLACK, word_edits
 from tmnmt.index.match_value import FULL
 from tmnmt.segments import Agreement, Match, MemorySource, Provenance, Rival, Token, Translation
@@ -28,7 +28,7 @@ def has_codes(match: Match, codes: Sequence[Code]) -> bool:
 
     match: the match.
     codes: the codes of the text."""
-    return alike(inline(match.segment.src_codes), inline(codes))
+    return alike(match.segment.src_codes, codes)
 
 
 def agreeing(matches: Sequence[Match], codes: Sequence[Code] | None) -> Sequence[Match]:

@@ -52,7 +52,8 @@ class SourceSegment:
         self.source, self.read_text = (
             text if isinstance(text, Text) else Text(text) for text in (source, model_text)
         )
-        self.split = next((undo for undo in self._undos if isinstance(undo, Split)), None)
+        # of several filters that split it, the first one does
+        self.split = next((undo for undo in self._undos[::-1] if isinstance(undo, Split)), None)
         self.reading = next((undo.reading for undo in self._undos if undo.reading), None)
         self._start()
 
@@ -210,7 +211,8 @@ class SourceSegment:
             return
         self._prepare(self._filters.for_people)
         self._has_other_codes = not has_codes(match, self.source.codes)
-        self.placement.take(match, is_split=self.split is not None)
+        has_frames = self.split is not None and not self.split.is_optional
+        self.placement.take(match, is_split=has_frames)
 
     def add(self, number: int, model_text: str, translation: Translation, is_whole: bool) -> None:
         """Takes the translation of a piece.

@@ -31,11 +31,18 @@ def split_texts(piece: Piece, vocab: Vocabulary, longest: int) -> list[Piece]:
     if source.split is None:
         return []
     offered = _offered(source.split, piece.matches)
+    if source.split.is_optional and not any(offered) and _is_alike(piece):
+        return []
     return [
         part
         for text, matches in zip(source.split_segments(), offered, strict=True)
         for part in _of_text(piece, text, matches, vocab, longest)
     ]
+
+
+def _is_alike(piece: Piece) -> bool:
+    """Whether a memory has a pair that is like all of a piece, which can be translated at once."""
+    return any(match.score >= AT_ONCE for match in piece.matches)
 
 
 def _offered(split: Split, matches: Sequence[Match]) -> list[tuple[Match, ...]]:
@@ -99,7 +106,7 @@ def retried_parts(piece: Piece, output: str, vocab: Vocabulary) -> list[Piece]:
     if not piece.is_whole or piece.number:
         return []
     sentences = source.retry(output)
-    if not sentences or any(match.score >= AT_ONCE for match in piece.matches):
+    if not sentences or _is_alike(piece):
         return []
     segment = replace(piece.segment, size=len(sentences), similar=[Answer(piece.matches, None)])
     parts = zip(source.pieces(sentences), sentences, strict=True)

@@ -34,6 +34,13 @@ def text_of(string: str, finders: Iterable[Finder] = ALL_FINDERS, breaks: bool =
     return clean_codes(Text(marked.plain, tuple(map(_alone, marked.codes))))[0]
 
 
+def with_line_breaks(text: Text) -> Text:
+    """The text with a code for every line break or tab between words, for formats that keep these
+    where they are told to."""
+    marked = with_placeholders(text, [_LINE_BREAK])
+    return Text(marked.plain, tuple(map(_alone, marked.codes)))
+
+
 def _is_fixed(tag: Code, finders: Iterable[Finder]) -> bool:
     """Whether a tag has a placeholder inside that must keep its order, as %s in a link."""
     return any(not place.movable for finder in finders for place in finder(tag.markup))

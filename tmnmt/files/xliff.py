@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -53,11 +53,21 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnitContext:
-    """What holds for the units inside a file or a group: whether they are to be translated, and why
-    they cannot be."""
+    """What holds for the units inside a file or a group: whether they are to be translated, why
+    they cannot be, and whether the white space of their texts stays as it is."""
 
     translate: bool = True
     problem: str = ""
+    preserves_space: bool = False
+
+    def inside(self, attributes: Mapping[str, str]) -> UnitContext:
+        """What holds inside an element with these attributes."""
+        translate, space = attributes.get("translate"), attributes.get(f"{XML}space")
+        return replace(
+            self,
+            translate=translate != "no" if translate else self.translate,
+            preserves_space=space == "preserve" if space else self.preserves_space,
+        )
 
 
 class UnitElement:
@@ -192,11 +202,8 @@ class Xliff(TranslatableFile):
             yield part, None
 
     def _inside(self, start: Start, context: UnitContext) -> UnitContext:
-        translate = context.translate
-        if value := start.attributes.get("translate"):
-            translate = value != "no"
         problem = self._language_problem(start) if start.name == "file" else context.problem
-        return UnitContext(translate, problem)
+        return replace(context.inside(start.attributes), problem=problem)
 
     def _units_of(self, whole: Whole, context: UnitContext) -> UnitElement:
         if whole.data is not None and whole.node.nested <= MAX_NESTED:

@@ -58,12 +58,12 @@ _TAGS = re.compile(
 
 def trans_unit(node: Node, data: bytes, context: UnitContext, tgt_lang: str) -> UnitElement:
     """The units of a <trans-unit>; `tgt_lang` is written where the source says its own."""
-    if translate := node.attributes.get("translate"):
-        context = UnitContext(translate != "no", context.problem)
+    context = context.inside(node.attributes)
     source, seg_source = node.first("source"), node.first("seg-source")
     if source is None:
         return _NoSource(node, context)
-    element = _TransUnit(node, data, tgt_lang, source)
+    preserves_space = context.inside(source.attributes).preserves_space
+    element = _TransUnit(node, data, tgt_lang, source, preserves_space)
     if seg_source is not None:
         target = node.first("target")
         mrks = _segments(data, seg_source)
@@ -93,8 +93,11 @@ class _Mrk:
 class _TransUnit(UnitElement):
     """One that is one unit; `_Segmented` asks it for what both have."""
 
-    def __init__(self, node: Node, data: bytes, tgt_lang: str, source: Node) -> None:
+    def __init__(
+        self, node: Node, data: bytes, tgt_lang: str, source: Node, preserves_space: bool
+    ) -> None:
         self.node, self.data, self.tgt_lang, self.source = node, data, tgt_lang, source
+        self._preserves_space = preserves_space
         self.prefix = prefix_of(data[: node.inside])
         self.target = node.first("target")
 
@@ -117,7 +120,8 @@ class _TransUnit(UnitElement):
     def text(self, node: Node | _Mrk) -> Text:
         """What stands between its tags."""
         tags = phrase_tags if self.tool is PHRASE else html_tags
-        return text_of(self.data[node.inside : node.inside_end], self.prefix, XLIFF1, tags)
+        content = self.data[node.inside : node.inside_end]
+        return text_of(content, self.prefix, XLIFF1, tags, self._preserves_space)
 
     def unit(
         self,

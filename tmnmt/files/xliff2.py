@@ -78,10 +78,7 @@ class _Unit(UnitElement):
     ) -> None:
         self._node, self._data, self._tgt_lang = node, data, tgt_lang
         self._prefix = prefix_of(data[: node.inside])
-        translate = node.attributes.get("translate")
-        self._context = UnitContext(
-            translate != "no" if translate else context.translate, context.problem
-        )
+        self._context = context.inside(node.attributes)
         self._notes = tuple(
             text
             for notes in node.find_children("notes")
@@ -108,8 +105,9 @@ class _Unit(UnitElement):
             problem = "a <segment> without <source>"
         else:
             problem = source_problem(self._data, source)
-        text = self._text(source) or Text("")
-        translation = self._text(target)
+        context = self._context if source is None else self._context.inside(source.attributes)
+        text = self._text(source, context.preserves_space) or Text("")
+        translation = self._text(target, context.preserves_space)
         state = _state(segment, text, translation)
         name, segment_id = self._node.attributes.get("id", ""), segment.attributes.get("id", "")
         unit = Unit(
@@ -126,10 +124,11 @@ class _Unit(UnitElement):
         )
         return locked(unit, self._context, problem)
 
-    def _text(self, node: Node | None) -> Text | None:
+    def _text(self, node: Node | None, preserves_space: bool) -> Text | None:
         if node is None:
             return None
-        return text_of(self._data[node.inside : node.inside_end], self._prefix, XLIFF2)
+        content = self._data[node.inside : node.inside_end]
+        return text_of(content, self._prefix, XLIFF2, preserves_space=preserves_space)
 
     # --- writing
 

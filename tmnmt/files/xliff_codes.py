@@ -9,6 +9,7 @@ What the standards leave to the tool is decided as for TMX (`tmnmt.formats.tmx_c
 - HTML that stands there as text, &lt;b>, is codes as well; it is written as text again.
 - Elements of others are standalone codes with all that is in them. Comments and processing
   instructions are nothing.
+- Where xml:space says "preserve", line breaks and tabs between words are codes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from itertools import islice
 
 from tmnmt.codes.record import Code, Kind, Part, Text, join_parts
 from tmnmt.codes.tags import Tags, html_tags, with_tags
+from tmnmt.files.texts import with_line_breaks
 from tmnmt.formats.clean import clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.xml_text import escaped, escaped_attribute
@@ -51,15 +53,23 @@ class Form:
     candidate: Callable[[str, int, str], str]
 
 
-def text_of(content: bytes, prefix: str, form: Form, tags: Tags = html_tags) -> Text:
+def text_of(
+    content: bytes,
+    prefix: str,
+    form: Form,
+    tags: Tags = html_tags,
+    preserves_space: bool = False,
+) -> Text:
     """The text of a <source> or <target>, cleaned as those of a memory; `prefix` is that of XLIFF's
     own elements in this file, "" or as "x:". What the text has as `tags` is codes, too: &lt;b> is
-    no word."""
+    no word. `preserves_space`: line breaks and tabs in it are no mere white space."""
     raw = content.decode()
     if "<" not in raw:
         text = Text(unescaped(raw))
     else:
         text = join_parts(_Flow(_TOKEN.findall(raw), prefix, form).parts())
+    if preserves_space:
+        text = with_line_breaks(text)
     with_all = with_tags(text, tags)
     return clean_codes(with_all if len(with_all.codes) <= MAX_CODES else text)[0]
 

@@ -13,6 +13,7 @@ from tmnmt.codes.form import Copied
 from tmnmt.codes.record import Source
 from tmnmt.filters.capitals import Capitals
 from tmnmt.filters.code_forms import CodeForms
+from tmnmt.filters.coded_sentences import CodedSentences
 from tmnmt.filters.contract import Filter, Level, Reader, Undo
 from tmnmt.filters.control_characters import ControlCharacters, IllegibleSigns
 from tmnmt.filters.foreign_script import ForeignScript
@@ -21,6 +22,7 @@ from tmnmt.filters.marking import Marker, mark
 from tmnmt.filters.masks import Masks
 from tmnmt.filters.messages import ICUMessages
 from tmnmt.filters.non_linguistic import NonLinguistic
+from tmnmt.filters.notes import Notes
 from tmnmt.filters.numbers import Numbers
 from tmnmt.filters.placeholders import Placeholders
 from tmnmt.filters.sentences import LostSentences
@@ -40,6 +42,8 @@ FILTERS: Registry[type[Filter]] = Registry(
             CodeForms,
             ForeignScript,
             ICUMessages,
+            CodedSentences,
+            Notes,
             NonLinguistic,
             Capitals,
             Numbers,

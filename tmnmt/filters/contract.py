@@ -128,9 +128,14 @@ class Reading:
 
 
 class Split(Undo):
-    """Of a text that is translated as several texts, each of which goes through all filters."""
+    """Of a text that is translated as several texts, each of which goes through all filters.
+
+    texts: these texts.
+    is_optional: whether the whole could be translated at once, too, as is done where a memory has
+    a pair that is like it and that has not the same texts."""
 
     texts: Sequence[Text] = ()
+    is_optional: bool = False
 
     def pairs(self, src: Text, tgt: Text) -> list[tuple[Text, Text] | None]:
         """For each of the texts the pair of it in a pair of the whole, where that has one."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from tmnmt.codes.record import Code, alike, inline
+from tmnmt.codes.record import Code, alike
 from tmnmt.config.options import Penalties
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import SLACK
@@ -132,8 +132,7 @@ def _of_text(
 def _of_segment(query: Query, segment: Segment, penalties: Penalties) -> list[Reason]:
     makers = _made_by(segment)
     flaws = {
-        "codes": query.codes is not None
-        and not alike(inline(query.codes), inline(segment.src_codes)),
+        "codes": query.codes is not None and not alike(query.codes, segment.src_codes),
         "domain": penalties.domain is not None and not _is_of(segment, *penalties.domain_asked),
         "machine": makers & {*MACHINE} != set(),
         "alignment": makers & {*ALIGNMENT} != set(),
