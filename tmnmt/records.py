@@ -78,12 +78,14 @@ def alternative_record(alternative: Alternative) -> dict[str, Any]:
 
 
 class UnitLocation(NamedTuple):
-    """The segment of a file that a translation is of: its line, from 1, and its name there."""
+    """The segment of a file that a translation is of: its line, from 1, and its name there; and
+    whether it repeats an earlier segment."""
 
     file: str
     line: int
     id: str = ""
     context: str = ""  # what tells it from another of the same source, such as msgctxt
+    repetition: bool = False
 
 
 def json_line(translation: Translation, location: UnitLocation | None = None) -> str:
@@ -99,7 +101,8 @@ def translation_record(
 
     missing_numbers: those of the source that the model's translation lacks. checks: what is found
     in it (`tmnmt.checks`), {"name", "what"} each. A segment with codes has "src_codes" and
-    "tgt_codes", too, and one of a file begins with "file", "line", "id" and "context". One with
+    "tgt_codes", too, and one of a file begins with "file", "line", "id", "context" and
+    "repetition". One with
     next best translations has "others", {"tgt", "score"} each. One with tokens, of a model that
     can say, has "confidence" and "words", {"text", "confidence"} each."""
     from tmnmt.numbers import missing_numbers

@@ -101,7 +101,7 @@ def test_several_files_go_to_a_folder(
     assert translate(folder, *both, "-o", str(tmp_path / "out")) == 0
     made = [(tmp_path / "out" / name).read_bytes() for name in ("a.xlf", "b.xlf")]
     assert (tmp_path / "made" / "for them" / "b.xlf").read_bytes() == made[1]
-    assert made[0] == made[1] != other.read_bytes()
+    assert made[0] == made[1].replace(b"x-repetition", b"leveraged-mt") != other.read_bytes()
     for wrong, message in (
         (both, "several files need a folder to be written to: --output FOLDER"),
         ([*both, "-o", str(folder / "model" / "config.toml")], "several files need a folder"),

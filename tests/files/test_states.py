@@ -52,6 +52,7 @@ REVIEW = 'state="needs-review-translation" state-qualifier="{}"'
 SAID = {
     "a.xlf": {
         "model": REVIEW.format("leveraged-mt"),
+        "repetition": REVIEW.format("x-repetition"),
         "fuzzy": REVIEW.format("fuzzy-match"),
         "adapted": REVIEW.format("leveraged-tm"),
         "confirmed": '<target state="translated">Un',
@@ -59,6 +60,7 @@ SAID = {
     },
     "a.sdlxliff": {
         "model": 'conf="Draft" origin="mt" origin-system="tmnmt"/>',
+        "repetition": 'conf="Draft" origin="auto-propagated" origin-system="tmnmt"/>',
         "fuzzy": 'conf="Draft" origin="tm" percent="88" origin-system="tmnmt"/>',
         "adapted": 'conf="Draft" origin="tm" percent="99" origin-system="tmnmt"/>',
         "confirmed": 'conf="Translated" origin="interactive" origin-system="tmnmt"/>',
@@ -66,6 +68,7 @@ SAID = {
     },
     "a.mqxliff": {
         "model": 'mq:status="PartiallyEdited">',
+        "repetition": 'mq:status="PartiallyEdited">',
         "fuzzy": 'mq:status="Pretranslated" mq:percent="88">',
         "adapted": 'mq:status="Pretranslated" mq:percent="99">',
         "confirmed": 'mq:status="ManuallyConfirmed">',
@@ -73,6 +76,7 @@ SAID = {
     },
     "a.mxliff": {
         "model": 'm:confirmed="0" m:score="0.0" m:trans-origin="mt"',
+        "repetition": 'm:confirmed="0" m:score="0.0" m:trans-origin="mt"',
         "fuzzy": 'm:confirmed="0" m:score="0.88" m:trans-origin="tm"',
         "adapted": 'm:confirmed="0" m:score="0.99" m:trans-origin="tm"',
         "confirmed": 'm:confirmed="1" m:score="0.0" m:trans-origin="null"',
@@ -80,6 +84,7 @@ SAID = {
     },
     "2.xlf": {
         "model": 'state="initial" subState="tmnmt:machine">',
+        "repetition": 'state="initial" subState="tmnmt:repetition">',
         "fuzzy": 'state="initial" subState="tmnmt:fuzzy-match">',
         "adapted": 'state="initial" subState="tmnmt:adapted">',
         "confirmed": '<segment id="s" state="translated">',
@@ -87,6 +92,7 @@ SAID = {
     },
     "a.po": {
         "model": '#, fuzzy\nmsgid "One"\nmsgstr "Un"',
+        "repetition": '#, fuzzy\nmsgid "One"\nmsgstr "Un"',
         "fuzzy": "#, fuzzy\n",
         "adapted": "#, fuzzy\n",
         "confirmed": 'msgid "One"\nmsgstr "Un"',
@@ -94,13 +100,14 @@ SAID = {
     },
     "a.tmx": {
         "model": '<prop type="x-origin">model</prop><seg>Un</seg>',
+        "repetition": '<prop type="x-origin">model</prop><seg>Un</seg>',
         "fuzzy": '<prop type="x-origin">fuzzy</prop><seg>Un</seg>',
         "adapted": '<prop type="x-origin">adapted</prop><seg>Un</seg>',
         "confirmed": '<tuv xml:lang="fr"><seg>Un</seg>',
         "memory": '<tuv xml:lang="fr"><seg>Un</seg>',
     },
 }
-VALUES = {"model": 0, "fuzzy": 88, "adapted": 100, "confirmed": 0, "memory": 100}
+VALUES = {"model": 0, "repetition": 0, "fuzzy": 88, "adapted": 100, "confirmed": 0, "memory": 100}
 
 
 def file_of(path: Path, content: str) -> TranslatableFile:
@@ -118,12 +125,13 @@ def filling(origin: str) -> Filling:
 
 
 def test_every_origin_has_a_state_in_the_order_of_what_is_left_to_do() -> None:
-    assert tuple(STATES) == ORIGINS
+    assert [origin for origin in STATES if origin != "repetition"] == [*ORIGINS]
+    assert state_of_all(["fuzzy", "repetition"]) == STATES["repetition"]
     assert state_of_all(["memory", "adapted", "confirmed"]) == STATES["adapted"]
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize("origin", STATES)
 def test_a_new_target_is_marked_by_its_kind_and_is_read_as_such(
     tmp_path: Path, name: str, origin: str
 ) -> None:

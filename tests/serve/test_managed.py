@@ -158,7 +158,7 @@ def test_a_document_is_translated_by_what_it_has_itself(served: Server) -> None:
     session = done(served, "/v1/sessions", write_to="")["id"]
     inside = f"/v1/sessions/{session}/documents?name=m.po"
     assert made(inside).count("Le barème est joint.") == 2
-    pair = {"src": "The fee schedule is attached.", "tgt": "Les frais sont joints."}
+    pair: dict[str, Any] = {"src": "The fee schedule is attached.", "tgt": "Les frais sont joints."}
     done(served, f"/v1/sessions/{session}/confirm", **pair)
     assert "Les frais sont joints." in made(inside)  # the last word is what a person says now
     assert served.ask("POST", "/v1/documents?name=m.po&own_translations=x", b"x").status == 400

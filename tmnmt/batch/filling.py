@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tmnmt.batch.own_translations import is_open, partial_document
+from tmnmt.batch.repetitions import BestMatches, Repetition, Repetitions
 from tmnmt.codes.record import Placed, Text, surroundings
 from tmnmt.config.options import Overwrite, OwnTranslations
 from tmnmt.errors import UsageError
+from tmnmt.files.states import repeated_origin
 from tmnmt.files.unit import Filling, TranslatableFile, Unit
 from tmnmt.formats.languages import normal_code
 from tmnmt.partial_document import PartialDocument
@@ -31,6 +33,7 @@ class Finished:
     translation: Translation | None = None
     problem: str = ""
     tells_matches: bool = False  # whether the file has a place for matches
+    is_repetition: bool = False  # whether its text came before
 
     @property
     def is_filled(self) -> bool:
@@ -46,7 +49,7 @@ class Finished:
         if self.is_filled:
             return Filling(
                 Text(translation.tgt, translation.tgt_codes),
-                translation.origin,
+                repeated_origin(translation.origin) if self.is_repetition else translation.origin,
                 _taken_first(translation),
             )
         matches = translation.matches if self.tells_matches else ()
@@ -61,7 +64,6 @@ def _taken_first(translation: Translation) -> tuple[Match, ...]:
 
 
 Documents = Iterable[PartialDocument]
-BestMatches = Callable[[Sequence[Text]], list[Match | None]]
 
 
 def placed(units: Sequence[Unit]) -> list[Placed]:
@@ -74,41 +76,88 @@ def placed(units: Sequence[Unit]) -> list[Placed]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A unit whose turn has not come. `source` is None where nothing is done with it; `best` is the
+    match that is told first."""
+
+    unit: Unit
+    source: Placed | None = None
+    repetition: Repetition | None = None
+    best: Match | None = None
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether it is translated, and does not get the translation of an earlier unit."""
+        is_copied = self.repetition is not None and self.repetition.is_copied
+        return self.source is not None and not is_copied
+
+
 def translate_file(
     file: TranslatableFile,
     overwrite: Overwrite,
     translated: Callable[[Documents], Iterable[Translation]],
     best_matches: BestMatches | None = None,
     level: OwnTranslations = "off",
+    repetitions: Repetitions | None = None,
 ) -> Iterator[Finished]:
     """Every unit of the file, in order. `translated`: the translations of all texts of all
     documents, in order. `best_matches`: asked for the matches of texts that are told beside those
     of their translations, where the file has a place for them: a model does not read them all.
-    `level`: which of the units that stay are told as confirmed pairs of their documents. Raises
+    `level`: which of the units that stay are told as confirmed pairs of their documents.
+    `repetitions`: finds the units that repeat an earlier one; not given, none does. Raises
     FormatError where the file cannot be read."""
-    waiting = deque[Unit]()
-    best = deque[Match | None]()
+    waiting = deque[_Waiting]()
+    look_up = best_matches if file.tells_matches else None
 
     def texts() -> Iterator[PartialDocument]:
         for document in file.documents():
             units = list(document.units)
-            waiting.extend(units)
-            pairs = zip(units, placed(units), strict=True)
-            sources = [source for unit, source in pairs if is_open(unit, overwrite)]
-            if best_matches is not None and file.tells_matches:
-                best.extend(best_matches(sources))
-            yield partial_document(units, sources, overwrite, level)
+            new = _waiting(units, overwrite, look_up, repetitions)
+            waiting.extend(new)
+            texts_sent = ((entry.unit, entry.source if entry.is_sent else None) for entry in new)
+            yield partial_document(texts_sent, overwrite, level)
+
+    def finished(entry: _Waiting, translation: Translation) -> Finished:
+        if entry.best is not None:
+            translation = _with_match(translation, entry.best)
+        target = Text(translation.tgt, translation.tgt_codes)
+        problem = file.refused(entry.unit, target) if translation.tgt else ""
+        is_repetition = entry.repetition is not None
+        return Finished(entry.unit, translation, problem, file.tells_matches, is_repetition)
+
+    def settled() -> Iterator[Finished]:
+        """The units in front that wait for no translation."""
+        while waiting and not waiting[0].is_sent:
+            entry = waiting.popleft()
+            if entry.source is None or repetitions is None:
+                yield Finished(entry.unit)
+            else:
+                yield finished(entry, repetitions.translation_of(entry.source))
 
     for translation in translated(texts()):
-        while not is_open(waiting[0], overwrite):
-            yield Finished(waiting.popleft())
-        unit = waiting.popleft()
-        if best:
-            translation = _with_match(translation, best.popleft())
-        target = Text(translation.tgt, translation.tgt_codes)
-        problem = file.refused(unit, target) if translation.tgt else ""
-        yield Finished(unit, translation, problem, file.tells_matches)
-    yield from map(Finished, waiting)
+        yield from settled()
+        entry = waiting.popleft()
+        if repetitions is not None and entry.source is not None:
+            repetitions.note(entry.source, translation)
+        yield finished(entry, translation)
+    yield from settled()
+
+
+def _waiting(
+    units: Sequence[Unit],
+    overwrite: Overwrite,
+    look_up: BestMatches | None,
+    repetitions: Repetitions | None,
+) -> list[_Waiting]:
+    """The units of a document, each with what is known of it before it is translated."""
+    sources = placed(units)
+    rows = [row for row, unit in enumerate(units) if is_open(unit, overwrite)]
+    texts = [sources[row] for row in rows]
+    matches = look_up(texts) if look_up is not None else [None] * len(texts)
+    repeated = repetitions.find(texts) if repetitions is not None else [None] * len(texts)
+    of_open = dict(zip(rows, zip(texts, repeated, matches, strict=True), strict=True))
+    return [_Waiting(unit, *of_open.get(row, ())) for row, unit in enumerate(units)]
 
 
 def _with_match(translation: Translation, match: Match | None) -> Translation:

@@ -3,10 +3,11 @@ and as what a session begins with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tmnmt.batch.repetitions import RepeatedTexts
 from tmnmt.codes.record import Source
 from tmnmt.config.options import Overwrite, OwnTranslations
 from tmnmt.files.as_memory import named_documents, with_pairs
@@ -44,12 +45,14 @@ def is_confirmed(unit: Unit, overwrite: Overwrite, level: OwnTranslations) -> bo
 
 
 class FileMemory:
-    """The confirmed units of files as a memory: `index` has them, each with its document and its
-    place there."""
+    """What files have to say before they are translated. `index` has their confirmed units as a
+    memory, each with its document and its place there; `repeated` says which of the texts that are
+    to be translated come more than once."""
 
     def __init__(self, overwrite: Overwrite, level: OwnTranslations) -> None:
         self.overwrite, self.level = overwrite, level
         self.index = InMemoryIndex()
+        self.repeated = RepeatedTexts()
 
     def __len__(self) -> int:
         return len(self.index)
@@ -61,7 +64,9 @@ class FileMemory:
         for name, document in named_documents(file, path):
             for unit, segment in with_pairs(document.units, name, path.name, self._is_confirmed):
                 units += 1
-                open_units += is_open(unit, self.overwrite)
+                if is_open(unit, self.overwrite):
+                    open_units += 1
+                    self.repeated.add(unit.source.plain)
                 if segment is not None:
                     self.index.add([segment])
         return FileCounts(units, open_units)
@@ -78,15 +83,16 @@ class FileCounts(NamedTuple):
 
 
 def partial_document(
-    units: Sequence[Unit], sources: Sequence[Source], overwrite: Overwrite, level: OwnTranslations
+    units: Iterable[tuple[Unit, Source | None]], overwrite: Overwrite, level: OwnTranslations
 ) -> PartialDocument:
-    """A document of which the open units are to be translated, and the confirmed ones are known.
+    """A document of which a part is to be translated, and the confirmed units are known.
 
-    sources: the texts of the open units."""
-    pairs, place = list[ConfirmedNeighbour](), 0
-    for unit in units:
-        if unit.target is not None and is_confirmed(unit, overwrite, level):
+    units: all units, each with the text that is translated; None where it is not."""
+    texts, pairs = list[Source](), list[ConfirmedNeighbour]()
+    for unit, text in units:
+        if text is not None:
+            texts.append(text)
+        elif unit.target is not None and is_confirmed(unit, overwrite, level):
             src, tgt = (clean_codes(text)[0].plain for text in (unit.source, unit.target))
-            pairs.append(ConfirmedNeighbour(src, tgt, place))
-        place += is_open(unit, overwrite)
-    return PartialDocument(sources, pairs)
+            pairs.append(ConfirmedNeighbour(src, tgt, len(texts)))
+    return PartialDocument(texts, pairs)

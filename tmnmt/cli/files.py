@@ -17,8 +17,9 @@ from tmnmt.quantities import quantity
 from tmnmt.records import UnitLocation
 
 if TYPE_CHECKING:
-    from tmnmt.batch.filling import BestMatches, Documents, Finished
+    from tmnmt.batch.filling import Documents, Finished
     from tmnmt.batch.own_translations import FileMemory
+    from tmnmt.batch.repetitions import BestMatches, Repetitions
     from tmnmt.cli.output_report import Writing
     from tmnmt.files.unit import Filling, TranslatableFile
     from tmnmt.segments import Translation
@@ -67,21 +68,26 @@ class Job:
         write: Writing,
         lines_out: bool,
         best_matches: BestMatches | None = None,
+        repetitions: Repetitions | None = None,
     ) -> None:
         """Writes the file with its targets, and tells what became of its units. `write` is given
         every translation, and of which it is; `lines_out`: nothing else is done with them, and no
-        file is written. `best_matches`: as `tmnmt.batch.filling.translate_file` has it.
+        file is written. `best_matches`, `repetitions`: as `tmnmt.batch.filling.translate_file` has
+        them.
 
         Stopped by Ctrl-C or an error, it writes the file with the targets that there are: to
         standard output, or beside `output`, as `writing` does."""
         fillings: list[Filling | None] = []
         try:
-            for outcome in self._finished(translated, None if lines_out else best_matches):
+            look_up = None if lines_out else best_matches
+            for outcome in self._finished(translated, look_up, repetitions):
                 if outcome.translation is not None:
                     unit = outcome.unit
                     write(
                         outcome.translation,
-                        UnitLocation(str(self.path), unit.line, unit.id, unit.context),
+                        UnitLocation(
+                            str(self.path), unit.line, unit.id, unit.context, outcome.is_repetition
+                        ),
                     )
                 self._count(outcome)
                 fillings.append(outcome.filling)
@@ -100,7 +106,10 @@ class Job:
         self._tell()
 
     def _finished(
-        self, translated: Translated, best_matches: BestMatches | None
+        self,
+        translated: Translated,
+        best_matches: BestMatches | None,
+        repetitions: Repetitions | None,
     ) -> Iterator[Finished]:
         from tmnmt.batch.filling import translate_file
 
@@ -111,6 +120,7 @@ class Job:
                 lambda texts: translated(texts, progress.advance),
                 best_matches,
                 self.level,
+                repetitions,
             )
 
     @contextmanager
@@ -128,6 +138,7 @@ class Job:
         self.counts["filled" if outcome.is_filled else outcome.unit.state] += 1
         if outcome.is_filled and outcome.translation is not None:
             self.counts["fuzzy"] += outcome.translation.origin == "fuzzy"
+            self.counts["repetitions"] += outcome.is_repetition
         if problem := outcome.problem or outcome.unit.problem:
             self.problems.append(f"line {outcome.unit.line:,}: {problem}")
 
@@ -140,6 +151,8 @@ class Job:
         rest = f"; left as they are: {', '.join(untouched)}" if untouched else ""
         fuzzy = self.counts["fuzzy"]
         drafts = f", {fuzzy:,} of them by a match worth less than 100" if fuzzy else ""
+        if repeated := self.counts["repetitions"]:
+            drafts += f", {repeated:,} as {'repetition' if repeated == 1 else 'repetitions'}"
         print(
             f"{self.path}: {self.counts['filled']:,} of {quantity(self.units, 'segment')} "
             f"translated{drafts}{rest}",

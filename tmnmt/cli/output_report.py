@@ -73,6 +73,8 @@ class OutputReport:
 
         self._write(translation, location)
         self.lines += 1
+        if location is not None and location.repetition:
+            return  # of texts that come again, the first is told
         place = (
             (location.line, Path(location.file).name) if location is not None else (self.lines, "")
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
     from tmnmt.batch.filling import Documents
     from tmnmt.batch.pretranslate import Pretranslator
+    from tmnmt.batch.repetitions import Repetitions
     from tmnmt.cli.translate_arguments import TranslateArguments
+    from tmnmt.engine.retrieve import Retriever
     from tmnmt.formats.text import DocumentLines
     from tmnmt.segments import Translation
 
@@ -62,9 +65,10 @@ def pretranslate(
         return Pretranslator(retriever, untranslated, arguments.options.verbatim, drafts)
 
     writer = OutputReport(write)
+    repetitions = _repetitions(arguments, retriever)
     for job in todo:
         translator = pretranslator(job.file.marks_drafts)
-        _fill(translator, job, writer, lines_out)
+        _fill(translator, job, writer, lines_out, repetitions)
         _tell(translator.counts, arguments, f"{job.path}: ")
     if todo:
         return
@@ -76,13 +80,30 @@ def pretranslate(
     _tell(translator.counts, arguments)
 
 
-def _fill(translator: Pretranslator, job: Job, writer: OutputReport, lines_out: bool) -> None:
+def _repetitions(arguments: TranslateArguments, retriever: Retriever) -> Repetitions | None:
+    """What marks repetitions in files; their translations are those of the memory."""
+    from tmnmt.batch.pretranslate import best_matches
+    from tmnmt.batch.repetitions import Repetitions
+
+    if not arguments.file_memory:
+        return None
+    repeated = arguments.file_memory[0].repeated
+    return Repetitions(repeated, partial(best_matches, retriever), copies=False)
+
+
+def _fill(
+    translator: Pretranslator,
+    job: Job,
+    writer: OutputReport,
+    lines_out: bool,
+    repetitions: Repetitions | None,
+) -> None:
     def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
         for translation in translator.stream(chain.from_iterable(texts)):
             finished()
             yield translation
 
-    job.do(translated, writer, lines_out)
+    job.do(translated, writer, lines_out, repetitions=repetitions)
 
 
 def _tell(counts: Counter[str], arguments: TranslateArguments, prefix: str = "") -> None:

@@ -30,6 +30,7 @@ from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.batch.filling import Documents
+    from tmnmt.batch.repetitions import RepeatedTexts
     from tmnmt.formats.encoding import LineForm
     from tmnmt.formats.text import DocumentLines
     from tmnmt.records import UnitLocation
@@ -152,7 +153,8 @@ def _translate(arguments: TranslateArguments) -> None:
                     from tmnmt.translator import with_memory
 
                     translator = with_memory(translator, own_memory.index)
-                _fill(translator, todo, writer, work.explain, computing, lines_out)
+                repeated = arguments.file_memory[0].repeated
+                _fill(translator, todo, writer, work.explain, computing, lines_out, repeated)
             elif document is not None:
                 work.do(translator, document, writer, output.file, arguments.confirming.write_to)
             else:
@@ -249,6 +251,7 @@ def _fill(
     explain: bool,
     computing: Computing,
     lines_out: bool,
+    repeated: RepeatedTexts,
 ) -> None:
     """Fills files that translators work on."""
 
@@ -256,11 +259,13 @@ def _fill(
         return translator.stream(texts, explain, finished=finished)
 
     from tmnmt.batch.pretranslate import best_matches
+    from tmnmt.batch.repetitions import Repetitions
 
     look_up = partial(best_matches, translator.pipeline.lookup.retriever)
+    repetitions = Repetitions(repeated, look_up, copies=True)
     computing.use_for(sum(job.open_units for job in todo))
     for job in todo:
-        job.do(translated, writer, lines_out, look_up)
+        job.do(translated, writer, lines_out, look_up, repetitions)
 
 
 def _unwritten(translation: Translation, location: UnitLocation | None = None) -> None:

@@ -2,6 +2,7 @@
 
     origin      kind      what the target is                                        left to do
     model       machine   the model's                                               review
+    repetition  machine   that of an earlier unit with the same text                 review
     fuzzy       fuzzy     a match worth less than 100, as it stands                  review
     adapted     adapted   a full match that something was put into                 review
     confirmed   human     what a person confirmed for this very segment              nothing
@@ -15,8 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-from tmnmt.segments import ORIGINS
 
 Attributes = dict[str, str]
 
@@ -44,6 +43,15 @@ STATES: dict[str, TargetState] = {
         xliff1={"state": _REVIEW, "state-qualifier": "leveraged-mt"},
         xliff2={"state": "initial", "subState": "tmnmt:machine"},
         trados={"conf": "Draft", "origin": "mt"},
+        memoq={"status": "PartiallyEdited"},
+        phrase={"confirmed": "0", "trans-origin": "mt", "score": "0.0"},
+        tmx_origin="model",
+    ),
+    "repetition": TargetState(
+        is_draft=True,
+        xliff1={"state": _REVIEW, "state-qualifier": "x-repetition"},
+        xliff2={"state": "initial", "subState": "tmnmt:repetition"},
+        trados={"conf": "Draft", "origin": "auto-propagated"},
         memoq={"status": "PartiallyEdited"},
         phrase={"confirmed": "0", "trans-origin": "mt", "score": "0.0"},
         tmx_origin="model",
@@ -88,6 +96,15 @@ STATES: dict[str, TargetState] = {
 }
 
 
+_ORDER = [*STATES]  # what has most left to do is first
+
+
 def state_of_all(origins: Iterable[str]) -> TargetState:
     """The state of a target that is made of several: that of the one with most left to do."""
-    return STATES[min(origins, key=ORIGINS.index)]
+    return STATES[min(origins, key=_ORDER.index)]
+
+
+def repeated_origin(origin: str) -> str:
+    """What a file says of a target that repeats an earlier one of this origin: that it is a
+    repetition, where it is no match of a memory."""
+    return "repetition" if origin == "model" else origin

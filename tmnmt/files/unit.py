@@ -68,8 +68,8 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What is put into a unit. `origin` is that of the translation, one of
-    `tmnmt.segments.ORIGINS`, and says what the file says of it (`tmnmt.files.states`). `matches`
+    """What is put into a unit. `origin` says what the file says of it (`tmnmt.files.states`): that
+    of the translation, one of `tmnmt.segments.ORIGINS`, or "repetition". `matches`
     are told where a format has a place for them; the first is what a target that comes from a
     memory was taken from.
 

@@ -16,6 +16,7 @@ from tmnmt.batch.filling import (
     with_confirmed,
 )
 from tmnmt.batch.own_translations import FileMemory
+from tmnmt.batch.repetitions import Repetitions
 from tmnmt.codes.record import Source, plain_of
 from tmnmt.config.options import Overwrite, OwnTranslations
 from tmnmt.engine.confirmed import ConfirmedPair
@@ -114,6 +115,7 @@ def document_through(
     if len(memory):
         memory.index.settle()
         translated = translated.with_memory(memory.index)
+    repetitions = Repetitions(memory.repeated, translated.best_matches, copies=True)
 
     def translate_slices(documents: Documents) -> Iterator[Translation]:
         completed = 0
@@ -126,9 +128,12 @@ def document_through(
                 advance(completed, total)
 
     finished_units = list[Finished]()
-    for finished in translate_file(file, wanted.overwrite, translate_slices, level=wanted.level):
+    for finished in translate_file(
+        file, wanted.overwrite, translate_slices, None, wanted.level, repetitions
+    ):
         finished_units.append(finished)
         yield
+    advance(total, total)
     finished_units = list(with_confirmed(finished_units, confirmed()))
     buffer = io.BytesIO()
     fillings = [finished.filling for finished in finished_units]
@@ -142,6 +147,7 @@ def document_through(
     counts = {
         "segments": len(finished_units),
         "translated": filled,
+        "repetitions": sum(unit.is_filled and unit.is_repetition for unit in finished_units),
         "left": problems[:UNITS_LISTED],
     }
     return counts, buffer.getvalue()

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from tmnmt.batch.pretranslate import best_matches
 from tmnmt.codes.record import Source
 from tmnmt.index.base import Index
-from tmnmt.segments import Translation
+from tmnmt.segments import Match, Translation
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.queue import Job
 from tmnmt.serve.served_model import Model
@@ -38,6 +39,10 @@ class InTurn:
     def with_memory(self, memory: Index) -> InTurn:
         """The same with one more memory, which the document has itself."""
         return replace(self, view=with_memory(self.view, memory))
+
+    def best_matches(self, texts: Sequence[Source]) -> list[Match | None]:
+        """For every text the match of all memories that is worth most."""
+        return best_matches(self.view.pipeline.lookup.retriever, texts)
 
     def __call__(self, sources: Sequence[Source], pairs: Pairs = ()) -> Sequence[Translation]:
         """The translations of segments that stand near by. `pairs`: what is confirmed beside them
