@@ -52,13 +52,15 @@ from tmnmt.errors import TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.index import Index
 from tmnmt.index.opening import open_memory
-from tmnmt.layers import combine, contract, tm
-from tmnmt.layers.cache import SessionCache
+from tmnmt.layers import combine, contract
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import Model
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.models.transformer import Transformer
+from tmnmt.trained_layers import cache as session_cache
+from tmnmt.trained_layers import tm
+from tmnmt.trained_layers.cache import SessionCache
+from tmnmt.trained_layers.tm import TranslationMemory
 from tmnmt.translator import Translator
 from tmnmt.vocab import EOS
 
@@ -93,8 +95,8 @@ PARTS: list[tuple[str, Any, str]] = [
     ("search", Lookup, "with_matches"),
     ("keys", Lookup, "_keys"),
     ("collate", engine, "collate"),
-    ("collate", engine, "collate_caches"),
-    ("remember", Pipeline, "write"),
+    ("collate", session_cache, "collate_caches"),
+    ("remember", Pipeline, "write_keys"),
 ]
 NOTHING_INSIDE = ("keys",)  # what these call of the model is theirs
 

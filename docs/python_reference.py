@@ -25,7 +25,7 @@ INTERNAL = {
         "confirm",
         "confirmation",
         "extensions",
-        "new_cache",
+        "new_histories",
         "restricted",
         "stream_on",
     ),
@@ -275,7 +275,7 @@ def _options(kind: type[Options]) -> list[str]:
 
 def _option_row(option: Option) -> str:
     allowed = _cell(option.allowed) + (", or None" if option.optional else "")
-    return f"| `{option.name}` | {allowed} | `{option.default!r}` | {_cell(option.help.text)} |"
+    return f"| `{option.name}` | {allowed} | `{option.default!r}` | {_cell(option.description)} |"
 
 
 def _cell(text: str) -> str:

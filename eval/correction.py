@@ -35,15 +35,15 @@ from tmnmt.errors import DataError, TmnmtError
 from tmnmt.eval.cache.watch import frequent_words
 from tmnmt.formats import read_memory
 from tmnmt.keys.pair_keys import PairKeys
-from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
+from tmnmt.trained_layers.tm import TranslationMemory
 from tmnmt.training.teacher_forcing import force_references
 from tmnmt.vocab import BOS
 
@@ -242,7 +242,7 @@ def log_probs(
                 cache = replace(cache, mask=cache.mask & (cache.ids != event.word))
             row = slice(event.at, event.at + 1)
             prev = shift(later.ids[None], BOS)[0, row]
-            ready = memories.ready(Collated(slots=cache), model.backbone, "off")
+            ready = memories.ready(Collated(histories={"cache": cache}), model.backbone, "off")
             known = standing(model.backbone, later.hiddens[row], later.contexts[row])
             log_p = memories.step(known, prev, None, None, ready).log_probs
             result.append(float(log_p[0, event.word]))

@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from tmnmt.config.options import Mode, TranslationOptions
+from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import DataError, TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.formats.clean import clean
@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def measured(
-    file: Path, memories: list[Path], model: Path, mode: Mode
+    file: Path, memories: list[Path], model: Path, mode: str
 ) -> dict[str, dict[str, object]]:
     """Counts and examples by way: "as it stands" and "translated"."""
     translator = Translator.load(

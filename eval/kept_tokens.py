@@ -35,7 +35,7 @@ from sacrebleu import corpus_bleu
 from tmnmt.batch.filling import agree_on_languages, translate_file
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.placeholders import ALL_FINDERS
-from tmnmt.config.options import Mode, TranslationOptions
+from tmnmt.config.options import TranslationOptions
 from tmnmt.files.opening import open_translatable
 from tmnmt.formats import read_memories
 from tmnmt.index import build
@@ -229,7 +229,7 @@ def pages(options: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def mode_of(options: argparse.Namespace) -> Mode | None:
+def mode_of(options: argparse.Namespace) -> str | None:
     return options.mode or None
 
 

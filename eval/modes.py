@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from sacrebleu import corpus_bleu, corpus_chrf
 
-from tmnmt.config.options import Mode, TranslationOptions
+from tmnmt.config.options import TranslationOptions
 from tmnmt.formats import parse_columns, read_memory
 from tmnmt.index.opening import open_memory
 from tmnmt.layers.reach import STANDARD, Reaches
@@ -57,9 +57,9 @@ def main() -> None:
         options.output.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
-def _ways() -> Iterator[tuple[Mode, bool]]:
+def _ways() -> Iterator[tuple[str, bool]]:
     yield "off", False
-    modes: tuple[Mode, ...] = ("copy", "fusion", "both", "nearest")
+    modes: tuple[str, ...] = ("copy", "fusion", "both", "nearest")
     for mode in modes:
         yield from ((mode, False), (mode, True))
 
@@ -76,7 +76,7 @@ def _with_matches(dev: list[Segment], memory: Path, count: int) -> list[Segment]
 
 
 def _scores(
-    options: argparse.Namespace, segments: list[Segment], mode: Mode, penalty: bool
+    options: argparse.Namespace, segments: list[Segment], mode: str, penalty: bool
 ) -> dict[str, float]:
     translator = Translator.load(
         options.model, [options.memory], TranslationOptions(mode=mode, verbatim=0, cache=0)

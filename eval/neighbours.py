@@ -23,8 +23,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tmnmt.config.modes import MODES
 from tmnmt.engine.loading import load_layers
-from tmnmt.engine.settings import NEIGHBOURS, Settings
+from tmnmt.engine.settings import Settings
 from tmnmt.eval.measures.scores import score
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
@@ -42,6 +43,7 @@ from tmnmt.translator import Translator
 from tmnmt.vocab import BOS
 
 ROOT = Path(__file__).resolve().parent.parent
+COUNT = MODES["knn"].neighbours
 KS, TEMPERATURES = (4, 8, 16, 32), (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
@@ -139,8 +141,8 @@ def compare(
         ]
         systems += [
             (
-                f"kNN, {NEIGHBOURS} neighbours",
-                replace(plain, mode="knn", neighbours=NEIGHBOURS, **knn),
+                f"kNN, {COUNT} neighbours",
+                replace(plain, mode="knn", neighbours=COUNT, **knn),
                 kind,
             )
         ]

@@ -40,9 +40,11 @@ from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memory
-from tmnmt.layers.cache import CacheContents
+from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.layers.contract import Histories
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
+from tmnmt.trained_layers.cache import CacheContents
 from tmnmt.translator import Translator
 from tmnmt.vocab import EOS, PAD
 
@@ -58,10 +60,10 @@ class _Written(Pipeline):
 
     instead: Callable[..., Said | None]
 
-    def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
-        written = self.instead(cache, contexts, hiddens, ids)
+    def write_keys(self, histories: Histories, keys: PairKeys) -> None:
+        written = self.instead(histories["cache"], keys.contexts, keys.hiddens, keys.ids)
         if written is not None:
-            super().write(cache, *written)
+            super().write_keys(histories, PairKeys(*written))
 
 
 class Writing(Translator):
@@ -78,10 +80,12 @@ class Writing(Translator):
         self.words: dict[tuple[int, ...], int] = {}  # of several subwords, with their numbers
         self.random = torch.Generator().manual_seed(1)
 
-    def new_cache(self, slots: int | None = None) -> CacheContents:
-        self.kept.append(super().new_cache(slots))
-        self.said.append([])
-        return self.kept[-1]
+    def new_histories(self) -> Histories:
+        histories = super().new_histories()
+        if "cache" in histories:
+            self.kept.append(histories["cache"])
+            self.said.append([])
+        return histories
 
     def _instead(
         self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor

@@ -22,8 +22,8 @@ from typing import Any
 import torch
 
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import load_model
+from tmnmt.trained_layers.tm import TranslationMemory
 from tmnmt.training.checkpoint import digest_of
 from tmnmt.training.config import load_config
 from tmnmt.training.data import load_corpora

@@ -6,11 +6,10 @@ import torch
 from torch import nn
 
 from tmnmt.keys.pair_keys import PairKeys
-from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
-from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.trained_layers.cache import CacheContents, CacheKind, SessionCache, Slots, collate_caches
+from tmnmt.trained_layers.tm import TMKind, TranslationMemory
 
 D = 16  # l = d
 WORD = 8

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tmnmt.layers.combine import LayerInputs, MemoryLayers, Mode
+from tmnmt.layers.combine import LayerInputs, MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.tm import PairsReady
 from tmnmt.layers.trace import Trace
 from tmnmt.layers.traced import Part
 from tmnmt.models.base import Backbone
+from tmnmt.trained_layers.tm import PairsReady
 
 
 def step(
@@ -23,7 +23,7 @@ def step(
     hidden: Tensor,
     context: Tensor,
     memory: Collated | LayerInputs,
-    mode: Mode,
+    mode: str,
     explain: bool = False,
 ) -> tuple[Tensor, LayerInputs, Trace | None]:
     """log p (R, V) after y_{t-1} (R,) at s (R, d) and c (R, l), what is ready for the next step,

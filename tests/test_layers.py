@@ -50,7 +50,7 @@ LAYERS = (
     ("interactive",),
     ("session",),
     ("translator",),
-    ("batch", "model_import"),
+    ("batch", "model_import", "trained_layers"),
     ("calibration",),
     ("training",),
     ("eval",),
@@ -196,7 +196,10 @@ def test_a_circle_for_type_checkers_is_found_too() -> None:
 
 @pytest.mark.parametrize(
     "wing",
-    ["papers", "model_import", "batch", "explain", "terms", "interactive", "calibration"],
+    [
+        *("papers", "model_import", "batch", "explain", "terms", "interactive", "calibration"),
+        "trained_layers",
+    ],
 )
 def test_the_core_imports_no_wing_not_even_for_types(wing: str) -> None:
     core = LAYERS[: LAYERS.index(("engine",)) + 1]

@@ -23,11 +23,14 @@ from tmnmt.checks import Check
 from tmnmt.cli import run
 from tmnmt.codes.record import Source, Text
 from tmnmt.config.bounds import Help, Size, whole
+from tmnmt.config.modes import SELECTIONS, ReadingMode
 from tmnmt.config.options import Selection, TranslationOptions
+from tmnmt.config.tables import build as build_table
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.extension import DecodedPiece, Extension, SearchResults
 from tmnmt.engine.piece import Piece
 from tmnmt.errors import ModelError, UsageError
+from tmnmt.eval.recipe import SystemConfig
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import Edit, WholeFile
@@ -39,11 +42,10 @@ from tmnmt.index.base import BuiltIndex
 from tmnmt.index.embedded.build import build
 from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.embedded.manifest import Manifest
-from tmnmt.index.select import SELECTIONS
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
-from tmnmt.layers.words import Embed
-from tmnmt.models.base import BaseConfig
+from tmnmt.layers.learned import LearnedLayer
+from tmnmt.models.base import Backbone, BaseConfig
 from tmnmt.models.folder import Model, load_model, save_model
 from tmnmt.models.kinds import KINDS
 from tmnmt.models.rnnsearch import RNNsearch
@@ -56,7 +58,7 @@ from tmnmt.serve.http_error import Refused
 from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.service import Request, Service
 from tmnmt.training.config import load_config
-from tmnmt.vocab import Vocabulary
+from tmnmt.vocab import EOS, Vocabulary
 
 Add = Callable[..., None]
 
@@ -374,10 +376,8 @@ class ToyReady:
         return self
 
 
-class ToyLayer(MemoryLayer[ToyReady]):
+class ToyLayer(LearnedLayer[ToyReady]):
     """Mixes one word in, by a gate that is one number."""
-
-    is_learned = True
 
     def __init__(self, kind: ToyKind) -> None:
         super().__init__()
@@ -387,7 +387,7 @@ class ToyLayer(MemoryLayer[ToyReady]):
     def of_kind(cls, sizes: tuple[int, int, int], kind: Mapping[str, Any]) -> ToyLayer:
         return cls(ToyKind(**kind))
 
-    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> ToyReady:
+    def ready(self, collated: Collated, backbone: Backbone, mode: str) -> ToyReady:
         return ToyReady()
 
     def fuse(
@@ -412,7 +412,7 @@ def test_a_memory_layer(
         toy.logit.fill_(-2.0)
     assert layers.tm is not None and layers.cache is not None
     before = layers.digest("off", False)
-    with_toy = MemoryLayers(layers.tm, layers.cache, toy=toy)
+    with_toy = MemoryLayers(layers.tm, layers.cache, toy)
     assert with_toy.digest("off", False) != before
     with_toy.save(path)
     src, tgt = PAIRS[0]
@@ -442,10 +442,64 @@ def test_a_memory_layer(
 def test_a_layer_that_is_not_registered_is_told(add: Add, model: Path, tmp_path: Path) -> None:
     shutil.copytree(model, tmp_path / "model")
     register("layer", "toy", ToyLayer)
-    MemoryLayers(toy=ToyLayer(ToyKind(5))).save(tmp_path / "model" / "memory.safetensors")
+    MemoryLayers(ToyLayer(ToyKind(5))).save(tmp_path / "model" / "memory.safetensors")
     unregister("layer", "toy")
     with pytest.raises(ModelError, match="layers that this version does not know: toy"):
         Translator.load(tmp_path / "model")
+
+
+# A mode: a layer without parameters that reads in it, and says nothing but the end.
+
+
+class ToyEnd(MemoryLayer[ToyReady]):
+    modes = ("toy",)
+
+    def ready(self, collated: Collated, backbone: Backbone, mode: str) -> ToyReady | None:
+        return ToyReady() if mode in self.modes else None
+
+    def fuse(
+        self, step: StepState, hidden: Tensor, ready: ToyReady
+    ) -> tuple[Tensor, LayerOutput[ToyReady]]:
+        ids = torch.full((len(hidden), 1), EOS)
+        words = Words(ids, torch.zeros_like(ids), torch.full((len(hidden),), 20.0))
+        return hidden, LayerOutput(ready, torch.ones(len(hidden), 1), words=words)
+
+
+def shown_words(shown: str) -> str:
+    """What a page of help says, without its frames and ends of lines."""
+    return " ".join(shown.replace("│", " ").split())
+
+
+def test_a_mode(add: Add, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    system = {"name": "a", "mode": "toy"}
+    modes = "copy, fusion, both, nearest, knn, off"
+    with pytest.raises(UsageError, match=f"mode: 'toy' is none of {modes}"):
+        build_table(SystemConfig, system, "recipe")
+    with pytest.raises(UsageError, match=f"mode toy is unknown; allowed: {modes}"):
+        TranslationOptions(mode="toy")
+    add("mode", "toy", ReadingMode(), "off")
+    add("layer", "toy", ToyEnd)
+    assert build_table(SystemConfig, system, "recipe").options.mode == "toy"
+    assert run(["translate", "--help"]) == 0
+    assert "copy, fusion, both, nearest, knn, toy, off" in shown_words(capsys.readouterr().out)
+    (tmp_path / "in.txt").write_text(f"{PAIRS[0][0]}\n")
+    (tmp_path / "m.tsv").write_text("src\ttgt\nthe permit is void\tle permis est nul\n")
+    reading = ["--model", str(model), "--memory", str(tmp_path / "m.tsv"), "--mode", "toy"]
+    assert run(["translate", *reading, str(tmp_path / "in.txt")]) == 0
+    assert len(trained()[0].encode(capsys.readouterr().out.strip())) == 1
+    with tiny_server(model.parent) as server:
+        request = {"texts": [PAIRS[0][0]], "options": {"mode": "toy"}}
+        (answer,) = server.ask("POST", "/v1/translate", request).json["translations"]
+        assert len(trained()[0].encode(answer["text"])) == 1
+
+
+def test_a_selection(add: Add, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="select toy is unknown; allowed: topk, greedy, walk"):
+        Selection("toy")
+    add("selection", "toy", lambda selection, query, matches, k: [*matches][-k:])
+    assert Selection("toy").select == "toy"
+    assert run(["search", "--help"]) == 0
+    assert "|toy>" in shown_words(capsys.readouterr().out).replace(" ", "")
 
 
 # A dialect of the server.
@@ -517,18 +571,21 @@ def test_a_plug_in_is_imported_when_a_table_is_read_and_its_parts_when_they_are_
         SELECTIONS["toy"]
 
 
-def test_the_core_works_without_plug_ins(model: Path) -> None:
+def test_the_core_works_without_plug_ins(tmp_path: Path) -> None:
+    plain = write_tiny_model(tmp_path / "plain", memories=False)
     program = f"""
 import sys
-from tmnmt import Translator, registry
-from tmnmt.cli import run
-from tmnmt.config.options import TranslationOptions
+from tmnmt import registry
 
 registry.PLUGINS = ()
+from tmnmt import Translator
+from tmnmt.cli import run
+
 run(['--help'])
-translator = Translator.load({str(model)!r}, options=TranslationOptions(mode='both'))
-print(translator.translate([{PAIRS[0][0]!r}], explain=True)[0].tgt)
-print([name for name in sys.modules if name.startswith('tmnmt.papers')])
+session = Translator.load({str(plain)!r}).session()
+session.confirm('The permit is void.', 'Le permis est nul.')
+print(session.translate({PAIRS[0][0]!r}, explain=True).tgt)
+print([name for name in sys.modules if name.startswith(('tmnmt.papers', 'tmnmt.trained'))])
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True

@@ -10,12 +10,12 @@ import torch
 from stepping import step
 from torch import Tensor
 
-from tmnmt.layers.combine import MemoryLayers, Mode
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.base import shift
 from tmnmt.models.rnnsearch import RNNsearch, RNNsearchConfig
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.tm import TMKind, TranslationMemory
 from tmnmt.training.config import (
     CorpusConfig,
     DataConfig,
@@ -67,7 +67,7 @@ def learned(tm: TranslationMemory) -> TranslationMemory:
 
 
 def by_steps(
-    memories: MemoryLayers, backbone: RNNsearch, batch: ForcedBatch, memory: Collated, mode: Mode
+    memories: MemoryLayers, backbone: RNNsearch, batch: ForcedBatch, memory: Collated, mode: str
 ) -> dict[tuple[int, int], Tensor]:
     """log p of the references' words by the decoder's own step, one position after the other."""
     found = {}

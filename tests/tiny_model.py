@@ -12,12 +12,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import save_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.cache import CacheKind, SessionCache
+from tmnmt.trained_layers.tm import TranslationMemory
 from tmnmt.vocab import EOS, PAD, Vocabulary
 
 PAIRS = [

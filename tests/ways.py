@@ -18,7 +18,7 @@ from pathlib import Path
 from places import ROOT
 
 from tmnmt.codes.record import Code, Source, Text
-from tmnmt.config.options import Mode, TranslationOptions
+from tmnmt.config.options import TranslationOptions
 from tmnmt.segments import Translation
 from tmnmt.serve.queue import Job, Queue
 from tmnmt.translator import Translator
@@ -85,7 +85,7 @@ def memory(folder: Path) -> Path:
     return path
 
 
-def loaded(model: Path, folder: Path, mode: Mode | None, has_terms: bool) -> Translator:
+def loaded(model: Path, folder: Path, mode: str | None, has_terms: bool) -> Translator:
     """A translator with the memory above, and the terms. Each call is a translator of its own, so
     that its counts are those of what it translates."""
     (folder / "terms.txt").write_text(TERMS, encoding="utf-8")
@@ -155,7 +155,7 @@ def given(
 
 def main(path: Path, models: list[Path]) -> None:
     results = {}
-    modes: tuple[Mode, ...] = ("copy", "fusion", "both", "nearest", "off")
+    modes: tuple[str, ...] = ("copy", "fusion", "both", "nearest", "off")
     for model, mode, has_terms in product(models, modes, (False, True)):
         with tempfile.TemporaryDirectory() as folder:
             translator = loaded(model, Path(folder), mode, has_terms)

@@ -30,6 +30,8 @@ Sort = Literal[
     "joint trainer",
     "layer",
     "memory format",
+    "memory search",
+    "mode",
     "network",
     "network trainer",
     "selection",
@@ -37,7 +39,8 @@ Sort = Literal[
     "TM trainer",
     "voting",
 ]
-PLUGINS = ("tmnmt.papers",)  # modules that register what they bring when they are imported
+# modules that register what they bring when they are imported
+PLUGINS = ("tmnmt.trained_layers", "tmnmt.papers")
 # the same of parts of the package that bring one sort, and are imported only for that
 WINGS: dict[Sort, tuple[str, ...]] = {"extension": ("tmnmt.explain", "tmnmt.terms")}
 

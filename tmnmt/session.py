@@ -22,6 +22,7 @@ from tmnmt.engine.full_match import agreeing, commonest
 from tmnmt.engine.history import History
 from tmnmt.engine.piece import OpenSegment, Piece, Preceding
 from tmnmt.engine.pipeline import Pipeline
+from tmnmt.engine.session_file import SavedSession, load_session, save_session, saved_histories
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
@@ -30,8 +31,7 @@ from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.pairs import copies
 from tmnmt.interactive.completion import CompletionCache
 from tmnmt.keys.pair_keys import PairKeys
-from tmnmt.layers.cache import CacheContents
-from tmnmt.layers.cache_file import Saved, load_caches, save_caches
+from tmnmt.layers.contract import Histories
 from tmnmt.segments import Alternative, Translation
 from tmnmt.text import normalise
 from tmnmt.vocab import Vocabulary
@@ -49,14 +49,14 @@ class Host(Protocol):
     settings: Settings
     vocab: Vocabulary
     writable: WritableIndex | None
-    cache_hash: str  # names all that a slot of a session cache depends on
+    cache_hash: str  # names all that what layers keep of a document depends on
     completions: CompletionCache
     lock: ComputeLock
 
     @property
     def extensions(self) -> Extensions: ...
 
-    def new_cache(self, slots: int | None = None) -> CacheContents: ...
+    def new_histories(self) -> Histories: ...
 
     def stream_on(
         self, session: Session, texts: Iterable[Source], explain: bool = False
@@ -81,16 +81,16 @@ class Session:
 
     def __init__(self, translator: Host) -> None:
         self.translator = translator
-        self.cache = translator.new_cache()
+        self.histories = translator.new_histories()  # what the layers keep of the document
         self.confirmed = Confirmed()
         self.done: list[ConfirmedPair] = []
         # pairs of the document that were confirmed before the session began
         self.background: list[tuple[str, str]] = []
         # what extensions have learnt in this document, by their names
         self.knowledge: dict[str, Any] = {}
-        # where translations are remembered: the last text, and the cache as it was before that
-        # text was translated
-        self._previous: tuple[str, CacheContents] | None = None
+        # where translations are remembered: the last text, and the histories as they were before
+        # that text was translated
+        self._previous: tuple[str, Histories] | None = None
 
     @property
     def pipeline(self) -> Pipeline:
@@ -124,9 +124,8 @@ class Session:
         Raises DataError where the file cannot be written; then nothing is written."""
         with self.translator.lock:
             records = [entry.record() for entry in self.done]
-            save_caches(
-                Path(path), Saved(self.cache, self._previous, records), self.translator.cache_hash
-            )
+            saved = SavedSession(self.histories, self._previous, records)
+            save_session(Path(path), saved, self.translator.cache_hash)
 
     def restore(self, path: Path) -> None:
         """Takes over what `save` has written.
@@ -135,17 +134,15 @@ class Session:
 
         Raises DataError where the file is no session. Raises ModelError where it was saved with
         another model, another number of slots or another kind of cache."""
-        saved = load_caches(
-            path, self.translator.cache_hash, self.cache, len(self.translator.vocab)
-        )
-        has_positions = self.cache.positions is not None
-        self.cache, self._previous = saved.cache, saved.pending
+        translator = self.translator
+        saved = load_session(path, translator.cache_hash, self.histories, len(translator.vocab))
+        self.histories, self._previous = saved.histories, saved.pending
         entries = [ConfirmedPair.load(record) for record in saved.segments]
         in_index = self._stored_entries(entries)
         for entry in entries:
             self._note(entry, entry in in_index)
-        if has_positions:
-            self._fill_again()  # positions are not in the file
+        if saved_histories(self.histories).keys() != self.histories.keys():
+            self._fill_again()
 
     def beside(self) -> Session:
         """Opens a session of another document. It reads what this session has confirmed and adds
@@ -178,7 +175,7 @@ class Session:
         text = source_of(text)
         remembers = self.translator.settings.remembers
         with self.translator.lock:
-            self._previous = (plain_of(text), copy.deepcopy(self.cache)) if remembers else None
+            self._previous = (plain_of(text), copy.deepcopy(self.histories)) if remembers else None
             passage = self.pipeline.passage()
             pieces = passage.open(text, self.neighbours, self.preceding)
             for batch in [[piece] for piece in pieces] if remembers else [pieces]:
@@ -293,7 +290,7 @@ class Session:
         found."""
         with self.translator.lock:
             self._note(ConfirmedPair("", ""), in_index=False)
-            self.cache = self.translator.new_cache()
+            self.histories = self.translator.new_histories()
             self._previous = None
             self.forget_work()
 
@@ -358,11 +355,12 @@ class Session:
         entry = self._store(entry) if self.translator.settings.memorises else entry
         self._note(entry, entry.id > 0)
         if self._previous is not None and normalise(self._previous[0]) == normalise(src.plain):
-            self.cache = self._previous[1]
+            self.histories = self._previous[1]
             self._previous = None
         if keys is not None:
-            for cache in (self.cache, *(self._previous[1:] if self._previous is not None else ())):
-                self.pipeline.write_keys(cache, keys)
+            earlier = self._previous[1:] if self._previous is not None else ()
+            for histories in (self.histories, *earlier):
+                self.pipeline.write_keys(histories, keys)
 
     def _store(self, entry: ConfirmedPair) -> ConfirmedPair:
         """Stores a pair in the memory that is written to, or else in that of the session. Returns
@@ -412,15 +410,15 @@ class Session:
         entries = [*background, *self.done[start:]]
         for entry in entries:
             self._learn(entry)
-        self.cache = translator.new_cache()
+        self.histories = translator.new_histories()
         self._previous = None
         if translator.settings.caches:
             self._remember([(entry.src, entry.tgt) for entry in entries if entry.tgt])
 
     def _remember(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Writes the words of these pairs to the cache."""
-        for keys in self.pipeline.keys_to_remember(pairs):
-            self.pipeline.write_keys(self.cache, keys)
+        for keys in self.pipeline.keys_to_remember(pairs, [self.histories]):
+            self.pipeline.write_keys(self.histories, keys)
 
 
 def written_to(writable: WritableIndex, entry: ConfirmedPair) -> ConfirmedPair:

@@ -12,8 +12,6 @@ from itertools import repeat
 from pathlib import Path
 from types import MappingProxyType
 
-import torch
-
 from tmnmt.codes.record import Source
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.compute_lock import ComputeLock
@@ -31,19 +29,17 @@ from tmnmt.engine.retrieve import Retriever
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.schedule import by_length, join_batches, side_by_side
 from tmnmt.engine.settings import (
-    UNTRAINED,
     Settings,
     check,
     default_mode,
     settled,
     shortlist_of,
-    voting_of,
+    whole_memory_of,
 )
 from tmnmt.errors import UsageError
 from tmnmt.filters import Filters
 from tmnmt.filters.contract import Reader
-from tmnmt.index.base import Index, WritableIndex
-from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.base import Index, WritableIndex, is_in_folder
 from tmnmt.index.match_value import PRECEDING, Trust
 from tmnmt.index.named_memories import (
     Named,
@@ -54,11 +50,9 @@ from tmnmt.index.named_memories import (
 )
 from tmnmt.interactive.completion import CompletionCache
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
-from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
-from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.nearest import SessionPositions
+from tmnmt.layers.contract import Histories
 from tmnmt.layers.reach import STANDARD, Reaches, reaches_of
 from tmnmt.models.folder import Model
 from tmnmt.progress import ReadProgress
@@ -114,7 +108,7 @@ class Translator:
         model = model.reading(settings)
         model = replace(model, products=settings.precision)
         check(settings, layers, model)
-        if settings.mode in UNTRAINED and settings.mode != "off":
+        if settings.mode != "off":
             layers = layers or MemoryLayers()
         self.settings = settings
         self.reaches = reaches
@@ -124,10 +118,9 @@ class Translator:
         self.lock = lock or ComputeLock()
         self.model_hash = model.hash
         self.states_hash = model.states_hash
-        slot_kind = layers.cache.slots_by if layers is not None and layers.cache is not None else ""
-        self.cache_hash = (
-            f"{model.states_hash} {slot_kind}".strip()
-        )  # names all that a slot depends on
+        of_layers = layers.history_digest if layers is not None else ""
+        # names all that what layers keep of a document depends on
+        self.cache_hash = f"{model.states_hash} {of_layers}".strip()
         self.vocab = model.vocab
         self.src_lang = model.config["src_lang"]
         self.tgt_lang = model.config["tgt_lang"]
@@ -146,8 +139,7 @@ class Translator:
             linker=Linker(self.backbone, self.vocab, device),
             shortlist=shortlist_of(settings, model),
             extensions=make_extensions(model) if extensions is None else extensions,
-            datastore=self._datastore(indexes) if settings.neighbours else None,
-            voting=voting_of(settings, model, device),
+            whole_memory=whole_memory_of(settings, model, indexes, device),
             doubtful=DOUBTFUL * low_score,
         )
         self.filters = Filters(Reader(self.vocab, self.src_lang, settings.keep_finders))
@@ -186,7 +178,7 @@ class Translator:
         files = [
             keys
             for index in indexes
-            if isinstance(index, MemoryIndex) and (keys := precomputed(index.path, header))
+            if is_in_folder(index) and (keys := precomputed(index.folder, header))
         ]
         return PairKeyStore(
             self.backbone,
@@ -204,13 +196,6 @@ class Translator:
         return (
             reaches_of(indexes, self.states_hash) if self.settings.mode == "nearest" else STANDARD
         )
-
-    def _datastore(self, indexes: Sequence[Index]) -> Datastore:
-        """The keys of all memories, in which neighbours are found."""
-        datastore = Datastore.open(indexes, self.states_hash, torch.get_num_threads())
-        for search in datastore.searches:
-            search.files.check_words(search.files.ids, len(self.vocab))
-        return datastore
 
     def _lookup(
         self,
@@ -268,7 +253,7 @@ class Translator:
         reaches: how far nearest positions are read; None keeps what this translator has.
 
         Raises UsageError where neighbours are read, because these are found in all memories."""
-        if self.pipeline.decoder.datastore is not None:
+        if self.pipeline.decoder.whole_memory is not None:
             raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
         translator = self._reading(indexes, trust, settings, reaches or self.reaches)
         pipeline = translator.pipeline
@@ -506,9 +491,9 @@ class Translator:
         with self.lock:
             keys: Sequence[PairKeys | None] = [None] * len(pairs)
             if self.settings.caches:
-                keys = self.pipeline.keys_to_remember(
-                    [(pair.src.plain, pair.tgt.plain) for _, pair in pairs]
-                )
+                texts = [(pair.src.plain, pair.tgt.plain) for _, pair in pairs]
+                histories = (session.histories for session, _ in pairs)
+                keys = self.pipeline.keys_to_remember(texts, histories)
             for (session, pair), of_pair in zip(pairs, keys, strict=True):
                 session.learn(pair.src, pair.tgt, of_pair)
 
@@ -543,7 +528,7 @@ class Translator:
     def _idle(self) -> Session:
         """The session for segments of no document. Nothing is ever confirmed in it."""
         session = Session(self)
-        session.cache = self.new_cache(0)
+        session.histories = {}
         return session
 
     def session(self, path: str | Path | None = None) -> Session:
@@ -560,26 +545,9 @@ class Translator:
             session.restore(Path(path))
         return session
 
-    def new_cache(self, slots: int | None = None) -> CacheContents:
-        """Makes an empty session cache.
-
-        slots: how many slots it has; None takes the number of the settings."""
-        slots = self.settings.cache if slots is None else slots
-        overwrite = self.settings.cache_overwrite
-        sizes = self.backbone.context_size, self.backbone.hidden_size
-        if self.layers is None or self.layers.cache is None:
-            contents = CacheContents(0, *sizes, device=self.device)
-        else:
-            cache = self.layers.cache
-            contents = CacheContents(
-                slots,
-                *cache.slot_sizes,
-                cache.kind.overwrite if overwrite is None else overwrite,
-                self.device,
-            )
-        if self.settings.mode == "nearest" and not contents.size:
-            contents.positions = SessionPositions(self.backbone.hidden_size, self.device)
-        return contents
+    def new_histories(self) -> Histories:
+        """What the memory layers keep of a document that begins."""
+        return self.pipeline.new_histories()
 
 
 def with_memory(translator: Translator, index: Index) -> Translator:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from random_layers import random_base
 from repeating_memory import documents, student
 from torch import Tensor
 
@@ -32,6 +33,8 @@ from tmnmt.layers.reach import (
 )
 from tmnmt.models.folder import Model
 from tmnmt.translator import Translator
+
+BASE = random_base(4, 2)
 
 D, V = 6, 9  # numbers of a state, words
 REACHES = Reaches(Reach(0.3, 0.05), Reach(0.5, 0.2))
@@ -64,8 +67,9 @@ def test_references_are_as_likely_as_the_layer_makes_them(penalty: float) -> Non
     pairs = Pairs(keys, keys, ids, nothing, mask, nothing, nothing, torch.zeros(2, 9, 2))
     session = Recent(codes(recent), said, torch.ones(2, 5, dtype=torch.bool))
     layer = NearestPositions()
-    collated = Collated(pairs=pairs, recent=session, reaches=[reaches.of_sentence([score])] * 2)
-    ready = layer.ready(collated, lambda x: x, ("nearest",))
+    reach = [reaches.of_sentence([score])] * 2
+    collated = Collated(pairs=pairs, histories={"nearest": session}, reaches=reach)
+    ready = layer.ready(collated, BASE, "nearest")
     assert ready is not None
     expected = []
     model = (4 * torch.randn(2, 6, V, generator=chance)).log_softmax(-1)

@@ -11,15 +11,15 @@ from random_layers import PAIRS, SCORES, D, V, cached, learned, pair, random_bas
 from stepping import beams, step
 from torch import Tensor
 
-from tmnmt.layers.cache import CacheKind, SessionCache
-from tmnmt.layers.collated import Slots, collate
-from tmnmt.layers.combine import MemoryLayers, Mode
+from tmnmt.layers.collated import collate
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated, StepState
 from tmnmt.layers.mixing import mix_copy
-from tmnmt.layers.reading import Energies, read_positions
-from tmnmt.layers.tm import TMKind
 from tmnmt.layers.view import Positions, first_of
 from tmnmt.models.base import Columns
+from tmnmt.trained_layers.cache import CacheKind, SessionCache, Slots
+from tmnmt.trained_layers.reading import Energies, read_positions
+from tmnmt.trained_layers.tm import TMKind
 from tmnmt.vocab import FIRST
 
 JOINT = CacheKind(fusion="shallow", matching="joint", rank=6, signs=True, follows=True, empty=True)
@@ -46,7 +46,7 @@ KINDS = {
 }
 
 
-def walked(memories: MemoryLayers, memory: Collated, mode: Mode) -> list[Tensor]:
+def walked(memories: MemoryLayers, memory: Collated, mode: str) -> list[Tensor]:
     """log p of six steps of three rows a sentence, which change places."""
     made = torch.Generator().manual_seed(7)
     backbone = random_base(V, D)
@@ -64,11 +64,11 @@ def walked(memories: MemoryLayers, memory: Collated, mode: Mode) -> list[Tensor]
 
 @pytest.mark.parametrize("mode", ["copy", "fusion", "both"])
 @pytest.mark.parametrize("name", KINDS)
-def test_compiled_layers_are_those_of_torch(name: str, mode: Mode) -> None:
+def test_compiled_layers_are_those_of_torch(name: str, mode: str) -> None:
     """The second sentence has no pairs, the second document nothing behind it."""
     memories = learned(*KINDS[name])
     pairs = collate([PAIRS, [], [pair(9, 8)]], [SCORES, [], [0.6]])
-    memory = Collated(pairs=pairs, slots=cached(3))
+    memory = Collated(pairs=pairs, histories={"cache": cached(3)})
     with torch.inference_mode():
         compiled = walked(memories, memory, mode)
     with torch.enable_grad():

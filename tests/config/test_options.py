@@ -64,7 +64,7 @@ def test_the_command_line_has_the_same_names_and_defaults() -> None:
     for each in (*ALL, *options_of(Confirming), *options_of(Output)):
         assert each.flag in taken[each.name].opts
         assert taken[each.name].default == each.default
-        assert taken[each.name].help == each.help.text
+        assert taken[each.name].help == each.description
     titles = {each.rich_help_panel for each in taken.values()}
     assert titles >= {group.title for group in GROUPS}
 

@@ -43,12 +43,11 @@ from tmnmt.filters import Filters
 from tmnmt.filters.contract import Reader
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, force
-from tmnmt.layers.cache import CacheContents, CacheKind
-from tmnmt.layers.combine import Mode
 from tmnmt.layers.contract import Collated
 from tmnmt.models.folder import load_model
 from tmnmt.numbers import missing_numbers
 from tmnmt.segments import Match, MemorySource, Segment, Token, Translation
+from tmnmt.trained_layers.cache import CacheContents, CacheKind
 from tmnmt.vocab import EOS, Vocabulary
 
 DOCUMENT = [
@@ -131,7 +130,7 @@ def test_an_index_without_matches_and_one_that_is_empty_change_nothing(
 
 @pytest.mark.parametrize(("mode", "cache"), [("off", 0), ("copy", 0), ("fusion", 25), ("both", 3)])
 def test_batches_give_what_single_sentences_give(
-    folder: Path, index: Path, mode: Mode, cache: int
+    folder: Path, index: Path, mode: str, cache: int
 ) -> None:
     documents = [
         DOCUMENT,
@@ -215,12 +214,12 @@ def test_a_confirmed_text_takes_the_place_of_the_translation_in_the_cache(folder
     session.translate(PAIRS[0][0])
     session.confirm(*PAIRS[0])
     ids = translator.vocab.encode(PAIRS[0][1])
-    assert session.cache.ids.tolist() == list(dict.fromkeys(ids))[-25:]
+    assert session.histories["cache"].ids.tolist() == list(dict.fromkeys(ids))[-25:]
     keys = force(
         translator.backbone, [([*translator.vocab.encode(PAIRS[0][0]), EOS], [*ids, EOS])], "cpu"
     )[0]
-    last = session.cache.ids.tolist().index(ids[-1])
-    torch.testing.assert_close(session.cache.keys[last], keys.contexts[len(ids) - 1])
+    last = session.histories["cache"].ids.tolist().index(ids[-1])
+    torch.testing.assert_close(session.histories["cache"].keys[last], keys.contexts[len(ids) - 1])
 
 
 def test_a_cache_holds_what_is_confirmed_alone_where_nothing_is_said(folder: Path) -> None:
@@ -232,13 +231,14 @@ def test_a_cache_holds_what_is_confirmed_alone_where_nothing_is_said(folder: Pat
     session = translator.session()
     session.translate(PAIRS[0][0])
     session.translate(PAIRS[1][0])
-    assert not len(session.cache)
+    assert not len(session.histories.get("cache", ()))
     session.confirm(*PAIRS[0])
-    confirmed = list(session.cache.ids.tolist())
+    confirmed = list(session.histories["cache"].ids.tolist())
     session.translate(PAIRS[2][0])
     other = Translator.load(folder).session()
     other.confirm(*PAIRS[0])
-    assert session.cache.ids.tolist() == confirmed == other.cache.ids.tolist() and confirmed
+    caches = [each.histories["cache"].ids.tolist() for each in (session, other)]
+    assert caches == [confirmed, confirmed] and confirmed
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -259,8 +259,8 @@ def test_what_is_confirmed_late_wipes_nothing_that_was_confirmed_before_it(
         )  # is not in the place of what was translated last, so it stays
     for pair in PAIRS[:2]:
         in_turn.confirm(*pair)
-    assert late.cache.record() == in_turn.cache.record()
-    torch.testing.assert_close(late.cache.keys, in_turn.cache.keys)
+    assert late.histories["cache"].record() == in_turn.histories["cache"].record()
+    torch.testing.assert_close(late.histories["cache"].keys, in_turn.histories["cache"].keys)
 
 
 def test_where_nothing_can_be_confirmed_such_a_cache_changes_nothing(
@@ -291,10 +291,8 @@ def test_a_saved_session_goes_on_as_if_it_had_never_been_saved(
     for session in (whole, broken):
         session.confirm(DOCUMENT[1], "Il est applicable.")  # in place of what was translated last
     assert outcome([whole.translate(DOCUMENT[3])]) == outcome([broken.translate(DOCUMENT[3])])
-    assert whole.cache.ids.tolist() == broken.cache.ids.tolist() and torch.equal(
-        whole.cache.values, broken.cache.values
-    )
-    assert whole.cache.record() == broken.cache.record()
+    assert_same_cache(whole, broken)
+    assert whole.histories["cache"].record() == broken.histories["cache"].record()
 
 
 def test_k_best_are_written_worst_first(folder: Path) -> None:
@@ -306,7 +304,8 @@ def test_k_best_are_written_worst_first(folder: Path) -> None:
     options = TranslationOptions(cache=3, remember="own", cache_best=2)
     translator = Translator.load(folder, options=options)
     session = translator.session()
-    session.cache = cache = CacheContents(3, 1, 1)
+    cache = CacheContents(3, 1, 1)
+    session.histories["cache"] = cache
     piece = Piece(OpenSegment(SourceSegment("x", FILTERS), 0, 0), "x", "x", (5,))
     outcomes = [[Outcome(piece, Decoded(best, Collated(), 0))]]
     translator.pipeline._remember([session], outcomes)
@@ -324,7 +323,7 @@ def test_the_cache_holds_the_best_hypotheses_that_are_asked_for(folder: Path) ->
     assert one.translate(DOCUMENT[0]) == several.translate(
         DOCUMENT[0]
     )  # the first sentence has nothing to read
-    assert set(one.cache.ids.tolist()) < set(several.cache.ids.tolist())
+    assert set(one.histories["cache"].ids.tolist()) < set(several.histories["cache"].ids.tolist())
 
 
 def test_without_overwriting_every_word_takes_a_slot(folder: Path) -> None:
@@ -337,7 +336,7 @@ def test_without_overwriting_every_word_takes_a_slot(folder: Path) -> None:
     for session in sessions:
         session.translate(DOCUMENT[0])
         session.translate(DOCUMENT[0])
-    over, under = (session.cache.ids.tolist() for session in sessions)
+    over, under = (session.histories["cache"].ids.tolist() for session in sessions)
     assert len(over) == len(set(over)) and len(under) > len(over) and set(under) >= set(over)
 
 
@@ -353,6 +352,14 @@ def test_a_session_that_cannot_be_written_is_one_clear_error_and_leaves_nothing(
     with pytest.raises(DataError, match="taken: cannot be written: Is a directory"):
         session.save(tmp_path / "taken")
     assert sorted(path.name for path in tmp_path.iterdir() if path != folder) == ["taken"]
+
+
+def assert_same_cache(one: Any, other: Any) -> None:
+    """The session caches of both hold the same."""
+    caches = [session.histories["cache"] for session in (one, other)]
+    assert caches[0].record() == caches[1].record()
+    assert torch.equal(caches[0].keys, caches[1].keys)
+    assert torch.equal(caches[0].values, caches[1].values)
 
 
 def damaged(path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], object]) -> None:
@@ -410,7 +417,10 @@ def damaged(path: Path, change: Callable[[dict[str, Any], dict[str, Tensor]], ob
             lambda _, t: t.update({"cache.keys": t["cache.keys"].double() * 1e300}),
             "its keys are not all finite",
         ),
-        (lambda _, t: t["before.values"][:1].fill_(torch.inf), "its values are not all finite"),
+        (
+            lambda _, t: t["before.cache.values"][:1].fill_(torch.inf),
+            "its values are not all finite",
+        ),
     ],
 )
 def test_a_damaged_session_is_one_clear_error(
@@ -492,7 +502,8 @@ def test_a_session_of_reduced_slots_is_as_it_was_learned_and_goes_on_when_it_was
     for _ in range(2):
         session.confirm(*PAIRS[0])
     ids = translator.vocab.encode(PAIRS[0][1])
-    assert session.cache.ids.tolist() == [*ids, *ids][:40] and session.cache.keys.shape[1:] == (8,)
+    cache = session.histories["cache"]
+    assert cache.ids.tolist() == [*ids, *ids][:40] and cache.keys.shape[1:] == (8,)
     session.save(path)
     told = session.translate(PAIRS[0][0], explain=True)
     assert told == translator.session(path).translate(PAIRS[0][0], explain=True)
@@ -501,7 +512,7 @@ def test_a_session_of_reduced_slots_is_as_it_was_learned_and_goes_on_when_it_was
         joint, options=TranslationOptions(cache=40, cache_overwrite=True, mode="off")
     ).session()
     averaging.confirm(*PAIRS[0])
-    assert len(averaging.cache) == len(set(ids))
+    assert len(averaging.histories.get("cache", ())) == len(set(ids))
     model, memories = load_model(joint), load_layers(load_model(joint), "cpu")
     assert memories is not None and memories.cache is not None and memories.cache.K is not None
     torch.nn.init.zeros_(
@@ -542,7 +553,7 @@ def test_a_side_without_anything_to_see_cannot_be_confirmed(folder: Path, blank:
             UsageError, match=f"needs a text on both sides, and {side} has nothing that can be seen"
         ):
             session.confirm(*pair)
-    assert session.done == [] and not len(session.cache)
+    assert session.done == [] and not len(session.histories.get("cache", ()))
 
 
 def test_what_is_confirmed_without_a_memory_to_write_to_lasts_for_its_session(
@@ -584,11 +595,14 @@ def test_what_is_confirmed_goes_where_it_is_told_to(
     )
     session = translator.session()
     session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
-    assert (len(session.cache) > 0) == (to != "memory")
+    assert (len(session.histories.get("cache", ())) > 0) == (to != "memory")
     assert bool(session.translate("Notice of the fourth meeting").matches) == (to != "cache")
     nothing = Translator.load(folder, options=TranslationOptions(remember="nothing")).session()
     nothing.confirm("Notice of the third meeting", "Avis de la troisième réunion")
-    assert not len(nothing.cache) and not nothing.translate("Notice of the fourth meeting").matches
+    assert (
+        not len(nothing.histories.get("cache", ()))
+        and not nothing.translate("Notice of the fourth meeting").matches
+    )
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -609,9 +623,7 @@ def test_what_is_taken_back_leaves_memory_and_cache_as_if_it_had_never_been(
         session.translate(third) == other.translate(third)
         and session.translate(third).origin == "model"
     )
-    assert session.cache.record() == other.cache.record() and torch.equal(
-        session.cache.keys, other.cache.keys
-    )
+    assert_same_cache(session, other)
     assert session.translate(fourth).matches == ()
     with MemoryIndex.open(index) as opened:
         assert len(opened) == len(PAIRS) + kept
@@ -620,7 +632,7 @@ def test_what_is_taken_back_leaves_memory_and_cache_as_if_it_had_never_been(
         third
     ).tgt == "Avis"
     saved.undo(), saved.undo()
-    assert not len(saved.cache)
+    assert not len(saved.histories.get("cache", ()))
     with pytest.raises(UsageError, match="nothing to take back"):
         saved.undo()
     with pytest.raises(UsageError, match="cannot be taken back where own words are remembered"):
@@ -649,7 +661,9 @@ def test_with_another_memory_nothing_of_it_is_taken_back_and_what_it_does_not_ho
     before, own = pairs_in(index), pairs_in(tmp_path / "own")
     for other in (index, None):
         saved = Translator.load(
-            folder, options=TranslationOptions(cache=session.cache.size), write_to=other
+            folder,
+            options=TranslationOptions(cache=session.histories["cache"].size),
+            write_to=other,
         ).session(tmp_path / "saved")
         matches = saved.translate("Notice of the fifth meeting").matches
         assert sorted(match.segment.tgt for match in matches) == ["Avis fourth", "Avis third"]
@@ -737,11 +751,14 @@ def test_a_new_document_empties_the_cache_and_what_was_confirmed_is_still_found(
 ) -> None:
     session = Translator.load(folder).session()
     session.confirm("Notice of the third meeting", "Avis de la troisième réunion")
-    filled = session.cache.record()
+    filled = session.histories["cache"].record()
     session.new_document()
-    assert not len(session.cache) and session.translate("Notice of the fourth meeting").matches
+    assert (
+        not len(session.histories.get("cache", ()))
+        and session.translate("Notice of the fourth meeting").matches
+    )
     session.undo()
-    assert session.cache.record() == filled
+    assert session.histories["cache"].record() == filled
 
 
 def test_a_session_goes_on_with_many_texts_together(folder: Path, index: Path) -> None:
@@ -801,7 +818,7 @@ def test_a_text_that_no_memory_takes_cannot_be_confirmed(
         session.confirm(*pair)
     with MemoryIndex.open(index) as opened:
         assert len(opened) == len(PAIRS)
-    assert session.cache.ids.tolist() == []
+    assert session.histories["cache"].ids.tolist() == []
 
 
 def test_after_a_refused_text_the_last_translation_can_be_confirmed(folder: Path) -> None:
@@ -812,9 +829,7 @@ def test_after_a_refused_text_the_last_translation_can_be_confirmed(folder: Path
         refusing.translate(None)  # type: ignore[arg-type]
     for session in (refusing, other):
         session.confirm(*PAIRS[0])
-    assert refusing.cache.ids.tolist() == other.cache.ids.tolist() and torch.equal(
-        refusing.cache.keys, other.cache.keys
-    )
+    assert_same_cache(refusing, other)
 
 
 def test_what_cannot_be_made_keys_of_is_not_confirmed(
@@ -1217,18 +1232,52 @@ def test_joined_pieces_share_their_matches() -> None:
     assert [t.sources[0].match for t in found.tokens] == [0, 1]
 
 
-def test_a_session_of_the_former_format_is_gone_on_with(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [5, 6])
+def test_a_session_of_a_former_format_is_gone_on_with(
+    folder: Path, tmp_path: Path, number: int
+) -> None:
     path = tmp_path / "document.session"
-    session = Translator.load(folder).session()
+    translator = Translator.load(folder, options=TranslationOptions(cache=6, remember="own"))
+    session = translator.session()
+    session.confirm(*PAIRS[0])
+    session.translate(DOCUMENT[0])
+    session.save(path)
+
+    def former(about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """They hold a session cache alone, and what is done in format 5 has no codes."""
+        about["format"] = number
+        about["before"] = about.pop("before.cache")
+        assert about.pop("histories") == ["cache"]
+        for name in ("keys", "values"):
+            tensors[f"before.{name}"] = tensors.pop(f"before.cache.{name}")
+        about["done"] = [entry[: 5 if number == 5 else 7] for entry in about["done"]]
+
+    damaged(path, former)
+    restored = translator.session(path)
+    assert restored.done == session.done
+    assert_same_cache(restored, session)
+    for each in (restored, session):
+        each.confirm(DOCUMENT[0], "Il est applicable.")  # in place of what was translated
+    assert_same_cache(restored, session)
+
+
+def test_a_session_of_a_former_format_without_a_cache_is_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "document.session"
+    model = write_tiny_model(tmp_path / "plain", memories=False)
+    session = Translator.load(model).session()
     session.confirm(*PAIRS[0])
     session.save(path)
 
-    def former(about: dict[str, Any], _: dict[str, Tensor]) -> None:
-        about["format"] = 5
-        about["done"] = [entry[:5] for entry in about["done"]]
+    def former(about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        about["format"] = 6
+        assert about.pop("histories") == []
+        about["cache"] = {"size": 0, "overwrite": True, "words": []}
+        tensors["cache.keys"] = tensors["cache.values"] = torch.zeros(0, 32)
 
     damaged(path, former)
-    assert Translator.load(folder).session(path).done == session.done
+    restored = Translator.load(model).session(path)
+    assert restored.done == session.done
+    assert torch.equal(restored.histories["nearest"].ids, session.histories["nearest"].ids)
 
 
 def test_of_a_long_document_few_segments_are_prepared_at_a_time(

@@ -8,7 +8,6 @@ import pytest
 from places import ROOT
 from ways import KINDS, WAYS, given, loaded
 
-from tmnmt.config.options import Mode
 from tmnmt.translator import Translator
 
 COMPARED = ("tgt", "codes", "origin", "low", "unknown", "checks", "counts")
@@ -22,7 +21,7 @@ COMPARED = ("tgt", "codes", "origin", "low", "unknown", "checks", "counts")
 def translator(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Translator:
-    mode: Mode
+    mode: str
     mode, has_terms = request.param
     model: Path = ROOT / "models" / "law-transformer.en-fr"
     return loaded(model, tmp_path_factory.mktemp("ways"), mode, has_terms)

@@ -64,11 +64,11 @@ def test_what_is_not_to_be_remembered_is_not_learned(model: Path) -> None:
 def test_a_session_that_goes_back_still_knows_the_pairs_before_it(model: Path) -> None:
     session = Translator.load(model).session()
     session.learn_background([PAIRS[0]])
-    known = session.cache.ids.clone()
+    known = session.histories["cache"].ids.clone()
     session.confirm(*PAIRS[1])
-    assert len(session.cache.ids.unique()) > len(known.unique())
+    assert len(session.histories["cache"].ids.unique()) > len(known.unique())
     session.undo()
-    assert torch.equal(session.cache.ids, known) and not session.done
+    assert torch.equal(session.histories["cache"].ids, known) and not session.done
 
 
 def test_a_stretch_has_the_pairs_near_by_the_nearest_last(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,10 +18,11 @@ from tmnmt.errors import UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.nibbles import directions, encode, rotate
 from tmnmt.keys.pair_keys import PairKeys, encode_pair, force_all
-from tmnmt.layers.cache import CacheContents, CacheKind
+from tmnmt.layers.contract import Histories
 from tmnmt.model_import.marian import import_marian
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Match, Segment
+from tmnmt.trained_layers.cache import CacheKind
 from tmnmt.translator import Translator
 
 PAIR = ("The owner must send a notice of default.", "O titular envia um aviso de incumprimento.")
@@ -162,25 +163,23 @@ def test_of_a_fragment_all_is_read_but_where_it_ends() -> None:
 def test_a_learned_session_cache_takes_the_place_of_the_positions(tmp_path: Path) -> None:
     model = write_tiny_model(tmp_path / "model", cache=CacheKind())
 
-    def confirmed(slots: int | None) -> CacheContents:
+    def confirmed(slots: int | None) -> Histories:
         translator = Translator.load(model, options=TranslationOptions(mode="nearest", cache=slots))
         session = translator.session()
         session.confirm("Article 1", "Article premier")
         session.save(tmp_path / "session")
-        return translator.session(tmp_path / "session").cache
+        return translator.session(tmp_path / "session").histories
 
     learned, unlearned = confirmed(None), confirmed(0)
-    assert learned.positions is None and len(learned)
-    assert unlearned.positions is not None and len(unlearned.positions)
+    assert [*learned] == ["cache"] and len(learned["cache"])
+    assert [*unlearned] == ["nearest"] and len(unlearned["nearest"])
 
 
 def test_where_a_confirmed_segment_ends_is_not_read(model: Path) -> None:
     translator = Translator.load(model, options=TranslationOptions(mode="nearest", beam=2))
     session = translator.session()
     session.confirm(*PAIR)
-    positions = session.cache.positions
-    assert positions is not None
-    assert positions.ids.tolist() == translator.vocab.encode(PAIR[1])
+    assert session.histories["nearest"].ids.tolist() == translator.vocab.encode(PAIR[1])
 
 
 def test_directions_are_forced_in_int8_and_differ_by_less_than_four_bits_do() -> None:

@@ -13,7 +13,6 @@ from tmnmt import Translator
 from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import UsageError
 from tmnmt.index import build
-from tmnmt.layers.combine import Mode
 from tmnmt.segments import Segment
 
 
@@ -61,7 +60,7 @@ def test_every_subword_is_said_to_be_copied_from_that_pair(folder: Path, index: 
 def test_what_was_taken_is_not_confirmed(folder: Path, index: Path) -> None:
     session = Translator.load(folder, [index], TranslationOptions(verbatim=100)).session()
     session.translate(PAIRS[0][0])
-    assert not len(session.cache)
+    assert not len(session.histories.get("cache", ()))
 
 
 def test_what_was_taken_is_in_a_cache_of_translations_as_a_confirmed_text_would_be(
@@ -75,8 +74,8 @@ def test_what_was_taken_is_in_a_cache_of_translations_as_a_confirmed_text_would_
     ).session()
     taken.translate(PAIRS[0][0])
     confirmed.confirm(PAIRS[0][0], f"vu la {PAIRS[0][1]}")
-    assert taken.cache.ids.tolist() == confirmed.cache.ids.tolist()
-    torch.testing.assert_close(taken.cache.keys, confirmed.cache.keys)
+    assert taken.histories["cache"].ids.tolist() == confirmed.histories["cache"].ids.tolist()
+    torch.testing.assert_close(taken.histories["cache"].keys, confirmed.histories["cache"].keys)
 
 
 def test_a_long_segment_that_a_memory_holds_is_taken_whole(folder: Path, tmp_path: Path) -> None:
@@ -121,7 +120,7 @@ def test_what_this_session_confirmed_last_is_taken_before_what_the_memory_holds(
 
 @pytest.mark.parametrize("mode", [None, "off", "fusion"])
 def test_exact_matches_are_taken_by_default_whatever_the_mode(
-    folder: Path, index: Path, mode: Mode | None
+    folder: Path, index: Path, mode: str | None
 ) -> None:
     taken = Translator.load(folder, [index], TranslationOptions(mode=mode))
     assert taken.translate([PAIRS[0][0]])[0].tgt == f"vu la {PAIRS[0][1]}"

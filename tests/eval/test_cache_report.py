@@ -23,9 +23,9 @@ from tmnmt.eval.cache.watch import Watching, classes, frequent_words
 from tmnmt.eval.measures.scores import score
 from tmnmt.eval.report.inline_svg import ticks
 from tmnmt.eval.report.svg import heat_map, line_chart
-from tmnmt.layers.cache import CacheKind
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.cache import CacheKind
 from tmnmt.translator import Translator
 
 SEGMENTS = [
@@ -90,7 +90,9 @@ def test_the_slots_of_the_matrix_are_the_last_words_written(folder: Path, tmp_pa
     ).session()
     for segment in SEGMENTS[:2]:
         session.translate(segment.src)
-    words = [int(session.cache.ids[slot]) for slot in session.cache.latest]
+    words = [
+        int(session.histories["cache"].ids[slot]) for slot in session.histories["cache"].latest
+    ]
     assert shown.slots == [one.model.vocab.piece(word) for word in words]
     assert "".join(shown.words).replace("▁", " ").strip() == session.translate(SEGMENTS[2].src).tgt
     with pytest.raises(UsageError, match="segment 4: the first of its document in tiny"):

@@ -15,10 +15,10 @@ from places import ROOT
 from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.engine.loading import load_layers
-from tmnmt.layers.cache import CacheFusion, CacheKind
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.cache import CacheFusion, CacheKind
 
 SCRIPT = ROOT / "eval" / "correction.py"
 TEXTS = [

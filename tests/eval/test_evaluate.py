@@ -458,7 +458,7 @@ def test_a_cache_from_the_next_document_holds_what_that_was_translated_to(folder
     for document, other, theirs in zip(documents, documents[::-1], said[::-1], strict=True):
         filled, asked = translator.session(), translator.session()
         for at, text in enumerate(document):
-            asked.cache = copy.deepcopy(filled.cache)
+            asked.histories["cache"] = copy.deepcopy(filled.histories["cache"])
             expected.append(asked.translate(text).score)
             if at < len(other):
                 filled.confirm(other[at], theirs[at])

@@ -12,9 +12,9 @@ import torch
 from places import ROOT
 from tiny_model import segments, write_tiny_model
 
-from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model
+from tmnmt.trained_layers.cache import CacheKind, SessionCache
 from tmnmt.vocab import EOS
 
 KIND = CacheKind(size=7, words=False)

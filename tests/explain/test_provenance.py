@@ -16,10 +16,9 @@ from tmnmt.config.options import TranslationOptions
 from tmnmt.explain.provenance import origin_of
 from tmnmt.index import build
 from tmnmt.layers import combine
-from tmnmt.layers.cache import CacheKind, SessionCache
-from tmnmt.layers.combine import Mode
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
 from tmnmt.segments import Provenance, Translation
+from tmnmt.trained_layers.cache import CacheKind, SessionCache
 
 DOCUMENT = [PAIRS[0][0], "It shall apply from 3 March 1997.", PAIRS[0][0], "Repealed."]
 
@@ -32,7 +31,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return write_tiny_model(folder / "model"), folder / "index"
 
 
-def explained(folders: tuple[Path, Path], mode: Mode, cache: int = 5) -> list[Translation]:
+def explained(folders: tuple[Path, Path], mode: str, cache: int = 5) -> list[Translation]:
     return Translator.load(
         folders[0],
         [folders[1]],
@@ -44,7 +43,7 @@ def explained(folders: tuple[Path, Path], mode: Mode, cache: int = 5) -> list[Tr
 
 @pytest.mark.parametrize("mode", ["copy", "fusion", "both", "off"])
 def test_mixture_parts_sum_to_the_probability_and_effects_to_the_generated_one(
-    folders: tuple[Path, Path], mode: Mode
+    folders: tuple[Path, Path], mode: str
 ) -> None:
     tokens = [token for translation in explained(folders, mode) for token in translation.tokens]
     assert tokens
@@ -59,7 +58,7 @@ def test_mixture_parts_sum_to_the_probability_and_effects_to_the_generated_one(
 
 
 @pytest.mark.parametrize("mode", ["copy", "nearest", "off"])
-def test_what_a_shallow_cache_recalls_is_a_part_of_the_mixture(tmp_path: Path, mode: Mode) -> None:
+def test_what_a_shallow_cache_recalls_is_a_part_of_the_mixture(tmp_path: Path, mode: str) -> None:
     build(tmp_path / "index", segments(), "en", "fr")
     model = write_tiny_model(tmp_path / "model", cache=CacheKind("shallow"))
     translations = explained((model, tmp_path / "index"), mode)
@@ -79,7 +78,7 @@ def test_what_a_shallow_cache_recalls_is_a_part_of_the_mixture(tmp_path: Path, m
 
 @pytest.mark.parametrize("mode", ["copy", "fusion", "both"])
 def test_attention_and_slots_are_all_that_was_read_but_for_the_lightest(
-    folders: tuple[Path, Path], mode: Mode
+    folders: tuple[Path, Path], mode: str
 ) -> None:
     first, second, *_ = explained(folders, mode)
     assert not any(token.slots for token in first.tokens) and all(

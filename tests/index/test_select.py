@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import get_args
 
 import pytest
 
-from tmnmt.config.options import Select, Selection, Similarity
+from tmnmt.config.modes import SELECTIONS
+from tmnmt.config.options import Selection
 from tmnmt.errors import UsageError
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.select import (
@@ -21,11 +21,13 @@ from tmnmt.index.select import (
     select_top,
     selected,
 )
-from tmnmt.papers.selection import ALPHA, select_contrastive, select_walk
+from tmnmt.papers.selection import ALPHA, contrastive, walk
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
 QUERY = "a b c d e f g h"
+
+HALF = Selection("contrastive", alpha=0.5)
 
 
 def matches(*sources: str) -> list[Match]:
@@ -50,21 +52,24 @@ def test_greedy_prefers_what_is_new_to_what_is_similar() -> None:
     other = "x x x x x f g x"
     rest = "x x x x x x x h"
     found = matches(first, alike, other, rest)
-    assert chosen(select_greedy(QUERY, found, 4)) == [
+    assert chosen(select_greedy(Selection(), QUERY, found, 4)) == [
         first,
         other,
         rest,
     ]  # `alike` covers nothing new
-    assert chosen(select_greedy(QUERY, found, 2)) == [first, other]
-    assert chosen(select_top(found, 2)) == [first, alike]
+    assert chosen(select_greedy(Selection(), QUERY, found, 2)) == [first, other]
+    assert chosen(select_top(Selection(), QUERY, found, 2)) == [first, alike]
 
 
 def test_greedy_settles_ties_by_score_then_by_order() -> None:
     first, better, worse = "a b c d x x x x", "a x x x e f x x", "x x x x e f x x"
     found = matches(first, worse, better)
-    assert chosen(select_greedy(QUERY, found, 3)) == [first, better]  # both cover e and f
+    assert chosen(select_greedy(Selection(), QUERY, found, 3)) == [
+        first,
+        better,
+    ]  # both cover e and f
     twice = matches(first, first)
-    assert select_greedy(QUERY, twice, 2) == twice[:1]
+    assert select_greedy(Selection(), QUERY, twice, 2) == twice[:1]
 
 
 def test_walk_takes_the_next_that_covers_anything_new_where_greedy_takes_the_most() -> None:
@@ -74,20 +79,20 @@ def test_walk_takes_the_next_that_covers_anything_new_where_greedy_takes_the_mos
     much = "x x x x x f g x"
     found = matches(first, alike, little, much)
     assert chosen(found) == [first, alike, little, much]  # 5/8, 4/8, 3/8, 2/8
-    assert chosen(select_walk(QUERY, found, 4)) == [
+    assert chosen(walk(Selection(), QUERY, found, 4)) == [
         first,
         little,
         much,
     ]  # f, then g; `alike` adds nothing
-    assert chosen(select_walk(QUERY, found, 2)) == [first, little]
-    assert chosen(select_greedy(QUERY, found, 4)) == [
+    assert chosen(walk(Selection(), QUERY, found, 2)) == [first, little]
+    assert chosen(select_greedy(Selection(), QUERY, found, 4)) == [
         first,
         much,
     ]  # f and g at once: nothing is left for `little`
 
 
 def test_walk_takes_no_pair_that_covers_nothing() -> None:
-    assert select_walk(QUERY, matches("x y z"), 3) == []
+    assert walk(Selection(), QUERY, matches("x y z"), 3) == []
 
 
 def test_contrastive_trades_likeness_to_the_query_for_likeness_to_the_chosen() -> None:
@@ -101,16 +106,28 @@ def test_contrastive_trades_likeness_to_the_query_for_likeness_to_the_chosen() -
     #     5/8 - 7/16 = 3/16;  4/8 - 2/16 = 6/16;  2/8 - 0 = 4/16
     # mean sim to first and other: alike (7/8 + 1/8) / 2, rest (0 + 6/8) / 2:
     #     5/8 - 1/4 = 6/16;  2/8 - 3/16 = 1/16
-    assert chosen(select_contrastive(found, 4, alpha=0.5)) == [first, other, alike, rest]
-    assert chosen(select_contrastive(found, 2, alpha=0.5)) == [first, other]
-    assert select_contrastive(found, 4, alpha=0) == select_top(found, 4)
+    assert chosen(contrastive(HALF, "", found, 4)) == [
+        first,
+        other,
+        alike,
+        rest,
+    ]
+    assert chosen(contrastive(HALF, "", found, 2)) == [first, other]
+    assert contrastive(Selection("contrastive", alpha=0), "", found, 4) == select_top(
+        Selection(), QUERY, found, 4
+    )
 
 
 def test_the_contrastive_penalty_is_the_mean_over_those_chosen_not_the_sum() -> None:
     scores = {"a b": 1.0, "c d": 0.9, "a d": 0.6, "e f": 0.3}
     found = [Match(Segment(src, ""), score, 0) for src, score in scores.items()]
     # third: "a d" 0.6 - 0.5 * (0.5 + 0.5) / 2 = 0.35, with the sum it would be 0.1; "e f" 0.3
-    assert chosen(select_contrastive(found, 4, alpha=0.5)) == ["a b", "c d", "a d", "e f"]
+    assert chosen(contrastive(HALF, "", found, 4)) == [
+        "a b",
+        "c d",
+        "a d",
+        "e f",
+    ]
 
 
 def test_contrastive_settles_ties_by_rank() -> None:
@@ -119,7 +136,7 @@ def test_contrastive_settles_ties_by_rank() -> None:
         for src, score in (("a b", 1.0), ("c d", 0.3), ("a e", 0.55))
     ]
     # 0.3 - 0.5 * 0 = 0.55 - 0.5 * 0.5, which in floating point is a little more than 0.3
-    assert chosen(select_contrastive(found, 2, alpha=0.5)) == ["a b", "c d"]
+    assert chosen(contrastive(HALF, "", found, 2)) == ["a b", "c d"]
 
 
 def test_bleu_ranks_whole_phrases_over_scattered_words() -> None:
@@ -159,7 +176,7 @@ def test_every_method_can_be_named() -> None:
     little = "a b x x x f x x"
     much = "x x x x x f g x"
     found = matches(first, alike, little, much)
-    names: tuple[Select, ...] = get_args(Select)
+    names = [*SELECTIONS]
     alpha = {"contrastive": 0.5}
     taken = {
         name: chosen(selected(Selection(name, alpha=alpha.get(name)), QUERY, found, 2))
@@ -207,7 +224,7 @@ def test_alpha_says_how_much_likeness_to_the_chosen_counts() -> None:
     ],
 )
 def test_a_selection_that_there_is_not_is_wrong_usage(
-    method: Select, similarity: Similarity, alpha: float | None, message: str
+    method: str, similarity: str, alpha: float | None, message: str
 ) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         Selection(method, similarity, alpha)
@@ -234,6 +251,6 @@ def test_coverage_says_what_a_pair_covers_and_what_none_before_it_does() -> None
 
 @pytest.mark.parametrize("similarity", ["fuzzy", "bleu"])
 @pytest.mark.parametrize("method", ["topk", "greedy", "walk", "contrastive"])
-def test_nothing_is_chosen_from_nothing(method: Select, similarity: Similarity) -> None:
+def test_nothing_is_chosen_from_nothing(method: str, similarity: str) -> None:
     assert selected(Selection(method, similarity), QUERY, [], 3) == []
     assert selected(Selection(method, similarity), "", [], 3) == []

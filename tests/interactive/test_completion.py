@@ -227,9 +227,9 @@ def test_what_is_typed_is_not_remembered(folder: Path) -> None:
     session = own.session()
     session.complete(SOURCE, "")
     session.complete(SOURCE, "Les ")
-    assert len(session.cache) == 0
+    assert len(session.histories.get("cache", ())) == 0
     session.translate(SOURCE)
-    assert len(session.cache) > 0
+    assert len(session.histories.get("cache", ())) > 0
 
 
 def test_a_memory_s_own_translation_stands_until_another_is_typed(translator: Translator) -> None:
@@ -505,6 +505,6 @@ def test_own_words_are_remembered_of_so_many_as_are_asked_for(folder: Path) -> N
         )
         session = Translator.load(folder, options=options).session()
         session.translate(SOURCE)
-        return len(session.cache)
+        return len(session.histories.get("cache", ()))
 
     assert remembered(1) == remembered(5) > 0

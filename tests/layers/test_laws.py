@@ -30,21 +30,21 @@ from torch.func import functional_call
 
 from tmnmt.engine.beam_search import Hypothesis, SearchSettings, beam_search
 from tmnmt.keys.pair_keys import PairKeys
-from tmnmt.layers.cache import CacheKind
 from tmnmt.layers.collated import Pairs, collate
-from tmnmt.layers.combine import LayerInputs, MemoryLayers, Mode
+from tmnmt.layers.combine import LayerInputs, MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.coverage import CoverageKind
-from tmnmt.layers.tm import Gate, Matching, PairsReady, TMKind
 from tmnmt.layers.trace import Trace
 from tmnmt.models.base import Backbone
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.rnnsearch_fast import FastRNNsearch
+from tmnmt.trained_layers.cache import CacheKind
+from tmnmt.trained_layers.coverage import CoverageKind
+from tmnmt.trained_layers.tm import Gate, Matching, PairsReady, TMKind
 from tmnmt.training.teacher_forcing import ForcedBatch
 from tmnmt.training.tm import tm_log_probs
 from tmnmt.vocab import BOS, PAD
 
-MODES: tuple[Mode, ...] = ("copy", "fusion", "both")
+MODES: tuple[str, ...] = ("copy", "fusion", "both")
 N = 8  # sentences: enough that the best translation of some changed its place in the beam
 LENGTHS = torch.tensor([5, 3, 6, 4, 6, 5, 2, 6])
 SRC = torch.randint(4, V, (N, 6), generator=torch.Generator().manual_seed(3))
@@ -65,7 +65,8 @@ def both() -> Collated:
     """Four pairs and one in turn, beside a cache that is filled and one that is empty."""
     shown = [slice(at % 2, 4 if at % 2 == 0 else 2) for at in range(N)]
     return Collated(
-        collate([PAIRS[some] for some in shown], [SCORES[some] for some in shown]), cached(N)
+        collate([PAIRS[some] for some in shown], [SCORES[some] for some in shown]),
+        {"cache": cached(N)},
     )
 
 
@@ -75,7 +76,7 @@ def first_with(pairs: list[PairKeys], scores: list[float]) -> Pairs | None:
 
 
 def search(
-    backbone: Backbone, memories: MemoryLayers | None, state: Collated, mode: Mode, beam: int = 4
+    backbone: Backbone, memories: MemoryLayers | None, state: Collated, mode: str, beam: int = 4
 ) -> list[Hypothesis]:
     with torch.inference_mode():
         encoded = backbone.encode(SRC, LENGTHS)
@@ -91,7 +92,7 @@ def replay(
     ids: tuple[int, ...],
     sentence: int,
     state: Collated,
-    mode: Mode,
+    mode: str,
 ) -> tuple[Tensor, list[Trace]]:
     """log p (T, V) along one translation, one row after the other without any beam, and what each
     step says of it."""
@@ -137,7 +138,7 @@ KINDS = [TMKind(coverage=kind) for kind in get_args(CoverageKind)] + [
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("cache", ["deep", "shallow"])
 def test_closed_gates_translate_as_the_plain_model_does_bit_for_bit(
-    backbone: Backbone, mode: Mode, cache: str
+    backbone: Backbone, mode: str, cache: str
 ) -> None:
     memories = learned(cache=CacheKind(fusion=cache, signs=True, follows=True, empty=True))  # type: ignore[arg-type]
     assert memories.tm is not None and memories.cache is not None
@@ -175,12 +176,12 @@ def test_probabilities_of_all_memories_together_sum_to_one(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_order_of_pairs_and_of_equal_matches_does_not_matter(
-    backbone: Backbone, mode: Mode
+    backbone: Backbone, mode: str
 ) -> None:
     memories, outcomes = learned(), []
     for order in list(permutations(range(4)))[::5]:  # 5 of 24, the equal ones both ways
         pairs, scores = [PAIRS[i] for i in order], [SCORES[i] for i in order]
-        state = Collated(first_with(pairs, scores), cached(N))
+        state = Collated(first_with(pairs, scores), {"cache": cached(N)})
         outcomes.append(search(backbone, memories, state, mode)[0])
     assert {found.ids for found in outcomes} == {outcomes[0].ids}
     for found in outcomes:
@@ -192,7 +193,7 @@ def test_the_order_of_pairs_and_of_equal_matches_does_not_matter(
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("matching", get_args(Matching))
 def test_two_copies_of_a_pair_give_what_one_gives_with_coverage_off(
-    backbone: Backbone, mode: Mode, matching: Matching
+    backbone: Backbone, mode: str, matching: Matching
 ) -> None:
     def given(copies: int, coverage: CoverageKind) -> Tensor:
         state = Collated(first_with(PAIRS[:1] * copies, [0.9] * copies))
@@ -261,7 +262,7 @@ def test_effects_are_what_each_memory_adds_to_the_same_prefix_and_end_at_the_gen
     assert len(found.ids) > 3
     deep = cache == "deep"  # a shallow one stands beside the generator, not in it
     cached = replace(state, pairs=None) if deep else Collated()
-    settings: dict[str, tuple[Collated, Mode]] = {
+    settings: dict[str, tuple[Collated, str]] = {
         "p_plain": (Collated(), "off"),
         "p_cache": (cached, "off"),
         "p_gen": (replace(cached, pairs=state.pairs), "fusion"),
@@ -285,7 +286,7 @@ SMALL, FEW = 3, 10  # d and V of what is differentiated numerically
 
 def in_double(state: Collated) -> Collated:
     """The same in float64, so that finite differences say something."""
-    pairs, slots = state.pairs, state.slots
+    pairs, slots = state.pairs, state.histories.get("cache")
     assert pairs is not None
     pairs = replace(
         pairs,
@@ -295,7 +296,7 @@ def in_double(state: Collated) -> Collated:
     )
     if slots is not None:
         slots = replace(slots, keys=slots.keys.double(), values=slots.values.double())
-    return Collated(pairs, slots)
+    return Collated(pairs, {"cache": slots})
 
 
 class Loss(nn.Module):
@@ -350,7 +351,9 @@ def forced_pairs(
         [replace(pair(len(ids), len(ids), SMALL, FEW), ids=torch.tensor(ids)) for ids in some]
         for some in words
     ]
-    state = in_double(Collated(collate(pairs, [[1.0, 0.6], [0.7]]), cached(2, SMALL, FEW)))
+    state = in_double(
+        Collated(collate(pairs, [[1.0, 0.6], [0.7]]), {"cache": cached(2, SMALL, FEW)})
+    )
     made = torch.Generator().manual_seed(8)
     contexts, hiddens = (torch.randn(2, 4, SMALL, generator=made).double() for _ in range(2))
     return base, memories, state, ForcedBatch(TARGET, contexts, hiddens)
@@ -398,7 +401,7 @@ def test_gradients_of_a_step_after_another_are_those_of_finite_differences() -> 
         torch.tensor([9, 9]),
         batch.hiddens[:, 0],
         batch.contexts[:, 0],
-        replace(state, slots=None),
+        replace(state, histories={}),
         "both",
     )
     coverage, last = pairs_in(moved).coverage.detach(), pairs_in(moved).last
@@ -430,7 +433,7 @@ def test_gradients_that_training_uses_are_those_of_finite_differences(kind: TMKi
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("cache", [CacheKind(), CacheKind(fusion="shallow")])
 def test_some_rows_are_read_out_as_among_all_and_every_row_moves_on(
-    backbone: Backbone, mode: Mode, cache: CacheKind
+    backbone: Backbone, mode: str, cache: CacheKind
 ) -> None:
     memories = learned(cache=cache)
     with torch.inference_mode():

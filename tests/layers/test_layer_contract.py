@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -11,24 +11,22 @@ from random_layers import PAIRS, SCORES, D, V, cached, learned, random_base
 from stepping import fused, mixed, step
 from torch import Tensor
 
+from tmnmt.config.modes import MODES
 from tmnmt.layers import combine
-from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.collated import collate
-from tmnmt.layers.combine import MemoryLayers, Mode
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated, MemoryLayer
 from tmnmt.layers.reach import STANDARD
-from tmnmt.layers.tm import TMKind, TranslationMemory
+from tmnmt.trained_layers.cache import CacheKind, SessionCache
+from tmnmt.trained_layers.tm import TMKind, TranslationMemory
 
-DESCRIPTION = {
-    *("is_learned", "kind", "modes", "of_kind", "outputs"),
-    *("parameters_read", "kind_read", "traced_sources"),
-}
+DESCRIPTION = {"modes", "traced_sources"}
 HOOKS = {"ready", "fuse", "mix"}  # inject is the backbone's: papers/reference_network.py
 
 
 def collated() -> Collated:
     reaches = [STANDARD.of_sentence(SCORES)]
-    return Collated(collate([PAIRS], [SCORES]), cached(1), reaches=reaches)
+    return Collated(collate([PAIRS], [SCORES]), {"cache": cached(1)}, reaches=reaches)
 
 
 def at() -> tuple[Tensor, Tensor, Tensor]:
@@ -61,8 +59,8 @@ def test_a_step_fuses_in_order_reads_out_and_mixes_in_order(
     assert calls == ["fuse cache", "fuse tm", "read out", "mix cache", "mix tm"]
 
 
-@pytest.mark.parametrize("mode", get_args(Mode))
-def test_the_mode_says_which_layers_read_and_nothing_else_does(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [*MODES])
+def test_the_mode_says_which_layers_read_and_nothing_else_does(mode: str) -> None:
     ready = learned().ready(collated(), random_base(V, D), mode)
     reads = {"copy": ["tm"], "fusion": ["tm"], "both": ["tm"], "nearest": ["nearest"]}
     assert list(ready.layers) == ["cache", *reads.get(mode, [])]
@@ -109,7 +107,7 @@ def test_the_parts_of_a_trace_are_the_mixture(kind: str) -> None:
 def test_layers_have_no_other_hooks() -> None:
     names = {name for name in vars(MemoryLayer) if not name.startswith("_")}
     assert names == HOOKS | DESCRIPTION and issubclass(TranslationMemory, MemoryLayer)
-    assert TMKind() == learned().tm.kind  # type: ignore[union-attr]
+    assert TMKind() == learned().tm.kind
 
 
 def test_a_layer_without_its_hooks_cannot_be_made() -> None:

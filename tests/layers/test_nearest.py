@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from random_layers import random_base
 from torch import Tensor
 
 from tmnmt.compiled.kernels import NEAREST, narrow_shares
@@ -27,6 +28,8 @@ from tmnmt.layers.nearest import (
 from tmnmt.layers.reach import STANDARD, Reach, SentenceReach
 from tmnmt.models.base import Columns
 from tmnmt.vocab import FIRST
+
+BASE = random_base(4, 2)
 
 D, V = 48, 11  # numbers of a state, words
 PAIRS, SESSION = Reach(0.9, 0.3), Reach(0.5, 0.2)
@@ -93,7 +96,7 @@ def step(
 ) -> Any:
     """log p (R, V) after a step from log p of a model, None: a uniform one; and what is ready for
     the next."""
-    ready = ready or layer.ready(collated, lambda ids: ids, ("nearest",))
+    ready = ready or layer.ready(collated, BASE, "nearest")
     at = StepState(torch.zeros(len(state), dtype=torch.int64), state, state)
     log_p = torch.full((len(state), V), -math.log(V)) if model is None else model.clone()
     hidden, read = layer.fuse(at, state, ready)
@@ -113,10 +116,10 @@ def test_words_come_as_a_plain_loop_has_them(beam: int) -> None:
     recent_ids = [[3, 3, 5, 2, 9], [1, 9, 8, 8, 2]]
     collated = Collated(
         pairs=pairs_of(hiddens, ids, mask),
-        recent=recent_of(keys, recent_ids),
+        histories={"nearest": recent_of(keys, recent_ids)},
         reaches=[REACHES, REACHES],
     )
-    ready = layer.ready(collated, lambda x: x, ("nearest",))
+    ready = layer.ready(collated, BASE, "nearest")
     assert ready is not None
     rows = torch.arange(2).repeat_interleave(beam)
     noise = states(2 * beam, seed=3)
@@ -160,8 +163,8 @@ def test_a_row_without_positions_is_the_plain_models_beside_others() -> None:
     log_p, _ = step(layer, collated, keys[:, 0])
     assert torch.equal(log_p[1], torch.full((V,), -math.log(V)))
     assert log_p[0, 4].exp() > 0.9
-    assert layer.ready(Collated(), lambda ids: ids, ("nearest",)) is None
-    assert layer.ready(collated, lambda ids: ids, ("copy",)) is None
+    assert layer.ready(Collated(), BASE, "nearest") is None
+    assert layer.ready(collated, BASE, "copy") is None
 
 
 @torch.no_grad()
@@ -246,7 +249,7 @@ def test_what_was_copied_counts_against_copying_it_again() -> None:
 def both_ways(collated: Collated, rows: Tensor) -> tuple[PoolReady, PoolReady]:
     """What is ready for compiled code, and for torch."""
     layer = NearestPositions()
-    ways = [layer.ready(collated, lambda ids: ids, ("nearest",), way) for way in (True, False)]
+    ways = [layer.ready(collated, BASE, "nearest", way) for way in (True, False)]
     by_code, by_torch = (ready.rows(rows) for ready in ways if ready is not None)
     assert by_code.packed is not None and by_torch.packed is None
     return by_code, by_torch
@@ -270,7 +273,7 @@ def test_compiled_code_reads_what_torch_reads(seed: int, size: int) -> None:
     reaches = [SentenceReach(own, Reach(0.8, 0.2, penalty))] * sentences
     layer = NearestPositions()
     of_two = replace(pairs_of(hiddens, ids.tolist(), mask), pair=ids % 2)
-    collated = Collated(of_two, recent=recent, reaches=reaches)
+    collated = Collated(of_two, histories={"nearest": recent}, reaches=reaches)
     rows = torch.tensor([0, 0, 0, 1, 1, 2, 3, 3, 0])
     by_code, by_torch = both_ways(collated, rows)
     shares = list[float]()
@@ -324,7 +327,7 @@ def test_what_compiled_code_would_misread_is_refused() -> None:
     mask = torch.ones(2, 3, dtype=torch.bool)
     pairs = pairs_of(keys, [[4, 5, 6], [4, 5, 6]], mask)
     collated = Collated(pairs, reaches=[REACHES, REACHES])
-    ready = layer.ready(collated, lambda ids: ids, ("nearest",))
+    ready = layer.ready(collated, BASE, "nearest")
     assert ready is not None and ready.packed is not None
     packed = ready.packed
     sentence, coverage = torch.arange(2), torch.zeros(2, 0)
@@ -363,7 +366,9 @@ def test_a_session_that_grows_is_read_as_torch_reads_it(
         keys = torch.randn(size, D, generator=drawn)
         document.write(keys, torch.randint(0, V, (size,), generator=drawn))
         recent = collate_recent([document])
-        collated = Collated(pairs, recent=recent, reaches=[SentenceReach((PAIRS,), reach)])
+        collated = Collated(
+            pairs, histories={"nearest": recent}, reaches=[SentenceReach((PAIRS,), reach)]
+        )
         by_code, by_torch = both_ways(collated, rows)
         state = keys[[0, size // 2, size - 1]] + 0.4 * states(3, seed=size)
         at = StepState(rows, state, state)

@@ -21,18 +21,18 @@ from tiny_model import write_tiny_model
 from torch import nn
 
 from tmnmt import Translator
+from tmnmt.engine.session_file import load_session
 from tmnmt.errors import DataError, MemoryIndexError, ModelError
 from tmnmt.keys.files import _read_records
-from tmnmt.layers.cache import CacheKind, SessionCache
-from tmnmt.layers.cache_file import load_caches
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.encoder_decoder import EncoderLayer
 from tmnmt.models.folder import _most_weights, load_model, most_bytes, stamp
 from tmnmt.models.kinds import make
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.models.weights import packed
 from tmnmt.papers.knn import AdaptiveKNN
+from tmnmt.trained_layers.cache import CacheKind, SessionCache
+from tmnmt.trained_layers.tm import TMKind, TranslationMemory
 
 BASE, MEMORY = "base.safetensors", "memory.safetensors"
 
@@ -293,7 +293,7 @@ def test_a_pipe_is_not_waited_for_where_a_session_or_keys_are_to_be(tmp_path: Pa
     for name in ("a.session", "knn.safetensors", "offsets"):
         os.mkfifo(tmp_path / name)
     with pytest.raises(DataError, match=r"a.session: no saved session: no regular file"):
-        load_caches(tmp_path / "a.session", "m", None, 9)  # type: ignore[arg-type]
+        load_session(tmp_path / "a.session", "m", {}, 9)
     with pytest.raises(ModelError, match=r"knn.safetensors: no adaptive kNN: no regular file"):
         AdaptiveKNN.load(tmp_path / "knn.safetensors", "m")
     with pytest.raises(MemoryIndexError, match=r"offsets: no regular file; delete its folder"):

@@ -25,12 +25,12 @@ from tmnmt.keys.datastore import Datastore
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.neighbours import NeighbourQuery
 from tmnmt.layers.trace import Trace
 from tmnmt.models.folder import load_model, parameters
 from tmnmt.papers.knn import KNN, AdaptiveKNN, KNNVoters, certainty, distinct, knn_weights
 from tmnmt.papers.knn_training import KNNPart, Observations, concatenate, mixed, own_pairs
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.neighbours import NeighbourQuery, Neighbours
 
 LARGE = 50.0  # a logit that leaves the others nothing: exp(-50) is 2e-22
 
@@ -51,7 +51,7 @@ def saying(k: int, temperature: float, logits: list[float]) -> AdaptiveKNN:
 
 def knn_step(three: Datastore, knn: KNN | AdaptiveKNN, k: int) -> tuple[Tensor, Trace]:
     """c = (1, 0), s = (log 3, 0): D = 2, 0, 5 for the words 1, 0, 1; p_model = (3/4, 1/4)."""
-    memory = Collated(voters=KNNVoters(NeighbourQuery(three, k, ["x"], [[]]), knn))
+    memory = Collated(search=NeighbourQuery(three, k, ["x"], [[]], knn))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     with torch.no_grad():
         log_p, _, trace = step(
@@ -95,14 +95,14 @@ def test_beside_pairs_the_words_are_mixed_into_what_these_gave(
         TranslationOptions(mode="copy", knn_adaptive=trained, neighbours=4, threads=1),
     )
     decoder = translator.pipeline.decoder
-    voting = decoder.voting
-    assert isinstance(voting, KNN | AdaptiveKNN)
-    assert decoder.datastore is not None and decoder.layers is not None
+    neighbours = decoder.whole_memory
+    assert isinstance(neighbours, Neighbours) and decoder.layers is not None
+    assert isinstance(neighbours.voting, AdaptiveKNN)
     keys = translator.pipeline.keys.keys_of([[PAIRS[0]]])
     pairs = collate(keys, [[0.8]], "cpu")
     made = torch.Generator().manual_seed(7)
     hidden, context = (torch.randn(1, 32, generator=made) for _ in range(2))
-    voters = voting.voters(NeighbourQuery(decoder.datastore, 4, ["x"], [[]]))
+    query = neighbours.query(["x"], [[]])
     with torch.no_grad():
         said = [
             step(
@@ -111,12 +111,12 @@ def test_beside_pairs_the_words_are_mixed_into_what_these_gave(
                 torch.tensor([5]),
                 hidden,
                 context,
-                Collated(pairs=pairs, voters=some),
+                Collated(pairs=pairs, search=search),
                 "copy",
             )[0].exp()
-            for some in (None, voters)
+            for search in (None, query)
         ]
-        votes = voters.vote(hidden, context, said[0].log())
+        votes = KNNVoters(query, neighbours.voting).vote(hidden, context, said[0].log())
         p_knn = torch.zeros_like(said[0]).scatter_add(1, votes.ids, votes.weights)
     w = torch.sigmoid(votes.logit)
     assert 0.01 < float(w) < 0.99

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from tmnmt.errors import UsageError
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.folder import load_model
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.papers.end_to_end import EVERYWHERE, EndToEndPart
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.tm import TranslationMemory
 from tmnmt.training.memory import TrainingOutcome, train_layers
 from tmnmt.training.memory_config import History, MemoryConfig
 from tmnmt.training.retrieve import RetrievedPair, Shares

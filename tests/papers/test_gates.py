@@ -25,12 +25,12 @@ from tiny_memory_training import (
 from torch import Tensor
 
 from tmnmt.errors import UsageError
-from tmnmt.layers.cache import CacheKind, SessionCache, collate_caches
-from tmnmt.layers.combine import MemoryLayers, Mode
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.papers.gate_tuning import GatesPart, PairedStretches
+from tmnmt.trained_layers.cache import CacheKind, SessionCache, collate_caches
+from tmnmt.trained_layers.tm import TMKind, TranslationMemory
 from tmnmt.training.cache import SideBySide
 from tmnmt.training.memory import train_layers
 from tmnmt.training.memory_config import MemoryConfig
@@ -53,7 +53,7 @@ def backbone(vocab: Vocabulary) -> RNNsearch:
 
 @pytest.mark.parametrize(("mode", "fusion"), list(product(("copy", "fusion"), ("deep", "shallow"))))
 def test_the_batched_forward_with_both_memories_equals_repeated_steps(
-    backbone: RNNsearch, vocab: Vocabulary, mode: Mode, fusion: str
+    backbone: RNNsearch, vocab: Vocabulary, mode: str, fusion: str
 ) -> None:
     torch.manual_seed(2)
     cache = SessionCache(16, 16, 8, CacheKind(fusion, size=7))  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def test_the_batched_forward_with_both_memories_equals_repeated_steps(
         batch = force_references(backbone, vocab, sentences()[20:24], "cpu")
         read = pairs_of(fresh_keys(backbone, vocab, 50, together.device), pairs)
         log_p = tm_log_probs(tm, backbone, batch, read, together.remembered(batch, contents))[mode]
-        state = Collated(read, collate_caches(contents))
+        state = Collated(read, {"cache": collate_caches(contents)})
         expected = by_steps(MemoryLayers(tm, cache), backbone, batch, state, mode)
         plain = tm_log_probs(tm, backbone, batch, None)
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]
@@ -96,7 +96,7 @@ def test_every_unit_has_its_updates_and_all_together_what_was_asked_for(
         stretches, PairedSentences(flat, found, range(10), flat, 2, shares, 50, 1)
     )
     memories = MemoryLayers(TranslationMemory(16, 16, 8), SessionCache(16, 16, 8))
-    part = GatesPart(memories.tm, SideBySide(memories.cache, backbone, vocab, 2), data, data, 17, 1)  # type: ignore[arg-type]
+    part = GatesPart(memories.tm, SideBySide(memories.cache, backbone, vocab, 2), data, data, 17, 1)
     units = part.units(0)
     assert units == part.units(0) and sum(unit[1] for unit in units) == 17
     for unit in units:  # at the first step nothing is cached: without a pair no gate is asked

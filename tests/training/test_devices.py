@@ -14,8 +14,8 @@ from tiny_training import CONFIG, pairs, sentences
 
 from tmnmt.config.options import TranslationOptions
 from tmnmt.index import MemoryIndex, build
-from tmnmt.layers.cache import CacheKind
 from tmnmt.models.kinds import make
+from tmnmt.trained_layers.cache import CacheKind
 from tmnmt.training.config import Kind
 from tmnmt.training.trainer import Trainer
 from tmnmt.translator import Translator

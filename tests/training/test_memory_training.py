@@ -33,15 +33,15 @@ from tmnmt.errors import DataError, UsageError
 from tmnmt.index import fuzzy_score
 from tmnmt.index.base import Index
 from tmnmt.keys.pair_keys import PairKeyStore
-from tmnmt.layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
 from tmnmt.layers.collated import collate
-from tmnmt.layers.combine import LayerInputs, MemoryLayers, Mode
+from tmnmt.layers.combine import LayerInputs, MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.papers.own_words import own_words
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
+from tmnmt.trained_layers.cache import CacheContents, CacheKind, SessionCache, collate_caches
+from tmnmt.trained_layers.tm import TMKind, TranslationMemory
 from tmnmt.training.cache import (
     OTHER_DOCUMENT,
     CachePart,
@@ -122,7 +122,7 @@ KINDS = [
 )
 @pytest.mark.parametrize("mode", ["copy", "fusion"])
 def test_the_batched_forward_equals_repeated_steps(
-    backbone: RNNsearch, vocab: Vocabulary, mode: Mode, kind: TMKind
+    backbone: RNNsearch, vocab: Vocabulary, mode: str, kind: TMKind
 ) -> None:
     segments = sentences()[:4]
     tm = learned(TranslationMemory(16, 16, 8, kind))
@@ -182,7 +182,7 @@ def test_the_cache_forward_equals_repeated_steps(
         part.documents.write(before, contents)
         batch = force_references(backbone, vocab, sentences()[20:22], "cpu")
         log_p = part.log_probs(batch, contents)
-        state = Collated(slots=collate_caches(contents))
+        state = Collated(histories={"cache": collate_caches(contents)})
         expected = by_steps(MemoryLayers(None, part.documents.cache), backbone, batch, state, "off")
     assert log_p is not None
     positions = [tuple(p) for p in batch.real.nonzero().tolist()]

@@ -29,9 +29,8 @@ from tmnmt.config.options import Search
 from tmnmt.engine.lookup import copyable, without_end
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.errors import DataError
-from tmnmt.index.base import IndexQuery, best_of
+from tmnmt.index.base import FolderIndex, IndexQuery, best_of
 from tmnmt.index.embedded.delta import Delta
-from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.pairs import distinct
 from tmnmt.keys.compute import header_of, longest, precomputed
@@ -110,7 +109,7 @@ class Likelihoods:
 
 def likelihoods(
     model: Model,
-    index: MemoryIndex,
+    index: FolderIndex,
     stretches: Sequence[Stretch],
     device: str = "cpu",
     progress: Callable[[int], None] = lambda count: None,
@@ -130,8 +129,8 @@ def likelihoods(
     scored = int(confirmed.real.any(1).sum())
     if scored < MIN_SEGMENTS:
         raise DataError(
-            f"{index.path}: {scored} segments can be held out and scored; at least {MIN_SEGMENTS} "
-            "are needed. Without a calibration standard numbers hold"
+            f"{index.folder}: {scored} segments can be held out and scored; at least "
+            f"{MIN_SEGMENTS} are needed. Without a calibration standard numbers hold"
         )
     return Likelihoods(
         segments=scored,
@@ -272,12 +271,12 @@ def _total(conditions: Sequence[Forced], reaches: Reaches) -> float:
 class _Sample:
     """What is forced through one model, with what one memory has for it."""
 
-    def __init__(self, model: Model, index: MemoryIndex, device: str) -> None:
+    def __init__(self, model: Model, index: FolderIndex, device: str) -> None:
         header = header_of(model)
         self.index, self.device, self.vocab = index, device, model.vocab
         self.longest, self.position_limit = longest(model), header.max_subwords
         self.backbone: Backbone = model.decoding
-        files = precomputed(index.path, header)
+        files = precomputed(index.folder, header)
         self.keys = PairKeyStore(
             self.backbone,
             self.vocab,

@@ -8,9 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tmnmt.index.base import Index
-from tmnmt.index.covering import accept_always
-from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.base import FolderIndex, Index, accept_always
 from tmnmt.segments import Match, Segment
 from tmnmt.text import normalise
 
@@ -35,7 +33,7 @@ class Rest(Index):
     of the very same source. A document that is still to come is in no memory, and a text that is in
     a memory word for word is taken as it stands."""
 
-    def __init__(self, index: MemoryIndex, stretch: Stretch) -> None:
+    def __init__(self, index: FolderIndex, stretch: Stretch) -> None:
         """index: the whole index.
         stretch: the segments that are held out."""
         self.index, self.stretch = index, stretch
@@ -76,7 +74,7 @@ class Rest(Index):
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
-        """Finds segments of the rest as `CoversPhrases.covering` does, without the text itself.
+        """Finds segments of the rest as `Index.covering` does, without the text itself.
 
         text: the text whose phrases are to be covered.
         k: how many segments are given at most.
@@ -95,7 +93,7 @@ class Rest(Index):
         return self.index.covering(text, k, is_left)
 
 
-def stretches(index: MemoryIndex, segments: int, seed: int) -> list[Stretch]:
+def stretches(index: FolderIndex, segments: int, seed: int) -> list[Stretch]:
     """Draws stretches of a memory. All of them together are a fifth of the memory at most. A
     document is not drawn twice, unless it is large.
 
@@ -121,7 +119,7 @@ def stretches(index: MemoryIndex, segments: int, seed: int) -> list[Stretch]:
 
 
 def _random_stretches(
-    index: MemoryIndex, large: set[str], chance: random.Random
+    index: FolderIndex, large: set[str], chance: random.Random
 ) -> Iterator[Stretch]:
     """Stretches that begin anywhere."""
     last = index.last_id
@@ -135,7 +133,7 @@ def _random_stretches(
             yield Stretch(tuple(neighbours), "" if document in large else document)
 
 
-def _large_documents(index: MemoryIndex, chance: random.Random) -> set[str]:
+def _large_documents(index: FolderIndex, chance: random.Random) -> set[str]:
     """The documents that are most of the memory, and "", that of segments without one."""
     last = index.last_id
     numbers = chance.sample(range(1, last + 1), min(SAMPLED, last))

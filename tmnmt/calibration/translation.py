@@ -13,7 +13,7 @@ from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Passage
 from tmnmt.engine.settings import Settings, settled
-from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.base import FolderIndex
 from tmnmt.keys.compute import longest
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import STANDARD, Reaches
@@ -41,7 +41,7 @@ class _Document:
 def translate_held_out(
     model: Model,
     layers: MemoryLayers | None,
-    index: MemoryIndex,
+    index: FolderIndex,
     stretches: Sequence[Stretch],
     reaches: Sequence[Reaches],
     device: str = "cpu",

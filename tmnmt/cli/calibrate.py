@@ -57,9 +57,8 @@ def calibrate(
 
     from tmnmt.engine.loading import device_named, load_layers, load_on
     from tmnmt.eval.calibrate import calibrate as choose
-    from tmnmt.index import MemoryIndex
     from tmnmt.index.back_ends import local_path
-    from tmnmt.index.base import check_languages
+    from tmnmt.index.base import check_languages, is_in_folder
     from tmnmt.index.opening import open_memory
     from tmnmt.layers.reach import save_calibration
     from tmnmt.progress import Progress
@@ -77,12 +76,12 @@ def calibrate(
     with Progress("indexing", "segments", lazy=True) as progress:
         index = open_memory(memory, *languages, progress.advance)
     with index:
-        if not isinstance(index, MemoryIndex):
+        if not is_in_folder(index):
             raise UsageError(f"{memory}: no index in a folder, and no memory file")
         check_languages(memory, (index.src_lang, index.tgt_lang), *languages)
         layers = load_layers(loaded, name)
         calibration = choose(loaded, layers, index, segments, seed, name)
-        path = save_calibration(index.path, calibration)
+        path = save_calibration(index.folder, calibration)
     if json:
         print(dumps({**calibration.record(), "file": str(path)}))
     else:

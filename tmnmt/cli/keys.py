@@ -118,9 +118,10 @@ def _compute(
     if shard is None:
         check_kind(kind, positions)  # now, not when hours have been computed
     for_faiss = positions * bytes_a_key(kind, searched_size(work.header)) if shard is None else 0
-    free = check_disk(index.path, work.bytes + for_faiss)
+    free = check_disk(index.folder, work.bytes + for_faiss)
+    of_keys = f"{_size(work)}; {kind} {for_faiss / 1e6:,.1f} MB"
     print(
-        f"{index.path}: {_size(work)}; {kind} {for_faiss / 1e6:,.1f} MB; {free / 1e6:,.0f} MB free",
+        f"{index.folder}: {of_keys}; {free / 1e6:,.0f} MB free",
         file=sys.stderr,
     )
     try:

@@ -81,7 +81,7 @@ def _parameter(setting: Option, title: str) -> inspect.Parameter:
     names = [long, setting.help.short] if setting.help.short else [long]
     declared = typer.Option(
         *names,
-        help=setting.help.text,
+        help=setting.description,
         metavar=setting.help.metavar or _range(setting.bound),
         rich_help_panel=None if setting.help.everyday else title or None,
     )

@@ -539,8 +539,8 @@ def copy_logits(
     bias: float,
     trust: tuple[float, float] | None,
 ) -> Tensor:
-    """The copy gate's logits (R,) as `layers.tm` says, of before (R, w), what was blended (R, D)
-    and its facts (R, FACTS), by the gate's weights: signs (w, FACTS), out (1, w)."""
+    """The copy gate's logits (R,) as `trained_layers.tm` says, of before (R, w), what was blended
+    (R, D) and its facts (R, FACTS), by the gate's weights: signs (w, FACTS), out (1, w)."""
     (rows, width), numbers = before.shape, blended.shape[-1]
     logits = torch.empty(rows)
     doubt, steep = trust or (0.0, 0.0)
@@ -575,7 +575,7 @@ def recall_slots(
     room: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """P_m (R, C) and the logit of lambda (R,) of a shallow session cache of `count` slots, as
-    `layers.cache` says."""
+    `trained_layers.cache` says."""
     rows = prev.shape[0]
     q, logits = torch.empty(rows, count), torch.empty(rows)
     steps.recall_slots(

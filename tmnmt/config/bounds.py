@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from typing import Annotated, Any, NamedTuple
 
@@ -24,8 +24,15 @@ class Bound(NamedTuple):
     high: float | None = None
 
 
+class Choices(NamedTuple):
+    """All values that an option may have: the names of a table, which plug-ins add to."""
+
+    table: Collection[str]
+
+
 class Help(NamedTuple):
-    """What an option is for, in a sentence, and how a command line shows it.
+    """What an option is for, in a sentence, and how a command line shows it. {choices} in the
+    sentence stands for the names of all values.
 
     short: its one letter. metavar: a word for its value. everyday: shown before all groups.
     title: of the group it is shown in where it is in none.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from tmnmt.config.bounds import Bound, Help
+from tmnmt.config.bounds import Bound, Choices, Help
 from tmnmt.errors import UsageError
 
 
@@ -33,11 +34,21 @@ class Option(NamedTuple):
 
     name: str
     kind: type[Any]  # of its value
-    choices: tuple[str, ...]  # all values, where there are only these
+    table: Collection[str]  # the names of all values, where there are only these
     default: Any
     optional: bool  # whether it may be None
     help: Help
     bound: Bound | None
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names of all values, where there are only these."""
+        return (*self.table,)
+
+    @property
+    def description(self) -> str:
+        """What it is for."""
+        return self.help.text.replace("{choices}", ", ".join(self.choices))
 
     @property
     def flag(self) -> str:
@@ -49,7 +60,7 @@ class Option(NamedTuple):
         label = label or self.name.replace("_", "-")
         if value is None and self.optional:
             return
-        if self.choices and value not in self.choices:
+        if self.table and value not in self.table:
             raise UsageError(f"{label} {value} is unknown; allowed: {', '.join(self.choices)}")
         if not self._is_of_kind(value) or (self.bound is not None and not self.bound.holds(value)):
             text = str(value) if isinstance(value, Path) else repr(value)
@@ -111,7 +122,9 @@ def option(name: str, hint: Any, default: Any = None) -> Option:
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         kinds = typing.get_args(kind)
         optional = type(None) in kinds
-    choices = typing.get_args(kinds[0]) if typing.get_origin(kinds[0]) is Literal else ()
+    is_literal = typing.get_origin(kinds[0]) is Literal
+    literals = typing.get_args(kinds[0]) if is_literal else ()
+    table = next((note.table for note in notes if isinstance(note, Choices)), literals)
     help_ = next(note for note in notes if isinstance(note, Help))
     bound = next((note for note in notes if isinstance(note, Bound)), None)
-    return Option(name, str if choices else kinds[0], choices, default, optional, help_, bound)
+    return Option(name, str if table else kinds[0], table, default, optional, help_, bound)

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from tmnmt.config.bounds import (
     AboveZero,
     Bound,
+    Choices,
     Help,
     ShareBelowOne,
     is_date,
@@ -20,6 +21,7 @@ from tmnmt.config.bounds import (
     number,
     whole,
 )
+from tmnmt.config.modes import MODES, SELECTIONS, SIMILARITIES
 from tmnmt.config.option import Options
 from tmnmt.errors import UsageError
 
@@ -27,11 +29,11 @@ STDOUT = "-"
 DRAFTS = 75  # what a match is worth that becomes a draft where no model is given
 LANGUAGES = "Languages and device"  # a group of options without a class
 
-Mode = Literal["copy", "fusion", "both", "nearest", "knn", "off"]
+Mode = Annotated[str, Choices(MODES)]
 Form = Literal["monolingual", "bilingual"]  # of a reference network
 ContextForm = Literal["attended", "auxiliary", "gated", "around"]  # of a context network
-Select = Literal["topk", "greedy", "walk", "contrastive"]
-Similarity = Literal["fuzzy", "bleu"]
+Select = Annotated[str, Choices(SELECTIONS)]
+Similarity = Annotated[str, Choices(SIMILARITIES)]
 Remember = Literal["confirmed", "own", "nothing"]
 ConfirmTo = Literal["both", "memory", "cache"]
 Precision = Literal["fp32", "bf16", "int8"]
@@ -303,9 +305,10 @@ class Decoding(Options):
 
     title = "Decoding"
     mode: Annotated[
-        Mode | None,
+        str | None,
+        Choices(MODES),
         Help(
-            "How the memory is read: copy, fusion, both, nearest, knn, off; not given, copy where "
+            "How the memory is read: {choices}; not given, copy where "
             "the model has learned it, else nearest.",
             metavar="MODE",
             everyday=True,

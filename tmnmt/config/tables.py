@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from tmnmt.config.bounds import Bound, Flat, Kinds
+from tmnmt.config.bounds import Bound, Choices, Flat, Kinds
 from tmnmt.errors import DataError, UsageError
 
 T = TypeVar("T")
@@ -112,9 +112,11 @@ def _value(hint: Any, value: Any, location: str) -> Any:
         kinds = next((note for note in arguments if isinstance(note, Kinds)), None)
         hint = arguments[0] if kinds is None else _of_kind(kinds.dataclasses(), value, location)
         value = _value(hint, value, location)
-        for bound in arguments[1:]:
-            if isinstance(bound, Bound):
-                _hold(value, bound, location)
+        for note in arguments[1:]:
+            if isinstance(note, Bound):
+                _hold(value, note, location)
+            elif isinstance(note, Choices) and value not in note.table:
+                raise UsageError(f"{location}: {value!r} is none of {', '.join(note.table)}")
         return value
     if origin in (typing.Union, types.UnionType):
         return _value(arguments[0], value, location)

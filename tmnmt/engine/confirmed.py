@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from tmnmt.codes.record import Code, Source, Text, equal_codes
 from tmnmt.codes.stored import codes_of, listed
 from tmnmt.engine.full_match import agreeing
+from tmnmt.engine.session_file import DoneRecord
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import check_length, clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.embedded.delta import Delta
-from tmnmt.layers.cache_file import DoneRecord
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens, normalise
 

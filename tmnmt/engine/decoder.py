@@ -16,17 +16,13 @@ from tmnmt.engine.extension import Extension, Extensions, SearchResults
 from tmnmt.engine.links import Linker
 from tmnmt.engine.piece import NO_MATCHES, Piece
 from tmnmt.engine.run_statistics import Tally
-from tmnmt.engine.settings import Settings
+from tmnmt.engine.settings import Settings, WholeMemory
 from tmnmt.filters.contract import Reading
 from tmnmt.index.fuzzy import fuzzy_score
-from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.pair_keys import padded
-from tmnmt.layers.cache import CacheContents, collate_caches
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import LayerInputs, MemoryLayers
-from tmnmt.layers.contract import Collated
-from tmnmt.layers.nearest import collate_recent
-from tmnmt.layers.neighbours import NeighbourQuery, Voting
+from tmnmt.layers.contract import Collated, Histories, MemorySearch
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.models.base import Backbone, Encoded, StepRecord, SurroundingText, noted_along
 from tmnmt.models.shortlist import Shortlist
@@ -35,11 +31,11 @@ from tmnmt.vocab import EOS
 
 
 class DocumentMemory(Protocol):
-    """What is remembered of a document: its session cache, and what every extension has learnt in
-    it, by the name of the extension."""
+    """What is remembered of a document: what the memory layers keep of it, and what every extension
+    has learnt in it, by the name of the extension."""
 
     @property
-    def cache(self) -> CacheContents: ...
+    def histories(self) -> Histories: ...
 
     @property
     def knowledge(self) -> Mapping[str, Any]: ...
@@ -57,8 +53,8 @@ class Decoded(NamedTuple):
 
 @dataclass
 class Decoder:
-    """A model with its memory layers. `shortlist`, `datastore` and `voting` are None where they are
-    not used. A piece whose log probability per subword is below `doubtful` is read in
+    """A model with its memory layers. `shortlist` and `whole_memory` are None where they are not
+    used. A piece whose log probability per subword is below `doubtful` is read in
     another way, too, where a filter offers one."""
 
     backbone: Backbone
@@ -69,8 +65,7 @@ class Decoder:
     linker: Linker
     shortlist: Shortlist | None
     extensions: Extensions
-    datastore: Datastore | None
-    voting: Voting | None
+    whole_memory: WholeMemory | None
     doubtful: float
 
     @property
@@ -79,26 +74,21 @@ class Decoder:
         return {name: extension for name, extension in self.extensions.items() if extension.revises}
 
     def collated(self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory]) -> Collated:
-        """What the memory layers read for a batch: pairs, session caches, neighbours.
+        """What the memory layers read for a batch: pairs, documents, the whole memory.
 
         pieces: the pieces of the batch.
         documents: what is remembered of the document of each."""
-        caches = [document.cache for document in documents]
         scores = [*map(self._scores, pieces)]
         pairs = None
         if self.settings.mode != "off":
             keys = [[*(piece.retrieved or NO_MATCHES).keys] for piece in pieces]
             pairs = collate(keys, scores, self.device)
-        queries = self._queries(pieces)
-        voting = self.voting
-        voters = voting.voters(queries) if queries is not None and voting is not None else None
+        histories = [document.histories for document in documents]
         return Collated(
             pairs=pairs,
-            slots=collate_caches(caches, self.device),
-            recent=collate_recent([cache.positions for cache in caches], self.device),
-            neighbours=queries if voters is None else None,
-            voters=voters,
+            histories=self.layers.collate(histories, self.device) if self.layers else {},
             reaches=[*map(_reach, pieces, scores)],
+            search=self._query(pieces),
         )
 
     def decoded(
@@ -328,23 +318,22 @@ class Decoder:
 
     def _limited(self, pieces: Sequence[Piece], collated: Collated) -> Backbone:
         """The backbone that compares only what the sources' words may become, and what their pairs
-        and session caches say, where there is a shortlist. It compares all words where what is read
-        is found step by step, because nobody knows which words that will be."""
+        and documents say, where there is a shortlist. It compares all words where what is read is
+        found step by step, because nobody knows which words that will be."""
         if self.shortlist is None or collated.search is not None:
             return self.backbone
-        memories = collated.pairs, collated.slots, collated.recent
+        memories = collated.pairs, *collated.histories.values()
         memory_ids = [part.ids.cpu() for part in memories if part is not None]
         sources = chain([EOS], *(piece.ids for piece in pieces))
         words = self.shortlist.words(sources, memory_ids)
         return self.backbone.limited_to(words.to(self.device))
 
-    def _queries(self, pieces: Sequence[Piece]) -> NeighbourQuery | None:
+    def _query(self, pieces: Sequence[Piece]) -> MemorySearch | None:
         """What is asked of the whole memory at every word; None where nothing is."""
-        if self.datastore is None or not pieces:
+        if self.whole_memory is None or not pieces:
             return None
         pairs = [[(m.segment.src, m.segment.tgt) for m in piece.matches] for piece in pieces]
-        sources = [piece.text for piece in pieces]
-        return NeighbourQuery(self.datastore, self.settings.neighbours, sources, pairs)
+        return self.whole_memory.query([piece.text for piece in pieces], pairs)
 
     def _scores(self, piece: Piece) -> list[float]:
         """The fuzzy score of every match: what the gates have learned to read, whatever the matches

@@ -10,12 +10,11 @@ Streams, sessions, completion and the server's queue differ only in what they fe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
-from torch import Tensor
 
 from tmnmt.checks import check_preserved
 from tmnmt.codes.form import Copied
@@ -37,11 +36,11 @@ from tmnmt.engine.settings import Settings
 from tmnmt.engine.source_segment import SourceSegment
 from tmnmt.engine.splitting import retried_parts, split_texts
 from tmnmt.keys.pair_keys import Pair, PairKeys, PairKeyStore
-from tmnmt.layers.cache import CacheContents
 from tmnmt.layers.combine import MemoryLayers
+from tmnmt.layers.contract import Histories
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Match, Translation
-from tmnmt.vocab import EOS, Vocabulary
+from tmnmt.vocab import Vocabulary
 
 CHECKED_ORIGINS = ("model", "memory", "adapted", "fuzzy")  # of translations that extensions check
 WAITING_AT_MOST = 8  # batches, at most, that wait for the places of their codes
@@ -248,45 +247,36 @@ class Pipeline:
         return replace(translation, user_checks=tuple(checks)) if checks else translation
 
     @torch.no_grad()
-    def write(self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor) -> None:
-        """Writes a translated sentence into the session cache of a document. Positions are written
-        for all subwords except </s>, because where one segment ends says nothing about where
-        another does.
+    def write_keys(self, histories: Histories, keys: PairKeys) -> None:
+        """Writes a pair into what the layers keep of its document.
 
-        cache: the session cache.
-        contexts: (T, l) the contexts of the subwords.
-        hiddens: (T, d) their hidden states.
-        ids: (T,) the subwords."""
-        if cache.positions is not None:
-            cache.positions.write(hiddens[ids != EOS], ids[ids != EOS])
-        if cache.size and self.layers is not None and self.layers.cache is not None:
-            cache.write(*self.layers.cache.slots_of(contexts, hiddens), ids)
+        histories: what they keep.
+        keys: the keys of the pair."""
+        if self.layers is not None:
+            self.layers.write(histories, keys)
 
-    def keys_to_remember(self, pairs: Sequence[Pair]) -> list[PairKeys]:
-        """The keys of pairs as `write_keys` takes them. They are in full where a learned session
-        cache has slots.
+    def keys_to_remember(
+        self, pairs: Sequence[Pair], documents: Iterable[Histories]
+    ) -> list[PairKeys]:
+        """The keys of pairs as `write_keys` takes them. They are in full where a layer keeps
+        contexts and states.
 
-        pairs: the pairs."""
-        cache_layer = self.layers.cache if self.layers is not None else None
-        if cache_layer is not None and self.settings.cache:
+        pairs: the pairs.
+        documents: what the layers keep of their documents."""
+        if any(kept.needs_states for histories in documents for kept in histories.values()):
             return self.keys.in_full(pairs)
         return self.keys.keys_of([pairs])[0]
 
-    def write_keys(self, cache: CacheContents, keys: PairKeys) -> None:
-        """Writes a pair into the session cache of a document.
-
-        cache: the session cache.
-        keys: the keys of the pair."""
-        if keys.codes is None:
-            self.write(cache, keys.contexts, keys.hiddens, keys.ids)
-        elif cache.positions is not None:
-            words = keys.ids != EOS
-            cache.positions.write_codes(keys.codes[words], keys.ids[words])
+    def new_histories(self) -> Histories:
+        """What the memory layers keep of a document that begins."""
+        if self.layers is None:
+            return {}
+        return self.layers.new_histories(self.settings, self.backbone, self.decoder.device)
 
     def _remember(
         self, documents: Sequence[Document], outcomes: Sequence[Sequence[Outcome]]
     ) -> None:
-        """Writes what was translated to the session caches of documents, where they learn from it.
+        """Writes what was translated to what is kept of documents, where that learns from it.
         Of several hypotheses the best is written last, so that it counts most (OURS: the paper does
         not say)."""
         if not self.settings.remembers:
@@ -294,22 +284,22 @@ class Pipeline:
         for document, of_piece in zip(documents, outcomes, strict=True):
             for outcome in of_piece:
                 if outcome.decoded is not None:
-                    self._remember_decoded(document.cache, outcome.decoded)
+                    self._remember_decoded(document.histories, outcome.decoded)
                 elif outcome.match is not None:
-                    self._remember_match(document.cache, outcome.piece, outcome.match)
+                    self._remember_match(document.histories, outcome.piece, outcome.match)
 
-    def _remember_decoded(self, cache: CacheContents, decoded: Decoded) -> None:
+    def _remember_decoded(self, histories: Histories, decoded: Decoded) -> None:
         alternatives = decoded.best.alternatives[: self.settings.cache_best - 1]
         for hypothesis in (*reversed(alternatives), decoded.best):
             if hypothesis.contexts is not None and hypothesis.hiddens is not None:
                 ids = torch.tensor(hypothesis.ids)
-                self.write(cache, hypothesis.contexts, hypothesis.hiddens, ids)
+                self.write_keys(histories, PairKeys(hypothesis.contexts, hypothesis.hiddens, ids))
 
-    def _remember_match(self, cache: CacheContents, piece: Piece, match: Match) -> None:
-        """Writes a match that is taken as it stands, or adapted, to a session cache."""
+    def _remember_match(self, histories: Histories, piece: Piece, match: Match) -> None:
+        """Writes a match that is taken as it stands, or adapted, to what is kept of a document."""
         src = match.segment.src if match.tgt == match.segment.tgt else piece.text
-        [keys] = self.keys_to_remember([(src, match.tgt)])
-        self.write_keys(cache, keys)
+        [keys] = self.keys_to_remember([(src, match.tgt)], [histories])
+        self.write_keys(histories, keys)
 
 
 class Passage:

@@ -11,7 +11,6 @@ from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Penalties, Search, Selection
 from tmnmt.engine.full_match import has_codes, value_of, worth_most
 from tmnmt.index.base import SKELETONS_A_QUERY, Index, IndexAnswer, IndexQuery, best_of
-from tmnmt.index.covering import covering
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.fuzzy import SLACK, edit_distance, fuzzy_score
@@ -242,7 +241,7 @@ class Retriever:
         text: the text.
         k: how many pairs are given at most."""
         for index in self.indexes:
-            if matches := distinct(covering(index, text, k)):
+            if matches := distinct(index.covering(text, k)):
                 return tuple(matches)
         return ()
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 from tmnmt.codes.placeholders import Finder, by_pattern
-from tmnmt.config.options import (
-    Mode,
-    ModelOptions,
-    Penalties,
-    Selection,
-)
+from tmnmt.config.modes import MODES
+from tmnmt.config.options import ModelOptions, Penalties, Selection
 from tmnmt.errors import UsageError
+from tmnmt.index.base import Index
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.neighbours import Voting
+from tmnmt.layers.contract import MemorySearch
 from tmnmt.models.folder import Model
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.models.student import Student
 from tmnmt.registry import Registry
-
-# of a word in mode knn, where nothing is said; chosen on dev: docs/results-neighbours.md
-NEIGHBOURS = 16
-UNTRAINED: tuple[Mode, ...] = ("nearest", "knn", "off")  # modes that every model serves
 
 
 @dataclass(frozen=True)
@@ -30,7 +24,7 @@ class Settings(ModelOptions):
     """The options of a model and of what it reads, in which nothing is left open. With `mode` "off"
     and `cache` 0, the translations are those of the plain model, bit for bit."""
 
-    mode: Mode = "off"
+    mode: str = "off"
     cache: int = 0
     neighbours: int = 0
 
@@ -68,10 +62,10 @@ class Settings(ModelOptions):
     @property
     def retrieves(self) -> bool:
         """Whether pairs are looked up for a sentence."""
-        return self.mode not in ("off", "knn") and self.top_k > 0
+        return MODES[self.mode].retrieves and self.top_k > 0
 
 
-def settled(options: ModelOptions, parameters: MemoryLayers | None, mode: Mode) -> Settings:
+def settled(options: ModelOptions, parameters: MemoryLayers | None, mode: str) -> Settings:
     """The settings that options come to. Where the options leave it open, the mode is the one given
     here, the session cache has as many slots as it has learned with if anything is written to it,
     and 16 neighbours are read in mode knn and by an adaptive kNN, and none otherwise.
@@ -83,17 +77,17 @@ def settled(options: ModelOptions, parameters: MemoryLayers | None, mode: Mode) 
     if values["mode"] is None:
         values["mode"] = mode
     if values["neighbours"] is None:
-        voting = values["mode"] == "knn" or values["knn_adaptive"] is not None
-        values["neighbours"] = NEIGHBOURS if voting else 0
+        voting_mode = values["mode"] if values["knn_adaptive"] is None else "knn"
+        values["neighbours"] = MODES[voting_mode].neighbours
     if values["cache"] is not None:
         return Settings(**values)
-    slots = parameters.cache.kind.size if parameters is not None and parameters.cache else 0
+    slots = parameters.slots if parameters is not None else 0
     with_cache = Settings(**values | {"cache": slots})
     is_written = with_cache.remembers or (slots and with_cache.caches)
     return with_cache if is_written else replace(with_cache, cache=0)
 
 
-def default_mode(parameters: MemoryLayers | None) -> Mode:
+def default_mode(parameters: MemoryLayers | None) -> str:
     """The mode where the options name none: copy where the model has learned it, nearest where it
     has learned nothing of memories, and otherwise off.
 
@@ -133,15 +127,15 @@ def check(settings: Settings, layers: MemoryLayers | None, model: Model) -> None
             f"beam is {settings.beam}; with this model's {words:,} subwords it must be "
             f"{words // 2} at most"
         )
-    check_neighbours(settings)
-    voting_of(settings, model, "cpu")
-    served = layers.modes if layers is not None else UNTRAINED
+    for search in SEARCHES.values():
+        search.check(settings, model)
+    served = (layers or MemoryLayers()).modes
     if settings.mode not in served:
         raise UsageError(
             f"{model.folder}: this model has no parameters for mode {settings.mode}; it serves "
             f"{', '.join(served)}"
         )
-    if settings.cache and (layers is None or layers.cache is None):
+    if settings.cache and (layers is None or not layers.slots):
         raise UsageError(
             f"{model.folder}: this model has no parameters for a session cache; use cache 0"
         )
@@ -179,40 +173,45 @@ def check_remembering(settings: Settings) -> None:
         )
 
 
-def check_neighbours(settings: Settings) -> None:
-    """Raises UsageError where the settings of neighbours do not go with the mode.
+class WholeMemory(Protocol):
+    """What plug-in layers read of all memories, at every word."""
 
-    settings: the settings."""
-    if settings.neighbours and settings.mode == "off":
-        raise UsageError(
-            "neighbours are read in the modes copy, fusion, both and knn; the mode is off"
-        )
-    if settings.mode == "knn" and not settings.neighbours:
-        raise UsageError("mode knn needs neighbours, 1 or more")
-    if not settings.top_k and not settings.neighbours:
-        raise UsageError(
-            "top-k is 0, so nothing is read of the memory; it must be at least 1 without neighbours"
-        )
+    def query(
+        self, sources: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]]
+    ) -> MemorySearch:
+        """What the sentences of a batch ask.
+
+        sources: what is translated.
+        pairs: what every sentence reads anyway."""
 
 
-class VotingMaker(Protocol):
-    """A function that says how the words of neighbours are mixed in with some settings, or None
-    where its plug-in mixes none in. It raises UsageError for settings that do not go together, and
-    ModelError for a file that is wrong."""
+class SearchMaker(Protocol):
+    """How a plug-in finds something in all memories at every word."""
 
-    def __call__(self, settings: Settings, model: Model, device: str) -> Voting | None: ...
+    def check(self, settings: Settings, model: Model) -> None:
+        """Raises UsageError for settings that do not go together, and ModelError for a file that is
+        wrong."""
+
+    def open(
+        self, settings: Settings, model: Model, indexes: Sequence[Index], device: str
+    ) -> WholeMemory | None:
+        """What is read of these memories; None where nothing is. Raises MemoryIndexError where a
+        memory lacks what is read."""
 
 
-VOTINGS: Registry[VotingMaker] = Registry("voting", {})
+SEARCHES: Registry[SearchMaker] = Registry("memory search", {})
 
 
-def voting_of(settings: Settings, model: Model, device: str) -> Voting | None:
-    """How the words of neighbours are mixed in; None where they are not.
+def whole_memory_of(
+    settings: Settings, model: Model, indexes: Sequence[Index], device: str
+) -> WholeMemory | None:
+    """What is read of all memories at every word; None where nothing is.
 
     settings: the settings.
     model: the model.
+    indexes: the memories.
     device: what torch computes on.
 
-    Raises the errors of a `VotingMaker`."""
-    ways = (make(settings, model, device) for make in VOTINGS.values())
+    Raises the errors of `SearchMaker.open`."""
+    ways = (search.open(settings, model, indexes, device) for search in SEARCHES.values())
     return next((way for way in ways if way is not None), None)

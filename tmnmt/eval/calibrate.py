@@ -20,7 +20,7 @@ from tmnmt.calibration.translation import translate_held_out
 from tmnmt.eval.measures.metrics import count, metrics
 from tmnmt.eval.measures.significance import Scored
 from tmnmt.eval.measures.verdict import LEVEL
-from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.base import FolderIndex
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import STANDARD, Calibration, Reaches, Trial
 from tmnmt.models.folder import Model
@@ -33,7 +33,7 @@ JUDGE = "chrF2++"
 def calibrate(
     model: Model,
     layers: MemoryLayers | None,
-    index: MemoryIndex,
+    index: FolderIndex,
     segments: int = SEGMENTS,
     seed: int = 1,
     device: str = "cpu",

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from tmnmt.engine.settings import Settings, voting_of
+from tmnmt.engine.settings import Settings
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.tm import OUTPUTS
 from tmnmt.models.folder import Model, parameters
+from tmnmt.trained_layers.neighbours import voting_of
+from tmnmt.trained_layers.tm import OUTPUTS
 from tmnmt.training.cache import CachePart
 from tmnmt.training.log import TrainingCost
 from tmnmt.training.tm import TMPart

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tmnmt.config.options import ConfirmTo, Mode
+from tmnmt.config.options import ConfirmTo
 from tmnmt.eval.recipe import OWN_MEMORY, ModelConfig, NamedPath, Recipe, SystemConfig, TestConfig
 from tmnmt.index.back_ends import local_path
 
 BASE, PASTED, TM, CONFIRMED = "base", "pasted TM", "with the TM", "with the TM, confirmed"
 CONFIRMED_ALONE = "confirmed"
 FULL_MATCH = 100  # from here on matches are taken, as `tmnmt translate` takes them
-NEAREST: Mode = "nearest"
+NEAREST: str = "nearest"
 # of reading a memory, the preferred one first; the last needs nothing learned
-MODES: tuple[Mode, ...] = ("copy", "fusion", NEAREST)
+MODES: tuple[str, ...] = ("copy", "fusion", NEAREST)
 
 
 def standard_recipe(
@@ -24,7 +24,7 @@ def standard_recipe(
     memory: str | None,
     files: Sequence[Path],
     languages: tuple[str, str],
-    modes: Sequence[Mode],
+    modes: Sequence[str],
     has_cache: bool,
     columns: str = "",
     allow_leaks: bool = False,
@@ -77,7 +77,7 @@ def _memory_name(memory: str) -> str:
     return name if name not in ("", OWN_MEMORY) else "memory"
 
 
-def _described(model: Path, memory: str | None, files: Sequence[Path], mode: Mode) -> str:
+def _described(model: Path, memory: str | None, files: Sequence[Path], mode: str) -> str:
     listed = ", ".join(map(str, files))
     if memory is None:
         return f"The model {model} on {listed}, without a memory."

@@ -22,7 +22,7 @@ from typing import Any
 
 from tmnmt.durable import make_folder, write
 from tmnmt.engine.loading import languages_of, load_layers
-from tmnmt.engine.settings import UNTRAINED, default_mode
+from tmnmt.engine.settings import default_mode
 from tmnmt.errors import DataError, UsageError
 from tmnmt.eval.calibrate import calibrate
 from tmnmt.eval.data.prepare import INDEX, MANIFEST_FILE, SAME_SOURCE, Settings, prepare
@@ -39,6 +39,7 @@ from tmnmt.formats.moses import moses_pair
 from tmnmt.index import MemoryIndex
 from tmnmt.index.embedded.manifest import MANIFEST_FILE as INDEX_MANIFEST
 from tmnmt.index.from_files import build_from_files
+from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import Calibration, load_calibration, save_calibration
 from tmnmt.model_import.marian import import_marian
 from tmnmt.models.folder import Model, load_model
@@ -221,7 +222,7 @@ def _run(place: Place, model: Model, test: Path, memory: Path, languages: tuple[
         str(memory),
         [test],
         languages,
-        layers.modes if layers is not None else UNTRAINED,
+        (layers or MemoryLayers()).modes,
         layers is not None and layers.cache is not None,
         allow_leaks=True,
     )

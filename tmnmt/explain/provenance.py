@@ -25,12 +25,10 @@ from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.extension import DecodedPiece, Extension
 from tmnmt.engine.piece import Piece
 from tmnmt.filters.masked_pair import MaskedPair
-from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import LAYERS
-from tmnmt.layers.contract import Collated
-from tmnmt.layers.neighbours import NeighbourQuery
+from tmnmt.layers.contract import Collated, MemorySearch
 from tmnmt.layers.trace import Trace
-from tmnmt.layers.traced import TracedSource
+from tmnmt.layers.traced import HeldWords, TracedSource
 from tmnmt.models.folder import Model
 from tmnmt.segments import (
     CacheSource,
@@ -54,7 +52,7 @@ class Neighbouring:
     """The pairs that neighbours were read from. They are numbered behind the matches of the
     sentence, in the order in which they are met."""
 
-    def __init__(self, queries: NeighbourQuery | None, matches: int) -> None:
+    def __init__(self, queries: MemorySearch | None, matches: int) -> None:
         """queries: what was asked of the whole memory; None where nothing was, and then no
         neighbour is met.
         matches: how many matches the sentence has."""
@@ -74,7 +72,7 @@ class Neighbouring:
             return []
         sources = list[MemorySource]()
         for index in _read(weights, self.queries.ids(positions), smallest, word, positions >= 0):
-            pair, position = self.queries.datastore.place(int(positions[index]))
+            pair, position = self.queries.place(int(positions[index]))
             number = self.pairs.setdefault(pair, self.first + len(self.pairs))
             sources.append(MemorySource(number, position, float(weights[index])))
         return sources
@@ -306,7 +304,7 @@ def _read(
 
 
 def _slots(
-    weights: Tensor, cache: Slots, sentence: int, word: int, vocab: Vocabulary
+    weights: Tensor, cache: HeldWords, sentence: int, word: int, vocab: Vocabulary
 ) -> tuple[CacheSource, ...]:
     """The slots that were read, the heaviest first. Light ones are also given where they hold
     `word`, so that their sum is exact."""

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, Protocol, Self
+from pathlib import Path
+from typing import NamedTuple, Protocol, Self, TypeGuard
 
 from tmnmt.errors import DataError, MemoryIndexError, UsageError
 from tmnmt.formats.iso639 import short
@@ -21,6 +22,11 @@ MAX_TOKENS = 65_535  # a hundred pages: nobody aligns such a segment
 SKELETONS_A_QUERY = 16  # "Article 0" stands in a memory of laws ten thousand times
 COPIES = 64  # of a source are looked for at first
 WIDER = 4  # times as many again, where copies took the places
+
+
+def accept_always(_number: int) -> bool:
+    """Every id is accepted."""
+    return True
 
 
 class UnknownIdError(DataError):
@@ -55,6 +61,12 @@ class Index(Protocol):
 
     src_lang: str
     tgt_lang: str
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that it lies in, where files can be kept beside it, as keys and calibrations
+        are; None where it lies in none."""
+        return None
 
     def search(
         self,
@@ -93,6 +105,14 @@ class Index(Protocol):
             )
             for query in queries
         ]
+
+    def covering(
+        self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
+    ) -> list[Match]:
+        """At most `k` segments whose ids are accepted, and which together cover most of the rare
+        phrases of a text, in the order in which they are taken; each with its fuzzy score. An index
+        that does not keep where words stand has none."""
+        return []
 
 
 class WritableIndex(Index, Protocol):
@@ -190,6 +210,23 @@ class BuiltIndex(WritableIndex, Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
+
+
+class FolderIndex(BuiltIndex, Protocol):
+    """A built index that lies in a folder."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def last_id(self) -> int:
+        """The greatest id that a segment ever had."""
+        ...
+
+
+def is_in_folder(index: Index) -> TypeGuard[FolderIndex]:
+    """Whether files can be kept beside an index."""
+    return index.folder is not None
 
 
 def grouped_by_search(

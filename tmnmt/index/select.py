@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from tmnmt.config.modes import SELECTIONS, SIMILARITIES
 from tmnmt.config.options import Selection
 from tmnmt.index.fuzzy import fuzzy_scores, word_edits
-from tmnmt.registry import Registry
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 
@@ -41,8 +41,9 @@ def selected(selection: Selection, query: str, matches: Sequence[Match], k: int)
 
     Another similarity than "fuzzy" first gives the matches its own score and ranks them by it.
     That is not exact: what the fuzzy score has not brought among `matches` is not seen."""
-    matches = SIMILARITIES[selection.similarity].ranked(query, matches)
-    return SELECTIONS[selection.select](selection, query, matches, k)
+    ranking: Ranking = SIMILARITIES[selection.similarity]
+    select: Selector = SELECTIONS[selection.select]
+    return select(selection, query, ranking.ranked(query, matches), k)
 
 
 class Coverage(NamedTuple):
@@ -52,52 +53,43 @@ class Coverage(NamedTuple):
     new: tuple[int, ...]  # by this pair and by none before it
 
 
-def select_top(matches: Sequence[Match], k: int) -> list[Match]:
+def select_top(selection: Selection, query: str, matches: Sequence[Match], k: int) -> list[Match]:
     """The first `k` of `matches`, which are best first."""
     return list(matches[:k])
 
 
-def select_greedy(query: str, matches: Sequence[Match], k: int) -> list[Match]:
+def select_greedy(
+    selection: Selection, query: str, matches: Sequence[Match], k: int
+) -> list[Match]:
     """At most `k` of `matches`: the best score first, then always the pair that covers most source
     tokens not covered yet, ties by score; ends when no pair covers anything new (as in neural fuzzy
     repair)."""
     remaining = with_positions(query, matches)
-    selection: list[Match] = []
+    chosen: list[Match] = []
     covered_tokens: set[int] = set()
-    while remaining and len(selection) < k:
+    while remaining and len(chosen) < k:
         best = (
             0
-            if not selection
+            if not chosen
             else max(
                 range(len(remaining)),
                 key=lambda i: (len(remaining[i][1] - covered_tokens), remaining[i][0].score, -i),
             )
         )
         match, positions = remaining.pop(best)
-        if selection and not positions - covered_tokens:
+        if chosen and not positions - covered_tokens:
             break
-        selection.append(match)
+        chosen.append(match)
         covered_tokens |= positions
-    return selection
+    return chosen
 
 
 def _unranked(query: str, matches: Sequence[Match]) -> Sequence[Match]:
     return matches
 
 
-def _top(selection: Selection, query: str, matches: Sequence[Match], k: int) -> list[Match]:
-    return select_top(matches, k)
-
-
-def _greedy(selection: Selection, query: str, matches: Sequence[Match], k: int) -> list[Match]:
-    return select_greedy(query, matches, k)
-
-
 Selector = Callable[[Selection, str, Sequence[Match], int], list[Match]]
-SELECTIONS: Registry[Selector] = Registry("selection", {"topk": _top, "greedy": _greedy})
-SIMILARITIES: Registry[Ranking] = Registry(
-    "similarity", {"fuzzy": Ranking(fuzzy_scores, _unranked)}
-)
+FUZZY = Ranking(fuzzy_scores, _unranked)
 
 
 def covered(query_tokens: Sequence[str], source_tokens: Sequence[str]) -> frozenset[int]:

@@ -18,7 +18,7 @@ import torch
 
 from tmnmt.durable import rename
 from tmnmt.errors import DataError, UsageError
-from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.base import FolderIndex
 from tmnmt.keys.directions import update_directions
 from tmnmt.keys.faiss_index import FAISS_FILE
 from tmnmt.keys.files import (
@@ -116,14 +116,14 @@ def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:
     return None
 
 
-def plan(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard | None = None) -> Plan:
+def plan(index: FolderIndex, header: Header, vocab: Vocabulary, shard: Shard | None = None) -> Plan:
     """What is missing of the index's keys, or of one shard of them. Reads all segments and encodes
     their targets.
 
     Pairs are dealt to shards by their digest, equal ones to the same, whatever else the index
     holds."""
     alive = _alive(index, header, vocab, shard)
-    folder = keys_dir(index.path, header.model)
+    folder = keys_dir(index.folder, header.model)
     main = _open(folder, header)
     shard_files = _open(folder / PART.format(*shard), header) if shard is not None else None
     parts = [KeyFiles(path, header) for path in parts_of(folder)] if shard is None else []
@@ -136,7 +136,7 @@ def plan(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard | N
 
 
 def compute(
-    index: MemoryIndex,
+    index: FolderIndex,
     model: Model,
     work: Plan,
     shard: Shard | None = None,
@@ -151,7 +151,7 @@ def compute(
     was made is left for the next call. progress: called with positions done.
     Raises LockedError where another process computes the same, MemoryIndexError where the disk is
     full."""
-    folder = keys_dir(index.path, model.states_hash)
+    folder = keys_dir(index.folder, model.states_hash)
     if shard is not None:
         folder = folder / PART.format(*shard)
     else:
@@ -228,7 +228,7 @@ def mostly_dead(files: KeyFiles, alive: Array) -> bool:
     return int(living["length"][first].sum()) * 2 < files.positions
 
 
-def _alive(index: MemoryIndex, header: Header, vocab: Vocabulary, shard: Shard | None) -> Array:
+def _alive(index: FolderIndex, header: Header, vocab: Vocabulary, shard: Shard | None) -> Array:
     blocks = [np.zeros(0, RECORD)]
     segments = index.segments()
     while block_segments := list(islice(segments, SEGMENTS_READ)):
@@ -251,7 +251,7 @@ def _missing(alive: Array, present: Array) -> Array:
     return alive[np.sort(first[~np.isin(digests, present)])]
 
 
-def _unchanged(records: Array, index: MemoryIndex) -> list[tuple[Segment, tuple[int, int]]]:
+def _unchanged(records: Array, index: FolderIndex) -> list[tuple[Segment, tuple[int, int]]]:
     """The segments of the records that are as they were, with their digests."""
     now = index.find(records["id"].tolist())
     return [

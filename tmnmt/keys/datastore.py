@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tmnmt.errors import UsageError
-from tmnmt.index.base import Index
-from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.base import Index, is_in_folder
 from tmnmt.keys.directions import Directions
 from tmnmt.keys.faiss_index import CHECKSUM_BYTES, FAISS_FILE, load_faiss
 from tmnmt.keys.files import Array, KeyFiles
@@ -49,7 +48,7 @@ class Datastore:
 
         Raises MemoryIndexError, which names `tmnmt keys`, where an index has none; UsageError where
         it is no folder, or where there is no index at all."""
-        folders = [index for index in indexes if isinstance(index, MemoryIndex)]
+        folders = [*filter(is_in_folder, indexes)]
         if not folders or len(folders) < len(indexes):
             raise UsageError(
                 "neighbours are found in memories that are index folders, whose keys tmnmt keys "
@@ -158,12 +157,12 @@ class Datastore:
 def keys_state(index: Index, model: str) -> str:
     """What tells the keys that an index has of a model from those of another time. Raises as
     `Datastore.open`."""
-    if not isinstance(index, MemoryIndex):
+    if not is_in_folder(index):
         raise UsageError(
             "neighbours are found in memories that are index folders, whose keys tmnmt keys "
             "computes"
         )
-    files = KeyFiles.open(index.path, model)
+    files = KeyFiles.open(index.folder, model)
     checksum = zlib.crc32(Directions.open(files).matrix.tobytes())
     return f"{files.positions} {checksum} {_checksum(files.folder / FAISS_FILE)}"
 

@@ -11,8 +11,7 @@ from types import MappingProxyType
 
 import torch
 
-from tmnmt.index.base import Index
-from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.base import FolderIndex, Index, is_in_folder
 from tmnmt.keys import nibbles
 from tmnmt.keys.files import Header, KeyFiles, Keys, digest_of
 from tmnmt.keys.key_cache import KeyCache, Layout
@@ -88,7 +87,7 @@ class PairKeyStore:
         self,
         pairs_of: list[list[Pair]],
         segments: Mapping[Pair, Segment],
-        caches: Sequence[tuple[MemoryIndex, KeyCache]],
+        caches: Sequence[tuple[FolderIndex, KeyCache]],
     ) -> list[list[PairKeys]]:
         coarse = self.layout is not None and not self.directions
         stored = set(segments) if coarse else set()
@@ -119,21 +118,21 @@ class PairKeyStore:
         self._forget()
         return [[keys_of[pair] for pair in pairs] for pairs in pairs_of]
 
-    def _caches_of(self, indexes: Sequence[Index]) -> list[tuple[MemoryIndex, KeyCache]]:
+    def _caches_of(self, indexes: Sequence[Index]) -> list[tuple[FolderIndex, KeyCache]]:
         """Those of the indexes that are folders, opened at their first use."""
         if self.layout is None:
             return []
-        folders = [index for index in indexes if isinstance(index, MemoryIndex)]
+        folders = [*filter(is_in_folder, indexes)]
         for index in folders:
-            if index.path not in self._caches:
-                self._caches[index.path] = KeyCache(index.path, self.layout)
-        return [(index, self._caches[index.path]) for index in folders]
+            if index.folder not in self._caches:
+                self._caches[index.folder] = KeyCache(index.folder, self.layout)
+        return [(index, self._caches[index.folder]) for index in folders]
 
     def _put(
         self,
         computed: dict[Pair, PairKeys],
         segments: Mapping[Pair, Segment],
-        caches: Sequence[tuple[MemoryIndex, KeyCache]],
+        caches: Sequence[tuple[FolderIndex, KeyCache]],
     ) -> dict[Pair, PairKeys]:
         """Puts pairs of a memory beside the index that still holds their segment. Returns them as
         they are read back; others as they are."""
@@ -180,7 +179,7 @@ class PairKeyStore:
             _, keys = self._cached_keys.popitem(last=False)
             self._positions -= len(keys.ids)
 
-    def _read(self, pair: Pair, caches: Sequence[tuple[MemoryIndex, KeyCache]]) -> PairKeys | None:
+    def _read(self, pair: Pair, caches: Sequence[tuple[FolderIndex, KeyCache]]) -> PairKeys | None:
         """The pair's keys as an index has them on disk, in fp32 or as codes."""
         for files in self.precomputed:
             keys = files.find(*pair)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tmnmt.errors import UsageError
-from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.base import FolderIndex
 from tmnmt.keys.directions import Directions, ProjectedKeys
 from tmnmt.keys.faiss_index import Kind, open_faiss
 from tmnmt.keys.files import Array, KeyFiles, digest_of
@@ -36,7 +36,7 @@ class KeySearch:
     Segments deleted or corrected since their keys were computed are not answered. Not for several
     threads at once."""
 
-    def __init__(self, index: MemoryIndex, files: KeyFiles) -> None:
+    def __init__(self, index: FolderIndex, files: KeyFiles) -> None:
         self.index, self.files = index, files
         self.kind: Kind
         self._faiss: Any | None
@@ -52,11 +52,11 @@ class KeySearch:
         self._last = np.append(self._first[1:], len(self._records))
 
     @classmethod
-    def open(cls, index: MemoryIndex, model: str) -> KeySearch:
+    def open(cls, index: FolderIndex, model: str) -> KeySearch:
         """The search in the keys that `index` has of the model with this hash. Raises
         MemoryIndexError where it has none or only those of another model, UsageError where FAISS is
         needed and missing."""
-        return cls(index, KeyFiles.open(index.path, model))
+        return cls(index, KeyFiles.open(index.folder, model))
 
     def search(
         self, queries: Array, k: int, known_pairs: Known | None = None

@@ -1,6 +1,7 @@
 """What the sentences of a batch read, laid side by side and padded, before a layer makes it ready.
 
-N: sentences   P: positions of all pairs of a sentence   C: cache slots   l, d: as in models/base
+N: sentences   P: positions of all pairs of a sentence   C: positions of a document
+l, d: as in models/base
 """
 
 from __future__ import annotations
@@ -38,19 +39,6 @@ class Pairs:
     # (N, P, w) uint8: the directions of z', where only these are read; contexts, hiddens, before
     # and marks are (N, 0, ...) then
     codes: Tensor | None = None
-
-
-@dataclass(frozen=True)
-class Slots:
-    """A snapshot of every sentence's session cache; does not change while it is decoded. Keys and
-    values are contexts and hidden states, or what the cache has learned to keep of them."""
-
-    keys: Tensor  # (N, C, l); or, where the cache has K, (N, C, rank)
-    values: Tensor  # (N, C, d); likewise (N, C, 0)
-    ids: Tensor  # (N, C) int64: the word of every slot
-    # (N, C) int64: the word before it where it was written last, <s> before the first
-    previous_ids: Tensor
-    mask: Tensor  # (N, C) bool
 
 
 @dataclass(frozen=True)

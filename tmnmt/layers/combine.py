@@ -5,23 +5,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from tmnmt.compiled import kernels
-from tmnmt.config.options import Mode as Mode  # what a decoder can do
+from tmnmt.config.modes import MODES
+from tmnmt.config.options import ModelOptions
 from tmnmt.durable import write
 from tmnmt.errors import ModelError, UsageError, short_repr
-from tmnmt.layers.cache import SessionCache
-from tmnmt.layers.contract import BeamState, Collated, LayerOutput, MemoryLayer, StepState
+from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.layers.contract import (
+    BeamState,
+    Collated,
+    Histories,
+    HistoryLayer,
+    LayerOutput,
+    MemoryLayer,
+    StepState,
+)
+from tmnmt.layers.learned import LearnedLayer
 from tmnmt.layers.nearest import NearestPositions
-from tmnmt.layers.tm import TranslationMemory
 from tmnmt.layers.trace import Trace, trace_of
 from tmnmt.models.base import Backbone
 from tmnmt.models.folder import (
@@ -40,9 +49,7 @@ from tmnmt.registry import Registry
 FORMAT = "6"  # of memory.safetensors
 READABLE_FORMATS = ("5", FORMAT)  # 5: a session cache has no empty slot
 # in the order in which they fuse and mix
-LAYERS: Registry[type[MemoryLayer[Any]]] = Registry(
-    "layer", {"cache": SessionCache, "tm": TranslationMemory, "nearest": NearestPositions}
-)
+LAYERS: Registry[type[MemoryLayer[Any]]] = Registry("layer", {"nearest": NearestPositions})
 
 
 @dataclass(frozen=True)
@@ -73,22 +80,20 @@ class Stepped(NamedTuple):
 
 
 class MemoryLayers(nn.Module):
-    """The memory layers that a model has, by their names in `LAYERS`: `cache`, `tm` (copy, fusion
-    or both gates), and others; None: not trained. Those without parameters are always there."""
+    """The memory layers that a model has, as attributes of their names in `LAYERS`; None: not
+    trained. Those without learned parameters are always there."""
 
-    tm: TranslationMemory | None
-    cache: SessionCache | None
+    if TYPE_CHECKING:
 
-    def __init__(
-        self,
-        tm: TranslationMemory | None = None,
-        cache: SessionCache | None = None,
-        **plugin_layers: MemoryLayer[Any],
-    ) -> None:
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, *layers: MemoryLayer[Any] | None) -> None:
+        """layers: those that have learned, in any order; None stands for none."""
         super().__init__()
-        by_name = {"tm": tm, "cache": cache, **plugin_layers}
-        for name, layer in LAYERS.items():
-            self.add_module(name, by_name.get(name) if layer.is_learned else layer())
+        by_kind = {type(layer): layer for layer in layers}
+        for name, kind in LAYERS.items():
+            is_learned = issubclass(kind, LearnedLayer)
+            self.add_module(name, by_kind.get(kind) if is_learned else kind())
         self._names = (*LAYERS,)
 
     @property
@@ -98,21 +103,56 @@ class MemoryLayers(nn.Module):
         return {name: layer for name, layer in layers.items() if layer is not None}
 
     @property
-    def modes(self) -> tuple[Mode, ...]:
+    def modes(self) -> tuple[str, ...]:
         """The modes this model can serve."""
         served = {mode for layer in self.layers.values() for mode in layer.modes}
-        return tuple(mode for mode in get_args(Mode) if mode in served or mode == "off")
+        return tuple(mode for mode in MODES if mode in served or mode == "off")
 
-    def ready(self, collated: Collated, backbone: Backbone, mode: Mode) -> LayerInputs:
+    @property
+    def _history_layers(self) -> dict[str, HistoryLayer[Any, Any]]:
+        layers = self.layers.items()
+        return {name: layer for name, layer in layers if isinstance(layer, HistoryLayer)}
+
+    @property
+    def slots(self) -> int:
+        """How many slots of a document the layers have learned with; 0 where none has any."""
+        return max(layer.slots for layer in self._history_layers.values())
+
+    @property
+    def history_digest(self) -> str:
+        """Names the parameters that histories depend on; "" where they depend on the base alone."""
+        return " ".join(filter(None, (x.history_digest for x in self._history_layers.values())))
+
+    def new_histories(
+        self, options: ModelOptions, backbone: Backbone, device: torch.device | str
+    ) -> Histories:
+        """What the layers keep of a document that begins, by their names."""
+        histories = {
+            name: layer.new_history(options, backbone, device)
+            for name, layer in self._history_layers.items()
+        }
+        return {name: history for name, history in histories.items() if history is not None}
+
+    def write(self, histories: Histories, keys: PairKeys) -> None:
+        """Adds the keys of a translated sentence to what is kept of its document."""
+        for name, history in histories.items():
+            self._history_layers[name].write(history, keys)
+
+    def collate(self, histories: Sequence[Histories], device: torch.device | str) -> dict[str, Any]:
+        """What is kept of the documents of a batch, side by side, by the names of the layers."""
+        collated = {
+            name: layer.collate([of_document.get(name) for of_document in histories], device)
+            for name, layer in self._history_layers.items()
+        }
+        return {name: entries for name, entries in collated.items() if entries is not None}
+
+    def ready(self, collated: Collated, backbone: Backbone, mode: str) -> LayerInputs:
         """All that no step changes, once a batch, one row a sentence, of the layers that have
         something to read in this mode.
 
-        Raises UsageError for a mode or a cache whose parameters are not there."""
+        Raises UsageError for a mode or a history whose layer is not there."""
         self._check(mode, collated)
-        ready = {
-            name: layer.ready(collated, backbone.embed, layer.outputs(mode))
-            for name, layer in self.layers.items()
-        }
+        ready = {name: layer.ready(collated, backbone, mode) for name, layer in self.layers.items()}
         return LayerInputs({name: moving for name, moving in ready.items() if moving is not None})
 
     def step(
@@ -165,7 +205,7 @@ class MemoryLayers(nn.Module):
             trace = trace_of(reader, hiddens, reads, log_gen, step.columns)
         return Stepped(log_probs, state, stands, advanced, trace)
 
-    def digest(self, mode: Mode, cache: bool) -> str:
+    def digest(self, mode: str, cache: bool) -> str:
         """16 hexadecimal digits of what a decoder in this mode, with a session cache or without,
         reads of these parameters, and of its kinds: where they stay, translations do."""
         content = hashlib.sha256()
@@ -177,37 +217,36 @@ class MemoryLayers(nn.Module):
         content.update(json.dumps(kinds).encode())
         return content.hexdigest()[:16]
 
-    def parameters_read(self, mode: Mode, cache: bool) -> int:
+    def parameters_read(self, mode: str, cache: bool) -> int:
         """Number of the trained numbers that a decoder in this mode, with a session cache or
         without, reads."""
         counts = (layer.parameters_read(mode) for _, layer in self._read(mode, cache))
         return sum(value.numel() for parameters in counts for _, value in parameters)
 
-    def _read(self, mode: Mode, cache: bool) -> Iterator[tuple[str, MemoryLayer[Any]]]:
+    def _read(self, mode: str, cache: bool) -> Iterator[tuple[str, LearnedLayer[Any]]]:
         """The learned layers that do something in this mode."""
         for name, layer in self.layers.items():
-            if layer.is_learned and layer.outputs(mode, cache):
+            if isinstance(layer, LearnedLayer) and layer.reads(mode, cache):
                 yield name, layer
 
-    def _check(self, mode: Mode, collated: Collated) -> None:
+    def _check(self, mode: str, collated: Collated) -> None:
         if mode not in self.modes:
             raise UsageError(
                 f"this model has no parameters for mode {mode}; it serves {', '.join(self.modes)}"
             )
-        if collated.slots is not None and self.cache is None:
-            raise UsageError("this model has no parameters for a session cache; use --cache 0")
+        if collated.histories.keys() - self.layers.keys():
+            raise UsageError("this model has no layer for what is kept of the documents")
 
     def save(self, path: Path, dtype: torch.dtype = torch.float32) -> None:
-        """Writes memory.safetensors, whole or not at all: `tm.*`, `copy.*`, `fusion.*`, and others
-        by the names of their layers; where it lies in a model folder, its checksum too."""
+        """Writes memory.safetensors, whole or not at all, by the names of the layers; where it lies
+        in a model folder, its checksum too."""
         tensors = {
             _stored_name(k): v.detach().to(dtype).cpu().contiguous()
             for k, v in self.state_dict().items()
         }
         kinds: dict[str, Any] = {
             name: None if getattr(self, name) is None else asdict(getattr(self, name).kind)
-            for name, layer in LAYERS.items()
-            if layer.is_learned
+            for name in _learned_kinds()
         }
         write(path, packed(tensors, {"format": FORMAT, "kinds": json.dumps(kinds)}))
         if path.with_name(CONFIG_FILE).exists():
@@ -239,7 +278,8 @@ class MemoryLayers(nn.Module):
                 )
             with without_numbers():
                 layers = cls._build(json.loads(metadata["kinds"]), base)
-            fill(layers, {_module_name(name): tensor for name, tensor in tensors.items()})
+            names = {_stored_name(name): name for name in layers.state_dict()}
+            fill(layers, {names.get(name, name): tensor for name, tensor in tensors.items()})
         except UNREADABLE as error:
             reason = reason_of(error)
             sizes = f"l {base.context_size}, d {base.hidden_size}, words of {base.word_size}"
@@ -251,14 +291,11 @@ class MemoryLayers(nn.Module):
     @classmethod
     def _build(cls, kinds: dict[str, Any], base: Backbone) -> MemoryLayers:
         sizes = base.context_size, base.hidden_size, base.word_size
-        if unknown := kinds.keys() - LAYERS.keys():
+        learned = _learned_kinds()
+        if unknown := kinds.keys() - learned.keys():
             raise ValueError(f"layers that this version does not know: {', '.join(unknown)}")
-        stored: dict[str, Any] = {
-            name: LAYERS[name].of_kind(sizes, kind)
-            for name, kind in kinds.items()
-            if kind is not None
-        }
-        return cls(**stored)
+        stored = {name: kind for name, kind in kinds.items() if kind is not None}
+        return cls(*(learned[name].of_kind(sizes, kind) for name, kind in stored.items()))
 
 
 def read_out(backbone: Backbone, step: StepState, hidden: Tensor) -> Tensor:
@@ -273,11 +310,12 @@ def read_out(backbone: Backbone, step: StepState, hidden: Tensor) -> Tensor:
     return logits
 
 
+def _learned_kinds() -> dict[str, type[LearnedLayer[Any]]]:
+    """The kinds of layers that are learned, by their names."""
+    return {name: kind for name, kind in LAYERS.items() if issubclass(kind, LearnedLayer)}
+
+
 def _stored_name(name: str) -> str:
-    """copy.* and fusion.* stand beside tm.* in the file, though the gates belong to the translation
-    memory."""
-    return name.removeprefix("tm.") if name.startswith(("tm.copy.", "tm.fusion.")) else name
-
-
-def _module_name(name: str) -> str:
-    return "tm." + name if name.startswith(("copy.", "fusion.")) else name
+    """The name of a parameter in the file, by that which it has in the layers."""
+    layer, _, inner = name.partition(".")
+    return inner if inner.partition(".")[0] in _learned_kinds()[layer].stored_alone else name

@@ -1,16 +1,18 @@
-"""What a memory layer is: a trained part of the decoder that reads something while it writes.
+"""What a memory layer is: a part of the decoder that reads something while it writes.
 
-A step of the decoder goes through three hooks, and a layer overrides what it uses of them:
+A step of the decoder goes through two hooks, and a layer overrides what it uses of them:
 
-    inject   into the decoder's state before it moves: networks that are bound to the backbone
-             (`models/injected.py`), since all that layers keep depends on the state
-    fuse     into the hidden state, before the read-out: deep session cache, TM fusion
-    mix      into the log probabilities: shallow session cache, TM copy, kNN
+    fuse     into the hidden state, before the read-out
+    mix      into the log probabilities, after it
 
-All layers match with the raw state and context; what one has fused, the next one blends into, but
-does not match with. What a layer reads goes through stages, each a type: collated (`Collated`,
-sentences side by side), ready (once a batch: all that no step changes, and what every row has read
-so far), read (`Read`, at one step).
+All layers read by the raw state and context; what one has fused, the next one blends into, but does
+not read by. What is injected into the decoder's state before it moves belongs to the base
+(`models/injected.py`), since all that layers keep depends on the state. What a layer reads goes
+through stages, each a type: collated (`Collated`, sentences side by side), ready (once a batch: all
+that no step changes, and what every row has read so far), and the output of one step.
+
+A layer that keeps something of a document is a `HistoryLayer`; one that has learned parameters is a
+`LearnedLayer` (`learned.py`).
 
 R: rows (sentences x beam)   N: sentences   P: positions of pairs, slots or neighbours
 V: vocabulary   l, d: as in models/base
@@ -19,20 +21,34 @@ V: vocabulary   l, d: as in models/base
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
-from tmnmt.config.options import Mode
-from tmnmt.layers.collated import Pairs, Recent, Slots
+from tmnmt.config.options import ModelOptions
+from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.layers.collated import Pairs
 from tmnmt.layers.mixing import mix_copy
-from tmnmt.layers.neighbours import NeighbourQuery, Voters
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.layers.traced import LayerTrace, TracedSource
-from tmnmt.layers.words import Embed
-from tmnmt.models.base import Columns
+from tmnmt.models.base import Backbone, Columns
+from tmnmt.segments import Match
+
+
+class MemorySearch(Protocol):
+    """What is asked of the whole memory at every step, for the sentences of a batch."""
+
+    def ids(self, positions: Tensor) -> Tensor:
+        """The subwords at positions (k,) of the memory; PAD where they are -1."""
+
+    def place(self, position: int) -> tuple[int, int]:
+        """The number of a position's pair, and which of its subwords it is."""
+
+    def match(self, sentence: int, pair: int) -> Match:
+        """A pair by its number, as a match of a sentence of the batch."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +56,11 @@ class Collated:
     """All that the sentences of a batch read; None: nothing of that kind."""
 
     pairs: Pairs | None = None
-    slots: Slots | None = None
-    recent: Recent | None = None  # positions of confirmed segments
-    neighbours: NeighbourQuery | None = None  # further positions beside the pairs
-    voters: Voters | None = None  # neighbours whose words are mixed in
+    # what layers keep of the sentences' documents, side by side, by the names of the layers
+    histories: Mapping[str, Any] = field(default_factory=dict)
     # how every sentence reads the nearest positions, which are not read without it
     reaches: Sequence[SentenceReach] = ()
-
-    @property
-    def search(self) -> NeighbourQuery | None:
-        """What is asked of the whole memory at every step."""
-        return self.voters.search if self.voters is not None else self.neighbours
+    search: MemorySearch | None = None
 
 
 class StepState(NamedTuple):
@@ -97,8 +107,8 @@ class LayerOutput(Generic[R]):
     weights: Tensor  # (R, P) P_m, q, or p_knn
     gate: Tensor | None = None  # (R, d) or (R, 1) of what was fused; None: nothing was
     words: Words | None = None  # what is to be mixed in; None: nothing
-    # (R, k) where the last k of the weights stand: neighbours in the datastore, or the positions of
-    # a pool, of which no other has a weight
+    # (R, k) where the last k of the weights stand: positions of the whole memory, or those of a
+    # pool, of which no other has a weight
     positions: Tensor | None = None
 
     def rows(self, index: Tensor) -> LayerOutput[R]:
@@ -124,33 +134,9 @@ class LayerOutput(Generic[R]):
 
 
 class MemoryLayer(nn.Module, ABC, Generic[R]):
-    """One memory of the decoder. `is_learned`: whether it has parameters, so that a model has it
-    only once it was trained. `kind`: a dataclass that says which variant of the layer a learned one
-    is; it is stored beside the parameters. `modes`: those that a model can serve by having it."""
+    """One memory of the decoder. `modes`: those that a model can serve by having it."""
 
-    is_learned: ClassVar[bool] = False
-    kind: Any = None
-    modes: tuple[Mode, ...] = ()
-
-    @classmethod
-    def of_kind(cls, sizes: tuple[int, int, int], kind: Mapping[str, Any]) -> Self:
-        """A layer that was stored with such a kind, with numbers that say nothing yet; `sizes`: of
-        a base's contexts, hidden states and words. Raises TypeError and ValueError for a kind that
-        is not there."""
-        return cls()
-
-    def outputs(self, mode: Mode, has_cache: bool = True) -> Collection[str]:
-        """What the layer does in this mode, in words that `ready` knows; nothing where it does not
-        read. `has_cache`: whether there is a session cache."""
-        return ("read",)
-
-    def parameters_read(self, mode: Mode) -> Iterator[tuple[str, Tensor]]:
-        """The parameters, by their names, that have a part in what it does in this mode."""
-        yield from self.state_dict().items()
-
-    def kind_read(self, mode: Mode) -> dict[str, Any]:
-        """What of its kind has a part in what it does in this mode."""
-        return {} if self.kind is None else asdict(self.kind)
+    modes: tuple[str, ...] = ()
 
     @classmethod
     def traced_sources(
@@ -162,9 +148,9 @@ class MemoryLayer(nn.Module, ABC, Generic[R]):
         return [TracedSource(name, name, "memory", trace)]
 
     @abstractmethod
-    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> R | None:
-        """All that no step changes, once a batch; None where it has nothing to read, or does not
-        know the `outputs` that are asked for."""
+    def ready(self, collated: Collated, backbone: Backbone, mode: str) -> R | None:
+        """All that no step changes, once a batch; None where it reads nothing in this mode, or has
+        nothing to read."""
 
     @abstractmethod
     def fuse(self, step: StepState, hidden: Tensor, ready: R) -> tuple[Tensor, LayerOutput[R]]:
@@ -180,3 +166,64 @@ class MemoryLayer(nn.Module, ABC, Generic[R]):
         if reading.words is None:
             return log_probs, reading
         return mix_copy(log_probs, reading.weights, *reading.words, step.columns), reading
+
+
+class LayerHistory(Protocol):
+    """What a layer keeps of one document, from what was confirmed in it."""
+
+    @property
+    def needs_states(self) -> bool:
+        """Whether it is written by contexts and hidden states; else directions will do."""
+
+    def __len__(self) -> int: ...
+
+
+@runtime_checkable
+class SavedHistory(LayerHistory, Protocol):
+    """A history that the file of a session holds. Any other is filled again from the confirmed
+    pairs."""
+
+    def record(self) -> dict[str, Any]:
+        """All but its tensors, for JSON."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Its tensors by their names."""
+
+    def restored(
+        self, record: Mapping[str, Any], tensors: Mapping[str, Tensor], words: int
+    ) -> Self:
+        """A history of the same sizes with what another one's record and tensors say.
+
+        words: how many subwords there are. Raises ValueError for what no history can have said,
+        and ModelError for one of other sizes."""
+
+
+H = TypeVar("H", bound=LayerHistory)
+Histories = dict[str, Any]  # of one document, by the names of the layers
+
+
+class HistoryLayer(MemoryLayer[R], Generic[R, H]):
+    """A layer that keeps something of every document. `slots`: how many entries a history has where
+    nothing else is said; 0: as many as come."""
+
+    slots: int = 0
+
+    @property
+    def history_digest(self) -> str:
+        """Names the parameters that a history depends on; "" where it depends on the base alone."""
+        return ""
+
+    @abstractmethod
+    def new_history(
+        self, options: ModelOptions, backbone: Backbone, device: torch.device | str
+    ) -> H | None:
+        """An empty history; None where these options want none."""
+
+    @abstractmethod
+    def write(self, history: H, keys: PairKeys) -> None:
+        """Adds the keys of a translated sentence."""
+
+    @abstractmethod
+    def collate(self, histories: Sequence[H | None], device: torch.device | str) -> Any:
+        """What the documents of a batch have, side by side, as `ready` finds it in `Collated`, with
+        its subwords as `ids`; None where they are all empty."""

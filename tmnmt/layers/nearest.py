@@ -23,7 +23,7 @@ R: rows (sentences x beam)   N: sentences   P: positions of pairs   C: positions
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -33,17 +33,18 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.compiled.kernels import NEAREST, NearestRead, can_be_compiled, narrow_shares
-from tmnmt.config.options import Mode
+from tmnmt.config.options import ModelOptions
 from tmnmt.keys.nibbles import directions, encode, rotate, width
+from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.collated import Pairs, Recent
-from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
+from tmnmt.layers.contract import Collated, HistoryLayer, LayerOutput, StepState, Words
 from tmnmt.layers.packed import Packed, Panels, Stretch
 from tmnmt.layers.pool_sources import sources_of_pool
 from tmnmt.layers.reach import SentenceReach
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, first_of
-from tmnmt.layers.words import Embed
-from tmnmt.vocab import BOS, PAD
+from tmnmt.models.base import Backbone
+from tmnmt.vocab import BOS, EOS, PAD
 
 MOST_POSITIONS = 8192  # of a session's segments: the newest stay
 FULL = 1.0 - 1e-6  # a share at most, so that its logit is finite
@@ -53,6 +54,8 @@ SURE = 0.5  # of tau that is lost where the model is sure of a word (chosen on d
 class SessionPositions:
     """The positions of a document's confirmed segments, oldest first, at most MOST_POSITIONS: the
     directions of their states."""
+
+    needs_states = False
 
     def __init__(self, hidden_size: int, device: torch.device | str = "cpu") -> None:
         self.codes = torch.empty(0, width(hidden_size), dtype=torch.uint8, device=device)
@@ -78,7 +81,7 @@ class SessionPositions:
 
 
 def collate_recent(
-    contents: list[SessionPositions | None], device: torch.device | str = "cpu"
+    contents: Sequence[SessionPositions | None], device: torch.device | str = "cpu"
 ) -> Recent | None:
     """The positions of N documents side by side; None where there are none."""
     lengths = [0 if positions is None else len(positions) for positions in contents]
@@ -172,13 +175,10 @@ class PoolReady:
         return self.pool if self.pool is not None else pool_of(self.parts, self.sentence)
 
 
-class NearestPositions(MemoryLayer[PoolReady]):
+class NearestPositions(HistoryLayer[PoolReady, SessionPositions]):
     """It has no parameters: the numbers of each source say all, and a batch brings them."""
 
-    modes: tuple[Mode, ...] = ("nearest",)
-
-    def outputs(self, mode: Mode, has_cache: bool = True) -> Collection[str]:
-        return self.modes if mode in self.modes else ()
+    modes: tuple[str, ...] = ("nearest",)
 
     @classmethod
     def traced_sources(
@@ -186,19 +186,38 @@ class NearestPositions(MemoryLayer[PoolReady]):
     ) -> list[TracedSource]:
         return sources_of_pool(trace, collated, sentence, word)
 
+    def new_history(
+        self, options: ModelOptions, backbone: Backbone, device: torch.device | str
+    ) -> SessionPositions | None:
+        """A session cache with slots keeps the words of a document instead."""
+        if options.mode not in self.modes or options.cache:
+            return None
+        return SessionPositions(backbone.hidden_size, device)
+
+    def write(self, history: SessionPositions, keys: PairKeys) -> None:
+        """All subwords but </s>, because where one segment ends says nothing about where another
+        does."""
+        words = keys.ids != EOS
+        if keys.codes is None:
+            history.write(keys.hiddens[words], keys.ids[words])
+        else:
+            history.write_codes(keys.codes[words], keys.ids[words])
+
+    def collate(
+        self, histories: Sequence[SessionPositions | None], device: torch.device | str
+    ) -> Recent | None:
+        return collate_recent(histories, device)
+
     def ready(
-        self,
-        collated: Collated,
-        embed: Embed,
-        outputs: Collection[str],
-        compiled: bool = True,
+        self, collated: Collated, backbone: Backbone, mode: str, compiled: bool = True
     ) -> PoolReady | None:
         """compiled: read by compiled code, where that can be."""
-        has_positions = collated.pairs is not None or collated.recent is not None
-        if "nearest" not in outputs or not has_positions or not collated.reaches:
+        recent: Recent | None = collated.histories.get("nearest")
+        has_positions = collated.pairs is not None or recent is not None
+        if mode not in self.modes or not has_positions or not collated.reaches:
             return None
         of_pairs = _of_pairs(collated.pairs, collated.reaches)
-        of_session = _of_session(collated.recent, collated.reaches)
+        of_session = _of_session(recent, collated.reaches)
         parts = tuple(part for part in (of_pairs, of_session) if part is not None)
         packed = pool = None
         sentence = torch.arange(len(parts[0].ids), device=parts[0].ids.device)

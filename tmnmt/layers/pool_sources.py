@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tmnmt.layers.collated import Pairs, Recent, Slots
+from tmnmt.layers.collated import Pairs, Recent
 from tmnmt.layers.contract import Collated
 from tmnmt.layers.traced import LayerTrace, Part, TracedSource
 
@@ -16,7 +16,7 @@ def sources_of_pool(
     """What was read at the positions of confirmed segments, and at those of pairs, each as if it
     were mixed in alone, the first before the second, with the share that is its."""
     share = trace.mixed.gate if trace.mixed is not None else trace.weights.new_zeros(())
-    pairs, recent = collated.pairs, collated.recent
+    pairs, recent = collated.pairs, collated.histories.get("nearest")
     count = pairs.ids.shape[1] if pairs is not None else 0
     total = count + (recent.ids.shape[1] if recent is not None else 0)
     weights = trace.weights.new_zeros(total)
@@ -29,7 +29,7 @@ def sources_of_pool(
     session = LayerTrace(of_recent, None, Part(p_recent, recent_gate), None)
     memory = LayerTrace(of_pairs, None, Part(p_pairs, pairs_gate), None)
     return [
-        TracedSource("session", "session", "cache", session, slots=_as_slots(recent)),
+        TracedSource("session", "session", "cache", session, slots=recent),
         TracedSource("nearest", "nearest", "memory", memory, pairs=pairs),
     ]
 
@@ -45,11 +45,3 @@ def _read(
         return weights, mass, weights.new_zeros(())
     ids = positions.ids[sentence].to(weights.device)
     return weights, mass, weights[ids == word].sum()
-
-
-def _as_slots(recent: Recent | None) -> Slots | None:
-    """Positions of confirmed segments as the slots that a token tells of."""
-    if recent is None:
-        return None
-    no_codes = recent.codes[..., :0]
-    return Slots(no_codes, no_codes, recent.ids, recent.ids, recent.mask)

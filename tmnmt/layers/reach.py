@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import DataError, MemoryIndexError
-from tmnmt.index.base import Index
-from tmnmt.index.embedded.index import MemoryIndex
+from tmnmt.index.base import FolderIndex, Index, is_in_folder
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
 
@@ -166,24 +165,24 @@ def reaches_of(indexes: Sequence[Index], model: str) -> Reaches:
     selection = STANDARD
     largest = 0
     for index in indexes:
-        if not isinstance(index, MemoryIndex):
+        if not is_in_folder(index):
             continue
-        calibration = load_calibration(index.path, model)
+        calibration = load_calibration(index.folder, model)
         if calibration is None:
-            _warn_of_others(index.path, model)
+            _warn_of_others(index.folder, model)
         elif calibration.memory > largest and _fits(calibration, index):
             selection, largest = calibration.reaches, calibration.memory
     return selection
 
 
-def _fits(calibration: Calibration, index: MemoryIndex) -> bool:
+def _fits(calibration: Calibration, index: FolderIndex) -> bool:
     """Whether the memory is still about as large as it was; a logged warning says where not."""
     size = len(index)
     if calibration.memory / GROWTH < size < calibration.memory * GROWTH:
         return True
     log.warning(
         "%s: was calibrated with %d segments and has %d now; run tmnmt calibrate again",
-        index.path,
+        index.folder,
         calibration.memory,
         size,
     )

@@ -6,10 +6,11 @@ R: rows   V: vocabulary   C: candidates   P: positions or slots that a layer rea
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from torch import Tensor
 
-from tmnmt.layers.collated import Pairs, Slots
+from tmnmt.layers.collated import Pairs
 from tmnmt.segments import ReadSource
 
 
@@ -52,6 +53,18 @@ class LayerTrace:
         )
 
 
+class HeldWords(Protocol):
+    """The words that documents have kept, side by side."""
+
+    @property
+    def ids(self) -> Tensor:
+        """(N, C) int64"""
+
+    @property
+    def mask(self) -> Tensor:
+        """(N, C) bool: which of them are there."""
+
+
 @dataclass(frozen=True)
 class TracedSource:
     """What a layer did at a step with what it read of one source. `mixing`, `blending`: what
@@ -64,4 +77,4 @@ class TracedSource:
     source: ReadSource
     trace: LayerTrace
     pairs: Pairs | None = None
-    slots: Slots | None = None
+    slots: HeldWords | None = None

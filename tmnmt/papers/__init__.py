@@ -6,12 +6,15 @@ It imports the core, and the core finds it by `tmnmt.registry` alone."""
 
 from __future__ import annotations
 
+from tmnmt.config.modes import ReadingMode
 from tmnmt.registry import register
 
 register("base", "deeplau", "tmnmt.papers.deeplau:DeepLAU", successor="transformer")
 register("network", "reference", "tmnmt.papers.reference_network:Referring")
 register("network", "context", "tmnmt.papers.context_network:InDocument")
 register("network trainer", "reference", "tmnmt.papers.reference_training:ReferenceTrainer")
+# 16 neighbours: chosen on dev, docs/results-neighbours.md
+register("mode", "knn", ReadingMode(retrieves=False, neighbours=16), successor="off")
 register("voting", "knn", "tmnmt.papers.knn:voting_of")
 register("layer", "knn", "tmnmt.papers.interpolation:Interpolation")
 register("TM trainer", "end to end", "tmnmt.papers.end_to_end:tm_part")

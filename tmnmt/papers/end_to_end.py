@@ -15,8 +15,8 @@ from random import Random
 import torch
 from torch import Tensor, nn
 
-from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone
+from tmnmt.trained_layers.tm import TranslationMemory
 from tmnmt.training.cache import CachePart, SideBySide, WrittenStretches
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.parts import Unit

@@ -14,9 +14,9 @@ from random import Random
 import torch
 from torch import Tensor, nn
 
-from tmnmt.layers.cache import CacheContents, SessionCache
 from tmnmt.layers.collated import Pairs
-from tmnmt.layers.tm import TranslationMemory
+from tmnmt.trained_layers.cache import CacheContents, SessionCache
+from tmnmt.trained_layers.tm import TranslationMemory
 from tmnmt.training.cache import SideBySide, Stretch
 from tmnmt.training.memory_data import MemoryData
 from tmnmt.training.parts import Part, Unit

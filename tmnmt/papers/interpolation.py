@@ -3,24 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from torch import Tensor
 
-from tmnmt.config.options import Mode
 from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
 from tmnmt.layers.view import first_of
-from tmnmt.layers.words import Embed
-from tmnmt.papers.knn import KNNVoters
+from tmnmt.models.base import Backbone
+from tmnmt.papers.knn import KNN, AdaptiveKNN, KNNVoters
+from tmnmt.trained_layers.neighbours import NeighbourQuery
 
 
 class Interpolation(MemoryLayer[KNNVoters]):
     """p(y) = w p_knn(y) + (1 - w) p(y)."""
 
-    modes: tuple[Mode, ...] = ("knn",)
+    modes: tuple[str, ...] = ("knn",)
 
-    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> KNNVoters | None:
-        return collated.voters if isinstance(collated.voters, KNNVoters) else None
+    def ready(self, collated: Collated, backbone: Backbone, mode: str) -> KNNVoters | None:
+        query = collated.search
+        if not isinstance(query, NeighbourQuery) or not isinstance(query.voting, KNN | AdaptiveKNN):
+            return None
+        return KNNVoters(query, query.voting)
 
     def fuse(
         self, step: StepState, hidden: Tensor, ready: KNNVoters

@@ -27,10 +27,10 @@ from tmnmt.durable import replacing
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import ModelError, UsageError, short_repr
 from tmnmt.keys.datastore import Datastore
-from tmnmt.layers.neighbours import NeighbourQuery
 from tmnmt.layers.view import first_of
 from tmnmt.models.folder import UNREADABLE, Model, reason_of
 from tmnmt.models.weights import fill
+from tmnmt.trained_layers.neighbours import NeighbourQuery
 
 FORMAT = "2"  # of the file of an adaptive kNN
 MOST_K = 1024
@@ -75,10 +75,6 @@ class KNN:
     weight: float
     temperature: float
 
-    def voters(self, query: NeighbourQuery) -> KNNVoters:
-        """What the layer reads."""
-        return KNNVoters(query, self)
-
     def asks(self, certain: Tensor) -> Tensor:
         """All rows (R,) bool."""
         return torch.ones_like(certain[:, 0], dtype=torch.bool)
@@ -112,10 +108,6 @@ class AdaptiveKNN(nn.Module):
         with torch.no_grad():
             self.out.weight.mul_(0.1)
             self.out.bias.zero_()[0] = START + math.log(len(self.counts))
-
-    def voters(self, query: NeighbourQuery) -> KNNVoters:
-        """What the layer reads."""
-        return KNNVoters(query, self)
 
     def asks(self, certain: Tensor) -> Tensor:
         """The rows (R,) bool where the model is not sure."""

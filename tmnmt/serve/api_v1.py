@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tmnmt.checks import Check, ChecksError, OnChecks
 from tmnmt.codes.record import Source, Text
+from tmnmt.config.modes import MODES
 from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
@@ -273,7 +274,7 @@ def _model(model: Model) -> dict[str, Any]:
         "name": model.name,
         "source": source.code,
         "target": target.code,
-        "modes": [mode for mode in modes if mode != "knn"],
+        "modes": [mode for mode in modes if not MODES[mode].neighbours],
     }
 
 

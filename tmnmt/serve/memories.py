@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import is_absent, is_index, open_index, same_place
-from tmnmt.index.base import UnknownIdError, WritableIndex
+from tmnmt.index.base import UnknownIdError, WritableIndex, is_in_folder
 from tmnmt.index.concordance import Occurrence, Phrase
-from tmnmt.index.embedded.index import MemoryIndex
 from tmnmt.index.match_value import Query, Trust, most_worth
 from tmnmt.index.named_memories import open_to_write, parse_memory
 from tmnmt.index.opening import open_memory
@@ -237,4 +236,4 @@ def _writable(memory: Memory) -> WritableIndex:
 
 def count(memory: Memory) -> int | None:
     """How many segments it holds; None where that is not known."""
-    return len(memory.index) if isinstance(memory.index, MemoryIndex) else None
+    return len(memory.index) if is_in_folder(memory.index) else None

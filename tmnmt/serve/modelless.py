@@ -17,7 +17,7 @@ from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import settled
 from tmnmt.index.base import WritableIndex
 from tmnmt.interactive.completion import CompletionCache
-from tmnmt.layers.cache import CacheContents
+from tmnmt.layers.contract import Histories
 from tmnmt.segments import Translation
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.memories import Memory
@@ -49,9 +49,9 @@ class MemoryPair(Translator):
         """None: they are of what a model writes."""
         return {}
 
-    def new_cache(self, slots: int | None = None) -> CacheContents:
-        """One that keeps nothing."""
-        return CacheContents(0, 0, 0)
+    def new_histories(self) -> Histories:
+        """None: there are no layers."""
+        return {}
 
     def writing_to(self, writable: WritableIndex | None) -> Self:
         """The same pair, whose confirmed pairs go to this memory."""

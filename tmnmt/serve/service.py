@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from tmnmt.codes.record import Text
+from tmnmt.config.modes import MODES
 from tmnmt.config.option import options_of
 from tmnmt.config.options import Decoding, Search
 from tmnmt.engine.settings import Settings
@@ -494,7 +495,7 @@ class Service:
                     {"terms": terms} if terms is not None else {},
                 )
                 idle = Session(view)
-                idle.cache = view.new_cache(0)  # nothing is written to it
+                idle.histories = {}  # nothing is written to it
                 self._views[key] = view, idle
             return self._views[key]
 
@@ -569,7 +570,7 @@ def settings_of(translator: Translator, options: Mapping[str, Any]) -> Settings:
             raise wrong(f"option {name}: at most {LIMITS[name]}")
     settings = replace(translator.settings, **options)
     served = translator.layers.modes if translator.layers is not None else ("off",)
-    if settings.mode is None or settings.mode == "knn" or settings.mode not in served:
+    if settings.mode not in served or MODES[settings.mode].neighbours:
         raise wrong("option mode: this model does not serve it")
     if 2 * settings.beam > len(translator.vocab):
         raise wrong(f"option beam: at most {len(translator.vocab) // 2}")

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tmnmt.layers.cache import CacheContents, SessionCache, collate_caches
 from tmnmt.layers.contract import StepState
 from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.cache import CacheContents, SessionCache, collate_caches
 from tmnmt.training.parts import Part, Unit
 from tmnmt.training.teacher_forcing import (
     ForcedBatch,

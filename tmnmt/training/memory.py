@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from tmnmt.durable import make_folder
-from tmnmt.layers.cache import CacheKind, SessionCache
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.tm import TMKind, TranslationMemory
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.cache import CacheKind, SessionCache
+from tmnmt.trained_layers.tm import TMKind, TranslationMemory
 from tmnmt.training import checkpoint
 from tmnmt.training.cache import CachePart, SideBySide, Stretch, WrittenStretches
 from tmnmt.training.checkpoint import digest_of

@@ -19,9 +19,9 @@ from tmnmt.config.bounds import (
 )
 from tmnmt.config.options import Select, Selection, Similarity
 from tmnmt.errors import UsageError
-from tmnmt.layers.cache import GATE_START, CacheFusion, CacheGate, CacheMatching, Combining
-from tmnmt.layers.coverage import CoverageKind
-from tmnmt.layers.tm import FusionGate, Matching
+from tmnmt.trained_layers.cache import GATE_START, CacheFusion, CacheGate, CacheMatching, Combining
+from tmnmt.trained_layers.coverage import CoverageKind
+from tmnmt.trained_layers.tm import FusionGate, Matching
 from tmnmt.training.retrieve import Shares
 
 History = Literal["confirmed", "own"]

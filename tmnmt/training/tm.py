@@ -19,9 +19,9 @@ from torch import Tensor, nn
 from tmnmt.keys.pair_keys import PairKeyStore
 from tmnmt.layers.collated import Pairs, collate
 from tmnmt.layers.mixing import mix_gold
-from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone, shift
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.tm import TranslationMemory
 from tmnmt.training.parts import Part, Unit
 from tmnmt.training.retrieve import (
     PairAssignment,

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
-from tmnmt.layers.tm import TranslationMemory
 from tmnmt.models.base import Backbone, Injectable
 from tmnmt.models.injected import Injected
 from tmnmt.registry import Registry
+from tmnmt.trained_layers.tm import TranslationMemory
 from tmnmt.training.cache import CachePart, SideBySide, Stretch, WrittenStretches
 from tmnmt.training.memory_config import MemoryConfig
 from tmnmt.training.memory_data import Documents, MemoryData

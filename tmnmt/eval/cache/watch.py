@@ -19,11 +19,10 @@ from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.schedule import side_by_side
 from tmnmt.engine.settings import Settings
-from tmnmt.layers.cache import SessionCache
-from tmnmt.layers.collated import Slots
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated, StepState
 from tmnmt.models.folder import Model
+from tmnmt.trained_layers.cache import SessionCache, Slots
 from tmnmt.translator import Translator
 from tmnmt.vocab import BOS
 
@@ -88,7 +87,8 @@ class _Watched(Decoder):
         documents: Sequence[DocumentMemory],
         explain: bool = False,
     ) -> list[Decoded]:
-        self.latest = [document.cache.latest for document in documents]
+        caches = [document.histories.get("cache") for document in documents]
+        self.latest = [cache.latest if cache is not None else [] for cache in caches]
         return super().decoded(pieces, documents, explain)
 
     def decode(
@@ -127,9 +127,10 @@ class Watching(Translator):
         self, pieces: Sequence[Piece], collated: Collated, hypotheses: Sequence[Hypothesis]
     ) -> None:
         cache = self.layers.cache if self.layers is not None else None
-        if cache is not None and collated.slots is not None:
+        slots = collated.histories.get("cache")
+        if cache is not None and slots is not None:
             with self.tally.timed("watch"), torch.inference_mode():
-                self._watch(pieces, hypotheses, cache, collated.slots)
+                self._watch(pieces, hypotheses, cache, slots)
 
     def _watch(
         self,

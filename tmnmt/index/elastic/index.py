@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from tmnmt.errors import MemoryIndexError, ServerError
 from tmnmt.index.base import (
+    BuiltIndex,
     IndexAnswer,
     IndexQuery,
     best_of,
@@ -66,8 +67,8 @@ BEST_FIRST = ({"_score": "desc"}, {"_shard_doc": "asc"})
 log = logging.getLogger(__name__)
 
 
-class ElasticIndex:
-    """An index on a server, open for searches and additions; an `Index`. Use from any thread; close
+class ElasticIndex(BuiltIndex):
+    """An index on a server, open for searches and additions. Use from any thread; close
     it, or use `with`.
 
     `requests` counts the searches the server was asked for, one for nearly every query."""

@@ -7,8 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from tmnmt.index.base import IndexAnswer, IndexQuery, check_queries, check_search, dated
-from tmnmt.index.covering import accept_always
+from tmnmt.index.base import (
+    Index,
+    IndexAnswer,
+    IndexQuery,
+    accept_always,
+    check_queries,
+    check_search,
+    dated,
+)
 from tmnmt.index.embedded.answer import answers_of, answers_of_latest
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.delta_segments import LOOSE, Sealed, seal
@@ -19,7 +26,7 @@ from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
 
 
-class InMemoryIndex:
+class InMemoryIndex(Index):
     """Segments that are searched as `tmnmt.index.base.Index` says, and nothing of which is on disk.
     Only one thread may use it at a time, until it is settled."""
 
@@ -81,7 +88,7 @@ class InMemoryIndex:
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
-        """As `CoversPhrases.covering` says, of the segments that have postings."""
+        """As `Index.covering` says, of the segments that have postings."""
         words = match_tokens(text)
         found = (sealed.part.covering(words, k, accepts) for sealed in self._sealed)
         return [scored(words, segment) for segment in [*chain.from_iterable(found)][:k]]

@@ -17,8 +17,10 @@ from typing import Self, TypeVar
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.grouped import Grouped
 from tmnmt.index.base import (
+    FolderIndex,
     IndexAnswer,
     IndexQuery,
+    accept_always,
     check_languages,
     check_queries,
     check_search,
@@ -27,7 +29,6 @@ from tmnmt.index.base import (
     dated,
 )
 from tmnmt.index.concordance import Occurrence, Phrase, check_concordance, occurrences
-from tmnmt.index.covering import accept_always
 from tmnmt.index.embedded.answer import answers_of, answers_of_latest
 from tmnmt.index.embedded.build import in_runs, remove_leftovers, write_generation
 from tmnmt.index.embedded.delta import Delta
@@ -90,8 +91,8 @@ class _Changes:
         return list(numbers)
 
 
-class MemoryIndex:
-    """An index folder, open for searches and changes; an `Index`. Use from any thread; close it, or
+class MemoryIndex(FolderIndex):
+    """An index folder, open for searches and changes. Use from any thread; close it, or
     use `with`.
 
     Every call sees what any process had changed, compacted or built anew by the time it began."""
@@ -130,6 +131,10 @@ class MemoryIndex:
         """Raises UsageError where the folder takes no files."""
         if not os.access(self.path, os.W_OK):
             raise UsageError(f"{self.path}: cannot be written to")
+
+    @property
+    def folder(self) -> Path:
+        return self.path
 
     @property
     def place(self) -> str:
@@ -181,7 +186,7 @@ class MemoryIndex:
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
-        """As `CoversPhrases.covering` says (`embedded.fragments`). What was added since the index
+        """As `Index.covering` says (`embedded.fragments`). What was added since the index
         was built is looked at once there is much of it, or after a compaction."""
         words = match_tokens(text)
 

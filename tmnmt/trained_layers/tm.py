@@ -26,7 +26,7 @@ of the two to go on, and copying skips what is between them.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -38,17 +38,18 @@ from torch.nn.functional import logsigmoid
 
 from tmnmt.compiled import kernels
 from tmnmt.compiled.kernels import can_be_compiled, cover
-from tmnmt.config.options import Mode
 from tmnmt.layers.collated import Pairs
-from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
-from tmnmt.layers.coverage import Coverage, CoverageKind
+from tmnmt.layers.contract import Collated, LayerOutput, StepState, Words
+from tmnmt.layers.learned import LearnedLayer
 from tmnmt.layers.mixing import MIN_PROBABILITY
-from tmnmt.layers.neighbours import NeighbourQuery, NeighbourState, join_neighbours
-from tmnmt.layers.reading import MAXIMUM, Energies, blend, read_positions
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, first_of
-from tmnmt.layers.words import Embed, with_words, word_map
+from tmnmt.models.base import Backbone
 from tmnmt.models.products import ProductsKept
+from tmnmt.trained_layers.coverage import Coverage, CoverageKind
+from tmnmt.trained_layers.neighbours import NeighbourQuery, NeighbourState, join_neighbours
+from tmnmt.trained_layers.reading import MAXIMUM, Energies, blend, read_positions
+from tmnmt.trained_layers.words import Embed, with_words, word_map
 
 Matching = Literal["identity", "diagonal", "full"]
 FusionGate = Literal["scalar", "elements"]
@@ -132,7 +133,7 @@ class Gate(nn.Module):
 
 
 # what is done with the pairs in each mode that reads them
-OUTPUTS: dict[Mode, tuple[str, ...]] = {
+OUTPUTS: dict[str, tuple[str, ...]] = {
     "copy": ("copy",),
     "fusion": ("fusion",),
     "both": ("fusion", "copy"),
@@ -282,15 +283,15 @@ class PairsWithNeighbours(PairsReady):
 TMReady = PairsReady | NeighboursReady
 
 
-class TranslationMemory(MemoryLayer[TMReady]):
+class TranslationMemory(LearnedLayer[TMReady]):
     """The parameters M, lambda, mu, nu, kappa, rho, eta, E and the gates of copy and fusion, as far
     as `kind` has them.
 
     M starts as the identity, eta at 1 (kept positive by its logarithm), the others at 0; `begin`
     has better starts for a base. word_size: of an embedding."""
 
-    is_learned = True
     kind: TMKind
+    stored_alone = ("copy", "fusion")
 
     def __init__(
         self, context_size: int, hidden_size: int, word_size: int, kind: TMKind = TMKind()
@@ -321,22 +322,22 @@ class TranslationMemory(MemoryLayer[TMReady]):
         return cls(*sizes, TMKind(**{**DEFAULT_PARTS, **kind}))
 
     @property
-    def modes(self) -> tuple[Mode, ...]:  # type: ignore[override]
+    def modes(self) -> tuple[str, ...]:  # type: ignore[override]
         """Those whose gates it has."""
         gates = {"copy": self.copy, "fusion": self.fusion}
         absent = {name for name, gate in gates.items() if gate is None}
         return tuple(mode for mode, names in OUTPUTS.items() if absent.isdisjoint(names))
 
-    def outputs(self, mode: Mode, has_cache: bool = True) -> Collection[str]:
-        return OUTPUTS.get(mode, ())
+    def reads(self, mode: str, has_history: bool) -> bool:
+        return mode in OUTPUTS
 
-    def parameters_read(self, mode: Mode) -> Iterator[tuple[str, Tensor]]:
+    def parameters_read(self, mode: str) -> Iterator[tuple[str, Tensor]]:
         unread = {"copy": ("fusion.", "word."), "fusion": ("copy.",)}.get(mode, ())
         for name, value in super().parameters_read(mode):
             if not name.startswith(unread):
                 yield name, value
 
-    def kind_read(self, mode: Mode) -> dict[str, Any]:
+    def kind_read(self, mode: str) -> dict[str, Any]:
         gates = ("copy", "fusion")
         return {name: x for name, x in super().kind_read(mode).items() if name not in gates}
 
@@ -358,13 +359,14 @@ class TranslationMemory(MemoryLayer[TMReady]):
         if self.pointer is not None:
             self.pointer.fill_(POINTED)
 
-    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> TMReady | None:
+    def ready(self, collated: Collated, backbone: Backbone, mode: str) -> TMReady | None:
+        outputs, embed = OUTPUTS.get(mode, ()), backbone.embed
         copy = self.copy if "copy" in outputs else None
         fusion = self.fusion if "fusion" in outputs else None
         if copy is None and fusion is None:
             return None
-        if collated.neighbours is not None:
-            return self.with_neighbours(collated.pairs, collated.neighbours, embed, copy, fusion)
+        if isinstance(collated.search, NeighbourQuery) and collated.search.voting is None:
+            return self.with_neighbours(collated.pairs, collated.search, embed, copy, fusion)
         if collated.pairs is None:
             return None
         return self.laid_out(collated.pairs, embed, copy, fusion)

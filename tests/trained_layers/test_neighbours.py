@@ -4,6 +4,7 @@ beside it."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,15 @@ from tmnmt.keys.datastore import Datastore, keys_state
 from tmnmt.keys.faiss_index import update_faiss
 from tmnmt.keys.files import KeyFiles
 from tmnmt.keys.search import KeySearch
-from tmnmt.layers.combine import LayerInputs, MemoryLayers, Mode
+from tmnmt.layers.combine import LayerInputs, MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.neighbours import NeighbourQuery, NeighbourState
 from tmnmt.models.folder import load_model
 from tmnmt.papers.knn import KNN, KNNVoters, knn_weights
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.neighbours import NeighbourQuery, Neighbours, NeighbourState
 
 ALL = 1000  # neighbours: more than the memories here have keys
-MODES: tuple[Mode, ...] = ("copy", "fusion", "both")
+MODES: tuple[str, ...] = ("copy", "fusion", "both")
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +43,7 @@ def _one_thread() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("pairs", [1, 6])
 def test_all_keys_as_neighbours_are_what_all_pairs_are(
-    tmp_path: Path, model: Path, mode: Mode, pairs: int
+    tmp_path: Path, model: Path, mode: str, pairs: int
 ) -> None:
     index = with_keys(tmp_path / "index", segments()[:pairs], model)
     texts = DOCUMENT[:1] if pairs == 1 else DOCUMENT
@@ -98,25 +99,25 @@ def test_what_a_batch_has_found_is_its_own_while_another_asks(model: Path, memor
 
 @pytest.mark.parametrize("mode", [*MODES, "knn"])
 def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
-    model: Path, memory: Path, mode: Mode
+    model: Path, memory: Path, mode: str
 ) -> None:
     translator = Translator.load(
         model,
         [memory],
         TranslationOptions(top_k=0, cache=0, neighbours=4, knn_weight=0.4, mode=mode, verbatim=0),
     )
-    memories, datastore = translator.layers, translator.pipeline.decoder.datastore
-    assert memories is not None and datastore is not None
+    memories, neighbours = translator.layers, translator.pipeline.decoder.whole_memory
+    assert memories is not None and isinstance(neighbours, Neighbours)
     made = torch.Generator().manual_seed(2)
     prev = torch.randint(4, len(translator.vocab), (3,), generator=made)
     hidden, context = (torch.randn(3, 32, generator=made) for _ in range(2))
 
     def steps(rows: list[int]) -> torch.Tensor:
         """The second of two steps, so that something was read before."""
-        asked = NeighbourQuery(datastore, 4, [DOCUMENT[r] for r in rows], [[]] * len(rows))
-        state: Collated | LayerInputs = Collated(
-            neighbours=asked, voters=KNNVoters(asked, KNN(0.4, 2.0))
+        query = replace(neighbours, voting=KNN(0.4, 2.0) if mode == "knn" else None).query(
+            [DOCUMENT[row] for row in rows], [[]] * len(rows)
         )
+        state: Collated | LayerInputs = Collated(search=query)
         for _ in range(2):
             inputs = prev[rows], hidden[rows], context[rows]
             log_probs, state, _ = step(memories, translator.backbone, *inputs, state, mode)
@@ -131,7 +132,7 @@ def test_probabilities_sum_to_one_and_rows_do_not_see_each_other(
 
 @pytest.mark.parametrize(("mode", "top_k"), [("copy", 2), ("both", 0), ("knn", 4)])
 def test_batches_give_what_single_sentences_give(
-    model: Path, memory: Path, mode: Mode, top_k: int
+    model: Path, memory: Path, mode: str, top_k: int
 ) -> None:
     many, one = (
         translated(
@@ -144,7 +145,7 @@ def test_batches_give_what_single_sentences_give(
 
 @pytest.mark.parametrize("mode", ["copy", "knn"])
 def test_the_order_of_pairs_does_not_matter(
-    tmp_path: Path, model: Path, memory: Path, mode: Mode
+    tmp_path: Path, model: Path, memory: Path, mode: str
 ) -> None:
     other_way = with_keys(tmp_path / "index", segments()[::-1], model)
     options: dict[str, Any] = {
@@ -158,7 +159,7 @@ def test_the_order_of_pairs_does_not_matter(
 
 @pytest.mark.parametrize("mode", ["copy", "knn"])
 def test_two_memories_are_what_one_of_both_is(
-    tmp_path: Path, model: Path, memory: Path, mode: Mode
+    tmp_path: Path, model: Path, memory: Path, mode: str
 ) -> None:
     halves = [
         with_keys(tmp_path / str(n), half, model)
@@ -199,7 +200,7 @@ def test_knn_gives_the_numbers_worked_by_hand(three: Datastore) -> None:
     # c = (1, 0), s = (log 3, 0): D = 2 + 0, 0 + 0, 4 + 1. The two nearest hold the words 0 and 1; T
     # = 2: p_knn(0) = 1 / (1 + exp(-1)) = 0.731059, p_knn(1) = 0.268941 p_model = (3/4, 1/4), w =
     # 0.4: p(0) = 0.4 * 0.731059 + 0.6 * 0.75 = 0.742423
-    state = Collated(voters=KNNVoters(NeighbourQuery(three, 2, ["x"], [[]]), KNN(0.4, 2.0)))
+    state = Collated(search=NeighbourQuery(three, 2, ["x"], [[]], KNN(0.4, 2.0)))
     hidden, context = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[1.0, 0.0]])
     log_probs, _, trace = step(
         MemoryLayers(), TwoWords(), torch.tensor([0]), hidden, context, state, "knn", explain=True
@@ -241,7 +242,7 @@ def test_coverage_is_kept_for_what_is_found_again(three: Datastore) -> None:
 
 @pytest.mark.parametrize(("mode", "top_k"), [("copy", 0), ("copy", 2), ("both", 2), ("knn", 4)])
 def test_every_token_names_the_pair_and_the_position_it_came_from(
-    model: Path, memory: Path, mode: Mode, top_k: int
+    model: Path, memory: Path, mode: str, top_k: int
 ) -> None:
     options: dict[str, Any] = {
         "mode": mode,
@@ -270,7 +271,7 @@ def test_every_token_names_the_pair_and_the_position_it_came_from(
 
 @pytest.mark.parametrize(("mode", "top_k"), [("copy", 2), ("both", 2), ("knn", 2), ("copy", 0)])
 def test_of_pairs_with_placeholders_the_places_are_their_own(
-    tmp_path: Path, model: Path, mode: Mode, top_k: int
+    tmp_path: Path, model: Path, mode: str, top_k: int
 ) -> None:
     src, tgt = (
         "The Commission of {the_place} shall inform %s.",
@@ -296,7 +297,7 @@ def test_of_pairs_with_placeholders_the_places_are_their_own(
 
 
 @pytest.mark.parametrize("mode", ["copy", "knn"])
-def test_what_was_deleted_is_not_read_any_more(tmp_path: Path, model: Path, mode: Mode) -> None:
+def test_what_was_deleted_is_not_read_any_more(tmp_path: Path, model: Path, mode: str) -> None:
     index = with_keys(tmp_path / "index", segments(), model)
     kept = with_keys(tmp_path / "kept", segments()[1:], model)
     options: dict[str, Any] = {

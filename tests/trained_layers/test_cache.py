@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from stepping import beams, fused, mixed, step
 from torch import Tensor
 
-from tmnmt.layers.cache import (
+from tmnmt.layers.combine import MemoryLayers
+from tmnmt.layers.contract import Collated, StepState
+from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.trained_layers.cache import (
     CacheContents,
     CacheKind,
     Combining,
     Filled,
     SessionCache,
+    Slots,
     collate_caches,
 )
-from tmnmt.layers.collated import Slots
-from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.contract import Collated, StepState
-from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.vocab import BOS, EOS
 
 L, D = 3, 2
@@ -97,7 +97,7 @@ def test_what_is_kept_does_not_depend_on_the_default_type_of_torch(default: torc
         cache = CacheContents(4, L, D)
         write(cache, 5, 6, 5, 7)
         write(cache, 6, 8, 9)
-        return cache.refilled(cache.record(), cache.keys, cache.values, 10)
+        return cache.restored(cache.record(), cache.tensors(), 10)
 
     expected, usual = kept(), torch.get_default_dtype()
     torch.set_default_dtype(default)
@@ -241,7 +241,7 @@ def test_a_shallow_cache_by_hand(backbone: RNNsearch) -> None:
     for layer in (cache.U, cache.V, cache.W):
         torch.nn.init.zeros_(layer.weight)
     torch.nn.init.constant_(cache.U.bias, math.log(3))  # lambda = 3/4
-    state = Collated(slots=collate_caches([contents, CacheContents(5, 2, 2)]))
+    state = Collated(histories={"cache": collate_caches([contents, CacheContents(5, 2, 2)])})
     prev = torch.tensor([4, 4])
     hidden = torch.randn(2, 2)
     context = torch.tensor([[math.log(3), 0.0]] * 2)
@@ -363,7 +363,7 @@ def test_what_the_empty_slot_takes_is_the_models_by_hand(backbone: RNNsearch) ->
     with torch.no_grad():
         cache.empty.copy_(torch.tensor([0.5, 0.2]))
     prev, hidden, context = torch.tensor([4]), torch.randn(1, 2), torch.tensor([[math.log(3), 0.0]])
-    state = Collated(slots=collate_caches([contents]))
+    state = Collated(histories={"cache": collate_caches([contents])})
     log_probs, _, trace = step(
         MemoryLayers(None, cache), backbone, prev, hidden, context, state, "off", explain=True
     )
@@ -462,7 +462,7 @@ def test_many_slots_are_read_as_few_are(
     hidden, context, state = torch.randn(6, 3), torch.randn(6, 4), collate_caches(contents)
     found = []
     for most in (9, 8):
-        monkeypatch.setattr("tmnmt.layers.cache.PROJECTED", most)
+        monkeypatch.setattr("tmnmt.trained_layers.cache.PROJECTED", most)
         filled = ready(cache, state, 3)
         assert filled.values.shape[2] == (6 if most == 9 else 3)
         found.append(deep(cache, hidden, context, filled))
@@ -479,7 +479,7 @@ def backbone() -> RNNsearch:
 def test_rows_with_an_empty_cache_are_the_plain_model_bit_for_bit(backbone: RNNsearch) -> None:
     cache, contents = by_hand()
     memories = MemoryLayers(None, cache)
-    collated = Collated(slots=collate_caches([CacheContents(5, 2, 2), contents]))
+    collated = Collated(histories={"cache": collate_caches([CacheContents(5, 2, 2), contents])})
     state = beams(memories.ready(collated, backbone, "off"), 2, 2)
     prev, hidden, context = torch.tensor([4, 5, 6, 7]), torch.randn(4, 2), torch.randn(4, 2)
     log_probs, _, trace = step(
@@ -497,7 +497,7 @@ def test_rows_with_an_empty_cache_are_the_plain_model_bit_for_bit(backbone: RNNs
 
 def test_gradients_stay_finite_beside_an_empty_cache(backbone: RNNsearch) -> None:
     cache, contents = by_hand()
-    state = Collated(slots=collate_caches([CacheContents(5, 2, 2), contents]))
+    state = Collated(histories={"cache": collate_caches([CacheContents(5, 2, 2), contents])})
     prev, hidden, context = torch.tensor([4, 5]), torch.randn(2, 2), torch.randn(2, 2)
     log_probs, _, _ = step(MemoryLayers(None, cache), backbone, prev, hidden, context, state, "off")
     log_probs[:, 5].sum().backward()

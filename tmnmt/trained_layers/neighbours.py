@@ -4,7 +4,7 @@
     copy, fusion    the k keys nearest to [c; s] are further positions
                     beside those of the pairs, under one softmax
     knn             the words of the k nearest keys are mixed into the model's
-                    probabilities, by a plug-in (`Voting`)
+                    probabilities, by a layer of a plug-in
 
     R: rows    N: sentences    k: neighbours of a row
     H: neighbours of its steps so far    W: see `Coverage`
@@ -14,16 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from tmnmt.engine.settings import Settings
+from tmnmt.errors import UsageError
+from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.files import Array
 from tmnmt.layers.collated import Pairs
+from tmnmt.models.folder import Model
+from tmnmt.registry import Registry
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
 from tmnmt.vocab import BOS
@@ -33,7 +38,8 @@ class NeighbourQuery:
     """What the sentences of one batch ask of the datastore, as it is when the batch begins.
 
     sources: what is translated; pairs: what is read of each sentence anyway, and is no neighbour
-    once more."""
+    once more; voting: how the words of neighbours are mixed in, where they are no further
+    positions."""
 
     def __init__(
         self,
@@ -41,8 +47,10 @@ class NeighbourQuery:
         k: int,
         sources: Sequence[str],
         pairs: Sequence[Sequence[tuple[str, str]]],
+        voting: object | None = None,
     ) -> None:
         self._known_pairs = datastore.forget()
+        self.voting = voting
         self.datastore, self.k = datastore, k
         self._sources = [match_tokens(source) for source in sources]
         pair_numbers = [
@@ -94,6 +102,10 @@ class NeighbourQuery:
         """The subwords at positions (k,) of the datastore; PAD where they are -1."""
         return torch.from_numpy(self.datastore.words(positions.cpu().numpy()))
 
+    def place(self, position: int) -> tuple[int, int]:
+        """The number of a position's pair, and which of its subwords it is."""
+        return self.datastore.place(position)
+
     def match(self, sentence: int, pair: int) -> Match:
         """A pair that was found, as a match of a sentence of the batch, whatever another batch has
         asked since."""
@@ -126,22 +138,72 @@ class NeighbourQuery:
         return score
 
 
-class Voters(Protocol):
-    """Neighbours whose words a layer of a plug-in mixes in; it follows the rows of the beam."""
+@dataclass(frozen=True)
+class Neighbours:
+    """What is read of the whole memory: `k` neighbours a row. `voting`: how their words are mixed
+    in; None: they are further positions beside the pairs."""
 
-    @property
-    def search(self) -> NeighbourQuery: ...
+    datastore: Datastore
+    k: int
+    voting: object | None
 
-    def rows(self, index: Tensor) -> Self: ...
+    def query(
+        self, sources: Sequence[str], pairs: Sequence[Sequence[tuple[str, str]]]
+    ) -> NeighbourQuery:
+        """What the sentences of one batch ask, of which `pairs` are read anyway."""
+        return NeighbourQuery(self.datastore, self.k, sources, pairs, self.voting)
 
-    def reordered(self, index: Tensor) -> Self: ...
+
+class NeighbourSearch:
+    """How a translator finds neighbours (`tmnmt.engine.settings.SEARCHES`)."""
+
+    @staticmethod
+    def check(settings: Settings, model: Model) -> None:
+        """Raises UsageError where the settings of neighbours do not go with the mode, and the
+        errors of a `VotingMaker`."""
+        if settings.neighbours and settings.mode == "off":
+            raise UsageError(
+                "neighbours are read in the modes copy, fusion, both and knn; the mode is off"
+            )
+        if settings.mode == "knn" and not settings.neighbours:
+            raise UsageError("mode knn needs neighbours, 1 or more")
+        if not settings.top_k and not settings.neighbours:
+            raise UsageError(
+                "top-k is 0, so nothing is read of the memory; it must be at least 1 without "
+                "neighbours"
+            )
+        voting_of(settings, model, "cpu")
+
+    @staticmethod
+    def open(
+        settings: Settings, model: Model, indexes: Sequence[Index], device: str
+    ) -> Neighbours | None:
+        """The neighbours in all memories; None where none are read. Raises MemoryIndexError where
+        a memory has no keys of the model."""
+        if not settings.neighbours:
+            return None
+        datastore = Datastore.open(indexes, model.states_hash, torch.get_num_threads())
+        for search in datastore.searches:
+            search.files.check_words(search.files.ids, len(model.vocab))
+        return Neighbours(datastore, settings.neighbours, voting_of(settings, model, device))
 
 
-class Voting(Protocol):
-    """How neighbours' words are mixed in."""
+class VotingMaker(Protocol):
+    """A function that says how the words of neighbours are mixed in with some settings, or None
+    where its plug-in mixes none in. It raises UsageError for settings that do not go together, and
+    ModelError for a file that is wrong."""
 
-    def voters(self, query: NeighbourQuery) -> Voters:
-        """What is asked of the whole memory, as a layer reads it."""
+    def __call__(self, settings: Settings, model: Model, device: str) -> object | None: ...
+
+
+VOTINGS: Registry[VotingMaker] = Registry("voting", {})
+
+
+def voting_of(settings: Settings, model: Model, device: str) -> object | None:
+    """How the words of neighbours are mixed in; None where they are not. Raises the errors of a
+    `VotingMaker`."""
+    ways = (make(settings, model, device) for make in VOTINGS.values())
+    return next((way for way in ways if way is not None), None)
 
 
 @dataclass(frozen=True)

@@ -15,22 +15,22 @@ from torch import Tensor
 
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.keys.pair_keys import PairKeys
-from tmnmt.layers.cache import SessionCache
 from tmnmt.layers.collated import Pairs
 from tmnmt.layers.collated import collate as collate_scored
-from tmnmt.layers.combine import LayerInputs, MemoryLayers, Mode
+from tmnmt.layers.combine import LayerInputs, MemoryLayers
 from tmnmt.layers.contract import Collated
-from tmnmt.layers.coverage import Coverage, CoverageKind
 from tmnmt.layers.mixing import mix_copy
-from tmnmt.layers.tm import Matching, PairsReady, TMKind, TranslationMemory
 from tmnmt.layers.view import Rows, first_of
 from tmnmt.models.rnnsearch import RNNsearch
+from tmnmt.trained_layers.cache import SessionCache
+from tmnmt.trained_layers.coverage import Coverage, CoverageKind
+from tmnmt.trained_layers.tm import Matching, PairsReady, TMKind, TranslationMemory
 from tmnmt.vocab import BOS
 
 L = D = 16
 V = 12
 WORD = 8
-MODES: tuple[Mode, ...] = ("copy", "fusion", "both")
+MODES: tuple[str, ...] = ("copy", "fusion", "both")
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def three_words(kind: TMKind, score: float) -> tuple[TranslationMemory, Pairs]:
 
 
 def read_so_far(
-    memories: MemoryLayers, pairs: Pairs, coverage: list[float], mode: Mode = "both"
+    memories: MemoryLayers, pairs: Pairs, coverage: list[float], mode: str = "both"
 ) -> LayerInputs:
     """The pairs, of which so much was read."""
     ready = memories.ready(Collated(pairs), TwoWords(), mode)
@@ -234,7 +234,7 @@ def test_the_papers_fusion_gate_by_hand() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_score_of_a_pair_has_no_part_in_the_papers_form(mode: Mode) -> None:
+def test_the_score_of_a_pair_has_no_part_in_the_papers_form(mode: str) -> None:
     def at(kind: TMKind, score: float) -> Tensor:
         memories, pairs, at = papers_gates(kind, score)
         ready = read_so_far(memories, pairs, READ, mode)
@@ -438,7 +438,7 @@ def test_with_both_the_copy_gate_counts_as_use_and_the_read_out_is_fused() -> No
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_probabilities_sum_to_one(backbone: RNNsearch, memories: MemoryLayers, mode: Mode) -> None:
+def test_probabilities_sum_to_one(backbone: RNNsearch, memories: MemoryLayers, mode: str) -> None:
     pairs = Collated(pairs=collate([[pair(5), pair(3, 1)], [pair(4, 2)]]))
     state = beams(memories.ready(pairs, backbone, mode), 2, 2)
     prev, hidden, context = rows(4)
@@ -448,7 +448,7 @@ def test_probabilities_sum_to_one(backbone: RNNsearch, memories: MemoryLayers, m
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_closed_gate_is_the_plain_model_bit_for_bit(
-    backbone: RNNsearch, memories: MemoryLayers, mode: Mode
+    backbone: RNNsearch, memories: MemoryLayers, mode: str
 ) -> None:
     set_gates(memories, -torch.inf)
     prev, hidden, context = rows(2)
@@ -492,7 +492,7 @@ def test_an_open_fusion_gate_reads_out_the_memory_alone(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_without_pairs_are_the_plain_model_bit_for_bit(
-    backbone: RNNsearch, memories: MemoryLayers, mode: Mode
+    backbone: RNNsearch, memories: MemoryLayers, mode: str
 ) -> None:
     prev, hidden, context = rows(4)
     pairs = Collated(pairs=collate([[], [pair(4)]]))
@@ -518,7 +518,7 @@ def test_mode_off_ignores_the_pairs(backbone: RNNsearch, memories: MemoryLayers)
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_order_of_pairs_does_not_matter(
-    backbone: RNNsearch, memories: MemoryLayers, mode: Mode
+    backbone: RNNsearch, memories: MemoryLayers, mode: str
 ) -> None:
     prev, hidden, context = rows(1)
     one, other = pair(5), pair(3, 1)
@@ -533,7 +533,7 @@ def test_the_order_of_pairs_does_not_matter(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_row_does_not_see_its_neighbours(
-    backbone: RNNsearch, memories: MemoryLayers, mode: Mode
+    backbone: RNNsearch, memories: MemoryLayers, mode: str
 ) -> None:
     prev, hidden, context = rows(3)
     pairs = [[pair(5), pair(2, 3)], [], [pair(9, 1)]]
@@ -697,7 +697,7 @@ def test_names_in_the_file_say_what_they_belong_to(tmp_path: Path, memories: Mem
 def test_the_digest_changes_with_what_a_mode_reads_and_with_nothing_else(
     memories: MemoryLayers,
 ) -> None:
-    reading: list[tuple[Mode, bool]] = [
+    reading: list[tuple[str, bool]] = [
         ("off", False),
         ("off", True),
         ("copy", False),
@@ -731,7 +731,7 @@ def test_the_parameters_that_a_mode_reads_are_those_of_its_layers(memories: Memo
         layer, part = name.split(".")[:2]
         of[part if layer == "tm" and part in of else layer] += value.numel()
     assert min(of.values()) > 0
-    reads: dict[Mode, str] = {"off": "", "knn": "", "copy": "tm copy", "fusion": "tm fusion word"}
+    reads: dict[str, str] = {"off": "", "knn": "", "copy": "tm copy", "fusion": "tm fusion word"}
     for mode, layers in {**reads, "both": "tm copy fusion word"}.items():
         for cache in (False, True):
             expected = sum(of[name] for name in layers.split()) + of["cache"] * cache

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -40,16 +40,19 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tmnmt.compiled import kernels
 from tmnmt.compiled.kernels import Array, Table, can_be_compiled
-from tmnmt.config.options import Mode
-from tmnmt.layers.collated import Slots
-from tmnmt.layers.contract import Collated, LayerOutput, MemoryLayer, StepState, Words
-from tmnmt.layers.nearest import SessionPositions
-from tmnmt.layers.reading import FACTS
+from tmnmt.config.options import ModelOptions
+from tmnmt.errors import ModelError, short_repr
+from tmnmt.keys.pair_keys import PairKeys
+from tmnmt.layers.contract import Collated, HistoryLayer, LayerOutput, StepState, Words
+from tmnmt.layers.learned import LearnedLayer
 from tmnmt.layers.traced import LayerTrace, TracedSource
 from tmnmt.layers.view import Positions, first_of
-from tmnmt.layers.words import Embed, with_words, word_map
+from tmnmt.models.base import Backbone
+from tmnmt.trained_layers.reading import FACTS
+from tmnmt.trained_layers.words import Embed, with_words, word_map
 from tmnmt.vocab import BOS, EOS, PAD
 
+NAME = "cache"  # of the layer
 CacheFusion = Literal["deep", "shallow"]
 CacheMatching = Literal["dot", "learned", "joint"]
 Combining = Literal["interpolate", "add"]
@@ -91,6 +94,19 @@ class CacheKind:
     overwrite: bool = True  # likewise, whether a word that has a slot is averaged into it
     # OURS: an empty slot takes what is unlike this position, for the model; shallow only
     empty: bool = False
+
+
+@dataclass(frozen=True)
+class Slots:
+    """A snapshot of every sentence's session cache; does not change while it is decoded. Keys and
+    values are contexts and hidden states, or what the cache has learned to keep of them."""
+
+    keys: Tensor  # (N, C, l); or, where the cache has K, (N, C, rank)
+    values: Tensor  # (N, C, d); likewise (N, C, 0)
+    ids: Tensor  # (N, C) int64: the word of every slot
+    # (N, C) int64: the word before it where it was written last, <s> before the first
+    previous_ids: Tensor
+    mask: Tensor  # (N, C) bool
 
 
 @dataclass(frozen=True)
@@ -136,21 +152,20 @@ class Matched(NamedTuple):
         )
 
 
-class SessionCache(MemoryLayer[Filled]):
+class SessionCache(LearnedLayer[Filled], HistoryLayer[Filled, "CacheContents"]):
     """The parameters U, V, W, b of the gate, A, Q, K, E, a and b of the empty slot, kappa and the
     weights of the signs, as far as `kind` has them; a document's slots are in `CacheContents`.
 
     The bias b is OURS: the gate begins almost closed, so that training starts from the plain model.
     A starts as the identity, Q and K by `begin`, E, kappa and the signs at zero."""
 
-    is_learned = True
     kind: CacheKind
 
     def __init__(
         self, context_size: int, hidden_size: int, word_size: int, kind: CacheKind = CacheKind()
     ) -> None:
         super().__init__()
-        self.kind = kind
+        self.kind, self.slots = kind, kind.size
         deep = kind.fusion == "deep"
         joint, rank = kind.matching == "joint", min(kind.rank, context_size + hidden_size)
         outputs = hidden_size if deep and kind.gate == "elements" else 1
@@ -174,14 +189,14 @@ class SessionCache(MemoryLayer[Filled]):
     def of_kind(cls, sizes: tuple[int, int, int], kind: Mapping[str, Any]) -> SessionCache:
         return cls(*sizes, CacheKind(**kind))
 
-    def outputs(self, mode: Mode, has_cache: bool = True) -> Collection[str]:
-        return ("cache",) if has_cache else ()
+    def reads(self, mode: str, has_history: bool) -> bool:
+        return has_history
 
     @classmethod
     def traced_sources(
         cls, name: str, trace: LayerTrace, collated: Collated, sentence: int, word: int
     ) -> list[TracedSource]:
-        return [TracedSource("recall", "cache", "cache", trace, slots=collated.slots)]
+        return [TracedSource("recall", "cache", "cache", trace, slots=collated.histories.get(NAME))]
 
     @torch.no_grad()
     def begin(self, contexts: Tensor, hiddens: Tensor) -> None:
@@ -219,17 +234,34 @@ class SessionCache(MemoryLayer[Filled]):
         return self.K(torch.cat([contexts, hiddens], -1)), hiddens[..., :0]
 
     @property
-    def slots_by(self) -> str:
+    def history_digest(self) -> str:
         """16 hexadecimal digits of K, which the slots depend on; nothing where they are contexts
         and states."""
         if self.K is None:
             return ""
         return hashlib.sha256(self.K.weight.detach().cpu().numpy().tobytes()).hexdigest()[:16]
 
-    def ready(self, collated: Collated, embed: Embed, outputs: Collection[str]) -> Filled | None:
-        if "cache" not in outputs or collated.slots is None:
+    def new_history(
+        self, options: ModelOptions, backbone: Backbone, device: torch.device | str
+    ) -> CacheContents | None:
+        if not options.cache:
             return None
-        return self.laid_out(collated.slots, embed)
+        overwrite = options.cache_overwrite
+        overwrite = self.kind.overwrite if overwrite is None else overwrite
+        return CacheContents(options.cache, *self.slot_sizes, overwrite, device)
+
+    def write(self, history: CacheContents, keys: PairKeys) -> None:
+        history.write(*self.slots_of(keys.contexts, keys.hiddens), keys.ids)
+
+    def collate(
+        self, histories: Sequence[CacheContents | None], device: torch.device | str
+    ) -> Slots | None:
+        nothing = CacheContents(0, *self.slot_sizes, device=device)
+        return collate_caches([history or nothing for history in histories], device)
+
+    def ready(self, collated: Collated, backbone: Backbone, mode: str) -> Filled | None:
+        slots = collated.histories.get(NAME)
+        return self.laid_out(slots, backbone.embed) if slots is not None else None
 
     def laid_out(self, slots: Slots, embed: Embed) -> Filled:
         """The slots with all that no step changes, one row a sentence: what is blended of every
@@ -388,6 +420,8 @@ class CacheContents:
     `SessionCache.slots_of` makes of them. With `overwrite` off a repeated word takes a slot of its
     own (Tu et al., table 3)."""
 
+    needs_states = True
+
     def __init__(
         self,
         size: int,
@@ -404,8 +438,6 @@ class CacheContents:
         self._slots: dict[int, int] = {}  # subword id -> slot
         # of every slot the subword, and that before it
         self._ids = torch.zeros(2, size, dtype=torch.int64, device=device)
-        # of all confirmed segments, where they are read
-        self.positions: SessionPositions | None = None
 
     def __len__(self) -> int:
         """How many slots are filled: always the first ones."""
@@ -444,45 +476,63 @@ class CacheContents:
         words = [(slot, word, previous_ids[slot]) for slot, word in self._words.items()]
         return {"size": self.size, "overwrite": self.overwrite, "words": words}
 
-    def refilled(
-        self, record: dict[str, Any], keys: Tensor, values: Tensor, vocabulary: int
-    ) -> CacheContents:
-        """A cache of these sizes and on this device with what another one's `record`, keys and
-        values say.
+    def tensors(self) -> dict[str, Tensor]:
+        """The filled slots' keys and values."""
+        return {"keys": self.keys, "values": self.values}
 
-        vocabulary: how many subwords there are. Raises ValueError for what no cache of these sizes
-        can have said."""
+    def restored(
+        self, record: Mapping[str, Any], tensors: Mapping[str, Tensor], words: int
+    ) -> CacheContents:
+        """A cache of these sizes and on this device with what another one's `record` and `tensors`
+        say.
+
+        words: how many subwords there are. Raises ValueError for what no cache of these sizes can
+        have said, and ModelError for one of another size or with another overwriting."""
+        self._check_kind(record)
         shape, device = (self._keys.shape[1], self._values.shape[1]), self._keys.device
-        contents = CacheContents(self.size, *shape, record["overwrite"], device)
-        if any(type(number) is not int for row in record["words"] for number in row):
-            raise ValueError("its slots are no whole numbers")
-        contents._words = OrderedDict((slot, word) for slot, word, _ in record["words"])
-        if (
-            sorted(contents._words) != list(range(len(record["words"])))
-            or len(contents) > self.size
-        ):
-            raise ValueError("its slots are not what was written")
-        contents._slots = {word: slot for slot, word in contents._words.items()}
-        for slot, *words in record["words"]:
-            contents._ids[:, slot] = torch.tensor(words)
-        if not bool(((contents._ids >= 0) & (contents._ids < vocabulary)).all()):
-            raise ValueError(f"a word that is not among the {vocabulary:,} of the vocabulary")
-        if self.overwrite and len(contents._slots) < len(contents):
-            raise ValueError("a word has two slots, with overwriting on")
-        for name, target, saved in (
-            ("keys", contents._keys, keys),
-            ("values", contents._values, values),
-        ):
+        contents = CacheContents(self.size, *shape, self.overwrite, device)
+        contents._fill_words(record["words"], words)
+        for name, target in (("keys", contents._keys), ("values", contents._values)):
+            saved = tensors[name]
             if saved.shape != (len(contents), target.shape[1]) or not saved.is_floating_point():
                 raise ValueError(
                     f"its {name} are {saved.dtype} {tuple(saved.shape)}, wanted {len(contents)} "
-                    "slots of "
-                    f"{target.shape[1]} floating-point numbers"
+                    f"slots of {target.shape[1]} floating-point numbers"
                 )
             target[: len(contents)] = saved.to(device)
             if not bool(target.isfinite().all()):
                 raise ValueError(f"its {name} are not all finite")
         return contents
+
+    def _check_kind(self, record: Mapping[str, Any]) -> None:
+        size, overwrite = record["size"], record["overwrite"]
+        if type(size) is not int or type(overwrite) is not bool:
+            raise ValueError("its size is no whole number, or its overwriting not true or false")
+        if size != self.size:
+            raise ModelError(
+                f"was saved with a cache of {short_repr(size)} slots, here it has {self.size}"
+            )
+        if overwrite != self.overwrite:
+            states = "off", "on"
+            raise ModelError(
+                f"was saved with overwriting {states[overwrite]}, here it is "
+                f"{states[self.overwrite]}"
+            )
+
+    def _fill_words(self, rows: Sequence[Sequence[int]], words: int) -> None:
+        """Takes over the slots of a `record`, as `restored` does."""
+        if any(type(number) is not int for row in rows for number in row):
+            raise ValueError("its slots are no whole numbers")
+        self._words = OrderedDict((slot, word) for slot, word, _ in rows)
+        if sorted(self._words) != list(range(len(rows))) or len(self) > self.size:
+            raise ValueError("its slots are not what was written")
+        self._slots = {word: slot for slot, word in self._words.items()}
+        for slot, *of_slot in rows:
+            self._ids[:, slot] = torch.tensor(of_slot)
+        if not bool(((self._ids >= 0) & (self._ids < words)).all()):
+            raise ValueError(f"a word that is not among the {words:,} of the vocabulary")
+        if self.overwrite and len(self._slots) < len(self):
+            raise ValueError("a word has two slots, with overwriting on")
 
     def write(self, keys: Tensor, values: Tensor, ids: Tensor) -> None:
         """Remember a translated sentence: keys (T, l), values (T, d), ids (T,); padding and, OURS,
