@@ -6,17 +6,21 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from places import JRC
 from rapidfuzz.distance import Levenshtein
 
+import tmnmt
 from tmnmt.formats import read_memory
 from tmnmt.index.embedded.inversion import Inversion
 from tmnmt.index.embedded.postings import Postings
-from tmnmt.index.kernels.arrays import Arrays, address_of
+from tmnmt.index.kernels.arrays import Arrays, address_of, table_of
+from tmnmt.index.kernels.arrays import numbered as vocabulary_of
 from tmnmt.index.kernels.search import (
     Best,
     candidates,
@@ -49,6 +53,10 @@ def found_in(arrays, sequence, least, address):  # type: ignore[no-untyped-def]
     return room.groups[:found].copy(), room.lengths[:found].copy(), room.shared[:found].copy()
 
 
+def at(room: NDArray[np.uint64]) -> int:
+    return address_of("room", room, np.uint64, len(room), writable=True)
+
+
 def no_postings(vocabulary: int) -> Arrays:
     """Of a memory without features."""
     none = np.zeros(1, np.int64)
@@ -75,7 +83,7 @@ def test_bit_parallel_edit_distance_is_exact(size: int) -> None:
             [t + 1 for t in pattern.tolist()], [t + 1 for t in text.tolist()]
         )
         room = np.empty(room_for(size, 0, 0), np.uint64)
-        found = distance_of(no_postings(vocabulary), pattern, text, address_of(room))
+        found = distance_of(no_postings(vocabulary), pattern, text, at(room))
         assert found == wanted
 
 
@@ -163,7 +171,44 @@ def test_shared_tokens_counted_for_512_groups_at_once_are_those_counted_one_by_o
         longest = len(arrays.length_start) - 2
         room = np.empty(room_for(len(sequence), len(groups), longest), np.uint64)
         for least in (-1e-9, 0.3, 0.5, 0.8, 1.0 - 1e-9):
-            found = found_in(arrays, sequence, least, address_of(room))
+            found = found_in(arrays, sequence, least, at(room))
             needed = [least * max(len(query), len(group)) for group in groups]
             wanted = [(g, len(groups[g]), n) for g, n in enumerate(shared) if n >= needed[g]]
             assert list(zip(*found, strict=True)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("array", "reason"),
+    [
+        (np.zeros(4, np.int32), r"4 int32 of strides \[4\], writable"),
+        (np.zeros(3, np.int64), "3 int64"),
+        (np.zeros(8, np.int64)[::2], r"strides \[16\]"),
+        (np.zeros((4, 2), np.int64)[:, 0], r"strides \[16\]"),
+        (np.zeros(4, ">i8"), "4 >i8"),
+        (np.frombuffer(bytes(32), np.int64), "read-only"),
+    ],
+)
+def test_an_array_that_compiled_code_would_misread_is_an_error(
+    array: NDArray[Any], reason: str
+) -> None:
+    wanted = "wanted: 4 int64, contiguous, writable"
+    with pytest.raises(ValueError, match=f"numbers: .*{reason}.*{wanted}"):
+        address_of("numbers", array, np.int64, 4, writable=True)
+
+
+def test_a_part_of_another_type_is_an_error_and_no_crash() -> None:
+    arrays = no_postings(3)
+    words = vocabulary_of(np.frombuffer(b"a\nb", np.uint8))
+    assert len(table_of(arrays, words)) == len(arrays) + len(words)
+    with pytest.raises(ValueError, match="postings: 1 int64"):
+        table_of(arrays._replace(postings=arrays.postings.astype(np.int64)), words)
+    with pytest.raises(ValueError, match=r"tokens: .* of strides"):
+        table_of(arrays._replace(tokens=np.zeros(6, np.int32)[::2]), words)
+
+
+def test_no_address_is_taken_elsewhere_in_the_index() -> None:
+    package = Path(tmnmt.__file__).parent
+    places = (package / "index").rglob("*.py")
+    assert [path.name for path in places if "ctypes" in path.read_text(encoding="utf-8")] == [
+        "arrays.py"
+    ]

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmnmt.index.concordance import Phrase, Word, spelling
-from tmnmt.index.kernels.arrays import BLOCK_BITS, DAMAGE, NEWEST_COUNT, Sought, newest_with
+from tmnmt.index.kernels.arrays import (
+    BLOCK_BITS,
+    DAMAGE,
+    NEWEST_COUNT,
+    Sought,
+    address_of,
+    newest_with,
+)
 
 POSITION_START, POSITIONS = "position_start", "positions"
 TARGET = "target_"  # before the names of a part that is of the targets
@@ -66,45 +73,55 @@ class WordPositions:
         """The ranks of the `k` newest, in no order."""
         rarest = counts.index(min(counts))
         is_rare = FREQUENT * counts[rarest] < len(self._members)
+        bit_words = len(self._positions) // 64 + 4
         bits = {
-            word: np.zeros(len(self._positions) // 64 + 4, np.uint64)
+            word: np.zeros(bit_words, np.uint64)
             for word, (begins, _), count in zip(phrase.words, lists, counts, strict=True)
             if not is_rare
             or (word != phrase.words[rarest] and len(begins) * FREQUENT * counts[rarest] > count)
         }
         bits_at = np.array(
-            [bits[word].ctypes.data if word in bits else 0 for word in phrase.words], np.int64
+            [
+                address_of("bits", bits[word], np.uint64, bit_words, writable=True)
+                if word in bits
+                else 0
+                for word in phrase.words
+            ],
+            np.int64,
         )
         range_start = np.cumsum([0, *(len(begins) for begins, _ in lists)])
         ranges = np.concatenate([np.column_stack(bounds) for bounds in lists])
-        stretches, group_of = self._stretches, self._group_of
-        states, best = np.zeros(len(self._offsets) - 1, np.uint8), np.empty(k, np.int64)
+        stretches, count = self._stretches, len(self._stretches.lengths)
+        groups, segments, size = len(self._offsets) - 1, len(self._members), len(self._positions)
+        states, best = np.zeros(groups, np.uint8), np.empty(k, np.int64)
+        blocks, is_wide = (size >> BLOCK_BITS) + 1, self._positions.itemsize == 8
+        wide = np.int64 if is_wide else np.int32
         sought = Sought(
             words=len(lists),
             rarest=rarest,
             is_rare=is_rare,
             max_distance=phrase.within or 0,
-            positions=self._positions.ctypes.data,
-            size=len(self._positions),
-            is_wide=self._positions.itemsize == 8,
-            stretches=stretches.starts.ctypes.data,
-            lengths=stretches.lengths.ctypes.data,
-            stretches_count=len(stretches.lengths),
-            first_groups=stretches.first_groups.ctypes.data,
-            stretch_at=stretches.of_blocks.ctypes.data,
-            member_offsets=self._offsets.ctypes.data,
-            groups=len(states),
-            members=self._members.ctypes.data,
-            segments=len(self._members),
-            group_of=group_of.ctypes.data,
-            range_start=range_start.ctypes.data,
-            ranges=ranges.ctypes.data,
+            positions=address_of("positions", self._positions, wide, size),
+            size=size,
+            is_wide=is_wide,
+            stretches=address_of("stretches", stretches.starts, np.int64, count + 1),
+            lengths=address_of("lengths", stretches.lengths, np.int64, count),
+            stretches_count=count,
+            first_groups=address_of("first texts", stretches.first_groups, np.int64, count),
+            stretch_at=address_of("blocks", stretches.of_blocks, np.int32, blocks),
+            member_offsets=address_of("offsets", self._offsets, np.int32, groups + 1),
+            groups=groups,
+            members=address_of("members", self._members, np.int32, segments),
+            segments=segments,
+            group_of=address_of("texts of segments", self._group_of, np.int32, segments),
+            range_start=address_of("starts", range_start, np.int64, len(lists) + 1),
+            ranges=address_of("ranges", ranges, np.int64, 2 * len(ranges)),
             ranges_count=len(ranges),
-            bits_at=bits_at.ctypes.data,
-            words_of_bits=len(self._positions) // 64 + 4,
-            allowed=0 if allowed is None else allowed.ctypes.data,
-            states=states.ctypes.data,
-            best=best.ctypes.data,
+            bits_at=address_of("bits", bits_at, np.int64, len(lists)),
+            words_of_bits=bit_words,
+            allowed=0 if allowed is None else address_of("allowed", allowed, np.uint8, segments),
+            states=address_of("states", states, np.uint8, groups, writable=True),
+            best=address_of("best", best, np.int64, k, writable=True),
             k=k,
             newest=NEWEST,
         )
@@ -147,7 +164,7 @@ class WordPositions:
             raise ValueError("does not fit the lengths of the texts")
         if np.any(self._offsets[1:] == self._offsets[:-1]):
             raise ValueError("has a text without a segment")
-        blocks = np.arange(0, len(self._positions) + (1 << BLOCK_BITS), 1 << BLOCK_BITS)
+        blocks = np.arange(0, len(self._positions) + 1, 1 << BLOCK_BITS)
         indices = np.minimum(np.searchsorted(starts, blocks, "right"), len(lengths)) - 1
         return _Stretches(starts, lengths, self._length_start[lengths], indices.astype(np.int32))
 

@@ -32,9 +32,9 @@ from tmnmt.index.kernels.arrays import (
     Arrays,
     Job,
     address_of,
-    addresses,
     best_of_each,
     numbered,
+    table_of,
 )
 from tmnmt.index.skeleton import sorted_hashes, texts_with
 
@@ -77,7 +77,8 @@ class _Room(threading.local):
         """So many words of 64 bits; the first ones that are held stay."""
         words = np.empty(size, np.uint64)
         words[:count] = self.words[:count]
-        self.words, self.address = words, address_of(words)
+        self.words = words
+        self.address = address_of("room", words, np.uint64, size, writable=True)
 
 
 class Postings:
@@ -251,7 +252,7 @@ class Postings:
         text, query_rows = self._encode(queries)
         mapped = self._mapped  # in a variable: its arrays must live until the search is done
         room, address = self._room, query_rows.buffer_info()[0]
-        mask = 0 if allowed is None else allowed.ctypes.data
+        mask = 0 if allowed is None else address_of("allowed", allowed, np.uint8, len(self._ids))
         job = array(
             "q", Job(address, len(queries), k, without_equal, room.address, len(room.words), mask)
         )
@@ -282,9 +283,10 @@ class Postings:
     @cached_property
     def _mapped(self) -> _Mapped:
         words = numbered(self._parts[VOCABULARY])
-        arrays = (*(self._parts[name] for name in Arrays._fields), *words)
-        table = addresses(arrays)
-        return _Mapped(address_of(table), (*arrays, table))
+        arrays = Arrays(**{name: self._parts[name] for name in Arrays._fields})
+        table = table_of(arrays, words)
+        address = address_of("table", table, np.int64, table.size)
+        return _Mapped(address, (*arrays, *words, table))
 
     def _ids_of(self, ranks: NDArray[Any]) -> list[int]:
         """The ids of the segments of these ranks, as a member of a group or a hit has them."""

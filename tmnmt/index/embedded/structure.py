@@ -12,19 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tmnmt.index.kernels.arrays import KINDS
+
 BLOCK = 512  # groups, as `lanes.BLOCK`
 _KINDS = {
-    "length_start": np.int64,
-    "token_start": np.int64,
-    "tokens": np.int32,
-    "feature_start": np.int32,
-    "column_of": np.int16,
-    "columns": np.uint64,
-    "posting_start": np.int64,
-    "postings": np.int32,
-    "member_offsets": np.int32,
-    "members": np.int32,
-    "document_of": np.int32,
+    **KINDS,
     "ids": np.unsignedinteger,
     "vocabulary": np.uint8,
     "documents": np.uint8,

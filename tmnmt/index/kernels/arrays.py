@@ -3,8 +3,7 @@ short search. Nothing here needs numba."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ UInt64 = NDArray[np.uint64]
 Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Kinds = Mapping[str, type[np.generic]]
 
 
 class Arrays(NamedTuple):
@@ -41,12 +41,30 @@ class Arrays(NamedTuple):
     document_of: Int32  # (segments,) by rank
 
 
+KINDS: Kinds = {
+    "length_start": np.int64,
+    "token_start": np.int64,
+    "tokens": np.int32,
+    "feature_start": np.int32,
+    "column_of": np.int16,
+    "columns": np.uint64,
+    "posting_start": np.int64,
+    "postings": np.int32,
+    "member_offsets": np.int32,
+    "members": np.int32,
+    "document_of": np.int32,
+}  # of the numbers in `Arrays`
+
+
 class Words(NamedTuple):
     """The vocabulary. While it grows there is room behind the text and the starts."""
 
     text: UInt8  # the tokens in UTF-8, one a line
     start: Int64  # (tokens + 1,) where each begins
     slots: Int32  # (a power of two,) the number of the token whose place it is, or UNKNOWN
+
+
+_OF_WORDS: Kinds = {"text": np.uint8, "start": np.int64, "slots": np.int32}
 
 
 class Job(NamedTuple):
@@ -116,15 +134,37 @@ newest_with = Native("index.kernels.phrases", "newest_with", "concordance", "int
 _place_all = Native("index.kernels.tokens", "place_all", "table of words", *("int64",) * 5)
 
 
-def address_of(array: Any) -> int:
-    """Of an array that may be written, not empty: `array.ctypes` takes four times as long."""
-    return ctypes.addressof(ctypes.c_char.from_buffer(array))
+def address_of(
+    what: str, array: NDArray[Any], kind: type[np.generic], size: int, writable: bool = False
+) -> int:
+    """The address of an array of `size` items of this type, as compiled code takes it. Raises
+    ValueError, which begins with `what`, for another type or size, for an array that is not
+    contiguous, and for one that may not be written where it has to be `writable`."""
+    flags = array.flags
+    if (
+        array.dtype != kind
+        or array.size != size
+        or not flags.c_contiguous
+        or (writable and not flags.writeable)
+    ):
+        wanted = f"{size:,} {np.dtype(kind)}, contiguous{', writable' if writable else ''}"
+        raise ValueError(
+            f"{what}: {array.size:,} {array.dtype} of strides {[*array.strides]}, "
+            f"{'writable' if flags.writeable else 'read-only'}; wanted: {wanted}"
+        )
+    return array.ctypes.data
 
 
-def addresses(arrays: Iterable[NDArray[Any]]) -> Int64:
-    """(arrays, 2): address and number of items. The caller keeps the arrays, which must be
-    contiguous."""
-    return np.array([(array.ctypes.data, array.size) for array in arrays], np.int64)
+def table_of(arrays: Arrays, words: Words) -> Int64:
+    """(all arrays, 2): address and number of items of each. The caller keeps the arrays. Raises
+    ValueError for arrays that compiled code would misread."""
+    every: tuple[NDArray[Any], ...] = (*arrays, *words)
+    kinds = (*KINDS.items(), *_OF_WORDS.items())
+    rows = [
+        (address_of(name, array, kind, array.size), array.size)
+        for (name, kind), array in zip(kinds, every, strict=True)
+    ]
+    return np.array(rows, np.int64)
 
 
 def numbered(text: UInt8) -> Words:
@@ -138,5 +178,8 @@ def numbered(text: UInt8) -> Words:
 def placed(text: UInt8, start: Int64, size: int, room: int) -> Int32:
     """The slots of the first `size` tokens, enough for `room` of them."""
     slots = np.full(max(8, 1 << (2 * room - 1).bit_length()), UNKNOWN, np.int32)
-    _place_all(text.ctypes.data, start.ctypes.data, size, slots.ctypes.data, len(slots))
+    of_text = address_of("text", text, np.uint8, len(text))
+    of_start = address_of("starts of words", start, np.int64, len(start))
+    of_slots = address_of("slots", slots, np.int32, len(slots), writable=True)
+    _place_all(of_text, of_start, size, of_slots, len(slots))
     return slots
