@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tmnmt.config.modes import MODES
+from tmnmt.config.options import MODES
 from tmnmt.engine.loading import load_layers
 from tmnmt.engine.settings import Settings
 from tmnmt.eval.measures.scores import score

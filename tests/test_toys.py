@@ -23,8 +23,7 @@ from tmnmt.checks import Check
 from tmnmt.cli import run
 from tmnmt.codes.record import Source, Text
 from tmnmt.config.bounds import Help, Size, whole
-from tmnmt.config.modes import SELECTIONS, ReadingMode
-from tmnmt.config.options import Selection, TranslationOptions
+from tmnmt.config.options import SELECTIONS, ReadingMode, Selection, TranslationOptions
 from tmnmt.config.tables import build as build_table
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.extension import DecodedPiece, Extension, SearchResults

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from tmnmt.config.modes import SELECTIONS
-from tmnmt.config.options import Selection
+from tmnmt.config.options import SELECTIONS, Selection
 from tmnmt.errors import UsageError
 from tmnmt.index.fuzzy import fuzzy_score
 from tmnmt.index.select import (

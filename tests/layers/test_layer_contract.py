@@ -11,7 +11,7 @@ from random_layers import PAIRS, SCORES, D, V, cached, learned, random_base
 from stepping import fused, mixed, step
 from torch import Tensor
 
-from tmnmt.config.modes import MODES
+from tmnmt.config.options import MODES
 from tmnmt.layers import combine
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmnmt.cli import memory_changes
-from tmnmt.cli.memory_options import (
+from tmnmt.cli.memory_changes import (
     INDEX,
     record,
 )

@@ -4,23 +4,24 @@ search sees it."""
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tmnmt.cli.memory_options import (
-    INDEX,
-    pairs,
-)
 from tmnmt.cli.options import readable
 from tmnmt.config.options import SegmentFilter
+from tmnmt.errors import UsageError
 from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.index.base import BuiltIndex
     from tmnmt.segments import Segment
 
+INDEX = Annotated[
+    str, typer.Option("--index", help="Folder or Elasticsearch address of the index.")
+]
 MEMORIES = Annotated[
     list[Path] | None,
     typer.Argument(metavar="MEMORY", help="Memory files, as for build-index."),
@@ -37,6 +38,24 @@ ADDED = Annotated[
 PROPERTIES = Annotated[
     list[str] | None, typer.Option("--property", help="NAME=VALUE; give it again for another.")
 ]
+
+
+def pairs(properties: list[str]) -> tuple[tuple[str, str], ...]:
+    """Properties from NAME=VALUE each. Raises UsageError."""
+    for text in properties:
+        if "=" not in text:
+            raise UsageError(f"property {text!r} has no value; write NAME=VALUE")
+        if text.startswith("="):
+            raise UsageError(
+                f"property {text!r} has no name; write NAME=VALUE, of which VALUE may be empty"
+            )
+    return tuple((name, value) for name, _, value in (text.partition("=") for text in properties))
+
+
+def record(segment: Segment) -> dict[str, Any]:
+    """Every field of a segment for JSON; properties as a list of pairs."""
+    fields = asdict(segment)
+    return {"id": fields.pop("id"), **fields}
 
 
 def add(
@@ -203,7 +222,6 @@ def _present_fields(**fields: str | None) -> dict[str, Any]:
 
 
 def _remove_properties(segment: Segment, names: list[str]) -> Segment:
-    from dataclasses import replace
 
     return replace(
         segment, properties=tuple(pair for pair in segment.properties if pair[0] not in names)
@@ -214,7 +232,6 @@ def _changed(segment: Segment, fields: dict[str, Any], property: list[str] | Non
     """The segment with the given fields, texts as every reader cleans them. Raises UsageError for
     what no reader would take: a blank side, one that is too long, a name with control
     characters."""
-    from dataclasses import replace
 
     from tmnmt.errors import UsageError
     from tmnmt.formats.clean import check_length, clean, is_name

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from tmnmt.config.bounds import (
     AboveZero,
@@ -21,15 +21,35 @@ from tmnmt.config.bounds import (
     number,
     whole,
 )
-from tmnmt.config.modes import MODES, SELECTIONS, SIMILARITIES
 from tmnmt.config.option import Options
 from tmnmt.errors import UsageError
+from tmnmt.registry import Registry
 
 STDOUT = "-"
 DRAFTS = 75  # what a match is worth that becomes a draft where no model is given
 LANGUAGES = "Languages and device"  # a group of options without a class
 
-Mode = Annotated[str, Choices(MODES)]
+
+class ReadingMode(NamedTuple):
+    """How a memory is read; which layers serve a mode, the layers say. `retrieves`: whether pairs
+    are looked up for a segment. `neighbours`: positions of the whole memory that are read at every
+    word where nothing else is said."""
+
+    retrieves: bool = True
+    neighbours: int = 0
+
+
+MODES: Registry[ReadingMode] = Registry(
+    "mode", {"nearest": ReadingMode(), "off": ReadingMode(retrieves=False)}
+)
+# each is a `tmnmt.index.select.Selector`
+SELECTIONS: Registry[Any] = Registry(
+    "selection",
+    {"topk": "tmnmt.index.select:select_top", "greedy": "tmnmt.index.select:select_greedy"},
+)
+# each is a `tmnmt.index.select.Ranking`
+SIMILARITIES: Registry[Any] = Registry("similarity", {"fuzzy": "tmnmt.index.select:FUZZY"})
+
 Form = Literal["monolingual", "bilingual"]  # of a reference network
 ContextForm = Literal["attended", "auxiliary", "gated", "around"]  # of a context network
 Select = Annotated[str, Choices(SELECTIONS)]

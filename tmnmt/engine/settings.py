@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 from tmnmt.codes.placeholders import Finder, by_pattern
-from tmnmt.config.modes import MODES
-from tmnmt.config.options import ModelOptions, Penalties, Selection
+from tmnmt.config.options import MODES, ModelOptions, Penalties, Selection
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index
 from tmnmt.layers.combine import MemoryLayers

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from tmnmt.config.modes import SELECTIONS, SIMILARITIES
-from tmnmt.config.options import Selection
+from tmnmt.config.options import SELECTIONS, SIMILARITIES, Selection
 from tmnmt.index.fuzzy import fuzzy_scores, word_edits
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tmnmt.compiled import kernels
-from tmnmt.config.modes import MODES
-from tmnmt.config.options import ModelOptions
+from tmnmt.config.options import MODES, ModelOptions
 from tmnmt.durable import write
 from tmnmt.errors import ModelError, UsageError, short_repr
 from tmnmt.keys.pair_keys import PairKeys

@@ -6,7 +6,7 @@ It imports the core, and the core finds it by `tmnmt.registry` alone."""
 
 from __future__ import annotations
 
-from tmnmt.config.modes import ReadingMode
+from tmnmt.config.options import ReadingMode
 from tmnmt.registry import register
 
 register("base", "deeplau", "tmnmt.papers.deeplau:DeepLAU", successor="transformer")

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmnmt.config.modes import SIMILARITIES
-from tmnmt.config.options import Selection
+from tmnmt.config.options import SIMILARITIES, Selection
 from tmnmt.index.select import Ranking, with_positions
 from tmnmt.papers.sentence_bleu import SentenceBleu
 from tmnmt.segments import Match

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tmnmt.checks import Check, ChecksError, OnChecks
 from tmnmt.codes.record import Source, Text
-from tmnmt.config.modes import MODES
+from tmnmt.config.options import MODES
 from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name

@@ -15,9 +15,8 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from tmnmt.codes.record import Text
-from tmnmt.config.modes import MODES
 from tmnmt.config.option import options_of
-from tmnmt.config.options import Decoding, Search
+from tmnmt.config.options import MODES, Decoding, Search
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import local_path

@@ -6,7 +6,7 @@ Training and evaluation import it; what a translation needs of it, the core find
 
 from __future__ import annotations
 
-from tmnmt.config.modes import ReadingMode
+from tmnmt.config.options import ReadingMode
 from tmnmt.registry import register
 
 for mode in ("copy", "fusion", "both"):
