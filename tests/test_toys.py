@@ -167,7 +167,7 @@ def test_a_format_of_memories(add: Add, tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "other").write_text("neither this nor that\n")
     build_other = ["build-index", "--index", f"{index}2", str(tmp_path / "other")]
     assert run([*build_other, "--src-lang", "en", "--tgt-lang", "fr"]) == 1
-    assert "allowed: toy memory, TSV, TMX" in capsys.readouterr().err
+    assert "allowed: toy memory, TSV, CSV, TMX" in capsys.readouterr().err
 
 
 # A format of files to be translated: `name: text` a line.

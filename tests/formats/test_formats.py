@@ -199,7 +199,8 @@ def test_an_archive_without_a_memory_is_an_error(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
         archive.writestr("README", "hello")
     with pytest.raises(
-        FormatError, match=r"m\.zip: no memory among its 1 member \(README\); allowed: TSV, TMX"
+        FormatError,
+        match=r"m\.zip: no memory among its 1 member \(README\); allowed: TSV, CSV, TMX",
     ):
         read(tmp_path / "m.zip")
 

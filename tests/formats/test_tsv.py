@@ -158,11 +158,11 @@ def test_a_tab_cannot_be_written_and_leaves_nothing(tmp_path: Path) -> None:
 
 def test_columns_of_what_is_no_tsv_are_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "m.tmx").write_text('<tmx version="1.4"><header srclang="en"/><body/></tmx>')
-    with pytest.raises(UsageError, match=r"m\.tmx: is no TSV"):
+    with pytest.raises(UsageError, match=r"m\.tmx: is no table"):
         read(tmp_path / "m.tmx", "src=1,tgt=2")
     both = [tmp_path / "m.tmx", table(tmp_path, "one\tun\n")]
     reader = read_memories(both, "en", "fr", columns=parse_columns("src=1,tgt=2"))
-    assert len(list(reader)) == 1 and "m.tmx: is no TSV" in str(reader.report)
+    assert len(list(reader)) == 1 and "m.tmx: is no table" in str(reader.report)
 
 
 def test_a_document_is_known_by_the_beginning_of_its_name(tmp_path: Path) -> None:

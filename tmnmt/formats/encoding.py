@@ -7,7 +7,7 @@ import codecs
 import io
 import re
 import select
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple, Protocol
 
 from tmnmt.errors import FormatError
@@ -184,7 +184,7 @@ class _Transcoder:
         return self._decoder.decode(b"", True).encode("utf-8", "surrogatepass")
 
 
-def lines(stream: io.BufferedReader, limit: int = -1) -> Iterator[str]:
+def lines(stream: io.BufferedReader, limit: int = -1) -> Generator[str, None, None]:
     """The lines of a text, without their ends, from a stream at its beginning.
 
     A line ends at \\n or \\r\\n and nowhere else (not where `str.splitlines` would: \\x0b, \\x85,

@@ -7,6 +7,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from tmnmt.formats.csv_memory import CSV_SUFFIXES, read_csv
 from tmnmt.formats.encoding import root_element
 from tmnmt.formats.report import Report
 from tmnmt.formats.stream import Source
@@ -54,11 +55,24 @@ class _TSV:
         if source.suffix in TSV_SUFFIXES:
             return True
         is_table = columns is not None or "\t" in head.partition("\n")[0]
-        return is_table and source.suffix != ".tmx" and not root_element(head)
+        return is_table and source.suffix not in (".tmx", *CSV_SUFFIXES) and not root_element(head)
 
     def read(self, file: MemoryFile) -> Pairs:
         languages = file.src_lang, file.tgt_lang
         return read_tsv(file.stream, file.source, *languages, file.report, file.columns)
+
+
+class _CSV:
+    title = "CSV"
+    suffixes: Sequence[str] = CSV_SUFFIXES
+    has_columns = True
+
+    def accepts(self, head: str, source: Source, columns: Columns | None) -> bool:
+        return source.suffix in CSV_SUFFIXES
+
+    def read(self, file: MemoryFile) -> Pairs:
+        languages = file.src_lang, file.tgt_lang
+        return read_csv(file.stream, file.source, *languages, file.report, file.columns)
 
 
 class _TMX:
@@ -92,5 +106,5 @@ class _JRC:
 
 # the first that accepts a file reads it
 MEMORY_FORMATS: Registry[MemoryFormat] = Registry(
-    "memory format", {"tsv": _TSV(), "tmx": _TMX(), "jrc": _JRC()}
+    "memory format", {"tsv": _TSV(), "csv": _CSV(), "tmx": _TMX(), "jrc": _JRC()}
 )

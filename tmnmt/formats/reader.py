@@ -22,6 +22,7 @@ from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
 
 PROGRESS_EVERY = 500
+TERM_ROOTS = ("martif", "tbx")  # of lists of terms, in lower case
 # the pairs of a file from one language to another, None where it is of another kind
 PathKind = Callable[[Path, str, str, Report], Pairs | None]
 
@@ -216,11 +217,11 @@ class Reader:
             )
 
     def _need_no_columns(self, source: Source) -> None:
-        """Where columns are given for what is no TSV: UsageError, or a warning where other files
+        """Where columns are given for what is no table: UsageError, or a warning where other files
         may have them."""
         if self.columns is None:
             return
-        message = f"{source.label}: is no TSV, so it has no columns"
+        message = f"{source.label}: is no table, so it has no columns"
         if len(self.paths) == 1 and not is_zip(self.paths[0]):
             raise UsageError(message)
         self.report.warnings.append(message)
@@ -241,6 +242,8 @@ def _format_of(head: str, source: Source, columns: Columns | None) -> MemoryForm
             return memory_format
     description = "no TMX" if source.suffix == ".tmx" else "no memory that can be read"
     root = root_element(head)
+    if root.lower() in TERM_ROOTS:
+        raise NoMemory(source.label, "a list of terms (TBX), not a memory: give it as --terms")
     if root:
         raise NoMemory(
             source.label, f"{description}: its root element is <{excerpt(root)}>", _allowed()

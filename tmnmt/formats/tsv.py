@@ -1,8 +1,8 @@
-"""Tab-separated memories: columns by the names in the first line, or as told by `--columns
-src=5,tgt=6,doc=1`.
+"""Tables as memories: columns by the names in the first line, or as told by `--columns
+src=5,tgt=6,doc=1`. Other readers of tables share `Rows`.
 
-No quoting: a tab always separates, a line end always ends. So a text that holds one cannot be
-written (FormatError); as TMX it can, on one line. Properties are one column of JSON, [["name",
+TSV has no quoting: a tab always separates, a line end always ends. So a text that holds one cannot
+be written (FormatError); as TMX it can, on one line. Properties are one column of JSON, [["name",
 "value"], ...]."""
 
 from __future__ import annotations
@@ -56,6 +56,9 @@ NAMES = {
     "user": ("user",),
     "properties": ("properties",),
 }
+# what a header may call the name of a segment in its file, which becomes the property x-context
+UNIT_NAMES = ("context", "msgctxt", "key", "id", "segment_id")
+_UNIT_NAME = "unit name"  # the field of that column
 _EXPECTED = (
     "expected a header with src and tgt (or the language codes), or build-index "
     "--columns src=1,tgt=2,doc=3"
@@ -149,7 +152,7 @@ def read_tsv(
     position counts the document's lines. FormatError: no usable header, or a column that the file
     does not have."""
     encoding = byte_order_mark(stream.peek(4))[0].upper()
-    reader: _Rows | None = None
+    reader: Rows | None = None
     quoting = _Quoting()
     for number, line in enumerate(lines(stream, MAX_LINE), 1):
         if not line and reader is not None:
@@ -158,8 +161,8 @@ def read_tsv(
         cells = line.split("\t")
         quoting.see(number, line, cells)
         if reader is None:
-            reader = _Rows(
-                source, report, _places(cells, src_lang, tgt_lang, columns, source.label)
+            reader = Rows(
+                source, report, places_of(cells, src_lang, tgt_lang, columns, source.label)
             )
             if columns is None or columns.by_name:
                 continue
@@ -224,10 +227,11 @@ def _odd(cell: str) -> bool:
     return cell.count('"') % 2 == 1
 
 
-def _places(
+def places_of(
     cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns | None, label: str
 ) -> dict[str, int]:
-    """The index of each field's column, from the first line."""
+    """The index of each field's column, from the first line. Raises NoMemory where it names no
+    columns of these languages."""
     if len(cells) > MAX_COLUMNS:
         raise NoMemory(
             label,
@@ -259,7 +263,7 @@ def _from_header(cells: Sequence[str], src_lang: str, tgt_lang: str, label: str)
     lower = [cell.strip().lower() for cell in cells]
     places = {
         field: lower.index(name)
-        for field, names in NAMES.items()
+        for field, names in (*NAMES.items(), (_UNIT_NAME, UNIT_NAMES))
         for name in names[::-1]
         if name in lower
     }
@@ -282,7 +286,9 @@ def _excerpts(cells: Sequence[str]) -> str:
     return ", ".join(excerpt(cell, 30) for cell in cells[:12])
 
 
-class _Rows:
+class Rows:
+    """The segments of the rows of a table. `places`: the index of each field's column."""
+
     def __init__(self, source: Source, report: Report, places: dict[str, int]) -> None:
         self._source, self._report = source, report
         self._src, self._tgt = places.pop("src"), places.pop("tgt")
@@ -292,7 +298,8 @@ class _Rows:
         self._min_cells = max(self._src, self._tgt, self._document or 0, *places.values(), 0) + 1
         self._lines_of: dict[int, int] = {}  # by the hash of a document's name, which may take 4 KB
 
-    def segment(self, line: int, cells: list[str]) -> Segment | None:
+    def segment(self, line: int, cells: Sequence[str]) -> Segment | None:
+        """The pair of a row; None where the report says what is wrong with it."""
         if len(cells) < self._min_cells:
             self._report.skip(
                 MALFORMED,
@@ -316,13 +323,17 @@ class _Rows:
             self._report.skip(MALFORMED, line, str(error))
             return None
 
-    def _full(self, src: str, tgt: str, document: str, position: int, cells: list[str]) -> Segment:
+    def _full(
+        self, src: str, tgt: str, document: str, position: int, cells: Sequence[str]
+    ) -> Segment:
         values = {field: cells[index] for field, index in self._optional.items()}
         if "position" in values:
             position = _whole_number(values["position"])
         properties = _pairs(values.get("properties", ""))
         src_codes, properties = _codes(properties, SRC_CODES_PROPERTY, src)
         tgt_codes, properties = _codes(properties, TGT_CODES_PROPERTY, tgt)
+        if name := clean_name(values.get(_UNIT_NAME, "")):
+            properties += (("x-context", name),)
         dates = {}
         for field in self._dates:
             date = iso_utc(values[field]) if values[field] else ""

@@ -154,7 +154,7 @@ def _adapt(
     import torch
 
     from tmnmt.engine.loading import load_on
-    from tmnmt.formats import read_memories
+    from tmnmt.files.as_memory import read_memories
     from tmnmt.papers.network_adaptation import adapt_injected, network_kind
 
     if threads:
@@ -230,7 +230,7 @@ def adapt_knn(
     import torch
 
     from tmnmt.engine.loading import load_on
-    from tmnmt.formats import read_memories
+    from tmnmt.files.as_memory import read_memories
     from tmnmt.index.opening import open_memory
     from tmnmt.papers.knn_training import KNNConfig
     from tmnmt.papers.knn_training import adapt_knn as run

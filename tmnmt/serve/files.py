@@ -21,9 +21,9 @@ from tmnmt.codes.record import Source, plain_of
 from tmnmt.config.options import Overwrite, OwnTranslations
 from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.engine.history import History
+from tmnmt.files.as_memory import read_memories
 from tmnmt.files.opening import open_translatable
 from tmnmt.formats.dates import iso_utc
-from tmnmt.formats.reader import read_memories
 from tmnmt.formats.tmx_writer import tmx_writer
 from tmnmt.formats.tsv import tsv_writer
 from tmnmt.index.base import WritableIndex
@@ -48,15 +48,11 @@ def read_into(index: WritableIndex, path: Path, name: str, advance: Advance, lon
         index.tgt_lang,
         progress=lambda _, share: advance(int(size * share), size),
     )
-    default_name = path.name.partition(".")[
-        0
-    ]  # what a document without a name is called by its reader
     segments = list[Segment]()
     for number, segment in enumerate(reader, 1):
         if max(len(segment.src), len(segment.tgt)) <= longest:
-            segments.append(
-                replace(segment, document=name) if segment.document == default_name else segment
-            )
+            document = _document_name(segment.document, path, name)
+            segments.append(replace(segment, document=document))
         if number % AT_ONCE_IN_MEMORY == 0:
             yield
     if segments:
@@ -64,6 +60,15 @@ def read_into(index: WritableIndex, path: Path, name: str, advance: Advance, lon
     advance(size, size)
     report = reader.report
     return {"added": len(segments), "skipped": report.units - len(segments)}, None
+
+
+def _document_name(document: str, path: Path, name: str) -> str:
+    """The name of a document, in which `name` stands for the file: readers call a document without
+    a name by the file's, and the documents of an XLIFF by its path."""
+    if document == path.name.partition(".")[0]:
+        return name
+    prefix = path.as_posix()
+    return f"{name}{document.removeprefix(prefix)}" if document.startswith(prefix) else document
 
 
 def written_from(
