@@ -380,7 +380,7 @@ class Clock:
 
 def profile(translator: Translator, documents: list[list[str]]) -> dict[str, float]:
     """Milliseconds a step of the beam by part, in the order of `PARTS`, and the number of steps."""
-    clock = Clock(translator.device)
+    clock = Clock(translator.pipeline.decoder.device)
     own = [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
     for (part, owner, name), (_, _, function) in zip(PARTS, own, strict=True):
         setattr(owner, name, clock.around(part, function))

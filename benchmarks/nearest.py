@@ -34,6 +34,7 @@ from decode import TimedTally, forced_length, processor, translate
 
 from tmnmt.allocator import keep_freed
 from tmnmt.engine.assembly import Assembly
+from tmnmt.engine.document import confirm_all
 from tmnmt.engine.loading import load_layers, load_on
 from tmnmt.engine.settings import Settings
 from tmnmt.formats import read_memory
@@ -87,7 +88,7 @@ class Bench:
             if settings.remember == "nothing":
                 translate(made, [[segment.src for segment in each] for each in documents])
             else:
-                confirm_all(made, documents, tally)
+                translate_and_confirm(made, documents, tally)
             cpu = time.process_time() - start
         confirming = tally.cpu["confirming"]
         return Turn(cpu - confirming, tally.cpu["search"], tally.cpu["keys"], confirming)
@@ -104,7 +105,7 @@ class Bench:
         return self.turn(system, documents, index)
 
 
-def confirm_all(translator: Translator, documents: Documents, tally: TimedTally) -> None:
+def translate_and_confirm(translator: Translator, documents: Documents, tally: TimedTally) -> None:
     """Translates the documents side by side, one segment of each after another, and confirms its
     reference in the session of its document."""
     pipeline = translator.pipeline
@@ -121,9 +122,12 @@ def confirm_all(translator: Translator, documents: Documents, tally: TimedTally)
         pipeline.translate(pieces, [sessions[piece.segment.document] for piece in pieces])
         with tally.timed("confirming"):
             confirmed = [documents[row][number] for row in rows]
-            pairs = [translator.confirmation(segment.src, segment.tgt) for segment in confirmed]
-            translator.confirm(
-                [(sessions[row], pair) for row, pair in zip(rows, pairs, strict=True)]
+            documents_of = [sessions[row] for row in rows]
+            confirm_all(
+                [
+                    (session, session.confirmation(segment.src, segment.tgt))
+                    for session, segment in zip(documents_of, confirmed, strict=True)
+                ]
             )
 
 

@@ -19,27 +19,6 @@ from typing import NamedTuple
 
 from tmnmt.config.option import Option, Options, groups_of, options_of
 
-# Methods that other parts of the package call, and that are not for anybody else.
-INTERNAL = {
-    "Translator": (
-        "confirm",
-        "confirmation",
-        "extensions",
-        "new_histories",
-        "restricted",
-        "stream_on",
-    ),
-    "Session": (
-        "beside",
-        "follow",
-        "forget_work",
-        "learn",
-        "neighbours",
-        "pipeline",
-        "preceding",
-        "restore",
-    ),
-}
 # Other names that stand in the types of parameters and fields, by the modules that have them.
 TYPES = {
     "tmnmt.checks": ("OnChecks",),
@@ -129,11 +108,10 @@ def documented(kind: type) -> Documented:
         for name, node in zip(names, declared, strict=True)
         if not name.startswith("_")
     ]
-    hidden = INTERNAL.get(kind.__name__, ())
     methods = [
         _method(node)
         for node in tree.body
-        if isinstance(node, ast.FunctionDef) and node.name[0] != "_" and node.name not in hidden
+        if isinstance(node, ast.FunctionDef) and node.name[0] != "_"
     ]
     return Documented(kind.__name__, prose, fields, methods)
 

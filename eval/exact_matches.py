@@ -24,7 +24,7 @@ from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import DataError, TmnmtError
 from tmnmt.formats import read_memory
 from tmnmt.formats.clean import clean
-from tmnmt.translator import Translator
+from tmnmt.translator import Translator, restrict
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTCOMES = "unchanged", "another", "nothing"
@@ -75,7 +75,7 @@ def measured(
         raise DataError(f"{file}: the memory holds no source of it")
     taken = [done.tgt for done in translator.translate(held)]
     indexes = translator.pipeline.lookup.retriever.indexes
-    decoding = translator.restricted(indexes, [], replace(translator.settings, verbatim=0))
+    decoding = restrict(translator, indexes, [], replace(translator.settings, verbatim=0))
     said = [done.tgt for done in decoding.translate(held)]
     return {
         name: reported(name, list(held), taken, texts, list(held.values()))

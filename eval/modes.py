@@ -24,7 +24,7 @@ from tmnmt.formats import parse_columns, read_memory
 from tmnmt.index.opening import open_memory
 from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.segments import Segment
-from tmnmt.translator import Translator
+from tmnmt.translator import Translator, restrict
 
 PENALTY = 0.2  # of a distance, for what was copied of a position
 WORDS = range(5, 41)
@@ -83,8 +83,12 @@ def _scores(
     )
     layers = translator.layers
     if mode == "nearest" and penalty:
-        translator = translator.restricted(
-            translator.pipeline.lookup.retriever.indexes, (), translator.settings, reaches=_penal()
+        translator = restrict(
+            translator,
+            translator.pipeline.lookup.retriever.indexes,
+            (),
+            translator.settings,
+            reaches=_penal(),
         )
     elif not penalty and layers is not None and layers.tm is not None:
         weight = layers.tm.coverage.weight

@@ -56,9 +56,16 @@ Said = tuple[Tensor, Tensor, Tensor]  # contexts (T, l), states (T, d), words (T
 
 @dataclass(frozen=True)
 class _Written(Pipeline):
-    """A pipeline that asks what is to be written into a cache."""
+    """A pipeline that asks what is to be written into a cache, and tells of every new one."""
 
     instead: Callable[..., Said | None]
+    opened: Callable[[CacheContents], None]
+
+    def new_histories(self) -> Histories:
+        histories = super().new_histories()
+        if "cache" in histories:
+            self.opened(histories["cache"])
+        return histories
 
     def write_keys(self, histories: Histories, keys: PairKeys) -> None:
         written = self.instead(histories["cache"], keys.contexts, keys.hiddens, keys.ids)
@@ -71,7 +78,8 @@ class Writing(Translator):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.pipeline = _Written(**vars(self.pipeline), instead=self._instead)
+        fields = vars(self.pipeline)
+        self.pipeline = _Written(**fields, instead=self._instead, opened=self._opened)
 
     def begin(self, way: str, of_others: list[list[Said]]) -> None:
         self.way, self.of_others = way, of_others
@@ -80,12 +88,9 @@ class Writing(Translator):
         self.words: dict[tuple[int, ...], int] = {}  # of several subwords, with their numbers
         self.random = torch.Generator().manual_seed(1)
 
-    def new_histories(self) -> Histories:
-        histories = super().new_histories()
-        if "cache" in histories:
-            self.kept.append(histories["cache"])
-            self.said.append([])
-        return histories
+    def _opened(self, cache: CacheContents) -> None:
+        self.kept.append(cache)
+        self.said.append([])
 
     def _instead(
         self, cache: CacheContents, contexts: Tensor, hiddens: Tensor, ids: Tensor

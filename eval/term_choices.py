@@ -71,7 +71,7 @@ def with_terms(
 ) -> dict[str, list[tuple[Segment, dict[Term, str]]]]:
     """By document the segments with terms, and the targets of their references: where a term comes
     again in the document."""
-    terms = translator.extensions["terms"]
+    terms = translator.pipeline.extensions["terms"]
     assert isinstance(terms, TermList)
     of = defaultdict[str, list[tuple[Segment, dict[Term, str]]]](list)
     for segment in segments:

@@ -285,7 +285,7 @@ def test_an_extension(add: Add, model: Path) -> None:
     assert not Translator.load(model, options=options).translate([src])[0].user_checks
     add("extension", "stamps", make, before="provenance")
     translator = Translator.load(model, options=options)
-    assert [*translator.extensions][:2] == ["stamps", "provenance"]
+    assert [*translator.pipeline.extensions][:2] == ["stamps", "provenance"]
     (usual,) = translator.translate([src])
     assert (usual.tgt, usual.low, usual.user_checks) == (tgt, True, (Check("stamp", src),))
     session = translator.session()

@@ -1,12 +1,10 @@
-"""A model with its memories, for programs that translate. This module decides which segments are
-translated together; the way of a single sentence is in `tmnmt.engine.pipeline`."""
+"""A model with its memories, for programs that translate. `tmnmt.engine.streaming` decides which
+segments are translated together, and `tmnmt.engine.pipeline` is the way of a single sentence."""
 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
@@ -14,32 +12,22 @@ from types import MappingProxyType
 
 from tmnmt.codes.record import Source
 from tmnmt.config.options import TranslationOptions
+from tmnmt.engine.building import build_pipeline, restricted_pipeline
 from tmnmt.engine.compute_lock import ComputeLock
-from tmnmt.engine.confirmation import Confirmation, confirmation
-from tmnmt.engine.decoder import Decoder
-from tmnmt.engine.extension import Extensions, make_extensions, with_extensions
-from tmnmt.engine.links import Linker
+from tmnmt.engine.extension import Extensions, make_extensions
 from tmnmt.engine.loading import device_named, languages_of, load_layers, load_on
-from tmnmt.engine.lookup import Lookup
-from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Pipeline
-from tmnmt.engine.postprocess import Postprocessor
-from tmnmt.engine.preparation import Pair, Preparation, paired, texts_of
-from tmnmt.engine.retrieve import Retriever
+from tmnmt.engine.preparation import Pair, paired, texts_of
 from tmnmt.engine.run_statistics import Tally
-from tmnmt.engine.schedule import by_length, join_batches, side_by_side
 from tmnmt.engine.settings import (
     Settings,
     check,
     default_mode,
     settled,
-    shortlist_of,
-    whole_memory_of,
 )
+from tmnmt.engine.streaming import Stream
 from tmnmt.errors import UsageError
-from tmnmt.filters import Filters
-from tmnmt.filters.contract import Reader
-from tmnmt.index.base import Index, WritableIndex, is_in_folder
+from tmnmt.index.base import Index, WritableIndex
 from tmnmt.index.match_value import PRECEDING, Trust
 from tmnmt.index.named_memories import (
     Named,
@@ -49,19 +37,12 @@ from tmnmt.index.named_memories import (
     parse_memory,
 )
 from tmnmt.interactive.completion import CompletionCache
-from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
-from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
 from tmnmt.layers.combine import MemoryLayers
-from tmnmt.layers.contract import Histories
-from tmnmt.layers.reach import STANDARD, Reaches, reaches_of
+from tmnmt.layers.reach import Reaches
 from tmnmt.models.folder import Model
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Alternative, Translation
-from tmnmt.session import Session, Sessions
-
-PIECES_AT_ONCE = 256  # of a document are prepared ahead: more would only take up memory
-REVISED_TOGETHER = 4  # batches whose incomplete translations are revised together
-DOUBTFUL = 0.5  # times the low score: below it, a heading is read in two ways; chosen on dev
+from tmnmt.session import Session
 
 
 class Translator:
@@ -105,189 +86,25 @@ class Translator:
         lock: what is held while something is computed; None makes a new lock.
 
         Raises UsageError for settings that the model cannot serve."""
-        model = model.reading(settings)
-        model = replace(model, products=settings.precision)
-        check(settings, layers, model)
-        if settings.mode != "off":
-            layers = layers or MemoryLayers()
-        self.settings = settings
-        self.reaches = reaches
-        self.layers = layers
-        self.device = device
-        self.writable = writable
-        self.lock = lock or ComputeLock()
-        self.model_hash = model.hash
-        self.states_hash = model.states_hash
-        of_layers = layers.history_digest if layers is not None else ""
-        # names all that what layers keep of a document depends on
-        self.cache_hash = f"{model.states_hash} {of_layers}".strip()
-        self.vocab = model.vocab
-        self.src_lang = model.config["src_lang"]
-        self.tgt_lang = model.config["tgt_lang"]
-        self.backbone = model.decoding
-        self.completions = CompletionCache()
-        self.tally = tally or Tally()
-        keys = self._pair_keys(model, indexes)
-        self._longest, self._longest_whole = longest(model), longest_whole(model)
-        low_score = model.config.get("low_score", -math.inf)
-        decoder = Decoder(
-            backbone=self.backbone,
-            layers=layers,
-            settings=settings,
-            device=device,
-            tally=self.tally,
-            linker=Linker(self.backbone, self.vocab, device),
-            shortlist=shortlist_of(settings, model),
-            extensions=make_extensions(model) if extensions is None else extensions,
-            whole_memory=whole_memory_of(settings, model, indexes, device),
-            doubtful=DOUBTFUL * low_score,
-        )
-        self.filters = Filters(Reader(self.vocab, self.src_lang, settings.keep_finders))
-        self.copied = self.filters.copied
-        lookup = self._lookup(settings, keys, indexes, trust)
-        self.pipeline = Pipeline(
-            settings=settings,
-            vocab=self.vocab,
-            backbone=self.backbone,
-            layers=layers,
-            keys=keys,
-            lookup=lookup,
-            preparation=self._preparation(lookup),
-            decoder=decoder,
-            postprocessor=Postprocessor(
-                backbone=self.backbone,
-                vocab=self.vocab,
-                extensions=decoder.extensions,
-                low_score=low_score,
-                nbest=settings.nbest,
-            ),
-            copied=self.copied,
-            tally=self.tally,
-            lock=self.lock,
-        )
-
-    @property
-    def extensions(self) -> Extensions:
-        """The features on the way of a sentence, by name."""
-        return self.pipeline.extensions
-
-    def _pair_keys(self, model: Model, indexes: Sequence[Index]) -> PairKeyStore:
-        """The store of pair keys. It reads them where `tmnmt keys` has computed them, and computes
-        the others at need."""
-        header = header_of(model)
-        files = [
-            keys
-            for index in indexes
-            if is_in_folder(index) and (keys := precomputed(index.folder, header))
-        ]
-        return PairKeyStore(
-            self.backbone,
-            self.vocab,
-            header.max_subwords,
-            device=self.device,
-            precomputed=files,
-            directions=self.settings.mode == "nearest",
-            model=header,
-            forcing=lambda: model.for_directions,
-        )
-
-    def _reaches(self, indexes: Sequence[Index]) -> Reaches:
-        """How the nearest positions of these memories are read."""
-        return (
-            reaches_of(indexes, self.states_hash) if self.settings.mode == "nearest" else STANDARD
-        )
-
-    def _lookup(
-        self,
-        settings: Settings,
-        keys: PairKeyStore,
-        indexes: Sequence[Index],
-        trust: Sequence[Trust],
-    ) -> Lookup:
-        """The part of the pipeline that asks these memories, as the settings say."""
-        retriever = Retriever(
+        self.pipeline = build_pipeline(
+            model,
+            layers,
             indexes,
-            settings.top_k,
-            settings.threshold,
-            settings.selection,
-            settings.short_threshold,
-            settings.penalties,
+            settings,
+            device,
             trust,
+            tally,
+            extensions,
+            reaches,
+            lock,
         )
-        lengths = self._longest, self._longest_whole
-        reaches = self.reaches or self._reaches(indexes)
-        return Lookup(retriever, keys, self.vocab, settings, *lengths, self.tally, reaches)
-
-    def _preparation(self, lookup: Lookup) -> Preparation:
-        return Preparation(
-            self.vocab,
-            self.filters,
-            self._longest,
-            lookup,
-            self.lock,
-            self.tally,
-            self.backbone.previous,
-        )
-
-    def restricted(
-        self,
-        indexes: Sequence[Index],
-        trust: Sequence[Trust],
-        settings: Settings,
-        writable: WritableIndex | None = None,
-        extensions: Extensions = MappingProxyType({}),
-        reaches: Reaches | None = None,
-    ) -> Translator:
-        """A translator for one of several users who share a model. It has the same model, weights,
-        pair keys, lock and counts, but only these memories. Where the settings and extensions of
-        several such translators are the same, any of them can decode batches of all, once each
-        has retrieved for its own pieces.
-
-        indexes: the open indexes that are searched.
-        trust: how far the matches of each index are trusted, in the order of `indexes`.
-        settings: what the options come to for this user.
-        writable: the index that confirmed pairs are added to; None where they only last as long as
-        their session.
-        extensions: the features that are this user's own, by name. They take the place of those of
-        the same name.
-        reaches: how far nearest positions are read; None keeps what this translator has.
-
-        Raises UsageError where neighbours are read, because these are found in all memories."""
-        if self.pipeline.decoder.whole_memory is not None:
-            raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
-        translator = self._reading(indexes, trust, settings, reaches or self.reaches)
-        pipeline = translator.pipeline
-        extensions = with_extensions(pipeline.extensions, extensions)
-        translator.writable = writable
-        translator.pipeline = replace(
-            pipeline,
-            decoder=replace(pipeline.decoder, extensions=extensions),
-            postprocessor=replace(pipeline.postprocessor, extensions=extensions),
-        )
-        return translator
-
-    def _reading(
-        self,
-        indexes: Sequence[Index],
-        trust: Sequence[Trust],
-        settings: Settings,
-        reaches: Reaches | None,
-    ) -> Translator:
-        """The same translator with these memories and settings."""
-        pipeline = self.pipeline
-        translator = copy.copy(self)
-        translator.__dict__.pop("_idle", None)  # it reads the memories of the first translator
-        translator.settings, translator.reaches = settings, reaches
-        lookup = translator._lookup(settings, pipeline.keys, indexes, trust)
-        translator.pipeline = replace(
-            pipeline,
-            settings=settings,
-            lookup=lookup,
-            preparation=self._preparation(lookup),
-            decoder=replace(pipeline.decoder, settings=settings),
-            postprocessor=replace(pipeline.postprocessor, nbest=settings.nbest),
-        )
-        return translator
+        self.settings, self.layers = settings, self.pipeline.layers
+        self.reaches, self.writable = reaches, writable
+        self.vocab, self.backbone = self.pipeline.vocab, self.pipeline.backbone
+        self.tally, self.lock = self.pipeline.tally, self.pipeline.lock
+        self.src_lang, self.tgt_lang = self.pipeline.languages
+        self.model_hash = model.hash
+        self.completions = CompletionCache()
 
     @classmethod
     def load(
@@ -404,98 +221,9 @@ class Translator:
             if confirmed is None
             else paired(documents, confirmed)
         )
-        yield from self._stream(with_pairs, explain, confirmed is not None, finished, tag=tag)
-
-    def stream_on(
-        self, session: Session, texts: Iterable[Source], explain: bool = False
-    ) -> Iterator[Translation]:
-        """Gives the translations of the texts that follow in a session, as `Session.stream` does.
-
-        session: the session, which nothing is confirmed in meanwhile.
-        texts: the next segments of its document.
-        explain: whether every token comes with its origin."""
-        yield from self._stream([(texts_of(texts), repeat(None))], explain, False, first=session)
-
-    def _stream(
-        self,
-        documents: Iterable[tuple[Sequence[Source], Iterable[Pair | None]]],
-        explain: bool,
-        confirms: bool,
-        finished: Callable[[], None] = lambda: None,
-        first: Session | None = None,
-        tag: str = "",
-    ) -> Iterator[Translation]:
-        in_order = confirms or self.settings.remembers
-        passage, sessions = self.pipeline.passage(finished), Sessions(self, in_order, first)
-        can_prefetch = first is None and not (confirms and self.settings.memorises)
-        whole = in_order or self.backbone.reads_around
-        prepared: Iterator[list[Piece]] = self.pipeline.preparation.documents(
-            documents,
-            passage.assembly,
-            tag,
-            None if whole else PIECES_AT_ONCE,
-            first.preceding if first is not None else (),
-        )
-        for batch in self._batches(prepared, in_order, can_prefetch):
-            batch_sessions = [sessions.get_session(piece) for piece in batch]
-            passage.translate(batch, batch_sessions, explain)
-            to_confirm = [
-                (session, piece.segment.to_confirm)
-                for session, piece in zip(batch_sessions, batch, strict=True)
-                if piece.ends_segment and piece.segment.to_confirm
-            ]
-            self.confirm([(session, self.confirmation(*pair)) for session, pair in to_confirm])
-            for piece in batch:
-                sessions.leave(piece)
-            yield from passage.ready()
-        yield from passage.finish()
-
-    def _batches(
-        self, prepared: Iterable[list[Piece]], in_order: bool, can_prefetch: bool
-    ) -> Iterator[list[Piece]]:
-        """Gives the pieces that are translated together, batch by batch.
-
-        prepared: the pieces of one document, or of a part of it, after another.
-        in_order: whether a piece may only be translated after those before it in its document.
-        can_prefetch: whether matches may be looked up ahead, because what the pieces read does not
-        change meanwhile."""
-        decoder = self.pipeline.decoder
-        if self.backbone.reads_around:
-            prepared = map(self._first_pass, prepared)
-        if in_order:
-            retrieve = self.pipeline.retrieve if can_prefetch else list
-            return side_by_side(prepared, self.settings.batch, retrieve)
-        batches = by_length(prepared, self.settings.batch)
-        return join_batches(batches, REVISED_TOGETHER) if decoder.revisers else batches
-
-    def _first_pass(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """The pieces of a document with what `Decoder.first_pass` gives them."""
-        with self.lock:
-            return self.pipeline.decoder.first_pass(pieces)
-
-    def confirmation(self, src: Source, tgt: Source) -> Confirmation:
-        """Makes a pair ready to be confirmed: both texts are cleaned, and the checks look at them.
-        Nothing is learned.
-
-        src: the source.
-        tgt: its translation, as a person has approved it.
-
-        Raises UsageError as `Session.confirm` does."""
-        languages = self.src_lang, self.tgt_lang
-        return confirmation(src, tgt, *languages, self.extensions, self.copied)
-
-    def confirm(self, pairs: Sequence[tuple[Session, Confirmation]]) -> None:
-        """Has every session learn its pair, as `Session.confirm` does.
-
-        pairs: the sessions, each with the pair that `confirmation` has made."""
-        with self.lock:
-            keys: Sequence[PairKeys | None] = [None] * len(pairs)
-            if self.settings.caches:
-                texts = [(pair.src.plain, pair.tgt.plain) for _, pair in pairs]
-                histories = (session.histories for session, _ in pairs)
-                keys = self.pipeline.keys_to_remember(texts, histories)
-            for (session, pair), of_pair in zip(pairs, keys, strict=True):
-                session.learn(pair.src, pair.tgt, of_pair)
+        confirms = confirmed is not None
+        stream = Stream(self.pipeline, self.writable, None, confirms, explain, tag, finished)
+        yield from stream.translations(with_pairs)
 
     def complete(
         self, source: Source, prefix: str, session: Session | None = None, explain: bool = False
@@ -545,9 +273,39 @@ class Translator:
             session.restore(Path(path))
         return session
 
-    def new_histories(self) -> Histories:
-        """What the memory layers keep of a document that begins."""
-        return self.pipeline.new_histories()
+
+def restrict(
+    translator: Translator,
+    indexes: Sequence[Index],
+    trust: Sequence[Trust],
+    settings: Settings,
+    writable: WritableIndex | None = None,
+    extensions: Extensions = MappingProxyType({}),
+    reaches: Reaches | None = None,
+) -> Translator:
+    """A translator for one of several users who share a model. It has the same model, weights, pair
+    keys, lock and counts, but only these memories. Where the settings and extensions of several
+    such translators are the same, any of them can decode batches of all, once each has retrieved
+    for its own pieces.
+
+    translator: the translator of the model.
+    indexes: the open indexes that are searched.
+    trust: how far the matches of each index are trusted, in the order of `indexes`.
+    settings: what the options come to for this user.
+    writable: the index that confirmed pairs are added to; None where they only last as long as
+    their session.
+    extensions: features for this user, by name. They take the place of those of the same name.
+    reaches: how far nearest positions are read; None keeps what the translator has.
+
+    Raises UsageError where neighbours are read, because these are found in all memories."""
+    if translator.pipeline.decoder.whole_memory is not None:
+        raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
+    reaches = reaches or translator.reaches
+    pipeline = translator.pipeline
+    pipeline = restricted_pipeline(pipeline, indexes, trust, settings, extensions, reaches)
+    restricted = _with_pipeline(translator, pipeline)
+    restricted.reaches, restricted.writable = reaches, writable
+    return restricted
 
 
 def with_memory(translator: Translator, index: Index) -> Translator:
@@ -556,7 +314,17 @@ def with_memory(translator: Translator, index: Index) -> Translator:
 
     translator: the translator.
     index: the open index, as of what the file has that is translated."""
-    lookup = translator.pipeline.lookup
+    pipeline, lookup = translator.pipeline, translator.pipeline.lookup
     indexes = [index, *lookup.retriever.indexes]
     trust = [PRECEDING, *lookup.retriever.trust]
-    return translator._reading(indexes, trust, translator.settings, lookup.reaches)
+    settings, reaches = pipeline.settings, lookup.reaches
+    pipeline = restricted_pipeline(pipeline, indexes, trust, settings, reaches=reaches)
+    return _with_pipeline(translator, pipeline)
+
+
+def _with_pipeline(translator: Translator, pipeline: Pipeline) -> Translator:
+    """The same translator with another pipeline of its model."""
+    restricted = copy.copy(translator)
+    restricted.__dict__.pop("_idle", None)  # it reads the memories of the first translator
+    restricted.settings, restricted.pipeline = pipeline.settings, pipeline
+    return restricted

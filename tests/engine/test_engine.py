@@ -38,6 +38,7 @@ from tmnmt.engine.retrieve import Answer, Request
 from tmnmt.engine.schedule import by_length, side_by_side
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.source_segment import SourceSegment
+from tmnmt.engine.streaming import Stream
 from tmnmt.errors import DataError, MemoryIndexError, ModelError, UsageError
 from tmnmt.filters import Filters
 from tmnmt.filters.contract import Reader
@@ -944,10 +945,8 @@ def test_the_whole_of_a_long_segment_is_searched_for_once(folder: Path, index: P
 
     translator.pipeline.lookup.retriever.look_up = noted  # type: ignore[method-assign, assignment]
     batches = list(
-        translator._batches(
-            iter([translator.pipeline.preparation.pieces(text, Assembly())]),
-            in_order=False,
-            can_prefetch=True,
+        Stream(translator.pipeline)._batches(
+            iter([translator.pipeline.preparation.pieces(text, Assembly())])
         )
     )
     assert len(batches) > 10
@@ -1294,7 +1293,7 @@ def test_of_a_long_document_few_segments_are_prepared_at_a_time(
         return prepare(self, text, *rest)
 
     monkeypatch.setattr(Preparation, "pieces", counted)
-    monkeypatch.setattr("tmnmt.translator.PIECES_AT_ONCE", 5)
+    monkeypatch.setattr("tmnmt.engine.streaming.PIECES_AT_ONCE", 5)
     found, most = list[str](), 0
     for one in translator.stream([sources, [], sources[:1]]):
         found.append(one.tgt)

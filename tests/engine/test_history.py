@@ -84,7 +84,7 @@ def test_a_stretch_has_the_pairs_near_by_the_nearest_last(monkeypatch: pytest.Mo
 def test_only_the_sessions_that_were_used_last_are_held(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tmnmt.session.MOST_STRETCHES", 2)
+    monkeypatch.setattr("tmnmt.engine.streaming.MOST_STRETCHES", 2)
     translator = Translator.load(model)
     opened = list[Session]()
     original = Sessions._new

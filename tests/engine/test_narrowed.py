@@ -16,6 +16,7 @@ from tmnmt.index.match_value import Trust
 from tmnmt.keys.compute import compute, header_of, plan
 from tmnmt.models.folder import load_model
 from tmnmt.session import Session
+from tmnmt.translator import restrict
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +34,13 @@ def test_it_reads_its_own_memories_alone(folder: Path) -> None:
     translator = Translator.load(
         folder / "model", [folder / "index"], TranslationOptions(threads=1)
     )
-    none = translator.restricted([], [], translator.settings)
+    none = restrict(translator, [], [], translator.settings)
     (with_memory,), (without,) = (t.translate([PAIRS[0][0]]) for t in (translator, none))
     assert with_memory.tgt == PAIRS[0][1] and with_memory.origin == "memory"
     assert without.matches == () and without.origin == "model"
     assert translator.translate([PAIRS[0][0]]) == [with_memory]
-    less = translator.restricted(
-        translator.pipeline.lookup.retriever.indexes, [Trust(9)], translator.settings
+    less = restrict(
+        translator, translator.pipeline.lookup.retriever.indexes, [Trust(9)], translator.settings
     )
     assert less.translate([PAIRS[0][0]])[0].origin == "model"
     assert none.tally is translator.tally and none.backbone is translator.backbone
@@ -48,11 +49,11 @@ def test_it_reads_its_own_memories_alone(folder: Path) -> None:
 def test_what_one_confirms_the_other_does_not_read(folder: Path) -> None:
     translator = Translator.load(folder / "model", options=TranslationOptions(threads=1))
     with MemoryIndex.open(folder / "other") as other:
-        one = translator.restricted([other], [], translator.settings, other)
+        one = restrict(translator, [other], [], translator.settings, other)
         Session(one).confirm("All is void.", "Tout est nul.")
         assert one.translate(["All is void."])[0].tgt == "Tout est nul."
         assert translator.translate(["All is void."])[0].tgt != "Tout est nul."
-        assert one.restricted([], [], one.settings).translate(["All is void."])[0].matches == ()
+        assert restrict(one, [], [], one.settings).translate(["All is void."])[0].matches == ()
         assert translator.writable is None
 
 
@@ -64,4 +65,4 @@ def test_neighbours_are_of_all_memories(folder: Path) -> None:
         folder / "model", [folder / "index"], TranslationOptions(threads=1, neighbours=2)
     )
     with pytest.raises(UsageError, match="cannot be narrowed"):
-        translator.restricted([], [], translator.settings)
+        restrict(translator, [], [], translator.settings)

@@ -27,7 +27,7 @@ from tmnmt.layers.reach import (
     save_calibration,
 )
 from tmnmt.models.folder import Model
-from tmnmt.translator import Translator
+from tmnmt.translator import Translator, restrict
 
 WIDE, NOTHING = Reach(3.0, 0.3), Reach(1e-6, 0.1)
 REACHES = STANDARD, Reaches(WIDE, WIDE, WIDE), Reaches(NOTHING, NOTHING, NOTHING)
@@ -75,7 +75,7 @@ def test_held_out_segments_are_translated_as_in_a_session(
                 TranslationOptions(mode="nearest", verbatim=0),
             )
             indexes = translator.pipeline.lookup.retriever.indexes
-            read = translator.restricted(indexes, [], translator.settings, reaches=reaches)
+            read = restrict(translator, indexes, [], translator.settings, reaches=reaches)
             session = read.session()
             for segment in stretch.segments:
                 expected.append(session.translate(segment.src).tgt)

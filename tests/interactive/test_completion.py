@@ -395,7 +395,7 @@ def test_sentences_at_work_are_forgotten_with_their_session(translator: Translat
     session: Session = translator.session()
     session.complete(SOURCE, "x")
     assert any(key[0] is session for key in translator.completions._states)
-    session.forget_work()
+    translator.completions.forget(session)
     assert not any(key[0] is session for key in translator.completions._states)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tmnmt.codes.record import Text
+from tmnmt.engine.confirmation import written_to
 from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.errors import LockedError, ServerError, TmnmtError
 from tmnmt.index import MemoryIndex, build
@@ -23,7 +24,6 @@ from tmnmt.serve.intentions import Intentions
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.storage.opening import open_storage, place_of
 from tmnmt.serve.storage.records import StoredSession
-from tmnmt.session import written_to
 
 SESSION = StoredSession("one", "a", "model", {}, 100.0)
 ABOUT = "a", "one"

@@ -20,7 +20,7 @@ from tmnmt.segments import Translation
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.queue import Job, Queue
 from tmnmt.session import Session
-from tmnmt.translator import Translator
+from tmnmt.translator import Translator, restrict
 
 TEXTS = ["The Commission shall inform the Council.", "It shall apply from 1 June 1997.", "", "No."]
 
@@ -328,7 +328,7 @@ def test_a_memory_that_fails_fails_its_own_requests_alone(
     translator: Translator, queue: Queue
 ) -> None:
     settings = translator.settings
-    broken = translator.restricted([Broken()], [], settings)
+    broken = restrict(translator, [Broken()], [], settings)
     bad = queue.submit(job(broken, ["Repealed."]))
     good = queue.submit(job(translator, ["Repealed."]))
     queue.start()

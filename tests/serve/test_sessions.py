@@ -16,6 +16,7 @@ from serving import Server, serving, tiny_server
 
 from tmnmt.cli import run
 from tmnmt.codes.record import Text
+from tmnmt.engine.confirmation import written_to
 from tmnmt.engine.confirmed import confirmed_now
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.errors import DataError
@@ -27,7 +28,6 @@ from tmnmt.serve.running import service_of
 from tmnmt.serve.storage import sqlite
 from tmnmt.serve.storage.records import StoredSession
 from tmnmt.serve.storage.sqlite import SqliteStorage
-from tmnmt.session import written_to
 
 PAIR = {"src": "All of it is void.", "tgt": "Tout est nul."}
 

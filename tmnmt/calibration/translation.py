@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tmnmt.calibration.fitting import are_scored
 from tmnmt.calibration.held_out import Rest, Stretch
 from tmnmt.config.options import TranslationOptions
+from tmnmt.engine.document import confirm_all
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Passage
 from tmnmt.engine.settings import Settings, settled
@@ -20,7 +21,7 @@ from tmnmt.layers.reach import STANDARD, Reaches
 from tmnmt.models.folder import Model
 from tmnmt.segments import Segment
 from tmnmt.session import Session
-from tmnmt.translator import Translator
+from tmnmt.translator import Translator, restrict
 
 
 @dataclass
@@ -87,7 +88,7 @@ def _scored(model: Model, stretch: Stretch) -> list[Segment]:
 def _document(
     shared: Translator, rest: Rest, segments: Sequence[Segment], reaches: Reaches
 ) -> _Document:
-    translator = shared.restricted([rest], [], shared.settings, reaches=reaches)
+    translator = restrict(shared, [rest], [], shared.settings, reaches=reaches)
     return _Document(iter(segments), translator.session(), translator.pipeline.passage())
 
 
@@ -106,7 +107,7 @@ def _translate_next(shared: Translator, documents: Sequence[_Document]) -> list[
         document.passage.put(piece, *result)
     for document, _ in coming:
         document.translations += [translation.tgt for translation in document.passage.finish()]
-    shared.confirm(
-        [(document.session, shared.confirmation(seg.src, seg.tgt)) for document, seg in coming]
-    )
+    sessions = [document.session for document, _ in coming]
+    pairs = zip(sessions, (segment for _, segment in coming), strict=True)
+    confirm_all([(session, session.confirmation(seg.src, seg.tgt)) for session, seg in pairs])
     return [document for document, _ in coming]

@@ -1,18 +1,27 @@
-"""What a person confirms, before it is learned: both texts as they are kept, and what the checks
-find in them. Sessions, the server and the command line all use this module."""
+"""What a person confirms: both texts as they are kept, what the checks find in them, and how the
+pair comes into a memory and out of it. Sessions, the server and the command line all use this
+module."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from tmnmt.checks import Check, ChecksError, OnChecks, check_preserved, checks
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.record import Text
 from tmnmt.codes.tags import html_tags, with_tags
-from tmnmt.engine.confirmed import confirmable
+from tmnmt.engine.confirmed import ConfirmedPair, confirmable
 from tmnmt.engine.extension import Extensions, check_all
+from tmnmt.engine.full_match import agreeing, commonest
+from tmnmt.index.back_ends import same_place
+from tmnmt.index.base import UnknownIdError, WritableIndex
+from tmnmt.index.pairs import copies
 from tmnmt.number_words import is_written_out
 from tmnmt.numbers import changed_number_words, missing_numbers
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -71,3 +80,41 @@ def _checks(
         *checks(src, tgt),
         *check_all(extensions, src.plain, tgt.plain),
     ]
+
+
+def written_to(writable: WritableIndex, entry: ConfirmedPair) -> ConfirmedPair:
+    """Writes a pair to a memory. Returns the pair with the id under which it is there from then on.
+
+    Where the memory gives this translation of the text already, nothing is added, and the id is the
+    negative of the id of that segment. Where the memory would give another translation, the pair is
+    added, so that it is the newest of the most frequent.
+
+    writable: the index of the memory.
+    entry: the pair."""
+    alike = copies(writable, [entry.src])[entry.src]
+    match = commonest(agreeing(alike, entry.src_codes or None))
+    if match is not None and entry.is_given_by(match.segment):
+        return replace(entry, id=-match.segment.id, memory=writable.place)
+    return replace(entry, id=writable.add([entry.segment])[0], memory=writable.place)
+
+
+def deleted_from(writable: WritableIndex | None, entry: ConfirmedPair) -> None:
+    """Takes a pair out of the memory that it was written to. Where that memory is not written to
+    now, or holds another pair by this id, nothing is deleted, and a logged warning says so.
+
+    writable: the index that is written to now; None where there is none.
+    entry: the pair."""
+    if writable is None or not same_place(writable.place, entry.memory):
+        log.warning(
+            "%r is taken back here and stays in %s, which is not written to now",
+            entry.src[:40],
+            entry.memory,
+        )
+        return
+    with suppress(UnknownIdError):  # somebody else has deleted it
+        if entry.is_in(writable.get([entry.id])[0]):
+            writable.delete([entry.id])
+        else:
+            log.warning(
+                "segment %d stays in %s: it was changed there meanwhile", entry.id, entry.memory
+            )

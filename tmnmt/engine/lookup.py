@@ -3,6 +3,7 @@ pair keys, and the match that is taken as it stands."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -54,6 +55,16 @@ class Lookup:
         self.settings, self.longest_whole, self.tally = settings, longest_whole, tally
         self.reaches = reaches
         self.in_pieces = f"had more than {longest} subwords, translated in pieces"
+
+    def with_memories(self, retriever: Retriever, settings: Settings, reaches: Reaches) -> Lookup:
+        """The same, with other memories.
+
+        retriever: what searches them.
+        settings: how to translate.
+        reaches: how far the positions of these memories are read."""
+        lookup = copy.copy(self)
+        lookup.retriever, lookup.settings, lookup.reaches = retriever, settings, reaches
+        return lookup
 
     def with_matches(self, pieces: Sequence[Piece], confirmed: Sequence[Delta]) -> list[Piece]:
         """The pieces with what the memories have for them. Pieces that have it already stay as they

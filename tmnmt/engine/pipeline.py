@@ -69,6 +69,7 @@ class Pipeline:
     one batch is translated after another."""
 
     settings: Settings
+    languages: tuple[str, str]  # source and target
     vocab: Vocabulary
     backbone: Backbone
     layers: MemoryLayers | None
@@ -77,6 +78,7 @@ class Pipeline:
     preparation: Preparation
     decoder: Decoder
     postprocessor: Postprocessor
+    states_hash: str
     copied: Copied
     tally: Tally
     lock: ComputeLock
@@ -266,6 +268,12 @@ class Pipeline:
         if any(kept.needs_states for histories in documents for kept in histories.values()):
             return self.keys.in_full(pairs)
         return self.keys.keys_of([pairs])[0]
+
+    @property
+    def history_hash(self) -> str:
+        """Names all that what the layers keep of a document depends on."""
+        of_layers = self.layers.history_digest if self.layers is not None else ""
+        return f"{self.states_hash} {of_layers}".strip()
 
     def new_histories(self) -> Histories:
         """What the memory layers keep of a document that begins."""

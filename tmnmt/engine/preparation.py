@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -48,6 +49,14 @@ class Preparation:
         self.vocab, self.longest, self.lookup = vocab, longest, lookup
         self.lock, self.tally, self.previous = lock, tally, previous
         self.filters = filters
+
+    def with_lookup(self, lookup: Lookup) -> Preparation:
+        """The same, with what asks other memories.
+
+        lookup: what asks them."""
+        preparation = copy.copy(self)
+        preparation.lookup = lookup
+        return preparation
 
     def documents(
         self,

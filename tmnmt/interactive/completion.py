@@ -48,6 +48,8 @@ ENDS = math.log(0.5)  # where a piece ends rather than goes on, what is typed is
 class TypedDocument(Document, Protocol):
     """A document in which somebody types."""
 
+    version: int  # another number whenever something has changed that the next segment reads
+
     @property
     def pipeline(self) -> Pipeline: ...
 
@@ -77,7 +79,7 @@ class CompletionCache:
         key = document, source
         with self._lock:
             state = self._states.get(key)
-        if state is None or time.monotonic() - state.created > FRESH:
+        if state is None or state.is_stale():
             state = CompletionState(document, source, self.spellings)
         with self._lock:
             self._states[key] = state
@@ -87,7 +89,7 @@ class CompletionCache:
         return state
 
     def forget(self, document: TypedDocument) -> None:
-        """Drops the states of a document, because what it reads has changed, or because it ends.
+        """Drops the states of a document that ends.
 
         document: the document."""
         with self._lock:
@@ -460,7 +462,7 @@ class CompletionState:
         self._document = document
         self._source = source
         self._spellings = spellings
-        self.created = time.monotonic()
+        self._version, self._created = document.version, time.monotonic()
         pieces = pipeline.passage().open(source, document.neighbours, document.preceding)
         self._pieces = pipeline.retrieve(pieces, [document] * len(pieces))
         # as they are decoded behind what was typed: sentences, where a translation had lost one
@@ -468,6 +470,11 @@ class CompletionState:
         self._completions: list[tuple[Piece, PieceCompletion | None, bool]] | None = None
         self._suggested: OrderedDict[str, Translation] = OrderedDict()  # by what was typed
         self._is_counted = False
+
+    def is_stale(self) -> bool:
+        """Whether what the sentence has read may have changed."""
+        is_old = time.monotonic() - self._created > FRESH
+        return is_old or self._document.version != self._version
 
     @property
     def _capitals(self) -> bool:

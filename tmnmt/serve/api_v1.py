@@ -532,7 +532,7 @@ async def confirm(service: Service, call: ApiRequest) -> Any:
 
     def confirmed() -> tuple[int, Sequence[Check]]:
         try:
-            pair = open_session.session.translator.confirmation(source, target)
+            pair = open_session.session.confirmation(source, target)
             pair.check(fields["on_checks"])
         except ChecksError as error:
             names = ", ".join(check.name for check in error.checks)

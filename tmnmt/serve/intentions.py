@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tmnmt.codes.record import Text
+from tmnmt.engine.confirmation import deleted_from, written_to
 from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now
 from tmnmt.errors import ServerError, TmnmtError
 from tmnmt.index.back_ends import same_place
@@ -28,7 +29,6 @@ from tmnmt.segments import Segment
 from tmnmt.serve.http_error import Refused, unknown
 from tmnmt.serve.storage.base import SessionStorage
 from tmnmt.serve.storage.records import Feedback, Intention
-from tmnmt.session import deleted_from, written_to
 
 # Seconds that an intention is kept after another process has cancelled it. Whoever was about it may
 # have been stopped meanwhile, write to the memory all the same, and be killed before it is told.

@@ -13,11 +13,11 @@ from tmnmt.codes.form import BY_FORM
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.extension import Extensions
+from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import settled
 from tmnmt.index.base import WritableIndex
 from tmnmt.interactive.completion import CompletionCache
-from tmnmt.layers.contract import Histories
 from tmnmt.segments import Translation
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.memories import Memory
@@ -32,26 +32,37 @@ def no_model() -> Refused:
     )
 
 
-class MemoryPair(Translator):
-    """What a session needs of a translator: languages, what is learnt from a confirmed pair, and
-    the memory that it goes to. It translates nothing."""
+class _NoPipeline(Pipeline):
+    """What a document needs of a pipeline through which nothing can pass."""
 
     def __init__(self, src_lang: str, tgt_lang: str) -> None:
-        self.src_lang, self.tgt_lang = src_lang, tgt_lang
-        self.settings = settled(TranslationOptions(), None, "off")
-        self.layers, self.writable, self.copied = None, None, BY_FORM
-        self.lock, self.tally = ComputeLock(), Tally()
-        self.completions = CompletionCache()
-        self.model_hash = self.cache_hash = ""
+        vars(self).update(
+            settings=settled(TranslationOptions(), None, "off"),
+            languages=(src_lang, tgt_lang),
+            layers=None,
+            copied=BY_FORM,
+            tally=Tally(),
+            lock=ComputeLock(),
+        )
 
     @property
     def extensions(self) -> Extensions:
         """None: they are of what a model writes."""
         return {}
 
-    def new_histories(self) -> Histories:
-        """None: there are no layers."""
-        return {}
+
+class MemoryPair(Translator):
+    """What a session needs of a translator: languages, what is learnt from a confirmed pair, and
+    the memory that it goes to. It translates nothing."""
+
+    def __init__(self, src_lang: str, tgt_lang: str) -> None:
+        self.pipeline = _NoPipeline(src_lang, tgt_lang)
+        self.src_lang, self.tgt_lang = src_lang, tgt_lang
+        self.settings, self.lock = self.pipeline.settings, self.pipeline.lock
+        self.tally = self.pipeline.tally
+        self.layers, self.writable = None, None
+        self.completions = CompletionCache()
+        self.model_hash = ""
 
     def writing_to(self, writable: WritableIndex | None) -> Self:
         """The same pair, whose confirmed pairs go to this memory."""

@@ -78,7 +78,7 @@ class Job:
         before texts of it are decoded: the session then has what was confirmed by now. tenant: who
         has turns."""
         self.session, self.explain, self.follow = session, explain, follow
-        self.view = session.translator
+        self.view = session.pipeline
         sizes = [len(plain_of(source)) + 1 for source in sources]
         self.size = sum(sizes)  # of what waits
         self.urgent = len(sources) <= URGENT if urgent is None else urgent
@@ -94,7 +94,7 @@ class Job:
 
     @cached_property
     def _passage(self) -> Passage:
-        return self.view.pipeline.passage()
+        return self.view.passage()
 
     @property
     def is_finished(self) -> bool:
@@ -125,7 +125,7 @@ class Job:
                 self._preceding = self.session.preceding
             pieces = self._passage.open(source, neighbours, self._preceding)
             ends = isinstance(source, str) and not source.strip()  # a document, as in `translate`
-            following_this = self.view.pipeline.preparation.following
+            following_this = self.view.preparation.following
             self._preceding = () if ends else following_this(self._preceding, pieces)
             self.waiting += pieces
 
@@ -371,7 +371,7 @@ class Queue:
         self.counts["batches"] += 1
         self.counts["pieces"] += len(ready)
         try:
-            results = view.pipeline.translate([piece for _, piece in ready], sessions, explain)
+            results = view.translate([piece for _, piece in ready], sessions, explain)
             for (job, piece), result in zip(ready, results, strict=True):
                 job.put(piece, *result)
         except Exception as error:
@@ -383,7 +383,7 @@ class Queue:
         for _, run in groupby(ordered, key=lambda entry: id(entry[0].view)):
             group = list(run)
             try:
-                pieces = group[0][0].view.pipeline.retrieve(
+                pieces = group[0][0].view.retrieve(
                     [piece for _, piece in group], [job.session for job, _ in group]
                 )
             except Exception as error:  # a memory of theirs cannot be searched

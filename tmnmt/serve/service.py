@@ -41,7 +41,7 @@ from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
 from tmnmt.session import Session
 from tmnmt.terms.term_list import TermList
-from tmnmt.translator import Translator
+from tmnmt.translator import Translator, restrict
 
 SEARCHERS = 4  # threads that look up
 MOST_COMPLETED = 5_000  # characters of a segment that somebody types the translation of
@@ -486,7 +486,8 @@ class Service:
         with self._lock:
             if key not in self._views:
                 self._forget_views()
-                view = model.translator.restricted(
+                view = restrict(
+                    model.translator,
                     [memory.index for memory in memories],
                     [memory.trust for memory in memories],
                     settings,

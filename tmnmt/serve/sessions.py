@@ -142,7 +142,8 @@ class Sessions:
         with self._lock:
             open_session = self._open.pop(id, None)
         if open_session is not None:
-            open_session.session.forget_work()
+            session = open_session.session
+            session.translator.completions.forget(session)
 
     def follow(self, open_session: OpenSession) -> None:
         """The copy has what was done by now. In the thread of its model."""
@@ -201,16 +202,14 @@ class Sessions:
             raise Refused(
                 409, "full", f"a session holds {MOST_CONFIRMED:,} confirmed pairs; begin another"
             )
-        translator, session_key = (
-            open_session.session.translator,
-            (open_session.tenant, open_session.id),
-        )
-        memory = translator.writable if translator.settings.memorises else None
+        session, session_key = open_session.session, (open_session.tenant, open_session.id)
+        memorises = session.pipeline.settings.memorises
+        memory = session.writable if memorises else None
         if memory is not None:
             self._intentions.confirm(*session_key, memory, (source, target), feedback)
             return
         pair = confirmed_now(source, target)
-        pair = replace(pair, id=-1) if translator.settings.memorises else pair
+        pair = replace(pair, id=-1) if memorises else pair
         if not self._intentions.append(*session_key, pair, feedback):
             raise unknown("there is no such session")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -17,7 +17,6 @@ from torch import Tensor
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
 from tmnmt.engine.piece import Piece
-from tmnmt.engine.schedule import side_by_side
 from tmnmt.engine.settings import Settings
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated, StepState
@@ -104,8 +103,7 @@ class _Watched(Decoder):
 
 
 class Watching(Translator):
-    """A translator without translation memory that fills `watched`; documents go side by side even
-    without a cache, so that times compare.
+    """A translator without translation memory that fills `watched`.
 
     frequent: the words of the first class. `tally.seconds["watch"]` is the time it takes
     to watch, apart from "decode"."""
@@ -117,11 +115,6 @@ class Watching(Translator):
         self.frequent, self.watched = frequent, Watched()
         self._decoder = _Watched(**vars(self.pipeline.decoder), observe=self._observe)
         self.pipeline = replace(self.pipeline, decoder=self._decoder)
-
-    def batches(
-        self, prepared: Iterable[list[Piece]], in_order: bool, can_prefetch: bool
-    ) -> Iterator[list[Piece]]:
-        return side_by_side(prepared, self.settings.batch, self.pipeline.retrieve)
 
     def _observe(
         self, pieces: Sequence[Piece], collated: Collated, hypotheses: Sequence[Hypothesis]
