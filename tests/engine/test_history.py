@@ -10,10 +10,11 @@ from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine import history
+from tmnmt.engine.document import Document
 from tmnmt.engine.history import History
+from tmnmt.engine.streaming import Stream
 from tmnmt.partial_document import ConfirmedNeighbour, PartialDocument
 from tmnmt.segments import Token
-from tmnmt.session import Session, Sessions
 from tmnmt.translator import Translator
 
 TEXTS = [PAIRS[1][0], PAIRS[2][0], "It shall apply from 1 June 1997."]
@@ -81,20 +82,18 @@ def test_a_stretch_has_the_pairs_near_by_the_nearest_last(monkeypatch: pytest.Mo
     assert nearest[-1].place == 100
 
 
-def test_only_the_sessions_that_were_used_last_are_held(
+def test_only_the_stretches_that_were_used_last_are_held(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tmnmt.engine.streaming.MOST_STRETCHES", 2)
     translator = Translator.load(model)
-    opened = list[Session]()
-    original = Sessions._new
+    opened, new = list[Document](), Stream._new
 
-    def counted(self: Sessions, *arguments: object) -> Session:
-        session = original(self, *arguments)  # type: ignore[arg-type]
-        opened.append(session)
-        return session
+    def counted(stream: Stream) -> Document:
+        opened.append(new(stream))
+        return opened[-1]
 
-    monkeypatch.setattr(Sessions, "_new", counted)
+    monkeypatch.setattr(Stream, "_new", counted)
     documents = [
         PartialDocument(TEXTS[:1], [ConfirmedNeighbour(*PAIRS[number], 0)]) for number in range(5)
     ]
