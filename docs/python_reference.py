@@ -19,11 +19,10 @@ from typing import NamedTuple
 
 from tmnmt.config.option import Option, Options, groups_of, options_of
 
-# Other names that stand in the types of parameters and fields, by the modules that have them.
+# Other names that stand in the types of parameters and fields, by the modules that define them.
 TYPES = {
     "tmnmt.checks": ("OnChecks",),
     "tmnmt.codes.record": ("Kind", "Part", "Source"),
-    "tmnmt.engine.confirmed": ("ConfirmedPair",),
     "tmnmt.index.named_memories": ("Named",),
     "tmnmt.engine.preparation": ("Pair",),
     "tmnmt.index.base": ("Index",),
@@ -65,10 +64,11 @@ class Documented(NamedTuple):
 
 
 def public_classes() -> Iterator[type]:
-    """The classes that can be imported from `tmnmt`, by name."""
+    """The classes that can be imported from `tmnmt`, by name, without those of `TYPES`."""
     import tmnmt
 
-    for name in sorted(tmnmt.__all__):
+    others = {name for names in TYPES.values() for name in names}
+    for name in sorted({*tmnmt.__all__} - others):
         if isinstance(found := getattr(tmnmt, name), type):
             yield found
 
@@ -83,7 +83,7 @@ def python() -> str:
         text += _options(kind) if issubclass(kind, Options) else _written(documented(kind))
     text += [
         "## Other types",
-        "These names stand in the types above, and are not imported from `tmnmt`.",
+        "These names stand in the types above.",
     ]
     rows = sorted(row for module, names in TYPES.items() for row in _types_of(module, names))
     text.append("\n".join(["| type | module | what it is |", "|---|---|---|", *rows]))
@@ -147,17 +147,21 @@ def _default(value: ast.expr | None) -> str:
 
 def _types_of(module: str, names: Sequence[str]) -> Iterator[str]:
     """The rows of classes and aliases of a module."""
+    import tmnmt
+
     source = inspect.getsource(importlib.import_module(module))
+    homes = {name: "tmnmt" if name in tmnmt.__all__ else module for name in names}
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name in names:
             [first, *_] = parsed(ast.get_docstring(node) or "", ())[0]
-            yield f"| `{node.name}` | `{module}` | {first} |"
+            yield f"| `{node.name}` | `{homes[node.name]}` | {first} |"
         if isinstance(node, ast.Assign | ast.AnnAssign):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if ast.unparse(target) in names and node.value is not None:
                 value = ast.unparse(node.value).replace("|", "\\|")
                 what = _comment(source.splitlines(), node)
-                yield f"| `{ast.unparse(target)}` | `{module}` | `{value}`: {what} |"
+                name = ast.unparse(target)
+                yield f"| `{name}` | `{homes[name]}` | `{value}`: {what} |"
 
 
 def _comment(lines: Sequence[str], node: ast.Assign | ast.AnnAssign) -> str:

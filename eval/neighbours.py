@@ -34,8 +34,8 @@ from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.faiss_index import KINDS, update_faiss
 from tmnmt.keys.files import Array, KeyFiles
 from tmnmt.keys.pair_keys import encode_pair, force_all
+from tmnmt.models.decoding import for_decoding
 from tmnmt.models.folder import Model, load_model
-from tmnmt.models.kinds import for_decoding
 from tmnmt.papers.knn import AdaptiveKNN, nearest
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment

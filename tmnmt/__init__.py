@@ -20,10 +20,15 @@ if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if TYPE_CHECKING:
-    from tmnmt.checks import Check
-    from tmnmt.codes.record import Code, Text
+    from tmnmt.checks import Check, OnChecks
+    from tmnmt.codes.record import Code, Source, Text
     from tmnmt.config.options import TranslationOptions
+    from tmnmt.engine.confirmed import ConfirmedPair
+    from tmnmt.engine.preparation import Pair
     from tmnmt.errors import TmnmtError
+    from tmnmt.index.base import Index
+    from tmnmt.index.named_memories import Named
+    from tmnmt.progress import ReadProgress
     from tmnmt.segments import (
         Agreement,
         Alternative,
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
         MemorySource,
         Other,
         Provenance,
+        ReadSource,
         Reason,
         Rival,
         Segment,
@@ -50,14 +56,22 @@ __all__ = [
     "CacheSource",
     "Check",
     "Code",
+    "ConfirmedPair",
+    "Index",
     "Match",
     "MemorySource",
+    "Named",
+    "OnChecks",
     "Other",
+    "Pair",
     "Provenance",
+    "ReadProgress",
+    "ReadSource",
     "Reason",
     "Rival",
     "Segment",
     "Session",
+    "Source",
     "Text",
     "TmnmtError",
     "Token",
@@ -72,15 +86,17 @@ __all__ = [
 # `import tmnmt` is part of every command's start: torch comes in only with the first use of
 # `Translator` or `Session`.
 _HOMES = {
-    "tmnmt.checks": ("Check",),
-    "tmnmt.codes.record": (
-        "Code",
-        "Text",
-    ),
+    "tmnmt.checks": ("Check", "OnChecks"),
+    "tmnmt.codes.record": ("Code", "Source", "Text"),
     "tmnmt.config.options": ("TranslationOptions",),
+    "tmnmt.engine.confirmed": ("ConfirmedPair",),
+    "tmnmt.engine.preparation": ("Pair",),
     "tmnmt.session": ("Session",),
     "tmnmt.translator": ("Translator",),
     "tmnmt.errors": ("TmnmtError",),
+    "tmnmt.index.base": ("Index",),
+    "tmnmt.index.named_memories": ("Named",),
+    "tmnmt.progress": ("ReadProgress",),
     "tmnmt.segments": (
         "Agreement",
         "Alternative",
@@ -89,6 +105,7 @@ _HOMES = {
         "MemorySource",
         "Other",
         "Provenance",
+        "ReadSource",
         "Reason",
         "Rival",
         "Segment",

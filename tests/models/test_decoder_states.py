@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from tmnmt.models.base import Backbone
-from tmnmt.models.kinds import KINDS, for_decoding, make
+from tmnmt.models.decoding import for_decoding
+from tmnmt.models.kinds import KINDS, make
 from tmnmt.vocab import BOS, FIRST
 
 WORDS, LENGTH = 40, 36  # as long as memory grows once

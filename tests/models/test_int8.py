@@ -19,9 +19,10 @@ from tmnmt.config.options import Decoding, Precision, TranslationOptions
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.keys.compute import header_of
 from tmnmt.model_import.marian import import_marian, read_marian
+from tmnmt.models.decoding import for_decoding
 from tmnmt.models.folder import load_model, save_model, stamp
 from tmnmt.models.int8 import Int8Weight
-from tmnmt.models.kinds import for_decoding, make
+from tmnmt.models.kinds import make
 from tmnmt.models.transformer_step import CompiledStep, Int8Step
 from tmnmt.vocab import BOS, FIRST
 

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tmnmt.models import products
-from tmnmt.models.kinds import for_decoding, make
+from tmnmt.models.decoding import for_decoding
+from tmnmt.models.kinds import make
 from tmnmt.models.products import product
 
 SIZES: dict[str, dict[str, Any]] = {

@@ -16,8 +16,9 @@ from tmnmt import Translator
 from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.index import build
+from tmnmt.models.decoding import for_decoding
 from tmnmt.models.folder import SHORTLIST_FILE, load_model, stamp
-from tmnmt.models.kinds import for_decoding, make
+from tmnmt.models.kinds import make
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.vocab import BOS, EOS, PAD, UNK
 

@@ -39,8 +39,8 @@ from tmnmt.formats import read_memories
 from tmnmt.model_import.marian import Imported, import_marian, read_marian
 from tmnmt.model_import.marian_binary import read_container, read_shortlist
 from tmnmt.model_import.marian_files import languages_of
+from tmnmt.models.decoding import for_decoding
 from tmnmt.models.folder import load_model
-from tmnmt.models.kinds import for_decoding
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.models.student import Student
 from tmnmt.translator import Translator

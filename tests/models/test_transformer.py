@@ -19,9 +19,10 @@ from tmnmt.errors import ModelError, UsageError
 from tmnmt.index import build
 from tmnmt.keys.compute import header_of, longest, longest_whole
 from tmnmt.layers.combine import LayerInputs
+from tmnmt.models.decoding import for_decoding
 from tmnmt.models.encoder_decoder import _dropout
 from tmnmt.models.folder import load_model, save_model
-from tmnmt.models.kinds import for_decoding, make
+from tmnmt.models.kinds import make
 from tmnmt.models.recurrence import Linear
 from tmnmt.models.transformer import Transformer, TransformerConfig
 from tmnmt.models.transformer_state import CAPACITY

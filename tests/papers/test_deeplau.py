@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tmnmt.models.base import shift
+from tmnmt.models.decoding import for_decoding
 from tmnmt.models.folder import load_model, save_model
-from tmnmt.models.kinds import for_decoding, make
+from tmnmt.models.kinds import make
 from tmnmt.papers.deeplau import DeepLAU, DeepLAUConfig, LinearAssociativeUnit, Normed
 from tmnmt.papers.reference_network import ReferenceKind, Referring, network_of
 from tmnmt.training.config import load_config

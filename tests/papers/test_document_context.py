@@ -13,8 +13,8 @@ from torch import Tensor
 from tmnmt.config.options import Decoding
 from tmnmt.errors import ModelError
 from tmnmt.models.base import Before, Injectable, Place, SurroundingText, Surveyed, shift
+from tmnmt.models.decoding import for_decoding
 from tmnmt.models.folder import load_model, save_model, stamp
-from tmnmt.models.kinds import for_decoding
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.papers.context_network import (
     Attended,

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from tmnmt.errors import ModelError
 from tmnmt.models.base import shift
+from tmnmt.models.decoding import for_decoding
 from tmnmt.models.folder import load_model, save_model, stamp
-from tmnmt.models.kinds import for_decoding
 from tmnmt.models.rnnsearch import RNNsearch
 from tmnmt.papers.local_coding import LocalCoding, spread
 from tmnmt.papers.reference_network import (

@@ -14,7 +14,7 @@ import pytest
 
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmation import written_to
-from tmnmt.engine.confirmed import ConfirmedPair
+from tmnmt.engine.confirmed import ConfirmedPair, gives_translation, holds_pair
 from tmnmt.errors import LockedError, ServerError, TmnmtError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.segments import Segment
@@ -115,7 +115,8 @@ def assert_that_each_segment_is_held(storage: Storage, memory: MemoryIndex) -> N
     for session in ("one", "two"):
         for pair in storage.sessions.pairs("a", session):
             segment = by_id[abs(pair.id)]
-            assert pair.is_given_by(segment) if pair.id < 0 else pair.is_in(segment)
+            has = gives_translation if pair.id < 0 else holds_pair
+            assert has(segment, pair)
             segment_ids.add(segment.id)
     assert {id for id, segment in by_id.items() if segment.src.startswith("Notice")} == segment_ids
 

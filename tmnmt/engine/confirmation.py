@@ -12,7 +12,7 @@ from tmnmt.checks import Check, ChecksError, OnChecks, check_preserved, checks
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.record import Text
 from tmnmt.codes.tags import html_tags, with_tags
-from tmnmt.engine.confirmed import ConfirmedPair, confirmable
+from tmnmt.engine.confirmed import ConfirmedPair, confirmable, gives_translation, holds_pair
 from tmnmt.engine.extension import Extensions, check_all
 from tmnmt.engine.full_match import agreeing, commonest
 from tmnmt.index.back_ends import same_place
@@ -93,7 +93,7 @@ def written_to(writable: WritableIndex, entry: ConfirmedPair) -> ConfirmedPair:
     entry: the pair."""
     alike = copies(writable, [entry.src])[entry.src]
     match = commonest(agreeing(alike, entry.src_codes or None))
-    if match is not None and entry.is_given_by(match.segment):
+    if match is not None and gives_translation(match.segment, entry):
         return replace(entry, id=-match.segment.id, memory=writable.place)
     return replace(entry, id=writable.add([entry.segment])[0], memory=writable.place)
 
@@ -112,7 +112,7 @@ def deleted_from(writable: WritableIndex | None, entry: ConfirmedPair) -> None:
         )
         return
     with suppress(UnknownIdError):  # somebody else has deleted it
-        if entry.is_in(writable.get([entry.id])[0]):
+        if holds_pair(writable.get([entry.id])[0], entry):
             writable.delete([entry.id])
         else:
             log.warning(

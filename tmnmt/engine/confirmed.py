@@ -24,41 +24,25 @@ _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no character
 
 @dataclass(frozen=True)
 class ConfirmedPair:
-    """A segment that a session has finished."""
+    """A segment that a session has finished.
 
-    src: str  # "": here a new document began
-    tgt: str  # as confirmed; "": passed over
-    # of the segment in `memory`: positive where the pair has added it, negative where the memory
-    # gave the same translation already; without a memory negative in the session, 0: in none
+    src: the source; "" where a new document began.
+    tgt: the translation as it was confirmed; "" where the segment was passed over.
+    id: the id of the segment in `memory`. It is positive where the pair was added there, and
+    negative where the memory gave the same translation already. Without a memory, it is negative in
+    a session, and 0 for a pair that is in none.
+    changed: when it was confirmed, as segments carry it.
+    memory: the place of the memory that the id is of; "" for none.
+    src_codes: the codes of the source.
+    tgt_codes: the codes of the translation."""
+
+    src: str
+    tgt: str
     id: int = 0
-    changed: str = ""  # when it was confirmed, as segments carry it
-    memory: str = ""  # the `place` of the memory that the id is of; "": of none
+    changed: str = ""
+    memory: str = ""
     src_codes: tuple[Code, ...] = ()
     tgt_codes: tuple[Code, ...] = ()
-
-    def record(self) -> DoneRecord:
-        """The pair as a saved session holds it."""
-        codes = listed(self.src, self.src_codes), listed(self.tgt, self.tgt_codes)
-        return (self.src, self.tgt, self.id, self.changed, self.memory, *codes)
-
-    def has_texts_of(self, entry: ConfirmedPair) -> bool:
-        """Whether both are the same pair with the same codes, wherever the pairs are kept.
-
-        entry: the other pair."""
-        names = ("src", "tgt", "src_codes", "tgt_codes")
-        return all(getattr(self, name) == getattr(entry, name) for name in names)
-
-    @classmethod
-    def load(cls, record: DoneRecord) -> ConfirmedPair:
-        """Makes a pair of what `record` gave.
-
-        record: the record of a saved session.
-
-        Raises ValueError for codes that a text cannot have."""
-        src, tgt, number, changed, memory, of_source, of_target = record
-        return cls(
-            src, tgt, number, changed, memory, codes_of(of_source, src), codes_of(of_target, tgt)
-        )
 
     @property
     def segment(self) -> Segment:
@@ -73,26 +57,55 @@ class ConfirmedPair:
             tgt_codes=self.tgt_codes,
         )
 
-    def is_given_by(self, segment: Segment) -> bool:
-        """Whether a segment of a memory gives this translation already, with the same codes where
-        it has some.
 
-        segment: the segment."""
-        codes = zip(
-            (self.src_codes, self.tgt_codes), (segment.src_codes, segment.tgt_codes), strict=True
-        )
-        coded = bool(self.src_codes or self.tgt_codes)
-        return segment.tgt == self.tgt and (
-            not coded or all(equal_codes(*code_pair) for code_pair in codes)
-        )
+def record_of(pair: ConfirmedPair) -> DoneRecord:
+    """A pair as a saved session holds it.
 
-    def is_in(self, segment: Segment) -> bool:
-        """Whether a segment of a memory is this very pair, whatever its id is. It is so where it
-        was confirmed in the same microsecond, and its source has the same match tokens.
+    pair: the pair."""
+    codes = listed(pair.src, pair.src_codes), listed(pair.tgt, pair.tgt_codes)
+    return (pair.src, pair.tgt, pair.id, pair.changed, pair.memory, *codes)
 
-        segment: the segment."""
-        is_same = (segment.tgt, segment.changed) == (self.tgt, self.changed)
-        return is_same and normalise(segment.src) == normalise(self.src)
+
+def pair_of(record: DoneRecord) -> ConfirmedPair:
+    """Makes a pair of what `record_of` gave.
+
+    record: the record of a saved session.
+
+    Raises ValueError for codes that a text cannot have."""
+    src, tgt, number, changed, memory, of_source, of_target = record
+    codes = codes_of(of_source, src), codes_of(of_target, tgt)
+    return ConfirmedPair(src, tgt, number, changed, memory, *codes)
+
+
+def have_same_texts(first: ConfirmedPair, second: ConfirmedPair) -> bool:
+    """Whether both are the same pair with the same codes, wherever the pairs are kept.
+
+    first: a pair.
+    second: the other pair."""
+    names = ("src", "tgt", "src_codes", "tgt_codes")
+    return all(getattr(first, name) == getattr(second, name) for name in names)
+
+
+def gives_translation(segment: Segment, pair: ConfirmedPair) -> bool:
+    """Whether a segment of a memory gives the translation of a pair already, with the same codes
+    where the pair has some.
+
+    segment: the segment.
+    pair: the pair."""
+    if segment.tgt != pair.tgt or not (pair.src_codes or pair.tgt_codes):
+        return segment.tgt == pair.tgt
+    codes = (pair.src_codes, segment.src_codes), (pair.tgt_codes, segment.tgt_codes)
+    return all(equal_codes(*of_side) for of_side in codes)
+
+
+def holds_pair(segment: Segment, pair: ConfirmedPair) -> bool:
+    """Whether a segment of a memory is this very pair, whatever its id is. It is so where it was
+    confirmed in the same microsecond, and its source has the same match tokens.
+
+    segment: the segment.
+    pair: the pair."""
+    is_same = (segment.tgt, segment.changed) == (pair.tgt, pair.changed)
+    return is_same and normalise(segment.src) == normalise(pair.src)
 
 
 def confirmed_now(src: Text, tgt: Text) -> ConfirmedPair:
@@ -138,7 +151,9 @@ class Confirmed:
 
         entry: the pair."""
         segments = self._by_source[normalise(entry.src)]
-        position = max(index for index, segment in enumerate(segments) if entry.is_in(segment))
+        position = max(
+            index for index, segment in enumerate(segments) if holds_pair(segment, entry)
+        )
         self.similar.remove(segments.pop(position).id)
 
     def exact(self, text: str, codes: Sequence[Code] | None = None) -> Match | None:

@@ -11,7 +11,14 @@ from typing import Any
 
 from tmnmt.codes.record import Beside, Source, plain_of
 from tmnmt.engine.confirmation import Confirmation, confirmation, deleted_from, written_to
-from tmnmt.engine.confirmed import Confirmed, ConfirmedPair, confirmed_now
+from tmnmt.engine.confirmed import (
+    Confirmed,
+    ConfirmedPair,
+    confirmed_now,
+    holds_pair,
+    pair_of,
+    record_of,
+)
 from tmnmt.engine.piece import Preceding
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.session_file import SavedSession, load_session, save_session, saved_histories
@@ -69,7 +76,7 @@ class Document:
 
     def write(self, path: Path) -> None:
         """Writes the document to a file, as `Session.save` does."""
-        records = [entry.record() for entry in self.done]
+        records = [record_of(entry) for entry in self.done]
         saved = SavedSession(self.histories, self._previous, records)
         save_session(path, saved, self.pipeline.history_hash)
 
@@ -83,7 +90,7 @@ class Document:
         pipeline = self.pipeline
         saved = load_session(path, pipeline.history_hash, self.histories, len(pipeline.vocab))
         self.histories, self._previous = saved.histories, saved.pending
-        entries = [ConfirmedPair.load(record) for record in saved.segments]
+        entries = [pair_of(record) for record in saved.segments]
         stored = self._stored_entries(entries)
         for entry in entries:
             self._note(entry, entry in stored)
@@ -205,7 +212,10 @@ class Document:
         return {
             entry
             for entry in stored
-            if any(m.segment.id == entry.id and entry.is_in(m.segment) for m in matches[entry.src])
+            if any(
+                m.segment.id == entry.id and holds_pair(m.segment, entry)
+                for m in matches[entry.src]
+            )
         }
 
     def _append(self, entry: ConfirmedPair, in_index: bool, keys: PairKeys | None) -> None:

@@ -157,8 +157,8 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
     def limited_to(self, words: Tensor) -> Self:
         """The same, whose read-out compares only `words` (n,): by the columns that it has then, or
-        with -inf for all others. It is for a backbone as it decodes (`kinds.for_decoding`). Raises
-        NotImplementedError where it cannot."""
+        with -inf for all others. It is for a backbone as it decodes (`decoding.for_decoding`).
+        Raises NotImplementedError where it cannot."""
         raise NotImplementedError
 
     @property

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Literal, Protocol, Self, TypeVar, cast
+from typing import Any, Literal, Protocol, Self, TypeVar, cast
 
 import numpy as np
 import torch
@@ -31,6 +31,7 @@ from torch.nn import functional as F
 
 from tmnmt.compiled.kernels import Array, NormWeights, can_be_compiled
 from tmnmt.models.base import Columns, Trainable, shift
+from tmnmt.models.decoding import check_int8, for_decoding
 from tmnmt.models.int8 import Int8Product, Int8Weight
 from tmnmt.models.products import Product, Rounded, product
 from tmnmt.models.recurrence import Linear, OutputLoss
@@ -529,3 +530,9 @@ def _dropout(x: Tensor, p: float) -> Tensor:
     words = np.random.SFC64(int(torch.randint(2**62, ())))
     noise = torch.from_numpy(words.random_raw(-(-x.numel() // 8)).view(np.uint8))[: x.numel()]
     return x * (noise >= limit).to(x.dtype).mul_(256 / (256 - limit)).view_as(x)
+
+
+@for_decoding.register(EncoderDecoder)
+def _packed(backbone: EncoderDecoder[Any], dtype: torch.dtype | None = None) -> EncoderDecoder[Any]:
+    check_int8(dtype, all(parameter.is_cpu for parameter in backbone.parameters()))
+    return backbone.for_decoding(dtype)

@@ -29,10 +29,11 @@ from tmnmt.config.options import Decoding
 from tmnmt.durable import make_folder, write
 from tmnmt.errors import ModelError, short_repr
 from tmnmt.models.base import Backbone, Injectable
+from tmnmt.models.decoding import for_decoding
 from tmnmt.models.encoder_decoder import EncoderDecoder
 from tmnmt.models.foreign import in_place_of_model
 from tmnmt.models.injected import NETWORKS, Injected, packed_network, with_stored_network
-from tmnmt.models.kinds import DTYPES, for_decoding, make
+from tmnmt.models.kinds import DTYPES, make
 from tmnmt.models.pivot import Pivot
 from tmnmt.models.weights import fill, packed, packed_int8, unpacked_int8, without_numbers
 from tmnmt.vocab import (

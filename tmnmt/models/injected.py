@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar, NamedTuple, Self
 
+import torch
 from torch import Tensor, nn
 
 from tmnmt.models.base import E, Inject, Injectable, S
+from tmnmt.models.decoding import check_int8, for_decoding
 from tmnmt.models.weights import fill, packed, unpacked, without_numbers
 from tmnmt.registry import Registry
 
@@ -146,3 +148,12 @@ def with_stored_network(
         network = binding.untrained(kind, base).network
     fill(network, tensors)
     return binding(base, network)
+
+
+@for_decoding.register(Injected)
+def _with_fast_base(backbone: Injected, dtype: torch.dtype | None = None) -> Injected:
+    check_int8(dtype, has_products=False)
+    base = for_decoding(backbone.base, dtype)
+    if not isinstance(base, Injectable):
+        raise TypeError(f"{type(base).__name__} takes nothing into its state")
+    return backbone.for_decoding(base)

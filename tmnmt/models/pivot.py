@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from tmnmt.models.base import Backbone, Columns, stacked
+from tmnmt.models.decoding import for_decoding
 from tmnmt.spans import piece_spans, shares
 from tmnmt.vocab import BOS, EOS, PAD, UNK, Vocabulary
 
@@ -199,3 +200,9 @@ def _padded(rows: Sequence[Ids], device: torch.device) -> Tensor:
     """(B, longest) int64, filled up with PAD."""
     longest = max(map(len, rows))
     return torch.tensor([[*ids, *[PAD] * (longest - len(ids))] for ids in rows], device=device)
+
+
+@for_decoding.register(Pivot)
+def _of_both(backbone: Pivot, dtype: torch.dtype | None = None) -> Pivot:
+    first = for_decoding(backbone.first, backbone.first_dtype)
+    return backbone.with_parts(first, for_decoding(backbone.second, dtype)).eval()

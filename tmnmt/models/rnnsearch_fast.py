@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tmnmt.models.base import Inject, Injectable, StepRecord, shift
+from tmnmt.models.decoding import check_int8
 from tmnmt.models.products import Product, limited, product
 from tmnmt.models.recurrence import gru_gates
 from tmnmt.models.rnnsearch import Annotations, RNNsearch
@@ -39,6 +40,7 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
 
     def __init__(self, model: RNNsearch, dtype: torch.dtype | None = None) -> None:
         super().__init__()
+        check_int8(dtype, has_products=False)
         self.model, self.dtype = model.eval(), dtype
         self.hidden_size, self.context_size = model.hidden_size, model.context_size
         self.vocab_size, self.word_size = model.vocab_size, model.word_size

@@ -16,7 +16,7 @@ from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.keys.pair_keys import padded
 from tmnmt.layers.combine import LayerInputs
 from tmnmt.models.base import Backbone
-from tmnmt.models.kinds import for_decoding
+from tmnmt.models.decoding import for_decoding
 from tmnmt.progress import Progress
 from tmnmt.training.answer_cache import read_kept, write_kept
 from tmnmt.training.cache import Stretch

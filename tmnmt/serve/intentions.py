@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmation import deleted_from, written_to
-from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now
+from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now, holds_pair
 from tmnmt.errors import ServerError, TmnmtError
 from tmnmt.index.back_ends import same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
@@ -109,7 +109,10 @@ class Intentions:
             for rival in self._storage.intentions()
             if rival.token != token
             and rival.pair.memory == pair.memory
-            and (rival.pair.id == segment.id or (not rival.pair.id and rival.pair.is_in(segment)))
+            and (
+                rival.pair.id == segment.id
+                or (not rival.pair.id and holds_pair(segment, rival.pair))
+            )
         ]
         for rival in rivals:
             self._mend(rival, begun_here=False)
@@ -276,4 +279,4 @@ def _ids(memory: WritableIndex, pair: ConfirmedPair) -> list[int]:
     if pair.id < 0:
         return []
     alike = copies(memory, [pair.src])[pair.src]
-    return [match.segment.id for match in alike if pair.is_in(match.segment)]
+    return [match.segment.id for match in alike if holds_pair(match.segment, pair)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.codes.record import Text
-from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now
+from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now, have_same_texts
 from tmnmt.index.base import WritableIndex
 from tmnmt.serve.clock import Clock
 from tmnmt.serve.http_error import Refused, unknown
@@ -191,7 +191,7 @@ class Sessions:
         """Whether a request of this name has confirmed this pair."""
         reviews = self._storage.reviews(open_session.tenant, open_session.id, NEWEST)
         return any(
-            feedback.get("request") == request and previous.has_texts_of(pair)
+            feedback.get("request") == request and have_same_texts(previous, pair)
             for previous, feedback in reviews
         )
 

@@ -15,7 +15,7 @@ from tmnmt.engine.beam_search import SearchSettings, beam_search
 from tmnmt.keys.pair_keys import padded
 from tmnmt.layers.combine import LayerInputs
 from tmnmt.models.base import Backbone
-from tmnmt.models.kinds import for_decoding
+from tmnmt.models.decoding import for_decoding
 
 SHARE = 0.01  # of dev text scores lower
 LOWEST = -0.8  # of good models of law the share is at -0.71 and -0.77

@@ -34,7 +34,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from tmnmt.engine.confirmed import ConfirmedPair
+from tmnmt.engine.confirmed import ConfirmedPair, pair_of, record_of
 from tmnmt.serve.storage.address import RedisAddress
 from tmnmt.serve.storage.records import (
     Dictionary,
@@ -359,7 +359,7 @@ class Sessions:
     ) -> list[Intention] | None:
         """`append`, where `is_intention` of the pair of an intention."""
         segment = str(feedback.get("segment", ""))
-        texts = f"{_json(pair.record())},{_json(feedback)}"
+        texts = f"{_json(record_of(pair))},{_json(feedback)}"
         while True:
             number, old = self._of_segment(name, segment) if segment else ("", None)
             place = f"{token}.{number}"
@@ -412,7 +412,7 @@ class Sessions:
         self, tenant: str, id: str, token: str, pair: ConfirmedPair, feedback: Feedback
     ) -> bool:
         keys = _key("session", tenant, id), _key("intention", token), _key("intentions")
-        texts = f"{_json(pair.record())},{_json(feedback)}"
+        texts = f"{_json(record_of(pair))},{_json(feedback)}"
         fields = {"tenant": tenant, "id": id, "pair": texts}
         return bool(self._intend(keys, (token, *_listed(fields))))
 
@@ -420,7 +420,7 @@ class Sessions:
         stored = self._intention(token)
         if stored is None:
             return False
-        texts = f"{_json(pair.record())},{_json(stored.feedback)}"
+        texts = f"{_json(record_of(pair))},{_json(stored.feedback)}"
         return bool(self._share((), (PREFIX, token, texts, _digest(pair))))
 
     def withdraw(
@@ -526,7 +526,7 @@ class _Member:
     def __init__(self, member: bytes) -> None:
         number, record, feedback = json.loads(member)
         self.member, self.number = member, str(number)
-        self.pair, self.feedback = ConfirmedPair.load(record), feedback
+        self.pair, self.feedback = pair_of(record), feedback
 
     @property
     def facts(self) -> tuple[str, str]:
@@ -724,7 +724,7 @@ def _session(
 def _texts(pair: str) -> tuple[ConfirmedPair, Feedback]:
     """What stands in a member behind its number."""
     record, feedback = json.loads(f"[{pair}]")
-    return ConfirmedPair.load(record), feedback
+    return pair_of(record), feedback
 
 
 def _digest(pair: ConfirmedPair) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.durable import create, make_folder
-from tmnmt.engine.confirmed import ConfirmedPair
+from tmnmt.engine.confirmed import ConfirmedPair, pair_of, record_of
 from tmnmt.errors import DataError, ServerError
 from tmnmt.grouped import Grouped
 from tmnmt.serve.storage.base import BUSY
@@ -338,7 +338,7 @@ class Sessions:
             "INSERT INTO intention SELECT ?, tenant, id, ?, ?, NULL, NULL, NULL FROM session "
             "WHERE id = ? AND tenant = ?"
         )
-        values = token, _text(pair.record()), _text(feedback), id, tenant
+        values = token, _text(record_of(pair)), _text(feedback), id, tenant
         return self._file.write(insert, *values)
 
     def share(self, token: str, pair: ConfirmedPair) -> bool:
@@ -347,7 +347,7 @@ class Sessions:
         with self._file.writing() as connection:
             if connection.execute(removing, (memory_key(pair),)).fetchone() is not None:
                 return False
-            values = _text(pair.record()), memory_key(pair), token
+            values = _text(record_of(pair)), memory_key(pair), token
             return connection.execute(set_, values).rowcount > 0
 
     def withdraw(
@@ -445,7 +445,7 @@ def _insert(
     connection: sqlite3.Connection, session: str, pair: ConfirmedPair, feedback: Feedback
 ) -> None:
     insert = "INSERT INTO done (session, record, held, segment) VALUES (?, ?, ?, ?)"
-    values = session, _text(pair.record()), memory_key(pair), feedback.get("segment")
+    values = session, _text(record_of(pair)), memory_key(pair), feedback.get("segment")
     number = connection.execute(insert, values).lastrowid
     connection.execute("INSERT INTO review VALUES (?, ?)", (number, _text(feedback)))
 
@@ -668,7 +668,7 @@ def _text(record: object) -> str:
 
 
 def _parse_pair(record: str) -> ConfirmedPair:
-    return ConfirmedPair.load(json.loads(record))
+    return pair_of(json.loads(record))
 
 
 @contextmanager
