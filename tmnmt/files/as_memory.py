@@ -1,15 +1,18 @@
-"""Files with sources and translations as memories: what is finished in an XLIFF or PO file."""
+"""Files with sources and translations as memories: what is finished in an XLIFF or PO file, and the
+rows of workbooks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 
 from tmnmt.codes.record import Text
 from tmnmt.files.opening import kind_of
 from tmnmt.files.unit import Document, TranslatableFile, Unit
+from tmnmt.files.workbook import pairs_of_workbook
 from tmnmt.formats import Columns, Reader, Report
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.iso639 import short
@@ -29,9 +32,10 @@ def read_memories(
     columns: Columns | None = None,
     progress: ReadProgress | None = None,
 ) -> Reader:
-    """As `tmnmt.formats.read_memories`, of XLIFF and PO files, too."""
+    """As `tmnmt.formats.read_memories`, of XLIFF and PO files and of workbooks, too."""
+    kinds = units_of, partial(pairs_of_workbook, columns=columns)
     return Reader(
-        [Path(path) for path in paths], src_lang, tgt_lang, columns, progress, kinds=(units_of,)
+        [Path(path) for path in paths], src_lang, tgt_lang, columns, progress, kinds=kinds
     )
 
 

@@ -256,7 +256,7 @@ def _allowed() -> str:
     titles = ", ".join(memory_format.title for memory_format in MEMORY_FORMATS.values())
     return (
         f"allowed: {titles}, each also as .gz, .xz or in a .zip, the PREFIX of two plain files, "
-        "XLIFF or PO"
+        "XLIFF, PO or XLSX"
     )
 
 

@@ -295,16 +295,16 @@ class Rows:
         self._document = places.pop("document", None)
         self._optional = places
         self._dates = [field for field in ("created", "changed") if field in places]
-        self._min_cells = max(self._src, self._tgt, self._document or 0, *places.values(), 0) + 1
+        self.min_cells = max(self._src, self._tgt, self._document or 0, *places.values(), 0) + 1
         self._lines_of: dict[int, int] = {}  # by the hash of a document's name, which may take 4 KB
 
     def segment(self, line: int, cells: Sequence[str]) -> Segment | None:
         """The pair of a row; None where the report says what is wrong with it."""
-        if len(cells) < self._min_cells:
+        if len(cells) < self.min_cells:
             self._report.skip(
                 MALFORMED,
                 line,
-                f"{quantity(len(cells), 'column')} where {self._min_cells} are needed",
+                f"{quantity(len(cells), 'column')} where {self.min_cells} are needed",
             )
             return None
         document = (
