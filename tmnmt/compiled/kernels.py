@@ -23,6 +23,7 @@ from tmnmt.compiled import steps
 
 FOUR, PANEL = 4, 64  # as `integers.py` has them, which imports numba
 NEAREST, BLOCKS, OF_BLOCK = 8, 2, 10  # as `nearest.py` has them
+LANES, ROWS = 16, 4  # as `vectors.py` and `attention.py` have them
 FACTS = 5  # of a row that has read positions
 _FP32, _INT64, _INT8, _UINT8, _BOOL = (
     torch.float32,
@@ -354,6 +355,99 @@ class Sources:
         sentences = self.shape[0]
         if sentences and rows % sentences:
             raise ValueError(f"{rows} rows for {sentences} sentences")
+
+
+class Spans(NamedTuple):
+    """Where the positions of sentences stand that lie one after another."""
+
+    starts: Tensor  # (B + 1,) int64: a sentence has those from its start to the next
+    lengths: Tensor  # (B,) int64: how many of these are real
+    longest: int
+
+    @classmethod
+    def of_rows(cls, sentences: int, positions: int, lengths: Tensor | None = None) -> Spans:
+        """Of sentences that have so many positions each, padded."""
+        starts = torch.arange(0, (sentences + 1) * positions, max(positions, 1))[: sentences + 1]
+        if lengths is None:
+            lengths = torch.full((sentences,), positions)
+        return cls(starts, lengths, positions)
+
+    @classmethod
+    def of_lengths(cls, lengths: Tensor, longest: int) -> Spans:
+        """Of sentences that have nothing but real positions."""
+        starts = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        return cls(starts, lengths, longest)
+
+
+def attend_within(qkv: Tensor, spans: Spans, heads: int, causal: bool = False) -> Tensor:
+    """Self-attention of all positions (M, 3 d), queries, keys and values, each among those of its
+    sentence: (M, d). causal: each sees itself and those before it alone."""
+    rows, width = qkv.shape
+    d = width // 3
+    queries = _at("queries, keys and values", qkv, _FP32, (rows, 3 * d))
+    at = (
+        queries + 4 * d,
+        queries + 8 * d,
+        _at("lengths", spans.lengths, _INT64, spans.lengths.shape),
+    )
+    strides = 0, d // heads, 3 * d
+    return _attended((queries, 3 * d), rows, d, heads, spans, spans.longest, at, strides, causal)
+
+
+def attend_to_source(q: Tensor, spans: Spans, source: Sources, layer: int, heads: int) -> Tensor:
+    """Attention of all positions (M, d) to the source of their sentence: (M, d)."""
+    rows, d = q.shape
+    if source.shape[0] != len(spans.lengths):
+        raise ValueError(f"{len(spans.lengths)} targets of {source.shape[0]} sources")
+    keys, values = source.addresses[layer].tolist()
+    queries = _at("queries", q, _FP32, (rows, d)), d
+    at = keys, values, source.lengths.address
+    longest = source.shape[2]
+    return _attended(queries, rows, d, heads, spans, longest, at, source.strides[:3], False)
+
+
+def _attended(
+    queries: tuple[int, int],
+    rows: int,
+    d: int,
+    heads: int,
+    spans: Spans,
+    longest: int,
+    at: tuple[int, int, int],
+    strides: Sequence[int],
+    causal: bool,
+) -> Tensor:
+    """queries: their address, and numbers between two. at: keys, values and lengths. strides: of
+    sentences, heads and positions."""
+    sentences = spans.lengths.shape[0]
+    starts = _at("starts", spans.starts, _INT64, (sentences + 1,))
+    if rows != int(spans.starts[-1]):
+        raise ValueError(f"{rows} positions; wanted: {int(spans.starts[-1])}")
+    room = torch.empty((2 * d // heads + ROWS) * (-(-longest // LANES) * LANES))
+    out = torch.empty(rows, d)
+    steps.attend(
+        sentences,
+        heads,
+        d,
+        *queries,
+        starts,
+        *at,
+        *strides,
+        causal,
+        room.data_ptr(),
+        out.data_ptr(),
+    )
+    return out
+
+
+def run_cells_(candidate_gate: Tensor) -> Tensor:
+    """A student's cell along known words, of candidates and gates (B, T, 2 d), which are
+    overwritten: its positive parts (B, T, d)."""
+    sentences, positions, width = candidate_gate.shape
+    out = torch.empty(sentences, positions, width // 2)
+    at = _at("candidate and gate", candidate_gate, _FP32, (sentences, positions, width))
+    steps.run_cells(at, sentences, positions, width // 2, out.data_ptr())
+    return out
 
 
 class StepPlan:

@@ -1,5 +1,5 @@
-"""What Python calls of `decoding.py`, `reading.py`, `gates.py` and `mixing.py`, kept as machine
-code."""
+"""What Python calls of `decoding.py`, `attention.py`, `reading.py`, `gates.py`, `mixing.py` and
+others, kept as machine code."""
 
 from __future__ import annotations
 
@@ -53,3 +53,5 @@ fewer_bits = _native("fewer_bits", *(_SIZE,) * 7, module="nearest")
 pack_nearest = _native("pack_nearest", *(_SIZE,) * 6, _NUMBER, *(_SIZE,) * 6, module="nearest")
 read_nearest = _native("read_nearest", *(_SIZE,) * 16, module="nearest")
 mix_nearest = _native("mix_nearest", *(_SIZE,) * 18, _NUMBER, _NUMBER, module="nearest")
+attend = _native("attend", *(_SIZE,) * 15, module="attention")
+run_cells = _native("run_cells", *(_SIZE,) * 5, module="decoding")

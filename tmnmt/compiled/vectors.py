@@ -103,6 +103,20 @@ def _broadcast(_: Any, number: Any) -> Any:
     return FLOATS(types.float32), code
 
 
+def _load_one(_: Any, array: Any, index: Any) -> Any:
+    """array[index] sixteen times. An index is never counted from the end, which numba would look at
+    every time."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, index = arguments
+        data = context.make_array(signature.args[0])(context, builder, array).data
+        number = builder.load(builder.gep(data, [index]), align=4)
+        first_lane = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, _INT(0))
+        return builder.shuffle_vector(first_lane, first_lane, ir.Constant(_INTS, [0] * LANES))
+
+    return FLOATS(array, types.intp), code
+
+
 def _add(_: Any, x: Any, y: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fadd(*arguments)
@@ -307,6 +321,7 @@ def _four_totals(builder: Any, four: list[Any]) -> Any:
 
 load = cast(Callable[[Float32, int], Floats], intrinsic(_load))
 store = cast(Callable[[Float32, int, Floats], None], intrinsic(_store))
+load_one = cast(Callable[[Float32, int], Floats], intrinsic(_load_one))
 broadcast = cast(Callable[[np.float32], Floats], intrinsic(_broadcast))
 add = cast(Callable[[Floats, Floats], Floats], intrinsic(_add))
 times = cast(Callable[[Floats, Floats], Floats], intrinsic(_times))

@@ -29,7 +29,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tmnmt.compiled.kernels import Array, NormWeights, can_be_compiled
+from tmnmt.compiled.kernels import (
+    Array,
+    NormWeights,
+    Spans,
+    attend_to_source,
+    attend_within,
+    can_be_compiled,
+)
 from tmnmt.models.base import Columns, Trainable, shift
 from tmnmt.models.decoding import check_int8, for_decoding
 from tmnmt.models.int8 import Int8Product, Int8Weight
@@ -68,6 +75,7 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
     products: dict[nn.Module | None, Product] | None = None
     # for_decoding, on a CPU in fp32 but for the inside of products
     compiled: CompiledStep | Int8Step | None = None
+    norms: Mapping[nn.LayerNorm, NormWeights] = MappingProxyType({})  # for_decoding, likewise
     # the weights of products by name, of a model that was stored in int8
     int8: Mapping[str, Int8Weight] = MappingProxyType({})
     output_int8: Int8Weight | None = None  # for_decoding in int8
@@ -185,6 +193,9 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         }
         clone.products[None] = clone._output(slice(None))
         clone.compiled = clone._compiled_step()
+        if clone.compiled is not None:
+            norms = [layer for layer in self.modules() if isinstance(layer, nn.LayerNorm)]
+            clone.norms = {norm: NormWeights.of(norm) for norm in norms}
         return clone
 
     def in_bytes(self) -> Self:
@@ -308,13 +319,34 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         tied = "embedding.weight", self.embedding.weight
         return tied if self.output is None else ("output", self.output)
 
+    def _is_compiled(self, x: Tensor) -> bool:
+        """Whether compiled code takes over what lies between products: of a backbone as it decodes,
+        in fp32 on a CPU."""
+        return bool(self.norms) and self.dtype is None and can_be_compiled(x)
+
+    def _normed(self, norm: nn.LayerNorm, x: Tensor) -> Tensor:
+        """The layer norm of x (..., d)."""
+        if not self._is_compiled(x):
+            result: Tensor = norm(x)
+            return result
+        return self.norms[norm].normed(x.contiguous().view(-1, x.shape[-1])).view_as(x)
+
     def _part_input(self, part: Part, x: Tensor) -> Tensor:
         """What a part reads of the sum so far."""
-        return part.norm(x) if self.norm == "pre" else x
+        return self._normed(part.norm, x) if self.norm == "pre" else x
 
-    def _part_output(self, part: Part, x: Tensor) -> Tensor:
+    def _part_output(self, part: HasNorm, x: Tensor) -> Tensor:
         """The sum with what a part has added."""
-        return x if self.norm == "pre" else part.norm(x)
+        return x if self.norm == "pre" else self._normed(part.norm, x)
+
+    def _with_part(self, part: HasNorm, x: Tensor, added: Tensor) -> Tensor:
+        """x with what a part adds. What compiled code does so is done in the place of x."""
+        if not self._is_compiled(x):
+            return self._part_output(part, x + added)
+        if self.norm == "pre":
+            return x.add_(added)
+        flat, flat_added = (y.contiguous().view(-1, y.shape[-1]) for y in (x, added))
+        return self.norms[part.norm](flat, flat_added, flat).view_as(x)
 
     def _embed(self, table: nn.Embedding, ids: Tensor, start: int = 0) -> Tensor:
         """Scaled embeddings plus positions start, start + 1, …: (B, T) -> (B, T, d)."""
@@ -360,13 +392,25 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         return self._linear(layer.out, self._inner(layer, x))
 
     def _self_attended(
-        self, part: Attention, x: Tensor, bias: Tensor, laid_out: Padded | Unpadded
+        self,
+        part: Attention,
+        x: Tensor,
+        bias: Tensor,
+        laid_out: Padded | Unpadded,
+        spans: Spans | None = None,
+        causal: bool = False,
     ) -> Tensor:
-        """x, laid out so, with what its positions read of each other."""
-        qkv = laid_out.pad(self._linear(part.qkv, self._part_input(part, x)))
+        """x, laid out so, with what its positions read of each other; by compiled code where their
+        spans are told."""
+        qkv = self._linear(part.qkv, self._part_input(part, x))
+        if spans is not None:
+            flat = qkv.view(-1, qkv.shape[-1])
+            attended = attend_within(flat, spans, self.heads, causal).view_as(x)
+            return self._with_part(part, x, self._linear(part.out, attended))
+        qkv = laid_out.pad(qkv)
         q, keys, values = (self._split(chunk) for chunk in qkv.chunk(3, -1))
         attended = laid_out.unpad(self._attend(q, keys, values, bias))
-        return self._part_output(part, x + self._drop(self._linear(part.out, attended)))
+        return self._with_part(part, x, self._drop(self._linear(part.out, attended)))
 
     def encode(self, src: Tensor, src_len: Tensor) -> EncodedSource:
         mask = torch.arange(src.shape[1], device=src.device) < src_len[:, None]  # (B, S)
@@ -375,15 +419,14 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
             PADDED if self.products is None or not mask.is_cpu else Unpadded.where_it_pays(mask)
         )
         x = laid_out.unpad(self._embed(table, src))
+        spans = laid_out.spans(mask) if self._is_compiled(x) else None
         bias = bias_of(mask, self.dtype or x.dtype)
         for layer in self.encoder:
-            x = self._self_attended(layer.attention, x, bias, laid_out)
+            x = self._self_attended(layer.attention, x, bias, laid_out, spans)
             feed_forward = layer.feed_forward
-            x = self._part_output(
-                feed_forward,
-                x + self._drop(self._feed_forward(feed_forward, self._part_input(feed_forward, x))),
-            )
-        x = self.encoder_norm(x) if self.encoder_norm is not None else x
+            added = self._feed_forward(feed_forward, self._part_input(feed_forward, x))
+            x = self._with_part(feed_forward, x, self._drop(added))
+        x = self._normed(self.encoder_norm, x) if self.encoder_norm is not None else x
         keys_values = [
             laid_out.pad(self._linear(layer.cross.keys_values, x)).chunk(2, -1)
             for layer in self.decoder
@@ -442,13 +485,20 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         """What `forced` gives, and what every layer asks the source with, (B, H, T, k) each."""
         queries = []
         x = total = query = self._embed(self.embedding, shift(tgt, BOS))
+        spans = Spans.of_rows(*tgt.shape) if self._is_compiled(x) else None
         for number, layer in enumerate(self.decoder):
             x = self._read_past(number, x, encoded.keys[0].dtype)
             cross = layer.cross
-            q = self._split(self._linear(cross.query, self._part_input(cross, x)))
-            queries.append(q)
-            attended = self._attend(q, encoded.keys[number], encoded.values[number], encoded.bias)
-            x = self._part_output(cross, x + self._drop(self._linear(cross.out, attended)))
+            query = self._linear(cross.query, self._part_input(cross, x))
+            queries.append(self._split(query))
+            if spans is not None:
+                flat = query.view(-1, self.hidden_size)
+                read = attend_to_source(flat, spans, encoded.source, number, self.heads)
+                attended = read.view_as(x)
+            else:
+                source = encoded.keys[number], encoded.values[number], encoded.bias
+                attended = self._attend(queries[-1], *source)
+            x = self._with_part(cross, x, self._drop(self._linear(cross.out, attended)))
             query = self._part_input(layer.feed_forward, x)
             total = x + self._drop(self._feed_forward(layer.feed_forward, query))
             x = self._part_output(layer.feed_forward, total)
@@ -503,6 +553,12 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.attention = Attention(d)
         self.feed_forward = FeedForward(d, f)
+
+
+class HasNorm(Protocol):
+    """A part of a layer, with its norm."""
+
+    norm: nn.LayerNorm
 
 
 class SourceReader(Protocol):

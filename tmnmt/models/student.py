@@ -19,7 +19,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from tmnmt.compiled.kernels import NormWeights
+from tmnmt.compiled.kernels import NormWeights, run_cells_
 from tmnmt.models.encoder_decoder import (
     CrossAttention,
     EncoderDecoder,
@@ -125,6 +125,9 @@ class Student(EncoderDecoder[CellState]):
         return candidate, torch.sigmoid(gate)
 
     def _read_past(self, number: int, x: Tensor, dtype: torch.dtype) -> Tensor:
+        if self._is_compiled(x):
+            part = self._cell(number)
+            return self._with_part(part, x, run_cells_(self._linear(part.candidate_gate, x)))
         candidate, gate = self._candidate_gate(number, x)
         cell, cells = torch.zeros_like(x[:, 0]), []
         for position in range(x.shape[1]):

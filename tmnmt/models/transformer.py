@@ -12,7 +12,7 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from tmnmt.compiled.kernels import NormWeights
+from tmnmt.compiled.kernels import NormWeights, Spans
 from tmnmt.config.bounds import EvenSize, Size
 from tmnmt.errors import UsageError
 from tmnmt.models.base import BaseConfig
@@ -116,5 +116,8 @@ class Transformer(EncoderDecoder[DecoderState | SeenState]):
 
     def _read_past(self, number: int, x: Tensor, dtype: torch.dtype) -> Tensor:
         length = x.shape[1]
+        if self._is_compiled(x):
+            spans = Spans.of_rows(len(x), length)
+            return self._self_attended(self._attention(number), x, x, PADDED, spans, causal=True)
         causal = torch.full((length, length), -torch.inf, dtype=dtype, device=x.device)
         return self._self_attended(self._attention(number), x, causal.triu(1), PADDED)

@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from tmnmt.compiled.kernels import Sources
+from tmnmt.compiled.kernels import Sources, Spans
 from tmnmt.models.base import stacked
 
 CAPACITY = 32  # positions of the self-attention's cache to begin with; it doubles when it is full
@@ -195,6 +195,10 @@ class Padded:
     def pad(self, x: Tensor) -> Tensor:
         return x
 
+    def spans(self, mask: Tensor) -> Spans:
+        """Where they stand, of a mask (B, S)."""
+        return Spans.of_rows(mask.shape[0], mask.shape[1], mask.sum(1))
+
 
 @dataclass(frozen=True)
 class Unpadded:
@@ -221,6 +225,10 @@ class Unpadded:
         """(M, ...) -> (B, S, ...), 0 on padding."""
         padded = x.new_zeros(self.sentences * self.length, *x.shape[1:])
         return padded.index_copy_(0, self.real, x).view(self.sentences, self.length, *x.shape[1:])
+
+    def spans(self, mask: Tensor) -> Spans:
+        """Where they stand, of a mask (B, S)."""
+        return Spans.of_lengths(mask.sum(1), self.length)
 
 
 PADDED = Padded()
