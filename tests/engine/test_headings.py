@@ -49,7 +49,8 @@ def test_the_likelier_reading_stays(model: Model) -> None:
         assert translation.tgt[:1] == translation.tgt[:1].upper()
         assert translation.tgt[-1:] not in (":", ";", ",")
         spelt = "".join(token.text for token in translation.tokens).replace("▁", " ")
-        assert spelt.strip() == translation.tgt
+        # a full stop that the heading does not have is taken out of the text alone
+        assert spelt.strip().rstrip(".") == translation.tgt.rstrip(".")
 
 
 def test_what_is_no_heading_is_as_before(model: Model) -> None:

@@ -114,7 +114,11 @@ class SearchStart:
 
 
 class Leader(Protocol):
-    """What leads a search, so that the translations hold what they have to hold."""
+    """What leads a search, so that the translations hold what they have to hold.
+
+    compares_all_words: whether it takes the columns of log p for the numbers of words."""
+
+    compares_all_words: bool
 
     def bar(self, live: Live, step: Stepped, position: int) -> None:
         """Leaves in log p (R, V) only what may come at a step.
@@ -271,7 +275,7 @@ def search_on(
         finished = Finished(len(max_len), settings.n_best, beginning.prev.device)
         history: list[Step] = []
         names = backbone.columns
-        if lead is not None and names is not None:
+        if lead is not None and lead.compares_all_words and names is not None:
             raise ValueError("a search that is led compares all words")
         while live.sentence.numel():
             stepped = predict(backbone, layers, live, settings.explain)

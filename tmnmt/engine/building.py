@@ -73,10 +73,11 @@ def build_pipeline(
     retriever = _retriever(indexes, trust, settings)
     read = reaches or _reaches(indexes, settings, model.states_hash)
     lookup = Lookup(retriever, keys, vocab, settings, *lengths, tally, read)
-    filters = Filters(Reader(vocab, src_lang, settings.keep_finders))
+    tgt_lang = model.config["tgt_lang"]
+    filters = Filters(Reader(vocab, src_lang, settings.keep_finders, tgt_lang=tgt_lang))
     return Pipeline(
         settings=settings,
-        languages=(src_lang, model.config["tgt_lang"]),
+        languages=(src_lang, tgt_lang),
         vocab=vocab,
         backbone=backbone,
         layers=layers,
@@ -90,6 +91,7 @@ def build_pipeline(
             device=device,
             tally=tally,
             linker=Linker(backbone, vocab, device),
+            vocab=vocab,
             shortlist=shortlist_of(settings, model),
             extensions=extensions,
             whole_memory=whole_memory_of(settings, model, indexes, device),

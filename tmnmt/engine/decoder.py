@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
+from tmnmt.engine.barred_words import BarredWords
 from tmnmt.engine.beam_search import DecoderTrace, Hypothesis, SearchSettings, beam_search
 from tmnmt.engine.extension import Extension, Extensions, SearchResults
 from tmnmt.engine.links import Linker
@@ -27,7 +28,7 @@ from tmnmt.layers.reach import SentenceReach
 from tmnmt.models.base import Backbone, Encoded, StepRecord, SurroundingText, noted_along
 from tmnmt.models.shortlist import Shortlist
 from tmnmt.text import match_tokens
-from tmnmt.vocab import EOS
+from tmnmt.vocab import EOS, Vocabulary
 
 
 class DocumentMemory(Protocol):
@@ -49,6 +50,7 @@ class Decoded(NamedTuple):
     row: int
     has_reading: bool = False  # another one, of a piece that nothing in the memories is like
     reading: Reading | None = None  # the other one, where that is what was read
+    is_typed: bool = False  # a person has typed how it begins
 
 
 @dataclass
@@ -63,6 +65,7 @@ class Decoder:
     device: str
     tally: Tally
     linker: Linker
+    vocab: Vocabulary
     shortlist: Shortlist | None
     extensions: Extensions
     whole_memory: WholeMemory | None
@@ -162,8 +165,8 @@ class Decoder:
             backbone, notes = self._limited(pieces, collated), list[StepRecord]()
             if self.revisers:
                 backbone, notes = backbone.noting()
-            search = self._search(explain)
-            hypotheses = beam_search(backbone, self.layers, placed, ready, longest, search)
+            search, lead = self._search(explain), self._lead(pieces, backbone)
+            hypotheses = beam_search(backbone, self.layers, placed, ready, longest, search, lead)
             return self._with_evidence(pieces, documents, hypotheses, encoded, notes)
 
     def _with_evidence(
@@ -315,6 +318,14 @@ class Decoder:
             explain=explain,
             n_best=max(settings.nbest, settings.cache_best if settings.remembers else 1),
         )
+
+    def _lead(self, pieces: Sequence[Piece], backbone: Backbone) -> BarredWords | None:
+        """What keeps characters out of the translations that these must not have; None where no
+        translation has to be kept from any."""
+        signs = [piece.segment.source.barred(piece.model_text) for piece in pieces]
+        if not any(signs):
+            return None
+        return BarredWords(signs, self.vocab, self.settings.beam, backbone.columns, self.device)
 
     def _limited(self, pieces: Sequence[Piece], collated: Collated) -> Backbone:
         """The backbone that compares only what the sources' words may become, and what their pairs

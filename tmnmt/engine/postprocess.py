@@ -60,7 +60,7 @@ class Postprocessor:
             unknown=unknown,
             others=tuple(alternatives.values())[1:],
         )
-        _, collated, row, _, reading = decoded
+        collated, row, reading = decoded.collated, decoded.row, decoded.reading
         return self.annotated(translation, DecodedPiece(piece, best, collated, row, reading))
 
     def annotated(
@@ -99,7 +99,12 @@ class Postprocessor:
         subwords = [self.vocab.piece(number) for number in ids]
         restore = piece.segment.source.restore_piece
         return restore(
-            self.vocab.decode(ids), piece.model_text, subwords, attention, decoded.reading
+            self.vocab.decode(ids),
+            piece.model_text,
+            subwords,
+            attention,
+            decoded.reading,
+            decoded.is_typed,
         )
 
     def _attention(self, source: Sequence[int], target: Sequence[int]) -> Tensor:

@@ -159,6 +159,7 @@ class SourceSegment:
         subwords: Sequence[str] = (),
         attention: Callable[[], Tensor] | None = None,
         reading: Reading | None = None,
+        is_typed: bool = False,
     ) -> str:
         """What the model wrote for a piece, behind the filters. Only masks stand for placeholders.
 
@@ -167,9 +168,10 @@ class SourceSegment:
         subwords: the subwords of what it wrote.
         attention: a function that gives (T + 1, S + 1), how much each subword of the target, and
         the end, looked at every subword of the source and its end; None where it is not known.
-        reading: the other way to read the piece, where that was read."""
+        reading: the other way to read the piece, where that was read.
+        is_typed: whether a person has typed how the translation begins."""
         masks = frozenset(self.placement.masks.values())
-        output = ModelOutput(text, model_text, masks, subwords, attention)
+        output = ModelOutput(text, model_text, masks, subwords, attention, is_typed)
         for undo in [*([reading.undo] if reading is not None else []), *self._undos]:
             output = replace(output, text=undo.restore_piece(output))
         return output.text
@@ -180,6 +182,12 @@ class SourceSegment:
         output: what the model wrote.
         model_text: what it has read."""
         return any(undo.refuses(output, model_text) for undo in self._undos)
+
+    def barred(self, model_text: str) -> frozenset[str]:
+        """The characters that the translation of a text does not have.
+
+        model_text: what the model reads."""
+        return frozenset[str]().union(*(undo.barred(model_text) for undo in self._undos))
 
     def trailing(self) -> frozenset[str]:
         """The subwords that a translation of the segment does not end with."""

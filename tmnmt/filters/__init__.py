@@ -16,6 +16,7 @@ from tmnmt.filters.code_forms import CodeForms
 from tmnmt.filters.coded_sentences import CodedSentences
 from tmnmt.filters.contract import Filter, Level, Reader, Undo
 from tmnmt.filters.control_characters import ControlCharacters, IllegibleSigns
+from tmnmt.filters.ends import Ends
 from tmnmt.filters.foreign_script import ForeignScript
 from tmnmt.filters.headings import Headings
 from tmnmt.filters.marking import Marker, mark
@@ -45,6 +46,7 @@ FILTERS: Registry[type[Filter]] = Registry(
             CodedSentences,
             Notes,
             NonLinguistic,
+            Ends,
             Capitals,
             Numbers,
             Masks,

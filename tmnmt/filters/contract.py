@@ -32,13 +32,15 @@ _NUMBER = re.compile("[0-9]+")
 @dataclass(frozen=True)
 class Reader:
     """Who reads the text: a model with this vocabulary, or a person alone where there is none.
-    `lang`: of the text. `keep`: what find that the user wants to be kept. `is_person`: a person has
-    written the target, whatever a model would make of the source."""
+    `lang`: of the text. `tgt_lang`: of its translation. `keep`: what find that the user wants to be
+    kept. `is_person`: a person has written the target, whatever a model would make of the
+    source."""
 
     vocab: Vocabulary | None = None
     lang: str = ""
     keep: tuple[Finder, ...] = ()
     is_person: bool = False
+    tgt_lang: str = ""
 
     def reads(self, covered: str) -> str | None:
         """What a model reads in place of what is copied, where that is no mask: a character."""
@@ -57,13 +59,15 @@ class ModelOutput:
 
     `model_text`: what the model read for it. `masks`: what stands for placeholders in all that it
     read. `subwords`: of what it wrote. `attention`: how much each of these, and the end, looked at
-    every subword of the source and its end, (T + 1, S + 1); computed when it is asked for."""
+    every subword of the source and its end, (T + 1, S + 1); computed when it is asked for.
+    `is_typed`: a person has typed how it begins, and perhaps all of it."""
 
     text: str
     model_text: str
     masks: frozenset[str] = frozenset()
     subwords: Sequence[str] = ()
     attention: Callable[[], Tensor] | None = None
+    is_typed: bool = False
 
     @property
     def loses_masks(self) -> bool:
@@ -100,6 +104,10 @@ class Undo:
         """Whether what was written for a text that no memory has is no translation, so that the
         text stays."""
         return False
+
+    def barred(self, model_text: str) -> frozenset[str]:
+        """The characters that no translation of a text, or of a piece of it, has."""
+        return frozenset()
 
     def retry(self, output: str) -> Sequence[str]:
         """The parts of the text, to be translated one by one since what was written for all of it

@@ -438,8 +438,8 @@ class PieceCompletion:
     def translation_of(self, best: Hypothesis) -> tuple[Translation, int]:
         """The translation that a hypothesis says, and its length in subwords.
 
-        best: the hypothesis."""
-        decoded = Decoded(best, self._collated, 0)
+        best: the hypothesis, which begins as a person has typed it."""
+        decoded = Decoded(best, self._collated, 0, is_typed=True)
         translation = self._pipeline.postprocessor.translation(self.piece, decoded)
         return translation, len(best.ids) + best.finished
 
@@ -525,8 +525,8 @@ class CompletionState:
 
     def _read_first(self) -> None:
         """Computes the suggestion for nothing first, where it is made in another way than those
-        behind something. This is so for a full match, a heading, messages, and several sentences.
-        Thus it does not matter what was asked for earlier."""
+        behind something. This is so for a full match, a heading, a phrase, messages, and several
+        sentences. Thus it does not matter what was asked for earlier."""
         if self._pieces and "" not in self._suggested and self._needs_free(self._pieces[0]):
             self._suggested[""] = self._free()
 
@@ -536,6 +536,7 @@ class CompletionState:
             self._pipeline.full_match(piece, self._document) is not None
             or piece.has_reading
             or source.split is not None
+            or bool(source.barred(piece.model_text))
             or (settings.lost_sentences and piece.is_whole and bool(source.parts))
         )
 

@@ -156,6 +156,8 @@ class Opening:
     the length would gain by every subword behind a text that the model finds unlikely, and it would
     go on behind the end of a sentence."""
 
+    compares_all_words = True
+
     def __init__(self, text: bytes, spellings: Spellings) -> None:
         """text: what has to be spelled, in bytes.
         spellings: what the subwords spell."""

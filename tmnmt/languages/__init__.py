@@ -28,7 +28,9 @@ class Language:
     `number_stems`, `cardinals`: as `NumberWords` and `Cardinals` have them. `small_words`: articles
     and the like, by the prepositions that are in them, "" for none. `endings`: what may stand for
     the longest ending that a word has. `contractions`: verbs before n't, their full forms, and what
-    other endings behind an apostrophe stand for."""
+    other endings behind an apostrophe stand for. `connectives`: words behind which a sentence goes
+    on, so that no phrase ends with them. `sentence_marks`: what is written for . ! ? : ; , where
+    these are not."""
 
     rare_letters: str | None = None
     abbreviations: str = ""
@@ -41,6 +43,8 @@ class Language:
     small_words: Mapping[str, str] = field(default_factory=dict)
     endings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     contractions: Table = field(default_factory=dict)
+    connectives: str = ""
+    sentence_marks: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache

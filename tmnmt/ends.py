@@ -1,0 +1,135 @@
+"""With what mark a text ends, and how a translation ends as its source does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from tmnmt.languages import data_for, listed
+
+MARKS = (".", "!", "?", "…", ":", ";", ",")
+PHRASE = 6  # words, at most: longer texts without a mark may be beginnings of sentences
+_CLOSING = "\"'”’»)]}」』）"
+_ENDING = re.compile(r"(?P<blank>\s*)(?P<mark>\S)(?P<closing>[\s\"'”’»)\]}」』）]*)\Z")
+_WORD = re.compile(r"\w+")
+_ABBREVIATED = re.compile(r"(?:^|[^\w.])(?:[^\W\d_]|[^\W\d_]+(?:\.[^\W\d_]+)+|\w+-[^\W\d_])\.\Z")
+# Of a source's mark, the marks in whose place it is put. Others are left as they are: where English
+# law parts items by semicolons, French law ends each with a full stop.
+_WRONG = {".": ",;:", "!": ".,;:", "?": ".,;:!", ":": ",;"}
+
+
+class Ending(NamedTuple):
+    """How a text ends.
+
+    mark: the mark, as it is in English; "" where there is none.
+    start, end: where it stands, with the blank in front of it.
+    closing: what closes quotes and brackets behind it."""
+
+    mark: str
+    start: int
+    end: int
+    closing: str
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The marks that end sentences and clauses in one language. `forms`: how each is written."""
+
+    forms: dict[str, str]
+
+    @property
+    def of_clauses(self) -> frozenset[str]:
+        """All as they are written, but for the full stop, which abbreviations have, too."""
+        return frozenset(form for mark, form in self.forms.items() if mark != ".")
+
+    def ending(self, text: str) -> Ending:
+        """How a text ends.
+
+        text: the text."""
+        found = _ENDING.search(text)
+        sign = found["mark"] if found is not None else ""
+        mark = next((mark for mark, form in self.forms.items() if sign and form == sign), "")
+        if found is None or not mark:
+            end = len(text.rstrip())
+            return Ending("", end, end, "")
+        start = found.start("blank")
+        if mark == "." and text[:start].endswith(".."):
+            mark, start = "…", start - 2
+        return Ending(mark, start, found.end("mark"), found["closing"].strip())
+
+
+@cache
+def marks_of(lang: str) -> Marks:
+    """The marks of a language.
+
+    lang: its code."""
+    own_forms = data_for(lang).sentence_marks
+    return Marks({mark: own_forms.get(mark, mark) for mark in MARKS})
+
+
+def is_phrase(text: str, lang: str) -> bool:
+    """Whether a text of a few words has no mark, and does not go on behind its end, as "the
+    vessel" does not, and "the Minister may" does.
+
+    text: the text.
+    lang: its language."""
+    words = _WORD.findall(text)
+    signs = {*MARKS, *marks_of(lang).forms.values()}
+    return (
+        any(map(str.isalpha, text))
+        and len(words) <= PHRASE
+        and signs.isdisjoint(text)
+        and words[-1].lower() not in data_for(lang).connectives.split()
+    )
+
+
+def mended_end(src: str, tgt: str, src_lang: str, tgt_lang: str) -> str:
+    """A translation that ends with the mark of its source: with that mark where it has none, or one
+    that cannot stand for it; and without a full stop, or any mark of a phrase, where the source has
+    none.
+
+    src: the source.
+    tgt: its translation.
+    src_lang, tgt_lang: their languages."""
+    source, marks = marks_of(src_lang).ending(src), marks_of(tgt_lang)
+    target = marks.ending(tgt)
+    if not any(map(str.isalpha, tgt)) or source.closing or target.closing:
+        return tgt
+    if source.mark:
+        is_missing = not target.mark and tgt[: target.end][-1:].isalnum()
+        if is_missing or (target.mark and target.mark in _WRONG.get(source.mark, "")):
+            return tgt[: target.start] + marks.forms[source.mark] + tgt[target.end :]
+        return tgt
+    is_stop = target.mark == "." and not is_abbreviated(tgt[: target.end])
+    is_excess = target.mark in (":", ";", ",") and is_phrase(src, src_lang)
+    if src[-1:].isalnum() and (is_stop or is_excess):
+        return tgt[: target.start] + tgt[target.end :]
+    return tgt
+
+
+def wrong_end(src: str, tgt: str, src_lang: str, tgt_lang: str) -> str:
+    """The end of a translation that ends otherwise than its source; "" where it ends as the source
+    does, or as the language may have it.
+
+    src: the source.
+    tgt: its translation.
+    src_lang, tgt_lang: their languages."""
+    return tgt[-20:] if mended_end(src, tgt, src_lang, tgt_lang) != tgt else ""
+
+
+def is_abbreviated(text: str) -> bool:
+    """Whether a full stop at the end of a text may be that of an abbreviation.
+
+    text: the text, with the full stop."""
+    if _ABBREVIATED.search(text):
+        return True
+    last = re.search(r"(\w+)\.\Z", text)
+    return last is not None and last[1].lower() in _abbreviations()
+
+
+@cache
+def _abbreviations() -> frozenset[str]:
+    words = (*listed("abbreviations"), *listed("titles"), "etc", "usw", "ltd", "inc", "ltée")
+    return frozenset(word.lower() for word in words)
