@@ -29,6 +29,8 @@ LAYERS = (
         "registry",
         "numbers",
         "number_words",
+        "ends",
+        "typography",
         "checks",
         "visible",
         "progress",
