@@ -36,8 +36,11 @@ from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import check_disk, compute, header_of, plan, queries_of
-from tmnmt.keys.directions import Directions, ProjectedKeys, searched_size
-from tmnmt.keys.faiss_index import (
+from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.models.folder import Model, load_model
+from tmnmt.progress import Progress
+from tmnmt.segments import Segment
+from tmnmt.trained_layers.faiss_index import (
     FAISS_FILE,
     KINDS,
     MIN_TRAINING,
@@ -46,11 +49,8 @@ from tmnmt.keys.faiss_index import (
     load_faiss,
     update_faiss,
 )
-from tmnmt.keys.files import Array, KeyFiles
-from tmnmt.keys.search import KeySearch, flat
-from tmnmt.models.folder import Model, load_model
-from tmnmt.progress import Progress
-from tmnmt.segments import Segment
+from tmnmt.trained_layers.key_directions import Directions, ProjectedKeys, searched_size
+from tmnmt.trained_layers.key_search import KeySearch, flat
 
 K = 8
 BATCH = 64

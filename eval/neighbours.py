@@ -30,8 +30,6 @@ from tmnmt.eval.measures.scores import score
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, longest, plan
-from tmnmt.keys.datastore import Datastore
-from tmnmt.keys.faiss_index import KINDS, update_faiss
 from tmnmt.keys.files import Array, KeyFiles
 from tmnmt.keys.pair_keys import encode_pair, force_all
 from tmnmt.models.decoding import for_decoding
@@ -39,6 +37,8 @@ from tmnmt.models.folder import Model, load_model
 from tmnmt.papers.knn import AdaptiveKNN, nearest
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.datastore import Datastore
+from tmnmt.trained_layers.faiss_index import KINDS, update_faiss
 from tmnmt.translator import Translator
 from tmnmt.vocab import BOS
 

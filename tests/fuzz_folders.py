@@ -44,7 +44,7 @@ from tmnmt.index import MemoryIndex, build
 from tmnmt.index.embedded import journal as journals
 from tmnmt.keys import files as key_files
 from tmnmt.keys.compute import compute, header_of, plan
-from tmnmt.keys.verify import verify
+from tmnmt.keys.derived import verify
 from tmnmt.models.folder import load_model, stamp
 from tmnmt.segments import Segment
 

@@ -28,8 +28,8 @@ from tiny_model import segments
 import tmnmt.keys.compute
 from tmnmt.cli import run
 from tmnmt.index import MemoryIndex, build
-from tmnmt.keys.faiss_index import load_faiss
 from tmnmt.keys.files import OFFSETS_FILE, verify_keys
+from tmnmt.trained_layers.faiss_index import load_faiss
 
 KILLS_A_CHANGE = 5
 Content = dict[str, bytes]  # of every file of the keys, by its name

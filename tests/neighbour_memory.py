@@ -12,13 +12,13 @@ from tiny_model import segments, write_tiny_model
 from tiny_neighbours import with_keys
 
 from tmnmt.index import MemoryIndex, build
-from tmnmt.keys.datastore import Datastore
-from tmnmt.keys.directions import Directions, update_directions
-from tmnmt.keys.faiss_index import FAISS_FILE
 from tmnmt.keys.files import Header, KeyFiles, KeyWriter, digest_of, keys_dir
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.datastore import Datastore
+from tmnmt.trained_layers.faiss_index import FAISS_FILE
+from tmnmt.trained_layers.key_directions import Directions, update_directions
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ Sort = Literal[
     "cache history",
     "cache trainer",
     "command",
+    "derived keys",
     "dialect",
     "extension",
     "file format",

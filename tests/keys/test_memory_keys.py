@@ -38,13 +38,13 @@ from tmnmt.keys.compute import (
     queries_of,
     read_shard,
 )
-from tmnmt.keys.faiss_index import update_faiss
+from tmnmt.keys.derived import verify
 from tmnmt.keys.files import HEADER_FILE, KeyFiles, Keys, KeyWriter, keys_dir, verify_keys
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
-from tmnmt.keys.search import KeySearch
-from tmnmt.keys.verify import verify
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.faiss_index import update_faiss
+from tmnmt.trained_layers.key_search import KeySearch
 
 KILLS = TESTS / "kill_keys.py"
 MEMORY = [*segments(), *real_segments()[:60], replace(segments()[0], document="again")]

@@ -21,7 +21,6 @@ from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import ModelError, UsageError
 from tmnmt.formats import write_tsv
 from tmnmt.index import MemoryIndex
-from tmnmt.keys.datastore import Datastore
 from tmnmt.layers.collated import collate
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.contract import Collated
@@ -30,6 +29,7 @@ from tmnmt.models.folder import load_model, parameters
 from tmnmt.papers.knn import KNN, AdaptiveKNN, KNNVoters, certainty, distinct, knn_weights
 from tmnmt.papers.knn_training import KNNPart, Observations, concatenate, mixed, own_pairs
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.datastore import Datastore
 from tmnmt.trained_layers.neighbours import NeighbourQuery, Neighbours
 
 LARGE = 50.0  # a logit that leaves the others nothing: exp(-50) is 2e-22

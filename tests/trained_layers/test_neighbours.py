@@ -20,15 +20,15 @@ from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.keys.datastore import Datastore, keys_state
-from tmnmt.keys.faiss_index import update_faiss
 from tmnmt.keys.files import KeyFiles
-from tmnmt.keys.search import KeySearch
 from tmnmt.layers.combine import LayerInputs, MemoryLayers
 from tmnmt.layers.contract import Collated
 from tmnmt.models.folder import load_model
 from tmnmt.papers.knn import KNN, KNNVoters, knn_weights
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.datastore import Datastore, keys_state
+from tmnmt.trained_layers.faiss_index import update_faiss
+from tmnmt.trained_layers.key_search import KeySearch
 from tmnmt.trained_layers.neighbours import NeighbourQuery, Neighbours, NeighbourState
 
 ALL = 1000  # neighbours: more than the memories here have keys

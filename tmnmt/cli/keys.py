@@ -108,9 +108,15 @@ def _compute(
     index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindName, device: str
 ) -> None:
     from tmnmt.keys.compute import check_disk, compute, header_of, plan
-    from tmnmt.keys.directions import searched_size
-    from tmnmt.keys.faiss_index import KINDS, bytes_a_key, check_kind, kind_for, update_faiss
     from tmnmt.progress import Progress
+    from tmnmt.trained_layers.faiss_index import (
+        KINDS,
+        bytes_a_key,
+        check_kind,
+        kind_for,
+        update_faiss,
+    )
+    from tmnmt.trained_layers.key_directions import searched_size
 
     work = plan(index, header_of(model), model.vocab, shard)
     positions = work.all_positions
@@ -151,7 +157,7 @@ def _size(work: Plan) -> str:
 
 def _search(index: MemoryIndex, model: Model, src: str, tgt: str, k: int, device: str) -> None:
     from tmnmt.keys.compute import queries_of
-    from tmnmt.keys.search import KeySearch
+    from tmnmt.trained_layers.key_search import KeySearch
 
     queries, ids = queries_of(model, src, tgt, device)
     search = KeySearch.open(index, model.states_hash)

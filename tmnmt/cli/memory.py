@@ -297,7 +297,7 @@ def verify(index: INDEX) -> None:
     first damage is an error, with exit code 1."""
     from tmnmt.index.back_ends import open_index
     from tmnmt.index.base import is_in_folder
-    from tmnmt.keys.verify import verify as verify_with_keys
+    from tmnmt.keys.derived import verify as verify_with_keys
 
     with open_index(index) as memory:
         count = verify_with_keys(memory.folder) if is_in_folder(memory) else memory.verify()

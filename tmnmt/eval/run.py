@@ -35,7 +35,6 @@ from tmnmt.index.base import Index
 from tmnmt.index.embedded.lock import writing
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
 from tmnmt.index.opening import open_memory
-from tmnmt.keys.datastore import keys_state
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import Reaches, reaches_of
 from tmnmt.models.folder import Model, load_model
@@ -43,6 +42,7 @@ from tmnmt.progress import Progress
 from tmnmt.quantities import quantity
 from tmnmt.segments import Match, Segment
 from tmnmt.text import match_tokens
+from tmnmt.trained_layers.datastore import keys_state
 from tmnmt.training.log import TrainingCost, training_costs
 from tmnmt.translator import Translator
 

@@ -19,8 +19,7 @@ import torch
 from tmnmt.durable import rename
 from tmnmt.errors import DataError, UsageError
 from tmnmt.index.base import FolderIndex
-from tmnmt.keys.directions import update_directions
-from tmnmt.keys.faiss_index import FAISS_FILE
+from tmnmt.keys.derived import DERIVED
 from tmnmt.keys.files import (
     HEADER_FILE,
     RECORD,
@@ -177,7 +176,8 @@ def compute(
         _link(writer, work.alive)
     files = KeyFiles(folder, work.header)
     if shard is None:
-        update_directions(files, folder / FAISS_FILE)
+        for derived in DERIVED.values():
+            derived.update(files)
     return files
 
 

@@ -1,7 +1,7 @@
 """kNN interpolation: what the words of the nearest keys weigh, and how much they count beside the
 model's own.
 
-    distance    D of [c; s] and [c'; z'], each of length 1 (`keys/directions.py`)
+    distance    D of [c; s] and [c'; z'], each of length 1 (`trained_layers/key_directions.py`)
     votes       p_r(y) ~ sum of exp(-D / T) over those of the r nearest that hold y
     vanilla     p(y) = w p_k(y) + (1 - w) p_model(y), w fixed
                 Khandelwal et al. 2021, eq. 3, 4
@@ -26,10 +26,10 @@ from torch import Tensor, nn
 from tmnmt.durable import replacing
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import ModelError, UsageError, short_repr
-from tmnmt.keys.datastore import Datastore
 from tmnmt.layers.view import first_of
 from tmnmt.models.folder import UNREADABLE, Model, reason_of
 from tmnmt.models.weights import fill
+from tmnmt.trained_layers.datastore import Datastore
 from tmnmt.trained_layers.neighbours import NeighbourQuery
 
 FORMAT = "2"  # of the file of an adaptive kNN

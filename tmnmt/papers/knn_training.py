@@ -26,7 +26,6 @@ from tmnmt.durable import make_folder, rename, replacing
 from tmnmt.errors import DataError
 from tmnmt.index.base import Index
 from tmnmt.keys.compute import longest
-from tmnmt.keys.datastore import Datastore, keys_state
 from tmnmt.layers.mixing import mix_gold
 from tmnmt.models.base import Backbone, shift
 from tmnmt.models.folder import Model
@@ -34,6 +33,7 @@ from tmnmt.papers.knn import AdaptiveKNN, certainty, nearest, unsure
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
+from tmnmt.trained_layers.datastore import Datastore, keys_state
 from tmnmt.training.adapt import split, work_beside
 from tmnmt.training.data import Document
 from tmnmt.training.memory_data import fitting

@@ -13,4 +13,5 @@ for mode in ("copy", "fusion", "both"):
     register("mode", mode, ReadingMode(), successor="nearest")
 register("layer", "cache", "tmnmt.trained_layers.cache:SessionCache", successor="nearest")
 register("layer", "tm", "tmnmt.trained_layers.tm:TranslationMemory", successor="nearest")
+register("derived keys", "search", "tmnmt.trained_layers.key_search:SearchFiles")
 register("memory search", "neighbours", "tmnmt.trained_layers.neighbours:NeighbourSearch")

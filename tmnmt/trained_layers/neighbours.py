@@ -24,13 +24,13 @@ from tmnmt.engine.settings import Settings
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
-from tmnmt.keys.datastore import Datastore
 from tmnmt.keys.files import Array
 from tmnmt.layers.collated import Pairs
 from tmnmt.models.folder import Model
 from tmnmt.registry import Registry
 from tmnmt.segments import Match
 from tmnmt.text import match_tokens
+from tmnmt.trained_layers.datastore import Datastore
 from tmnmt.vocab import BOS
 
 

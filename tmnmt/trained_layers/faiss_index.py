@@ -1,5 +1,5 @@
-"""FAISS over all keys of a memory as `directions.py` sees them, by distance: building, extending
-and loading the file faiss.index. A key is n numbers, 128 at most.
+"""FAISS over all keys of a memory as `key_directions.py` sees them, by distance: building,
+extending and loading the file faiss.index. A key is n numbers, 128 at most.
 
     flat     no file: every key is compared, blockwise, in memory (see `search.py`);
              exact, for small memories
@@ -26,10 +26,10 @@ import numpy as np
 from tmnmt.durable import replacing
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index.embedded.manifest import KEYS_DIR
-from tmnmt.keys import gpu as key_gpu
-from tmnmt.keys.directions import Directions, ProjectedKeys
 from tmnmt.keys.files import KeyFiles
 from tmnmt.progress import ReadProgress
+from tmnmt.trained_layers import gpu as key_gpu
+from tmnmt.trained_layers.key_directions import Directions, ProjectedKeys
 
 FAISS_FILE = "faiss.index"
 Kind = Literal["flat", "ivf", "ivfpq", "hnsw"]

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from tmnmt.errors import MemoryIndexError
-from tmnmt.keys import directions as along
-from tmnmt.keys.directions import (
+from tmnmt.keys.files import Array, Header, KeyFiles, KeyWriter
+from tmnmt.trained_layers import key_directions as along
+from tmnmt.trained_layers.key_directions import (
     DIRECTIONS_FILE,
     Directions,
     ProjectedKeys,
     learn,
     update_directions,
 )
-from tmnmt.keys.files import Array, Header, KeyFiles, KeyWriter
 
 HEADER = Header("m", 64, 64, 9)  # l + d is twice as many as are kept
 WORDS = 5

@@ -1,23 +1,45 @@
 """Searching all keys of a memory: the positions nearest to a query, context and hidden state of a
-step, as `directions.py` measures it."""
+step, as `key_directions.py` measures it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tmnmt.errors import UsageError
 from tmnmt.index.base import FolderIndex
-from tmnmt.keys.directions import Directions, ProjectedKeys
-from tmnmt.keys.faiss_index import Kind, open_faiss
 from tmnmt.keys.files import Array, KeyFiles, digest_of
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.faiss_index import FAISS_FILE, Kind, check_faiss, open_faiss
+from tmnmt.trained_layers.key_directions import (
+    Directions,
+    ProjectedKeys,
+    check_directions,
+    update_directions,
+)
 
 # by number of a distinct pair: a segment that still has it, None where none has
 Known = dict[int, Segment | None]
 CANDIDATES = 8  # times k keys of a compressed index are scored again
 BLOCK = 1 << 16  # keys compared at a time
+
+
+class SearchFiles:
+    """What searching needs beside the keys (`tmnmt.keys.derived.DERIVED`): the directions, and the
+    index of FAISS, which goes where the directions change."""
+
+    @staticmethod
+    def update(files: KeyFiles) -> None:
+        """Makes the directions anew where the keys have outgrown them."""
+        update_directions(files, files.folder / FAISS_FILE)
+
+    @staticmethod
+    def check(index_dir: Path) -> None:
+        """Raises MemoryIndexError where a file of an index is not as it was written."""
+        check_directions(index_dir)
+        check_faiss(index_dir)
 
 
 class KeyPlace(NamedTuple):

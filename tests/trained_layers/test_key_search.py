@@ -16,13 +16,15 @@ from brute_force import real_segments
 from required import absent
 from tiny_model import write_tiny_model
 
-import tmnmt.keys.faiss_index
-import tmnmt.keys.search
+import tmnmt.trained_layers.faiss_index
+import tmnmt.trained_layers.key_search
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, plan, queries_of
-from tmnmt.keys.directions import Directions, ProjectedKeys
-from tmnmt.keys.faiss_index import (
+from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.models.folder import Model, load_model
+from tmnmt.segments import Segment
+from tmnmt.trained_layers.faiss_index import (
     FAISS_FILE,
     Kind,
     bytes_a_key,
@@ -31,10 +33,8 @@ from tmnmt.keys.faiss_index import (
     train,
     update_faiss,
 )
-from tmnmt.keys.files import Array, KeyFiles
-from tmnmt.keys.search import KeyPlace, KeySearch, flat
-from tmnmt.models.folder import Model, load_model
-from tmnmt.segments import Segment
+from tmnmt.trained_layers.key_directions import Directions, ProjectedKeys
+from tmnmt.trained_layers.key_search import KeyPlace, KeySearch, flat
 
 HELD_OUT = 20  # of the real segments: queries are contexts of what is not in the memory
 
@@ -97,7 +97,7 @@ def every_score(files: KeyFiles, queries: Array) -> Array:
 def test_flat_is_exact_whatever_the_blocks(
     index: MemoryIndex, model: Model, queries: Array, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tmnmt.keys.search, "BLOCK", block)
+    monkeypatch.setattr(tmnmt.trained_layers.key_search, "BLOCK", block)
     search = KeySearch.open(index, model.hash)
     assert (search.kind, search.files.positions) > ("flat", 10_000)
     scores, positions = search.search(queries, 8)
@@ -239,12 +239,15 @@ def test_fewer_keys_than_asked_for(changing: MemoryIndex, model: Model, queries:
 def test_a_faiss_file_that_names_other_files_is_refused_and_they_are_not_opened(
     changing: MemoryIndex, model: Model, tmp_path: Path
 ) -> None:
-    files, faiss = KeyFiles.open(changing.path, model.hash), tmnmt.keys.faiss_index.load_faiss()
+    files, faiss = (
+        KeyFiles.open(changing.path, model.hash),
+        tmnmt.trained_layers.faiss_index.load_faiss(),
+    )
     index, elsewhere = train(seen(files), "ivf"), tmp_path / "lists"
     lists = faiss.OnDiskInvertedLists(index.nlist, index.code_size, str(elsewhere))
     index.replace_invlists(lists)
     index.add(seen(files)[:])
-    tmnmt.keys.faiss_index._write(index, files.folder / FAISS_FILE)
+    tmnmt.trained_layers.faiss_index._write(index, files.folder / FAISS_FILE)
     assert elsewhere.stat().st_size > 0
     with pytest.raises(MemoryIndexError, match=r"faiss.index: cannot be read; delete it"):
         KeySearch.open(changing, model.hash)
@@ -269,12 +272,12 @@ def test_a_damaged_or_foreign_faiss_file_is_one_line(changing: MemoryIndex, mode
             KeySearch.open(changing, model.hash)
     update_faiss(files, "ivf")
     assert path.read_bytes() == content
-    faiss = tmnmt.keys.faiss_index.load_faiss()
+    faiss = tmnmt.trained_layers.faiss_index.load_faiss()
     for foreign, message in (
         ("HNSW32_SQfp16", "not of these keys"),
         ("Flat", "of an unknown kind"),
     ):
-        tmnmt.keys.faiss_index._write(
+        tmnmt.trained_layers.faiss_index._write(
             faiss.index_factory(8, foreign, faiss.METRIC_INNER_PRODUCT), path
         )
         with pytest.raises(MemoryIndexError, match=message):
@@ -283,7 +286,7 @@ def test_a_damaged_or_foreign_faiss_file_is_one_line(changing: MemoryIndex, mode
 
 def test_the_sample_is_drawn_by_its_seed(index: MemoryIndex, model: Model) -> None:
     files = KeyFiles.open(index.path, model.hash)
-    faiss = tmnmt.keys.faiss_index.load_faiss()
+    faiss = tmnmt.trained_layers.faiss_index.load_faiss()
     learnt = [
         faiss.serialize_index(train(seen(files), "ivf", seed)).tobytes() for seed in (1, 1, 2)
     ]
@@ -293,7 +296,7 @@ def test_the_sample_is_drawn_by_its_seed(index: MemoryIndex, model: Model) -> No
 def test_progress_tells_how_many_keys_there_are_to_add(
     changing: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tmnmt.keys.faiss_index, "ADDED", 300)
+    monkeypatch.setattr(tmnmt.trained_layers.faiss_index, "ADDED", 300)
     files, told = KeyFiles.open(changing.path, model.hash), list[tuple[int, float]]()
     update_faiss(files, "hnsw", lambda n, share: told.append((n, share)))
     assert sum(n for n, _ in told) == files.positions and len(told) == -(-files.positions // 300)
@@ -329,7 +332,7 @@ def test_with_a_gpu_lists_are_filled_and_searched_there_and_written_as_the_cpus(
     made: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    faiss, on_gpu = tmnmt.keys.faiss_index.load_faiss(), list[_GPU]()
+    faiss, on_gpu = tmnmt.trained_layers.faiss_index.load_faiss(), list[_GPU]()
 
     def to_gpus(index: Any, options: Any = None) -> Any:
         if isinstance(index, faiss.IndexFlatL2):
@@ -361,7 +364,7 @@ def test_a_gpu_finds_what_the_cpu_finds_in_the_lists_that_it_filled(
     least: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    faiss = tmnmt.keys.faiss_index.load_faiss()
+    faiss = tmnmt.trained_layers.faiss_index.load_faiss()
     if not faiss.get_num_gpus():
         absent("faiss-gpu", "FAISS sees no GPU")
     exact = KeySearch.open(index, model.hash).search(queries, 8)[1]

@@ -12,11 +12,11 @@ import numpy as np
 
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index, is_in_folder
-from tmnmt.keys.directions import Directions
-from tmnmt.keys.faiss_index import CHECKSUM_BYTES, FAISS_FILE, load_faiss
 from tmnmt.keys.files import Array, KeyFiles
-from tmnmt.keys.search import KeySearch, Known, best
 from tmnmt.segments import Segment
+from tmnmt.trained_layers.faiss_index import CHECKSUM_BYTES, FAISS_FILE, load_faiss
+from tmnmt.trained_layers.key_directions import Directions
+from tmnmt.trained_layers.key_search import KeySearch, Known, best
 
 
 class Entries(NamedTuple):

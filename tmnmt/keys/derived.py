@@ -1,0 +1,36 @@
+"""What plug-ins make of the keys of a memory and keep beside them, as the search over all keys; and
+whether all of it is as it was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from tmnmt.index.embedded import verify as embedded
+from tmnmt.keys.files import KeyFiles, verify_keys
+from tmnmt.registry import Registry
+
+
+class DerivedFiles(Protocol):
+    """Files beside the keys that are made of them."""
+
+    def update(self, files: KeyFiles) -> None:
+        """Makes them anew where the keys have changed."""
+
+    def check(self, index_dir: Path) -> None:
+        """Raises MemoryIndexError where one of an index is not as it was written."""
+
+
+DERIVED: Registry[DerivedFiles] = Registry("derived keys", {})
+
+
+def verify(index_dir: Path) -> int:
+    """As `tmnmt.index.embedded.verify.verify`, with all keys that were computed, and all that
+    is derived from them."""
+    return embedded.verify(index_dir, _check)
+
+
+def _check(index_dir: Path) -> None:
+    verify_keys(index_dir)
+    for derived in DERIVED.values():
+        derived.check(index_dir)
