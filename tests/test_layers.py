@@ -52,7 +52,7 @@ LAYERS = (
     ("interactive",),
     ("session",),
     ("translator",),
-    ("batch", "model_import", "trained_layers"),
+    ("alignment", "batch", "model_import", "trained_layers"),
     ("calibration",),
     ("training",),
     ("eval",),

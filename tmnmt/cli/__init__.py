@@ -25,6 +25,7 @@ from tmnmt import __version__
 # when they run.
 from tmnmt.cli import (
     adapt,
+    align,
     analyse,
     build_index,
     cache_report,
@@ -58,6 +59,7 @@ COMMANDS: Registry[Callable[..., None]] = Registry(
     {
         "start": start.start,
         "build-index": build_index.build_index,
+        "align": align.align,
         "search": search.search,
         "analyse": analyse.analyse,
         "translate": translate.translate,
