@@ -8,14 +8,15 @@ MEMORY has whole documents in order; not given, the kept-out documents of both m
 shipped. The constants of the alignment were chosen on the first half of these, and of the pages of
 the Python documentation; the second half tells. Of every hundred segments ten are merged with the
 next one, on one side or the other, and one changes places with the next one in the target. F1 is
-over pairs that have exactly the sentences of a pair that belongs together."""
+over pairs that have exactly the two texts of a pair that belongs together, since one document has
+"[Repealed]" eighty times."""
 
 from __future__ import annotations
 
 import argparse
 import random
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +51,13 @@ class Case:
         self.sources += map(" ".join, sources)
         self.parts += sources
         self.targets += targets
+
+    def texts(self, sources: Sequence[int], targets: Sequence[int]) -> tuple[str, str]:
+        """What these sentences of each side say together."""
+        return (
+            " ".join(self.sources[number] for number in sources),
+            " ".join(self.targets[number] for number in targets),
+        )
 
     @property
     def next_numbers(self) -> tuple[int, int]:
@@ -116,11 +124,13 @@ def measure(cases: Sequence[Case], known: dict[str, str] | None) -> str:
         if known is not None:
             translations = [" ".join(known[part] for part in parts) for parts in case.parts]
         alignment = align(case.sources, case.targets, translations)
-        links = {*case.links}
+        links = Counter(case.texts(*link) for link in case.links)
         sentences += len(case.sources)
-        wanted += len(links)
+        wanted += links.total()
         for pair in alignment.pairs:
-            is_right = (pair.sources, pair.targets) in links
+            texts = case.texts(pair.sources, pair.targets)
+            is_right = links[texts] > 0
+            links[texts] -= is_right
             found, right, wrong = found + 1, right + is_right, wrong + (not is_right)
             doubtful += pair.is_doubtful
             doubtful_wrong += pair.is_doubtful and not is_right

@@ -96,7 +96,9 @@ def _score(d: Documents, i: int, j: int, step: int) -> float:
     sources, targets = MOVES[step]
     if i < sources or j < targets:
         return NONE
-    return _likeness(d, i, j, sources, targets) * (sources + targets) / 2 - COSTS[step]
+    cost = float(COSTS[step])
+    score: float = _likeness(d, i, j, sources, targets) * (sources + targets) / 2 - cost
+    return score
 
 
 @compiled
@@ -108,19 +110,19 @@ def _taken(step: int) -> tuple[int, int]:
         return 0, 1
     if step == CROSSED:
         return 2, 2
-    return MOVES[step, 0], MOVES[step, 1]
+    return int(MOVES[step, 0]), int(MOVES[step, 1])
 
 
 @compiled
 def _first(d: Documents, i: int) -> int:
     """The first target that stands beside what is before source i."""
-    return d.starts[min(i, len(d.starts) - 1)]
+    return int(d.starts[min(i, len(d.starts) - 1)])
 
 
 @compiled
 def _at(table: Float32, d: Documents, i: int, j: int) -> float:
     column = j - _first(d, i)
-    return table[i, column] if 0 <= column < table.shape[1] else NONE
+    return float(table[i, column]) if 0 <= column < table.shape[1] else NONE
 
 
 @compiled
