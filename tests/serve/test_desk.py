@@ -296,6 +296,26 @@ def test_a_file_comes_back_with_what_was_confirmed(desk: Desk, tmp_path: Path) -
     assert "<tmx" in memory and "Tout est" in memory and "a.po" in memory
 
 
+def test_the_translations_of_a_file_are_known_to_its_other_segments(
+    desk: Desk, tmp_path: Path
+) -> None:
+    po = (
+        'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+        'msgctxt "a"\nmsgid "The fee schedule."\nmsgstr ""\n\n'
+        'msgctxt "b"\nmsgid "The fee schedule."\nmsgstr "Le barème."\n\n'
+        '#, fuzzy\nmsgctxt "c"\nmsgid "A draft."\nmsgstr "Un brouillon."\n\n'
+        'msgctxt "d"\nmsgid "A draft."\nmsgstr ""\n'
+    )
+    (tmp_path / "a.po").write_text(po, encoding="utf-8")
+    desk.choose(tmp_path / "a.po")
+    assert desk.text("#offer") == "Le barème." and "exact match" in desk.text("#origin")
+    assert "a.po" in desk.text(".match .head")
+    assert desk.server.get(f"/v1/sessions/{desk.session}/confirmed") == {"pairs": []}
+    desk.press("Enter", "Control")
+    desk.until_suggested(3)
+    assert desk.text("#offer") != "Un brouillon."
+
+
 def test_tags_that_the_segment_does_not_have_so_often_are_refused_for_good(
     desk: Desk, tmp_path: Path
 ) -> None:

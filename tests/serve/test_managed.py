@@ -164,6 +164,34 @@ def test_a_document_is_translated_by_what_it_has_itself(served: Server) -> None:
     assert served.ask("POST", "/v1/documents?name=m.po&own_translations=x", b"x").status == 400
 
 
+def test_a_session_knows_what_was_confirmed_before_it(served: Server) -> None:
+    background = [
+        {"src": "The fee schedule is attached.", "tgt": "Le barème est joint."},
+        {"src": "All is <g1>void</g1>.", "tgt": "Tout est <g1>nul</g1>."},
+    ]
+    begin: dict[str, Any] = {"background": background, "format": "xml", "write_to": ""}
+    session = done(served, "/v1/sessions", **begin, name="a.xlf")["id"]
+    path = f"/v1/sessions/{session}"
+
+    def translated(text: str) -> Any:
+        answer = done(served, f"{path}/translate", texts=[text], format="xml")
+        return answer["translations"][0]
+
+    first = translated("The fee schedule is attached.")
+    assert first["text"] == "Le barème est joint."
+    (segment,) = first["segments"]
+    assert segment["origin"] == "memory" and segment["matches"][0]["document"] == "a.xlf"
+    assert translated("All is <g1>void</g1>.")["text"] == "Tout est <g1>nul</g1>."
+    assert served.get(f"{path}/confirmed") == {"pairs": []} and served.get(path)["confirmed"] == 0
+    pair: dict[str, Any] = {"src": "The fee schedule is attached.", "tgt": "Les frais."}
+    done(served, f"{path}/confirm", **pair)
+    assert translated("The fee schedule is attached.")["text"] == "Les frais."
+    served.service.sessions._open.clear()  # as in another process, or after a restart
+    assert translated("All is <g1>void</g1>.")["text"] == "Tout est <g1>nul</g1>."
+    empty = served.ask("POST", "/v1/sessions", {"background": [{"src": "One", "tgt": " "}]})
+    assert empty.status == 400 and "background, pair 1" in str(empty.json)
+
+
 def test_a_slice_of_a_document_has_the_pairs_beside_it(
     served: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

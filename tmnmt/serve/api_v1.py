@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from tmnmt.checks import Check, ChecksError, OnChecks
 from tmnmt.codes.record import Source, Text
 from tmnmt.config.options import MODES
-from tmnmt.engine.confirmed import ConfirmedPair
+from tmnmt.engine.confirmed import ConfirmedPair, confirmable, confirmed_now
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
 from tmnmt.records import alternative_record, match_record, pair_record, translation_record
@@ -32,7 +32,7 @@ from tmnmt.serve.api_resources import (
     TGT,
     pair_of,
 )
-from tmnmt.serve.api_workbench import DESK
+from tmnmt.serve.api_workbench import DESK, LARGE
 from tmnmt.serve.events import error_record, event, event_stream
 from tmnmt.serve.fields import DOCUMENT, NAMES, SEGMENTS, TEXTS, Field, read
 from tmnmt.serve.http_error import Refused, wrong
@@ -119,6 +119,16 @@ BEGIN = (
     TERMS_MODE,
     _OPTIONS,
     Field("name", "text", "What the document is called, for lists of sessions.", default=""),
+    Field(
+        "background",
+        "objects",
+        "Pairs of the document that were confirmed before, in order: they are known, and are not "
+        "the work of this session.",
+        (),
+        entries=SEGMENTS,
+        inside=(SRC, TGT),
+    ),
+    Field("format", "text", "Of these pairs.", "text", choices=("text", "xml")),
 )
 IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
 STREAM = tuple(_STREAMED_TEXTS if field is _TEXTS else field for field in TRANSLATE)
@@ -414,7 +424,22 @@ async def begin(service: Service, call: ApiRequest) -> Any:
         fields["options"],
     )
     setup = replace(setup, name=clean_name(fields["name"]), began=time.time())
-    return _session(await service.begin(model, call.caller, setup), 0)
+    background = await service.in_thread(lambda: _background(service, fields))
+    return _session(await service.begin(model, call.caller, setup, background), 0)
+
+
+def _background(service: Service, fields: Mapping[str, Any]) -> list[ConfirmedPair]:
+    """The pairs that were confirmed before a session begins. Raises Refused for one that cannot
+    be."""
+    pairs = list[ConfirmedPair]()
+    for number, entry in enumerate(fields["background"], 1):
+        service.check_lengths([entry["src"], entry["tgt"]])
+        source, target = (_text(entry[side], fields["format"]) for side in ("src", "tgt"))
+        try:
+            pairs.append(confirmed_now(*confirmable(source, target)))
+        except UsageError as error:
+            raise wrong(f"background, pair {number:,}: {error}") from error
+    return pairs
 
 
 def _session(open_session: OpenSession, confirmed: int) -> dict[str, Any]:
@@ -654,7 +679,7 @@ API_V1 = Dialect(
         Route("GET", "/v1/memories", memories, "read"),
         Route("POST", "/v1/memories/{memory}/search", search, "read", SEARCH),
         Route("POST", "/v1/memories/{memory}/segments", add, "write", ADD),
-        Route("POST", "/v1/sessions", begin, "translate", BEGIN, keeps=True),
+        Route("POST", "/v1/sessions", begin, "translate", BEGIN, room=LARGE, keeps=True),
         Route("GET", "/v1/sessions/{session}", session, "translate"),
         Route("DELETE", "/v1/sessions/{session}", end, "translate"),
         Route("POST", "/v1/sessions/{session}/translate", in_session, "translate", IN_SESSION),

@@ -76,9 +76,9 @@ class Document(ABC):
 
 
 def segments(upload: Upload) -> dict[str, Any]:
-    """{"kind", "sentences", "segments": [{"source", "target", "state", "document", "id", "context",
-    "plural", "notes", "problem"}]}: texts as XML with short tags (`tmnmt.serve.tagged`). Raises
-    Refused for what is no such file, or is of other languages."""
+    """{"kind", "sentences", "segments": [{"source", "target", "state", "confirmation", "document",
+    "id", "context", "plural", "notes", "problem"}]}: texts as XML with short tags
+    (`tmnmt.serve.tagged`). Raises Refused for what is no such file, or is of other languages."""
     with _open_document(upload) as document:
         units = document.units()
         if len(units) > DOCUMENT:
@@ -125,6 +125,7 @@ def _record(name: str, unit: Unit) -> dict[str, Any]:
         "source": tags.source,
         "target": tags.target(unit.target) if unit.target is not None else None,
         "state": unit.state,
+        "confirmation": unit.confirmation,
         "document": name,
         "id": unit.id,
         "context": unit.context,

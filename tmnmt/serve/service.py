@@ -17,9 +17,12 @@ from typing import Any, TypeVar, cast
 from tmnmt.codes.record import Text
 from tmnmt.config.option import options_of
 from tmnmt.config.options import MODES, Decoding, Search
+from tmnmt.engine.confirmed import ConfirmedPair
+from tmnmt.engine.history import MOST_PAIRS
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import local_path
+from tmnmt.index.embedded.in_memory import InMemoryIndex
 from tmnmt.segments import Match, Segment, Translation
 from tmnmt.serve.bodies import Readers, Room
 from tmnmt.serve.clock import Clock
@@ -41,7 +44,7 @@ from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.terms import Served, TermLists
 from tmnmt.session import Session
 from tmnmt.terms.term_list import TermList
-from tmnmt.translator import Translator, restrict
+from tmnmt.translator import Translator, restrict, with_memory
 
 SEARCHERS = 4  # threads that look up
 MOST_COMPLETED = 5_000  # characters of a segment that somebody types the translation of
@@ -403,23 +406,34 @@ class Service:
         self.counts["added",] += len(ids)
         return ids
 
-    async def begin(self, model: Model, caller: Caller, setup: SessionSetup) -> OpenSession:
-        """A session of one document. Raises Refused."""
+    async def begin(
+        self,
+        model: Model,
+        caller: Caller,
+        setup: SessionSetup,
+        background: Sequence[ConfirmedPair] = (),
+    ) -> OpenSession:
+        """A session of one document. `background`: what is confirmed in the document already.
+        Raises Refused."""
 
         def start_session() -> OpenSession:
             view, _ = self._view(model, caller, setup)
-            return self.sessions.begin(caller, model, setup, Session(view))
+            session = session_with(view, setup.name, background)
+            return self.sessions.begin(caller, model, setup, session, background)
 
         return await self.write(start_session)
 
     async def session(self, id: str, caller: Caller) -> OpenSession:
         """Raises Refused for a session that is not there, or whose model is not served now."""
 
-        def create(name: str, setup: SessionSetup) -> tuple[Model, Session]:
+        def create(
+            name: str, setup: SessionSetup, background: Sequence[ConfirmedPair]
+        ) -> tuple[Model, Session]:
             model = next((pair for pair in self.pairs if pair.name == name), None)
             if model is None:
                 raise Refused(409, "not_served", "the model of this session is not served now")
-            return model, Session(self._view(model, caller, setup)[0])
+            view, _ = self._view(model, caller, setup)
+            return model, session_with(view, setup.name, background)
 
         return await self.write(lambda: self.sessions.get(id, caller, create))
 
@@ -506,6 +520,22 @@ class Service:
             del self._views[key]
         while len(self._views) >= VIEWS:
             self._views.pop(next(iter(self._views)))
+
+
+def session_with(view: Translator, document: str, background: Sequence[ConfirmedPair]) -> Session:
+    """A session that knows what was confirmed in its document before: all pairs as a memory, and
+    the words of the last ones."""
+    if not background or isinstance(view, MemoryPair):
+        return Session(view)
+    index = InMemoryIndex(view.src_lang, view.tgt_lang)
+    index.add(
+        replace(pair.segment, id=0, document=document, position=position)
+        for position, pair in enumerate(background)
+    )
+    index.settle()
+    session = Session(with_memory(view, index))
+    session.learn_background([(pair.src, pair.tgt) for pair in background[-MOST_PAIRS:]])
+    return session
 
 
 def _outcome(work: Callable[[], Result]) -> Result:

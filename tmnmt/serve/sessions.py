@@ -82,20 +82,30 @@ class Sessions:
         return self._storage.count()
 
     def begin(
-        self, caller: Caller, model: Model, setup: SessionSetup, session: Session
+        self,
+        caller: Caller,
+        model: Model,
+        setup: SessionSetup,
+        session: Session,
+        background: Sequence[ConfirmedPair] = (),
     ) -> OpenSession:
-        """Raises Refused where there are too many."""
+        """A session, which knows already what was confirmed in the document before (`background`).
+        Raises Refused where there are too many."""
         now, id = time.time(), secrets.token_urlsafe(16)
         stored = StoredSession(id, caller.tenant, model.name, asdict(setup), now)
-        if not self._storage.make(stored, self._clock.cutoff(IDLE), self._limit):
+        if not self._storage.make(stored, self._clock.cutoff(IDLE), self._limit, background):
             raise Refused(429, "busy", "there are too many sessions; delete some", 60)
         return self._hold(OpenSession(id, caller.tenant, model, setup, session))
 
     def get(
-        self, id: str, caller: Caller, create: Callable[[str, SessionSetup], tuple[Model, Session]]
+        self,
+        id: str,
+        caller: Caller,
+        create: Callable[[str, SessionSetup, Sequence[ConfirmedPair]], tuple[Model, Session]],
     ) -> OpenSession:
-        """create: of the name of a model and what was given, a copy that holds nothing yet. Raises
-        Refused for a session that is not there, or another tenant's: which of both is not told."""
+        """create: of the name of a model, what was given, and what was confirmed before, a copy
+        that holds nothing else yet. Raises Refused for a session that is not there, or another
+        tenant's: which of both is not told."""
         stored = self._storage.get(caller.tenant, id)
         if stored is None or not _is_for(setup := _parse_setup(stored), caller):
             raise unknown("there is no such session")
@@ -105,7 +115,7 @@ class Sessions:
             open_session = self._open.get(id)
         if open_session is not None:
             return self._hold(open_session)
-        model, session = create(stored.model, setup)
+        model, session = create(stored.model, setup, self._storage.background(caller.tenant, id))
         return self._hold(OpenSession(id, caller.tenant, model, setup, session))
 
     def summaries(self, caller: Caller) -> list[dict[str, Any]]:

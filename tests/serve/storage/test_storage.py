@@ -57,6 +57,18 @@ def test_sessions_are_made_listed_and_deleted(two: Two) -> None:
     assert one.get("a", "one") is None and one.count() == 2
 
 
+def test_a_session_keeps_what_was_confirmed_before_it(two: Two) -> None:
+    one, other = (storage.sessions for storage in two)
+    pairs = [pair(1), pair(2)]
+    assert one.make(SESSION, 0.0, 2, pairs) and one.make(replace(SESSION, id="two"), 0.0, 2)
+    assert other.background("a", "one") == pairs == one.background("a", "one")
+    assert one.background("b", "one") == [] == one.background("a", "two")
+    assert other.background("a", "x:y") == [] and other.pairs("a", "one") == []
+    assert other.confirmed("a", "one") == 0 and other.get("a", "one") == SESSION
+    assert two[0].size("a") > len(pairs[0].src)
+    assert other.delete("a", "one") and one.background("a", "one") == []
+
+
 def test_sessions_that_nobody_used_go_with_their_pairs_whosever_they_are(two: Two) -> None:
     one, other = (storage.sessions for storage in two)
     for id, tenant in (("old", "a"), ("older", "b"), ("used", "a")):

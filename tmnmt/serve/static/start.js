@@ -7,6 +7,7 @@ import {shown} from "./texts.js";
 
 const $ = (id) => document.getElementById(id);
 const names = new Intl.DisplayNames(["en"], {type: "language"});
+const MOST_BACKGROUND = 10_000;  // pairs of the file that a session knows from the beginning
 const HERE = "";  // pairs stay in the session: no name of a memory
 
 export function named(code) {
@@ -103,12 +104,21 @@ async function goOn(document_, opened) {
   return isKept ? before.forget() : undefined;
 }
 
-async function begunAgain({name, session}, work) {
+async function begunAgain({name, session, segments}, work) {
   const {source, target, memories, terms, write_to, model} = session;
-  const begin = {source, target, model: model ?? "", memories, terms, name, write_to: write_to ?? HERE};
+  const begin = {
+    source, target, model: model ?? "", memories, terms, name, write_to: write_to ?? HERE, ...confirmedBefore(segments),
+  };
   const again = await post("v1/sessions", begin);
   work.done = await confirmedAgain(again.id, work);
   return again;
+}
+
+/** What the file has translated already, for a session that is to know it: at most as many pairs as one takes. */
+function confirmedBefore(segments) {
+  const isConfirmed = ({confirmation = "none", target}) => confirmation !== "none" && target?.trim();
+  const background = segments.filter(isConfirmed).map(({source, target}) => ({src: source, tgt: target}));
+  return {background: background.slice(-MOST_BACKGROUND), format: "xml"};
 }
 
 /** The pairs that the new session takes. The segment of another one is a draft again. */
@@ -186,7 +196,7 @@ async function begun(model) {
   if (!segments.length) throw new Error("There is nothing to translate in it.");
   const session = await post("v1/sessions", {
     source: model.source, target: model.target, memories: ticked("memories"), terms: ticked("terms"), name: sent.name,
-    model: requested(model), write_to: $("write").value,
+    model: requested(model), write_to: $("write").value, ...confirmedBefore(segments),
   });
   return {...sent, kind, sentences, segments, session};
 }

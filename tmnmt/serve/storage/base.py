@@ -27,9 +27,18 @@ BUSY = 5.0  # seconds that a change waits for those of other processes
 class SessionStorage(Protocol):
     """Sessions, and the pairs that were confirmed in them, each with a number. Numbers grow."""
 
-    def make(self, session: StoredSession, unused_since: float, limit: int) -> bool:
-        """Forgets what nobody has used since that time, whoever's it is. False: the tenant has
-        `limit` sessions already."""
+    def make(
+        self,
+        session: StoredSession,
+        unused_since: float,
+        limit: int,
+        background: Sequence[ConfirmedPair] = (),
+    ) -> bool:
+        """Forgets what nobody has used since that time, whoever's it is. `background`: pairs that
+        were confirmed before the session began. False: the tenant has `limit` sessions already."""
+
+    def background(self, tenant: str, id: str) -> list[ConfirmedPair]:
+        """The pairs that were confirmed before the session began, in order."""
 
     def get(self, tenant: str, id: str) -> StoredSession | None: ...
 

@@ -287,14 +287,30 @@ class Sessions:
             for script in (_ADD, _PUT_BACK, _WITHDRAW, _SHARE, _CANCEL)
         )
 
-    def make(self, session: StoredSession, unused_since: float, limit: int) -> bool:
+    def make(
+        self,
+        session: StoredSession,
+        unused_since: float,
+        limit: int,
+        background: Sequence[ConfirmedPair] = (),
+    ) -> bool:
         tenant, id = session.tenant, session.id
         old = "ZRANGEBYSCORE", _key("used"), "-inf", f"({unused_since!r}", "LIMIT", 0, 1000
         for name in self._server.run(*old):
             self._keep_segments(_Name(*name.decode().split(":")))
         keys = _key("used"), _key("sessions", tenant), _key("session", tenant, id)
         values = tenant, id, session.model, json.dumps(session.setup), repr(session.last_access)
-        return bool(self._make(keys, (PREFIX, repr(unused_since), limit, *values)))
+        is_made = bool(self._make(keys, (PREFIX, repr(unused_since), limit, *values)))
+        if is_made and background:  # nobody knows the id before this returns
+            pairs = _json([*map(record_of, background)])
+            self._server.run("HSET", _key("session", tenant, id), "background", pairs)
+        return is_made
+
+    def background(self, tenant: str, id: str) -> list[ConfirmedPair]:
+        if not _is_id(id):
+            return []
+        pairs = self._server.run("HGET", _key("session", tenant, id), "background")
+        return [] if pairs is None else [pair_of(record) for record in json.loads(pairs)]
 
     def get(self, tenant: str, id: str) -> StoredSession | None:
         if not _is_id(id):

@@ -109,11 +109,19 @@ CREATE TABLE dictionary (
     PRIMARY KEY (glossary, source, target)
 ) WITHOUT ROWID;
 """
+_BACKGROUND = """
+CREATE TABLE IF NOT EXISTS background (
+    session TEXT PRIMARY KEY REFERENCES session(id) ON DELETE CASCADE,
+    pairs TEXT NOT NULL      -- JSON: a list of pairs as a saved session holds them
+) WITHOUT ROWID
+"""
 _CLOCK = "CREATE TABLE IF NOT EXISTS clock (record TEXT NOT NULL)"  # as of `tmnmt.serve.clock`
 _SIZES = (
     "SELECT sum(length(given)) FROM session WHERE tenant = ?",
     "SELECT sum(length(CAST(done.record AS BLOB)) + ifnull(length(CAST(review.record AS BLOB)), 0))"
     " FROM session JOIN done ON done.session = session.id LEFT JOIN review USING (number)"
+    " WHERE tenant = ?",
+    "SELECT sum(length(CAST(pairs AS BLOB))) FROM session JOIN background ON session = id"
     " WHERE tenant = ?",
     "SELECT sum(length(given) + length(told) + ifnull(length(made), 0)) FROM job WHERE tenant = ?",
     "SELECT sum(length(entries)) FROM glossary JOIN dictionary ON glossary = id WHERE tenant = ?",
@@ -167,6 +175,7 @@ class File:
                     f"{self._path}: sessions of format {format_}, this version reads {FORMAT}"
                 )
             self._write.execute(_CLOCK)
+            self._write.execute(_BACKGROUND)
             self._write.execute("COMMIT")
         finally:
             if self._write.in_transaction:
@@ -246,7 +255,13 @@ class Sessions:
     def __init__(self, file: File) -> None:
         self._file = file
 
-    def make(self, session: StoredSession, unused_since: float, limit: int) -> bool:
+    def make(
+        self,
+        session: StoredSession,
+        unused_since: float,
+        limit: int,
+        background: Sequence[ConfirmedPair] = (),
+    ) -> bool:
         with self._file.writing() as connection:
             _keep_segments(connection, "session.used < ?", unused_since)
             connection.execute("DELETE FROM session WHERE used < ?", (unused_since,))
@@ -258,7 +273,14 @@ class Sessions:
             setup = json.dumps(session.setup)
             row = session.id, session.tenant, session.model, setup, session.last_access
             connection.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?)", row)
+            if background:
+                pairs = _text([*map(record_of, background)])
+                connection.execute("INSERT INTO background VALUES (?, ?)", (session.id, pairs))
         return True
+
+    def background(self, tenant: str, id: str) -> list[ConfirmedPair]:
+        rows = self._file.rows(f"SELECT pairs FROM background WHERE {_OF_SESSION}", id, tenant)
+        return [pair_of(record) for (pairs,) in rows for record in json.loads(pairs)]
 
     def get(self, tenant: str, id: str) -> StoredSession | None:
         query = "SELECT model, given, used FROM session WHERE id = ? AND tenant = ?"
