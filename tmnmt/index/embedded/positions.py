@@ -91,36 +91,21 @@ class WordPositions:
         )
         range_start = np.cumsum([0, *(len(begins) for begins, _ in lists)])
         ranges = np.concatenate([np.column_stack(bounds) for bounds in lists])
-        stretches, count = self._stretches, len(self._stretches.lengths)
-        groups, segments, size = len(self._offsets) - 1, len(self._members), len(self._positions)
-        states, best = np.zeros(groups, np.uint8), np.empty(k, np.int64)
-        blocks, is_wide = (size >> BLOCK_BITS) + 1, self._positions.itemsize == 8
-        wide = np.int64 if is_wide else np.int32
+        states, best = np.zeros(len(self._offsets) - 1, np.uint8), np.empty(k, np.int64)
+        size = len(self._ids)
         sought = Sought(
+            **self._side,
             words=len(lists),
             rarest=rarest,
             is_rare=is_rare,
             max_distance=phrase.within or 0,
-            positions=address_of("positions", self._positions, wide, size),
-            size=size,
-            is_wide=is_wide,
-            stretches=address_of("stretches", stretches.starts, np.int64, count + 1),
-            lengths=address_of("lengths", stretches.lengths, np.int64, count),
-            stretches_count=count,
-            first_groups=address_of("first texts", stretches.first_groups, np.int64, count),
-            stretch_at=address_of("blocks", stretches.of_blocks, np.int32, blocks),
-            member_offsets=address_of("offsets", self._offsets, np.int32, groups + 1),
-            groups=groups,
-            members=address_of("members", self._members, np.int32, segments),
-            segments=segments,
-            group_of=address_of("texts of segments", self._group_of, np.int32, segments),
             range_start=address_of("starts", range_start, np.int64, len(lists) + 1),
             ranges=address_of("ranges", ranges, np.int64, 2 * len(ranges)),
             ranges_count=len(ranges),
             bits_at=address_of("bits", bits_at, np.int64, len(lists)),
             words_of_bits=bit_words,
-            allowed=0 if allowed is None else address_of("allowed", allowed, np.uint8, segments),
-            states=address_of("states", states, np.uint8, groups, writable=True),
+            allowed=0 if allowed is None else address_of("allowed", allowed, np.uint8, size),
+            states=address_of("states", states, np.uint8, len(states), writable=True),
             best=address_of("best", best, np.int64, k, writable=True),
             k=k,
             newest=NEWEST,
@@ -130,6 +115,29 @@ class WordPositions:
         if job[NEWEST_COUNT] == DAMAGE:
             raise ValueError("names a text or a segment that is not there")
         return best[: job[NEWEST_COUNT]]
+
+    @cached_property
+    def _side(self) -> dict[str, int]:
+        """What `Sought` says of the side, whatever the phrase is."""
+        stretches, count = self._stretches, len(self._stretches.lengths)
+        groups, segments, size = len(self._offsets) - 1, len(self._members), len(self._positions)
+        blocks, is_wide = (size >> BLOCK_BITS) + 1, self._positions.itemsize == 8
+        wide = np.int64 if is_wide else np.int32
+        return {
+            "positions": address_of("positions", self._positions, wide, size),
+            "size": size,
+            "is_wide": is_wide,
+            "stretches": address_of("stretches", stretches.starts, np.int64, count + 1),
+            "lengths": address_of("lengths", stretches.lengths, np.int64, count),
+            "stretches_count": count,
+            "first_groups": address_of("first texts", stretches.first_groups, np.int64, count),
+            "stretch_at": address_of("blocks", stretches.of_blocks, np.int32, blocks),
+            "member_offsets": address_of("offsets", self._offsets, np.int32, groups + 1),
+            "groups": groups,
+            "members": address_of("members", self._members, np.int32, segments),
+            "segments": segments,
+            "group_of": address_of("texts of segments", self._group_of, np.int32, segments),
+        }
 
     def _lists(self, word: Word, match_case: bool) -> tuple[Int64, Int64]:
         """Where the lists of positions of the words that are meant begin and end."""
