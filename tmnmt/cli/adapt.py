@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tmnmt.cli.options import MODEL, folder
+from tmnmt.cli.options import MODEL, NEW_MODEL, RESUME, use_threads
 from tmnmt.config.bounds import Help, Seed, at_least, number, whole
 from tmnmt.config.option import Options
 from tmnmt.config.options import Device, Selection, Threads
@@ -52,18 +51,11 @@ def adapt(
         str,
         typer.Option("--memory", help="Built index, its Elasticsearch address, or memory file."),
     ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="Model folder to make; must not exist yet.", callback=folder
-        ),
-    ],
+    output: NEW_MODEL,
     parts: Parts = Parts(),
     learning: Learning = Learning(),
     selection: Selection = Selection(),
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
-    ] = False,
+    resume: RESUME = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Tell how the training goes.")
     ] = False,
@@ -83,16 +75,13 @@ def adapt(
         raise UsageError("--no-copy, --no-fusion and --no-cache leave nothing to train")
     import logging
 
-    import torch
-
     from tmnmt.engine.loading import load_on
     from tmnmt.index.opening import open_memory
     from tmnmt.progress import Progress
     from tmnmt.training.adapt import adapt as run
     from tmnmt.training.memory_config import MemoryConfig
 
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     loaded = load_on(model, device)
     config = MemoryConfig(
         parts.copy,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmnmt.cli.options import interruption_note
 from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
@@ -59,27 +60,26 @@ def build_index(
     chosen_options = {name: value for name, value in options.items() if value is not None}
     check_build_options(index, chosen_options)
     prepare_search([index])
-    try:
-        with Progress("indexing", "units") as progress:
+    with (
+        interruption_note(f"{index} is as it was before"),
+        Progress("indexing", "units") as progress,
+    ):
 
-            def sending(segments: int, share: float) -> None:
-                progress.begin_part("sending", "segments")
-                progress.advance(segments, share)
+        def sending(segments: int, share: float) -> None:
+            progress.begin_part("sending", "segments")
+            progress.advance(segments, share)
 
-            counts, report = build_from_files(
-                index,
-                memories,
-                src_lang,
-                tgt_lang,
-                columns=column_map,
-                force=force,
-                options=chosen_options,
-                progress=progress.advance,
-                sending=sending,
-            )
-    except KeyboardInterrupt as stop:
-        stop.add_note(f"{index} is as it was before")
-        raise
+        counts, report = build_from_files(
+            index,
+            memories,
+            src_lang,
+            tgt_lang,
+            columns=column_map,
+            force=force,
+            options=chosen_options,
+            progress=progress.advance,
+            sending=sending,
+        )
     print(report, file=sys.stderr)
     print(
         f"{index}: {quantity(counts.segments, 'segment')} "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.cli.options import MODEL, folder, readable
+from tmnmt.cli.options import MODEL, folder, interruption_note, readable, use_threads
 from tmnmt.config.options import Beam, Decoding, LengthPenalty, Threads
 from tmnmt.errors import DataError, UsageError
 
@@ -69,15 +69,12 @@ def cache_report(
     from dataclasses import replace
     from json import dumps
 
-    import torch
-
     from tmnmt.engine.loading import load_layers, load_on
     from tmnmt.engine.settings import Settings, check
     from tmnmt.eval.cache.files import SCORES, score_lines, write_report
     from tmnmt.eval.cache.report import Analysis, Arm, arms_of, sizes_of
 
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     loaded = load_on(model, "cpu")
     layers = load_layers(loaded, "cpu")
     if layers is None or layers.cache is None:
@@ -94,14 +91,11 @@ def cache_report(
         for analysis in analyses:
             analysis.preceding(segment)
     runs.mkdir(parents=True, exist_ok=True)
-    try:
+    with interruption_note(f"start again to go on: {runs} has what is done"):
         tests = [
             analysis.results(arms_of(size, at, best, overwrite), Arm(at, overwrite), segment)
             for analysis in analyses
         ]
-    except KeyboardInterrupt as stop:
-        stop.add_note(f"start again to go on: {runs} has what is done")
-        raise
     metadata = {
         "model": loaded.hash,
         "parameters": sizes_of(loaded, layers),

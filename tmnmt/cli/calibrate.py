@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.cli.options import MODEL
+from tmnmt.cli.options import MODEL, use_threads
 from tmnmt.config.bounds import Help, Seed, whole
 from tmnmt.config.options import Device, Precision, Threads
 from tmnmt.errors import UsageError
@@ -53,8 +53,6 @@ def calibrate(
     from dataclasses import replace
     from json import dumps
 
-    import torch
-
     from tmnmt.engine.loading import device_named, load_layers, load_on
     from tmnmt.eval.calibrate import calibrate as choose
     from tmnmt.index.back_ends import local_path
@@ -68,8 +66,7 @@ def calibrate(
             f"{memory}: the numbers are kept beside an index in a folder; an index on a server is "
             "read by the standard ones"
         )
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     name = device_named(device)
     loaded = replace(load_on(model, name), products=precision)
     languages = loaded.config["src_lang"], loaded.config["tgt_lang"]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tmnmt.cli.options import folder
+from tmnmt.cli.options import folder, interruption_note
 from tmnmt.config.bounds import Help, at_least
 from tmnmt.config.option import Options
 from tmnmt.errors import DataError, UsageError
@@ -108,14 +108,11 @@ def prepare(
 
         loaded = load_model(model)
         languages_of(loaded, src_lang, tgt_lang)
-    try:
+    with interruption_note(f"{out} was not made; run it again"):
         paths = _paths(form, from_, src_lang, tgt_lang)
         manifest, report = preparation.prepare(
             paths, src_lang, tgt_lang, out, settings, column_map, keep_index, model=loaded
         )
-    except KeyboardInterrupt as stop:
-        stop.add_note(f"{out} was not made; run it again")
-        raise
     print(report, file=sys.stderr)
     if manifest["listed_but_absent"]:
         print(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from tmnmt.cli.options import folder, readable
+from tmnmt.cli.options import folder, interruption_note, readable, use_threads
 from tmnmt.config.options import Threads
 from tmnmt.errors import UsageError
 
@@ -154,21 +154,15 @@ def _run_standard(
 def _prepare(threads: int | None) -> None:
     from tmnmt.allocator import keep_freed
 
-    if threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)
+    use_threads(threads)
     keep_freed()
 
 
 def _go(run: Run, recipe_sha256: str | None) -> None:
     from tmnmt.eval.translated import GOES_ON
 
-    try:
+    with interruption_note(GOES_ON):
         run(recipe_sha256)
-    except KeyboardInterrupt as stop:
-        stop.add_note(GOES_ON)
-        raise
 
 
 def score(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tmnmt.cli.options import folder
+from tmnmt.cli.options import NEW_MODEL
 from tmnmt.errors import UsageError
 
 
@@ -23,12 +23,7 @@ def import_model(
             "translates what the first has written; they may be model folders.",
         ),
     ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="Model folder to make; must not exist yet.", callback=folder
-        ),
-    ],
+    output: NEW_MODEL,
     src_lang: Annotated[
         str,
         typer.Option(help="Language of its sources, as en; not given, as its files are called."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmnmt.cli.options import MODEL, readable
+from tmnmt.cli.options import MODEL, interruption_note, readable, use_threads
 from tmnmt.config.options import Device, Threads
 from tmnmt.errors import UsageError
 from tmnmt.quantities import quantity
@@ -81,8 +81,6 @@ def keys(
             "--shard computes keys only; run it without --shard for --faiss and for a search"
         )
 
-    import torch
-
     from tmnmt.engine.loading import device_named, load_on
     from tmnmt.index import MemoryIndex
     from tmnmt.index.base import check_languages
@@ -91,8 +89,7 @@ def keys(
     part = read_shard(shard) if shard is not None else None
     if part is not None and part[1] > MOST_SHARDS:
         raise UsageError(f"--shard {shard}: at most {MOST_SHARDS:,} parts")
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     device = device_named(device)
     loaded = load_on(model, device)
     with MemoryIndex.open(Path(index)) as memory:
@@ -130,15 +127,12 @@ def _compute(
         f"{index.folder}: {of_keys}; {free / 1e6:,.0f} MB free",
         file=sys.stderr,
     )
-    try:
+    with interruption_note("what was computed is kept; the same command goes on from there"):
         with Progress("computing keys", "positions", work.positions) as progress:
             files = compute(index, model, work, shard, device, progress.advance)
         if shard is None:
             with Progress("FAISS", "keys") as progress:
                 update_faiss(files, kind, progress.advance)
-    except KeyboardInterrupt as stop:
-        stop.add_note("what was computed is kept; the same command goes on from there")
-        raise
     print(f"{files.folder}: keys of {quantity(files.positions, 'position')}", file=sys.stderr)
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import inspect
 import os
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -22,6 +23,27 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 OFF = "no_"  # before the name of an option, that of its --no-
 MODEL = Annotated[Path, typer.Option("--model", help="Model folder.")]
+
+
+RESUME = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")]
+
+
+def use_threads(threads: int | None) -> None:
+    """Has torch compute with so many threads; None and 0 leave it as it is."""
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def interruption_note(note: str) -> Iterator[None]:
+    """Has a signal that ends what is done within tell this."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        stop.add_note(note)
+        raise
 
 
 def with_options(command: Command) -> Command:
@@ -141,3 +163,11 @@ def folder(path: Path) -> Path:
             f"{path}: {'it' if existing == path else existing} is no folder, and a folder is wanted"
         )
     return path
+
+
+NEW_MODEL = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", help="Model folder to make; must not exist yet.", callback=folder
+    ),
+]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tmnmt.config.bounds import Help, at_least, whole
+from tmnmt.config.option import Options
 from tmnmt.config.options import Keep, Threads
 from tmnmt.errors import UsageError
 from tmnmt.progress import Progress
 from tmnmt.serve.roles import Role
+
+if TYPE_CHECKING:
+    from tmnmt.serve.service import Limits
 
 MODELS = Annotated[
     list[Path] | None,
@@ -44,6 +49,50 @@ TERMS = Annotated[
         "--terms", metavar="[NAME=]FILE", help="Terms to translate as given; may be repeated."
     ),
 ]
+
+
+@dataclass(frozen=True)
+class RequestLimits(Options):
+    """What a request may ask for, and how much is kept for a tenant."""
+
+    title = "Limits"
+    body_bytes: Annotated[int, at_least(1), Help("Largest request.")] = 2_000_000
+    file_bytes: Annotated[int, at_least(1), Help("Largest document or memory file.")] = 50_000_000
+    bodies_bytes: Annotated[
+        int,
+        at_least(1),
+        Help("Of all requests together that are in memory; more is refused with 429."),
+    ] = 200_000_000
+    tenant_bytes: Annotated[
+        int,
+        at_least(1),
+        Help(
+            "Of all that is kept for a tenant: memories that it writes to, sessions, jobs with "
+            "their files, and glossaries."
+        ),
+    ] = 10_000_000_000
+    text_length: Annotated[int, at_least(1), Help("Characters of a text, at most.")] = 50_000
+    waiting: Annotated[
+        int,
+        at_least(1),
+        Help("Characters of one tenant that may wait for a model; more is refused with 429."),
+    ] = 200_000
+    seconds: Annotated[int, whole(1, 3600), Help("That a request may take.")] = 60
+
+    @property
+    def limits(self) -> Limits:
+        """The same as the service takes them."""
+        from tmnmt.serve.service import Limits
+
+        return Limits(
+            body=self.body_bytes,
+            file=self.file_bytes,
+            bodies=self.bodies_bytes,
+            tenant=self.tenant_bytes,
+            text=self.text_length,
+            waiting=self.waiting,
+            seconds=self.seconds,
+        )
 
 
 def serve(
@@ -89,39 +138,7 @@ def serve(
             "chrome-extension://ID; may be repeated.",
         ),
     ] = None,
-    body_bytes: Annotated[int, at_least(1), Help("Largest request.", title="Limits")] = 2_000_000,
-    file_bytes: Annotated[
-        int, at_least(1), Help("Largest document or memory file.", title="Limits")
-    ] = 50_000_000,
-    bodies_bytes: Annotated[
-        int,
-        at_least(1),
-        Help(
-            "Of all requests together that are in memory; more is refused with 429.",
-            title="Limits",
-        ),
-    ] = 200_000_000,
-    tenant_bytes: Annotated[
-        int,
-        at_least(1),
-        Help(
-            "Of all that is kept for a tenant: memories that it writes to, sessions, jobs with "
-            "their files, and glossaries.",
-            title="Limits",
-        ),
-    ] = 10_000_000_000,
-    text_length: Annotated[
-        int, at_least(1), Help("Characters of a text, at most.", title="Limits")
-    ] = 50_000,
-    waiting: Annotated[
-        int,
-        at_least(1),
-        Help(
-            "Characters of one tenant that may wait for a model; more is refused with 429.",
-            title="Limits",
-        ),
-    ] = 200_000,
-    seconds: Annotated[int, whole(1, 3600), Help("That a request may take.", title="Limits")] = 60,
+    limits: RequestLimits = RequestLimits(),
     keep: Keep = None,
     threads: Threads = None,
 ) -> None:
@@ -135,7 +152,6 @@ def serve(
         raise UsageError("--certificate and --private-key go together")
     from tmnmt.serve.keys import Keys
     from tmnmt.serve.running import check_certificate, check_host, listening, run, service_of
-    from tmnmt.serve.service import Limits
     from tmnmt.serve.site import site_of
 
     check_host(host, keys)
@@ -143,15 +159,6 @@ def serve(
         check_certificate(certificate, private_key)
     site = site_of(public_url, extension or [])
     allowed = Keys.load(keys) if keys is not None else None
-    limits = Limits(
-        body=body_bytes,
-        file=file_bytes,
-        bodies=bodies_bytes,
-        tenant=tenant_bytes,
-        text=text_length,
-        waiting=waiting,
-        seconds=seconds,
-    )
     with listening(host, port) as socket:
         with Progress("indexing", "segments", lazy=True) as progress:
             service = service_of(
@@ -159,7 +166,7 @@ def serve(
                 memory or [],
                 write_to or [],
                 allowed,
-                limits,
+                limits.limits,
                 threads,
                 progress.advance,
                 terms or [],
@@ -167,15 +174,19 @@ def serve(
                 site,
                 keep,
             )
-        scheme = "https" if certificate is not None else "http"
-        name = f"[{host.strip('[]')}]" if ":" in host else host
-        address = f"{scheme}://{name}:{socket.getsockname()[1]}"
+        address = _address(host, socket.getsockname()[1], certificate is not None)
 
         def announce() -> None:
             print(f"serving at {address}", file=sys.stderr, flush=True)
 
         run(service, [socket], announce, certificate, private_key, keys)
     print("stopped: what was taken is finished", file=sys.stderr)
+
+
+def _address(host: str, port: int, is_encrypted: bool) -> str:
+    """Where the server is reached."""
+    name = f"[{host.strip('[]')}]" if ":" in host else host
+    return f"{'https' if is_encrypted else 'http'}://{name}:{port}"
 
 
 def serve_key(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tmnmt.cli.options import folder
+from tmnmt.cli.options import folder, interruption_note, use_threads
 from tmnmt.config.options import Threads
 from tmnmt.errors import UsageError
 from tmnmt.quantities import quantity
@@ -91,7 +91,7 @@ def start(
         raise UsageError("--minutes trains a base; it excludes --base and --get")
     if (registry or architecture or via) and not get:
         raise UsageError("--registry, --architecture and --via go with --get")
-    try:
+    with interruption_note(GOES_ON):
         findings = _start(
             memories,
             (src_lang, tgt_lang),
@@ -104,9 +104,6 @@ def start(
             columns,
             threads,
         )
-    except KeyboardInterrupt as stop:
-        stop.add_note(GOES_ON)
-        raise
     if as_json:
         print(json.dumps(findings, ensure_ascii=False, indent=1))
     else:
@@ -154,10 +151,7 @@ def _start(
         from tmnmt.eval.first_base import train_first_base
 
         model = train_first_base(place.folder, place.split, languages, minutes, threads)
-    if threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)
+    use_threads(threads)
     keep_freed()
     calibration = steps.calibrate_base(place, model) if model is not None else None
     measured = steps.measure(place, model, languages)

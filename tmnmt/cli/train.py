@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tmnmt.cli.options import RESUME, use_threads
 from tmnmt.config.options import Device
 
 
@@ -14,9 +15,7 @@ def train(
     config: Annotated[
         Path, typer.Argument(help="The configuration, a commented TOML as models/law.en-fr.toml.")
     ],
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
-    ] = False,
+    resume: RESUME = False,
     device: Device = None,
     threads: Annotated[
         int, typer.Option(min=0, help="CPU threads of this process; 0: one a core.")
@@ -39,15 +38,12 @@ def train(
         logging.getLogger("tmnmt").setLevel(logging.ERROR)
     # one compiled product for every shape of batch
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8192")
-    import torch
-
     from tmnmt.eval.report.training import plot_training
     from tmnmt.training.config import load_config
     from tmnmt.training.run import train as run
 
     loaded = load_config(config)
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     try:
         folder = run(loaded, resume, device)
         if first:

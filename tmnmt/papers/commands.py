@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmnmt.cli.adapt import DevShare, Epochs, OwnSeed, Sentences
-from tmnmt.cli.options import MODEL, folder, no_stdout
+from tmnmt.cli.options import (
+    MODEL,
+    NEW_MODEL,
+    RESUME,
+    interruption_note,
+    no_stdout,
+    use_threads,
+)
 from tmnmt.config.bounds import AboveZero, Help, whole
 from tmnmt.config.option import Options
 from tmnmt.config.options import ContextForm, Device, Form, Threads
@@ -20,14 +27,6 @@ from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
     from tmnmt.papers.network_config import Config
-
-OUTPUT = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", help="Model folder to make; must not exist yet.", callback=folder
-    ),
-]
-RESUME = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")]
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def adapt_reference(
         typer.Argument(metavar="PAIRS", help="Memory files: what the base was trained on."),
     ],
     model: MODEL,
-    output: OUTPUT,
+    output: NEW_MODEL,
     network: ReferenceNetwork = ReferenceNetwork(),
     learning: NetworkLearning = NetworkLearning(),
     resume: RESUME = False,
@@ -120,7 +119,7 @@ def adapt_context(
         ),
     ],
     model: MODEL,
-    output: OUTPUT,
+    output: NEW_MODEL,
     network: ContextNetwork = ContextNetwork(),
     learning: NetworkLearning = NetworkLearning(),
     resume: RESUME = False,
@@ -151,23 +150,17 @@ def _adapt(
     threads: Threads,
 ) -> None:
     """Trains the network and tells what dev gained by it."""
-    import torch
-
     from tmnmt.engine.loading import load_on
     from tmnmt.files.as_memory import read_memories
     from tmnmt.papers.network_adaptation import adapt_injected, network_kind
 
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     loaded = load_on(model, device)
     reader = read_memories(pairs, loaded.config["src_lang"], loaded.config["tgt_lang"])
-    try:
+    with interruption_note(f"go on with --resume: {output}.partial has what is done"):
         initial_loss, final_loss = adapt_injected(
             loaded, list(reader), output, config, dev_share, resume
         )
-    except KeyboardInterrupt as stop:
-        stop.add_note(f"go on with --resume: {output}.partial has what is done")
-        raise
     gained = f"{initial_loss:.4f} without, {final_loss:.4f} with, in nats a subword"
     typer.echo(f"{network_kind(config)}: dev {gained}", err=True)
     print(output)
@@ -212,9 +205,7 @@ def adapt_knn(
         ),
     ] = None,
     learning: LearningKNN = LearningKNN(),
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")
-    ] = False,
+    resume: RESUME = False,
     device: Device = None,
     threads: Threads = None,
 ) -> None:
@@ -227,16 +218,13 @@ def adapt_knn(
     nothing is saved and the exit code is 1. Prints the file."""
     if learning.neighbours.bit_count() != 1:
         raise UsageError(f"--neighbours {learning.neighbours} is no power of two, as in 4, 8, 16")
-    import torch
-
     from tmnmt.engine.loading import load_on
     from tmnmt.files.as_memory import read_memories
     from tmnmt.index.opening import open_memory
     from tmnmt.papers.knn_training import KNNConfig
     from tmnmt.papers.knn_training import adapt_knn as run
 
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     loaded = load_on(model, device)
     languages = loaded.config["src_lang"], loaded.config["tgt_lang"]
     config = KNNConfig(
@@ -253,12 +241,9 @@ def adapt_knn(
         for index in (*indexes, *unlike_memories):
             stack.enter_context(index)
         reader = read_memories(pairs, *languages)
-        try:
+        with interruption_note(f"go on with --resume: {output}.partial has what is done"):
             plain, reached = run(
                 loaded, indexes, list(reader), output, config, resume, unlike_memories
             )
-        except KeyboardInterrupt as stop:
-            stop.add_note(f"go on with --resume: {output}.partial has what is done")
-            raise
     typer.echo(f"knn: dev {plain:.4f} without, {reached:.4f} with, in nats a subword", err=True)
     print(output)
