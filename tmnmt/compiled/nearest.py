@@ -48,6 +48,7 @@ _FAR = np.float32(np.inf)
 _FULL = np.float32(1.0 - 1e-6)  # a share at most
 # eight bytes: 1 each, the bit of each byte that is its number's, all bits but the highest
 _EVERY_BYTE, _DIAGONAL = np.uint64(0x0101010101010101), np.uint64(0x0102040810204080)
+_FIFTEEN, _FOUR_BITS = np.uint64(15), np.uint64(4)
 _narrow_shares, _mix_words = part(mixing.narrow_shares), part(mixing.mix_words)
 _BELOW_HIGHEST, _SEVEN, _EIGHT = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(7), np.uint64(8)
 
@@ -151,7 +152,6 @@ def pack_nearest(
     total_positions = index + positions
     levels = array_of(levels_at, 16, np.int8)
     mask, ids = array_of(mask_at, positions, np.uint8), array_of(ids_at, positions, np.int64)
-    panels = array_of(panels_at, (total_positions + PANEL - 1) // PANEL * PANEL * stride, np.int8)
     begins, scales = (
         array_of(begins_at, total_positions, np.int32),
         array_of(scales_at, total_positions, np.float32),
@@ -166,17 +166,20 @@ def pack_nearest(
             codes = array_of(codes_at + p * width, width, np.uint8)
             first, lane = index // PANEL * PANEL * stride, index % PANEL * FOUR
             total, square = np.int32(0), np.int32(0)
+            at = panels_at + first + lane
             for four in range(stride // FOUR):
-                to = first + four * FOUR * PANEL + lane
-                for i in range(0, FOUR, 2):
-                    byte = four * (FOUR // 2) + i // 2
-                    low, high = np.int8(0), np.int8(0)
-                    if byte < width:
-                        low = levels[codes[byte] & np.uint8(15)]
-                        high = levels[codes[byte] >> np.uint8(4)]
-                    panels[to + i], panels[to + i + 1] = low, high
-                    total += np.int32(low) + np.int32(high)
-                    square += np.int32(low) * np.int32(low) + np.int32(high) * np.int32(high)
+                whole = np.uint32(0)
+                for i in range(FOUR // 2):
+                    byte = np.uint64(four * (FOUR // 2) + i)
+                    if byte < np.uint64(width):
+                        code = np.uint64(codes[byte])
+                        low = np.int32(levels[code & _FIFTEEN])
+                        high = np.int32(levels[code >> _FOUR_BITS])
+                        pair = np.uint32(low & 255) | np.uint32(high & 255) << np.uint32(8)
+                        whole |= pair << np.uint32(16 * i)
+                        total += low + high
+                        square += low * low + high * high
+                array_of(at + four * FOUR * PANEL, 1, np.uint32)[0] = whole
             begins[index] = np.int32(-128) * total
             scales[index] = np.float32(root / square) if square > 0 else _ZERO
             words[index], places[index] = ids[p], p

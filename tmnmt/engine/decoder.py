@@ -333,8 +333,9 @@ class Decoder:
         found step by step, because nobody knows which words that will be."""
         if self.shortlist is None or collated.search is not None:
             return self.backbone
-        memories = collated.pairs, *collated.histories.values()
-        memory_ids = [part.ids.cpu() for part in memories if part is not None]
+        memory_ids = [] if collated.pairs is None else collated.pairs.words
+        histories = (part.ids for part in collated.histories.values() if part is not None)
+        memory_ids = [ids.cpu() for ids in (*memory_ids, *histories)]
         sources = chain([EOS], *(piece.ids for piece in pieces))
         words = self.shortlist.words(sources, memory_ids)
         return self.backbone.limited_to(words.to(self.device))

@@ -7,7 +7,7 @@ l, d: as in models/base
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import Any
 
@@ -38,7 +38,39 @@ class Pairs:
     marks: Tensor  # (N, P, 2)
     # (N, P, w) uint8: the directions of z', where only these are read; contexts, hiddens, before
     # and marks are (N, 0, ...) then
-    codes: Tensor | None = None
+    codes: Tensor | None = field(default_factory=lambda: None)
+
+    @classmethod
+    def of_directions(
+        cls, keys: Sequence[Sequence[PairKeys]], device: torch.device | str = "cpu"
+    ) -> Pairs:
+        """Pairs of which directions alone are read. They are laid out when one of the fields is
+        first asked for, because compiled code reads the keys as they are."""
+        pairs = object.__new__(cls)
+        pairs.__dict__.update(_keys=keys, _device=torch.device(device))
+        return pairs
+
+    def __getattr__(self, name: str) -> Any:
+        if "_keys" not in self.__dict__ or name not in _FIELDS:
+            raise AttributeError(name)
+        self.__dict__.update(vars(_directions_side_by_side(self._keys, self._device)))
+        return self.__dict__[name]
+
+    @property
+    def as_keys(self) -> Sequence[Sequence[PairKeys]] | None:
+        """The keys of every sentence's pairs, where only their directions are read, on the CPU."""
+        on_cpu = "_keys" in self.__dict__ and self._device.type == "cpu"
+        return self._keys if on_cpu else None
+
+    @property
+    def words(self) -> list[Tensor]:
+        """All words of them, of any shape."""
+        if self.as_keys is None:
+            return [self.ids]
+        return [keys.ids for sentence in self.as_keys for keys in sentence]
+
+
+_FIELDS = {each.name for each in fields(Pairs)}
 
 
 @dataclass(frozen=True)
@@ -63,17 +95,12 @@ def collate(
     if not any(pairs):
         return None
     every = [keys for sentence in pairs for keys in sentence]
+    if any(keys.codes is not None for keys in every):
+        return Pairs.of_directions(pairs, device)
     layout = _Layout.of(pairs, every)
     side = partial(layout.side_by_side, every, device=device)
     ids, position = side("ids"), layout.padded(layout.position, device)
     pair, mask = layout.padded(layout.by_position(layout.numbers), device), layout.mask(device)
-    if any(keys.codes is not None for keys in every):
-        contexts, hiddens, marks = (
-            torch.empty(len(pairs), 0, size, device=device)
-            for size in (every[0].contexts.shape[1], every[0].hiddens.shape[1], 2)
-        )
-        codes = side("codes")
-        return Pairs(contexts, hiddens, ids, ids[:, :0], mask, pair, position, marks, codes)
     values = [score for row in scores for score in row]
     fuzzy = layout.padded(layout.by_position(values, np.float32), device)
     return Pairs(
@@ -85,6 +112,30 @@ def collate(
         pair=pair,
         position=position,
         marks=torch.stack([fuzzy, (fuzzy >= 1).to(fuzzy.dtype)], -1),
+    )
+
+
+def _directions_side_by_side(
+    pairs: Sequence[Sequence[PairKeys]], device: torch.device | str
+) -> Pairs:
+    every = [keys for sentence in pairs for keys in sentence]
+    layout = _Layout.of(pairs, every)
+    side = partial(layout.side_by_side, every, device=device)
+    ids = side("ids")
+    contexts, hiddens, marks = (
+        torch.empty(len(pairs), 0, size, device=device)
+        for size in (every[0].contexts.shape[1], every[0].hiddens.shape[1], 2)
+    )
+    return Pairs(
+        contexts,
+        hiddens,
+        ids,
+        ids[:, :0],
+        layout.mask(device),
+        layout.padded(layout.by_position(layout.numbers), device),
+        layout.padded(layout.position, device),
+        marks,
+        side("codes"),
     )
 
 

@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -126,6 +127,74 @@ class _Part(NamedTuple):
         return panels.stretch
 
 
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """What the sentences of a batch read, and by which numbers."""
+
+    pairs: Pairs | None
+    recent: Recent | None
+    reaches: Sequence[SentenceReach]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the positions are."""
+        if self.pairs is not None and self.pairs.as_keys is not None:
+            return torch.device("cpu")
+        ids: Tensor = (self.pairs or self.recent).ids  # type: ignore[union-attr]
+        return ids.device
+
+    @cached_property
+    def parts(self) -> tuple[_Part, ...]:
+        """The positions of each source, laid out."""
+        parts = _of_pairs(self.pairs, self.reaches), _of_session(self.recent, self.reaches)
+        return tuple(part for part in parts if part is not None)
+
+    @property
+    def penalised_positions(self) -> int:
+        """How many positions there are of a sentence; 0 where nothing is penalised."""
+        numbers = (each for reach in self.reaches for each in (*reach.pairs, reach.session))
+        if not any(each.penalty for each in numbers):
+            return 0
+        return sum(part.ids.shape[1] for part in self.parts)
+
+    def packed(self) -> Packed:
+        """All of it for compiled code."""
+        keys = self.pairs.as_keys if self.pairs is not None else None
+        if keys is None:
+            return Packed.build([(part.packed(), part.numbers) for part in self.parts])
+        packed = [(_stretches(keys), _numbers(keys, self.reaches))]
+        of_session = _of_session(self.recent, self.reaches)
+        if of_session is not None:
+            packed.append((of_session.packed(), of_session.numbers))
+        return Packed.build(packed)
+
+
+def _stretches(keys: Sequence[Sequence[PairKeys]]) -> Sequence[Stretch | None]:
+    """The positions of every sentence's pairs, one pair after the other."""
+    result = list[Stretch | None]()
+    for pairs in keys:
+        codes = [each.codes for each in pairs if each.codes is not None]
+        if not codes:
+            result.append(None)
+            continue
+        ids = torch.cat([each.ids for each in pairs])
+        panels = Panels(2 * codes[0].shape[-1], len(ids))
+        panels.add(torch.cat(codes), ids)
+        result.append(panels.stretch)
+    return result
+
+
+def _numbers(keys: Sequence[Sequence[PairKeys]], reaches: Sequence[SentenceReach]) -> Tensor:
+    """tau, T and the penalty (N, P, 3) of every position."""
+    lengths = [[len(each.ids) for each in pairs] for pairs in keys]
+    numbers = np.ones((len(keys), max(map(sum, lengths)), 3), np.float32)
+    for row, (of_pairs, reach) in enumerate(zip(lengths, reaches, strict=True)):
+        if of_pairs:
+            values = np.array([each.numbers for each in reach.pairs], np.float32)
+            numbers[row, : sum(of_pairs)] = np.repeat(values, of_pairs, 0)
+    return torch.from_numpy(numbers)
+
+
 @dataclass(frozen=True)
 class Pool(Positions):
     """The positions of all sources, one after the other; `keys` are the codes of their directions,
@@ -142,7 +211,7 @@ class Pool(Positions):
 class PoolReady:
     """The positions of every sentence, and what its rows have copied of them."""
 
-    parts: tuple[_Part, ...]
+    source: _Source
     packed: Packed | None  # the same for compiled code, which reads it by `sentence`
     pool: Pool | None  # the same laid out for torch, where there is no compiled code
     sentence: Tensor  # (R,) int64
@@ -172,7 +241,7 @@ class PoolReady:
     @property
     def laid_out(self) -> Pool:
         """The pool of the rows."""
-        return self.pool if self.pool is not None else pool_of(self.parts, self.sentence)
+        return self.pool if self.pool is not None else pool_of(self.source.parts, self.sentence)
 
 
 class NearestPositions(HistoryLayer[PoolReady, SessionPositions]):
@@ -216,19 +285,15 @@ class NearestPositions(HistoryLayer[PoolReady, SessionPositions]):
         has_positions = collated.pairs is not None or recent is not None
         if mode not in self.modes or not has_positions or not collated.reaches:
             return None
-        of_pairs = _of_pairs(collated.pairs, collated.reaches)
-        of_session = _of_session(recent, collated.reaches)
-        parts = tuple(part for part in (of_pairs, of_session) if part is not None)
+        source = _Source(collated.pairs, recent, collated.reaches)
         packed = pool = None
-        sentence = torch.arange(len(parts[0].ids), device=parts[0].ids.device)
+        sentence = torch.arange(len(collated.reaches), device=source.device)
         if compiled and sentence.is_cpu:
-            packed = Packed.build([(part.packed(), part.numbers) for part in parts])
+            packed = source.packed()
         else:
-            pool = pool_of(parts, sentence)
-        is_penalised = any(part.numbers[..., 2].any() for part in parts)
-        positions = sum(part.ids.shape[1] for part in parts) if is_penalised else 0
-        coverage = parts[0].numbers.new_zeros(len(sentence), positions)
-        return PoolReady(parts, packed, pool, sentence, coverage)
+            pool = pool_of(source.parts, sentence)
+        coverage = torch.zeros(len(sentence), source.penalised_positions, device=source.device)
+        return PoolReady(source, packed, pool, sentence, coverage)
 
     def fuse(
         self, step: StepState, hidden: Tensor, ready: PoolReady

@@ -86,9 +86,9 @@ class Columns:
 
     @classmethod
     def build(cls, words: Tensor, vocabulary: int) -> Columns:
-        """Columns of these words (n,) of so many."""
+        """Columns of these words (n,), ascending, of so many."""
         special = torch.arange(FIRST, device=words.device)
-        words = torch.cat([special, torch.unique(words[words >= FIRST])])
+        words = torch.cat([special, words[words >= FIRST]])
         of_word = torch.full((vocabulary,), PAD, device=words.device)
         of_word[words] = torch.arange(len(words), device=words.device)
         return cls(words, of_word)
@@ -156,7 +156,7 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
         return encoded
 
     def limited_to(self, words: Tensor) -> Self:
-        """The same, whose read-out compares only `words` (n,): by the columns that it has then, or
+        """The same, whose read-out compares only `words` (n,), ascending: by its columns then, or
         with -inf for all others. It is for a backbone as it decodes (`decoding.for_decoding`).
         Raises NotImplementedError where it cannot."""
         raise NotImplementedError

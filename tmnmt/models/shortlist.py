@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -47,8 +46,13 @@ class Shortlist:
             *(ids.flatten() for ids in extra_words),
         ]
         candidates = torch.cat([*lists, source_ids] if self.shared else lists)
-        words: Tensor = cast(Any, candidates).unique()
-        return words[(words >= FIRST) | (words == EOS)]
+        # a mark for every word, since to sort some thousand takes three times as long
+        is_there = torch.zeros(int(candidates.max()) + 1, dtype=torch.bool)
+        is_there[candidates] = True
+        has_end = bool(is_there[EOS : EOS + 1].any())
+        is_there[:FIRST] = False
+        is_there[EOS : EOS + 1] = has_end
+        return is_there.nonzero()[:, 0]
 
     def save(self, folder: Path) -> None:
         """Writes it to a model folder."""
