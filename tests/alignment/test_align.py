@@ -107,9 +107,9 @@ def test_the_probability_of_a_step_is_its_share_in_all_paths() -> None:
         result = []
         for step in range(paths.STEPS):
             score = paths._score(documents, i, j, step)
-            if score <= paths.NONE / 2:
+            if score <= paths.IMPOSSIBLE / 2:
                 continue
-            a, b = paths._taken(step)
+            a, b = paths._counts(step)
             result += [(before + score, (*way, (i, j, step))) for before, way in ways(i - a, j - b)]
         return result
 

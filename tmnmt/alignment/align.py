@@ -90,9 +90,9 @@ def align(
 def _aligned(documents: Documents) -> Alignment:
     targets = len(documents.target_lengths)
     with announced("alignment"):
-        _, steps, before = forward(documents, targets)
-        behind = backward(documents, targets)
-        path = best_path(documents, targets, steps, before, behind)
+        _, steps, sums_to = forward(documents, targets)
+        sums_from = backward(documents, targets)
+        path = best_path(documents, targets, steps, sums_to, sums_from)
     return _alignment(path)
 
 

@@ -47,14 +47,14 @@ def pairs_of_folders(
     languages: of the sources, and of the targets.
 
     Raises DataError where no name is in both, UsageError where two files of a folder have one."""
-    files, others = _by_name(first, languages[0]), _by_name(second, languages[1])
-    names = [name for name in files if name in others]
+    files, target_files = _by_name(first, languages[0]), _by_name(second, languages[1])
+    names = [name for name in files if name in target_files]
     if not names:
         raise DataError(
             f"{first} and {second}: no file of one has the name of a file of the other, but for "
             f"{languages[0]} and {languages[1]} in it"
         )
-    return [(files[name], others[name]) for name in names]
+    return [(files[name], target_files[name]) for name in names]
 
 
 def _by_name(folder: Path, language: str) -> dict[str, Path]:
@@ -78,6 +78,8 @@ def _files(folder: Path) -> Iterator[Path]:
 def _without_language(name: str, language: str) -> str:
     """A name without the code of a language that stands between marks."""
     codes = {normal_code(language), normal_code(language).partition("-")[0]}
-    code = "|".join(re.escape(each).replace("\\-", "[-_]") for each in sorted(codes, reverse=True))
-    between = rf"[-_.](?:{code})(?![^\W_])|(?<![^\W_])(?:{code})(?:[-_.]|(?=/))"
-    return re.sub(between, "", name, flags=re.IGNORECASE)
+    code = "|".join(
+        re.escape(variant).replace("\\-", "[-_]") for variant in sorted(codes, reverse=True)
+    )
+    pattern = rf"[-_.](?:{code})(?![^\W_])|(?<![^\W_])(?:{code})(?:[-_.]|(?=/))"
+    return re.sub(pattern, "", name, flags=re.IGNORECASE)

@@ -30,16 +30,16 @@ def glosses(
     for numbers, target_numbers, probability in pairs:
         if probability < SURE:
             continue
-        here = {word for number in numbers for word in words[number]}
-        there = {word for number in target_numbers for word in target_words[number]}
-        count.update(here)
-        target_count.update(there)
-        together.update((word, other) for word in here for other in there)
+        source_set = {word for number in numbers for word in words[number]}
+        target_set = {word for number in target_numbers for word in target_words[number]}
+        count.update(source_set)
+        target_count.update(target_set)
+        together.update((word, gloss) for word in source_set for gloss in target_set)
     best: dict[str, tuple[float, str]] = {}
-    for (word, other), times in together.items():
-        dice = 2 * times / (count[word] + target_count[other])
+    for (word, gloss), times in together.items():
+        dice = 2 * times / (count[word] + target_count[gloss])
         if times >= TWICE and dice >= ASSOCIATED:
-            best[word] = max(best.get(word, (0.0, "")), (dice, other))
+            best[word] = max(best.get(word, (0.0, "")), (dice, gloss))
     return [" ".join(best[word][1] if word in best else word for word in row) for row in words]
 
 

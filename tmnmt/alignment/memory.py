@@ -35,7 +35,7 @@ class AlignedDocument:
 
     def texts(self, pair: AlignedPair) -> tuple[str, str]:
         """The two texts of a pair."""
-        first, second = map(_between, self.languages)
+        first, second = map(_separator, self.languages)
         return (
             first.join(self.sources[number] for number in pair.sources),
             second.join(self.targets[number] for number in pair.targets),
@@ -97,6 +97,6 @@ def segments_of(document: AlignedDocument, min_probability: float = 0.0) -> Iter
         yield Segment(source, target, document.name, position, origin=ORIGIN, properties=properties)
 
 
-def _between(language: str) -> str:
+def _separator(language: str) -> str:
     """What stands between two sentences of a language."""
     return "" if language.split("-")[0].lower() in NO_SPACES else " "

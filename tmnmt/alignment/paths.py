@@ -31,7 +31,7 @@ VARIANCE = 6.8  # of lengths, a character (Gale and Church 1993)
 TEMPERATURE = 0.1
 CROSSED, SOURCE_ALONE, TARGET_ALONE = len(MOVES), len(MOVES) + 1, len(MOVES) + 2
 STEPS = len(MOVES) + 3
-NONE = -1e9  # the score of what cannot be
+IMPOSSIBLE = -1e9  # the score of what cannot be
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -86,23 +86,23 @@ def _likeness(d: Documents, i: int, j: int, sources: int, targets: int) -> float
 def _score(d: Documents, i: int, j: int, step: int) -> float:
     """The score of a step that ends before source i and target j."""
     if step == SOURCE_ALONE:
-        return 0.0 if i > 0 else NONE
+        return 0.0 if i > 0 else IMPOSSIBLE
     if step == TARGET_ALONE:
-        return 0.0 if j > 0 else NONE
+        return 0.0 if j > 0 else IMPOSSIBLE
     if step == CROSSED:
         if i < 2 or j < 2:
-            return NONE
+            return IMPOSSIBLE
         return _likeness(d, i, j - 1, 1, 1) + _likeness(d, i - 1, j, 1, 1) - CROSSED_COST
     sources, targets = MOVES[step]
     if i < sources or j < targets:
-        return NONE
+        return IMPOSSIBLE
     cost = float(COSTS[step])
     score: float = _likeness(d, i, j, sources, targets) * (sources + targets) / 2 - cost
     return score
 
 
 @compiled
-def _taken(step: int) -> tuple[int, int]:
+def _counts(step: int) -> tuple[int, int]:
     """How many sources and targets a step takes."""
     if step == SOURCE_ALONE:
         return 1, 0
@@ -120,16 +120,16 @@ def _first(d: Documents, i: int) -> int:
 
 
 @compiled
-def _at(table: Float32, d: Documents, i: int, j: int) -> float:
+def _value(table: Float32, d: Documents, i: int, j: int) -> float:
     column = j - _first(d, i)
-    return float(table[i, column]) if 0 <= column < table.shape[1] else NONE
+    return float(table[i, column]) if 0 <= column < table.shape[1] else IMPOSSIBLE
 
 
 @compiled
 def _added(first: float, second: float) -> float:
     """log(e^first + e^second)"""
     high, low = max(first, second), min(first, second)
-    return high if low <= NONE / 2 else high + math.log1p(math.exp(low - high))
+    return high if low <= IMPOSSIBLE / 2 else high + math.log1p(math.exp(low - high))
 
 
 @compiled
@@ -138,7 +138,7 @@ def forward(d: Documents, targets: int) -> tuple[Float32, NDArray[np.int8], Floa
     the logarithm of the sum of all paths."""
     sources = len(d.starts)
     shape = sources + 1, d.products.shape[1] + 1
-    best, total = np.full(shape, NONE, np.float32), np.full(shape, NONE, np.float32)
+    best, total = np.full(shape, IMPOSSIBLE, np.float32), np.full(shape, IMPOSSIBLE, np.float32)
     steps = np.full(shape, -1, np.int8)
     for i in range(sources + 1):
         first = _first(d, i)
@@ -148,17 +148,15 @@ def forward(d: Documents, targets: int) -> tuple[Float32, NDArray[np.int8], Floa
                 continue
             for step in range(STEPS):
                 score = _score(d, i, j, step)
-                if score <= NONE / 2:
+                if score <= IMPOSSIBLE / 2:
                     continue
-                a, b = _taken(step)
-                before = _at(best, d, i - a, j - b)
-                if before + score > best[i, j - first]:
-                    best[i, j - first], steps[i, j - first] = before + score, step
-                sum_before = _at(total, d, i - a, j - b)
-                if sum_before > NONE / 2:
-                    total[i, j - first] = _added(
-                        total[i, j - first], sum_before + score / TEMPERATURE
-                    )
+                a, b = _counts(step)
+                score_to = _value(best, d, i - a, j - b)
+                if score_to + score > best[i, j - first]:
+                    best[i, j - first], steps[i, j - first] = score_to + score, step
+                sum_to = _value(total, d, i - a, j - b)
+                if sum_to > IMPOSSIBLE / 2:
+                    total[i, j - first] = _added(total[i, j - first], sum_to + score / TEMPERATURE)
     return best, steps, total
 
 
@@ -167,7 +165,7 @@ def backward(d: Documents, targets: int) -> Float32:
     """Of every place (N + 1, W + 1) the logarithm of the sum of all paths from it to the end."""
     sources = len(d.starts)
     shape = sources + 1, d.products.shape[1] + 1
-    total = np.full(shape, NONE, np.float32)
+    total = np.full(shape, IMPOSSIBLE, np.float32)
     for i in range(sources, -1, -1):
         first = _first(d, i)
         for j in range(min(targets, first + shape[1] - 1), first - 1, -1):
@@ -175,34 +173,36 @@ def backward(d: Documents, targets: int) -> Float32:
                 total[i, j - first] = 0.0
                 continue
             for step in range(STEPS):
-                a, b = _taken(step)
+                a, b = _counts(step)
                 if i + a > sources or j + b > targets:
                     continue
-                behind = _at(total, d, i + a, j + b)
-                if behind <= NONE / 2:
+                sum_from = _value(total, d, i + a, j + b)
+                if sum_from <= IMPOSSIBLE / 2:
                     continue
                 score = _score(d, i + a, j + b, step)
-                if score > NONE / 2:
-                    total[i, j - first] = _added(total[i, j - first], behind + score / TEMPERATURE)
+                if score > IMPOSSIBLE / 2:
+                    total[i, j - first] = _added(
+                        total[i, j - first], sum_from + score / TEMPERATURE
+                    )
     return total
 
 
 @compiled
 def best_path(
-    d: Documents, targets: int, steps: NDArray[np.int8], before: Float32, behind: Float32
+    d: Documents, targets: int, steps: NDArray[np.int8], sums_to: Float32, sums_from: Float32
 ) -> list[tuple[int, int, int, float]]:
     """The steps of the best path, the last first: each with the places where it ends and its
     probability."""
     path = []
     i, j = len(d.starts), targets
-    whole = _at(before, d, i, j)
+    whole = _value(sums_to, d, i, j)
     while i > 0 or j > 0:
         step = steps[i, j - _first(d, i)]
-        a, b = _taken(step)
+        a, b = _counts(step)
         logarithm = (
-            _at(before, d, i - a, j - b)
+            _value(sums_to, d, i - a, j - b)
             + _score(d, i, j, step) / TEMPERATURE
-            + _at(behind, d, i, j)
+            + _value(sums_from, d, i, j)
             - whole
         )
         path.append((i, j, int(step), math.exp(min(logarithm, 0.0))))

@@ -105,27 +105,27 @@ def rank(code: str, requested: str, srclang: str = "") -> int | None:
     2 another region (fr-ca for fr), or Bokmål for Norwegian; 3 the language itself where a region
     was asked for (fr for fr-ca), Norwegian for Bokmål or Nynorsk, or Nynorsk for Norwegian. fr-ca
     never serves fr-fr, nor a text in one script a request for another."""
-    found, wanted = language_tag(code), language_tag(requested)
-    if found.language != wanted.language:
-        return NORWEGIAN.get((found.language, wanted.language))
-    if found.script and wanted.script and found.script != wanted.script:
+    offer, request = language_tag(code), language_tag(requested)
+    if offer.language != request.language:
+        return NORWEGIAN.get((offer.language, request.language))
+    if offer.script and request.script and offer.script != request.script:
         return None
-    theirs, ours = found.qualifiers, wanted.qualifiers
-    if theirs == ours:
-        return 0 if found.script == wanted.script else 2 if found.script else 3
-    if theirs[: len(ours)] == ours:
+    offered, required = offer.qualifiers, request.qualifiers
+    if offered == required:
+        return 0 if offer.script == request.script else 2 if offer.script else 3
+    if offered[: len(required)] == required:
         return 1 if code == srclang else 2
-    return 3 if ours[: len(theirs)] == theirs else None
+    return 3 if required[: len(offered)] == offered else None
 
 
 def is_same_language(first: str, second: str) -> bool:
     """Whether two codes are of one language, whatever the region: Norwegian and each of its forms
     count as one, two scripts of a language do not."""
-    one, other = language_tag(normal_code(first)), language_tag(normal_code(second))
-    if one.script and other.script and one.script != other.script:
+    tag, second_tag = language_tag(normal_code(first)), language_tag(normal_code(second))
+    if tag.script and second_tag.script and tag.script != second_tag.script:
         return False
-    languages = one.language, other.language
-    return one.language == other.language or languages in NORWEGIAN
+    languages = tag.language, second_tag.language
+    return tag.language == second_tag.language or languages in NORWEGIAN
 
 
 class PairRanks:
@@ -168,12 +168,12 @@ class PairRanks:
         script = language_tag(code).script
         codes = self._codes_by_script[requested]
         codes.setdefault(script, code)
-        first, *others = (each for each in codes if each)
-        if others:
+        first, *further = filter(None, codes)
+        if further:
             raise UsageError(
                 f"{requested} is written in two scripts here, as {codes[first]} and as "
-                f"{codes[others[0]]}: write {requested}-{first.title()} or "
-                f"{requested}-{others[0].title()} for the one that is meant"
+                f"{codes[further[0]]}: write {requested}-{first.title()} or "
+                f"{requested}-{further[0].title()} for the one that is meant"
             )
 
 
