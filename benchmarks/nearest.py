@@ -7,7 +7,8 @@ fragments.
                                  [--systems ...]
 
 MEMORY and TEST are files of segments. Every row is the plain model and one system in turn, on the
-same sentences, round after round: a cost is the median of the rounds' ratios of processor time.
+same sentences, round after round: a cost is the median of the rounds' ratios of processor time,
+and `rounds` are the least and the greatest of these ratios.
 Every output is as long as its source in subwords, and no source is read in a second way, so that
 all systems take as many steps. Each turn begins with a new translator, which knows no key. The
 second cost is that of the decoder alone, without search and keys.
@@ -20,6 +21,7 @@ has a column of its own."""
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import shutil
 import statistics
@@ -32,6 +34,7 @@ from typing import Any
 import torch
 from decode import TimedTally, forced_length, processor, translate
 
+from tmnmt.__main__ import NEW_OBJECTS
 from tmnmt.allocator import keep_freed
 from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.document import confirm_all
@@ -139,11 +142,20 @@ def main() -> None:
     forced_length()
     with tempfile.TemporaryDirectory() as folder:
         bench = prepared(model, chosen, Path(folder))
+        set_collection_aside()
         print(f"{processor()}  model {model.hash}  mode {chosen.mode}  rounds {chosen.rounds}")
         for beam in chosen.beams:
             for batch in chosen.batches:
                 documents = cut(chosen.test_segments, batch, chosen.segments)
                 measure(bench, documents, beam, batch, chosen)
+
+
+def set_collection_aside() -> None:
+    """Garbage is looked for as rarely as in the program, and not among what stays: one look at all
+    of it takes as long as ten segments, and falls into the turn of anybody."""
+    gc.set_threshold(NEW_OBJECTS, 20, 20)
+    gc.collect()
+    gc.freeze()
 
 
 def options() -> argparse.Namespace:
@@ -258,8 +270,8 @@ def measure(
     plain = System(base)
     count = sum(map(len, documents))
     print(f"\nbeam {beam}, {batch} side by side, {count} segments\n")
-    print("| system | cost | decoding alone | search | keys | confirming | plain ms a segment |")
-    print("|---|---|---|---|---|---|---|", flush=True)
+    print("| system | cost | rounds | decoding alone | search | keys | confirming | plain ms |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
     for name, system in systems(chosen, base).items():
         bench.system_turn(system, documents)
         turns = [
@@ -271,15 +283,19 @@ def measure(
 
 def row(name: str, turns: list[tuple[Turn, Turn]], segments: int) -> str:
     median = statistics.median
+    costs = [own.cpu / plain.cpu for plain, own in turns]
     numbers = (
-        median(own.cpu / plain.cpu for plain, own in turns),
         median((own.cpu - own.search - own.keys) / plain.cpu for plain, own in turns),
         median(own.search / plain.cpu for plain, own in turns),
         median(own.keys / plain.cpu for plain, own in turns),
         median(own.confirming / plain.cpu for plain, own in turns),
         1000 * median(plain.cpu for plain, _ in turns) / segments,
     )
-    return " | ".join([f"| {name}", *(f"{x:.2f}" for x in numbers)]) + " |"
+    spread = f"{min(costs):.2f} to {max(costs):.2f}"
+    return (
+        " | ".join([f"| {name}", f"{median(costs):.2f}", spread, *(f"{x:.2f}" for x in numbers)])
+        + " |"
+    )
 
 
 if __name__ == "__main__":

@@ -103,6 +103,20 @@ def test_a_shortlist_limits_a_product_in_int8() -> None:
     assert torch.equal(logits, whole.readout(*read)[:, limited.columns.words])
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("name", SIZES)
+def test_one_call_gives_what_norm_read_out_and_softmax_give(name: str) -> None:
+    whole = for_decoding(backbone_of(name), torch.int8)
+    size = whole.hidden_size
+    for backbone in (whole, whole.limited_to(torch.tensor([2, 7, 50]))):
+        for rows in (1, 4, 7):
+            read = torch.tensor([5] * rows), torch.randn(rows, size), torch.randn(rows, size)
+            expected = backbone.readout(*read).log_softmax(-1)
+            torch.testing.assert_close(backbone.log_readout(*read), expected, atol=1e-5, rtol=1e-5)
+    with pytest.raises(ValueError, match="states of 3 numbers"):
+        whole.log_readout(torch.tensor([5]), torch.randn(1, 3), torch.randn(1, 3))
+
+
 def test_a_step_refuses_what_it_would_misread() -> None:
     whole = for_decoding(backbone_of("student"), torch.int8)
     src, lengths, _ = batch()

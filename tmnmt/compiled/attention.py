@@ -79,17 +79,17 @@ def attend(
         size = (heads - 1) * of_head + (length - 1) * of_position + k
         keys = array_of(keys_at + offset, size, np.float32)
         values = array_of(values_at + offset, size, np.float32)
-        turned = array_of(room_at, k * padded, np.float32)
+        columns = array_of(room_at, k * padded, np.float32)
         dense = array_of(room_at + 4 * k * padded, k * padded, np.float32)
         energies = array_of(room_at + 8 * k * padded, ROWS * padded, np.float32)
         for head in range(heads):
-            _turn(keys, head * of_head, of_position, length, padded, k, scale, turned)
+            _turn(keys, head * of_head, of_position, length, padded, k, scale, columns)
             _gather(values, head * of_head, of_position, length, k, dense)
             for begin in range(0, count, ROWS):
                 last = min(begin + ROWS, count) - 1
                 a = begin
                 b, c = min(begin + 1, last), min(begin + 2, last)
-                seen = last + 1 if causal else length
+                limit = last + 1 if causal else length
                 of_head_query = first * of_query + head * k
                 _energies(
                     queries,
@@ -98,21 +98,21 @@ def attend(
                     of_head_query + c * of_query,
                     of_head_query + last * of_query,
                     k,
-                    turned,
+                    columns,
                     padded,
-                    seen,
+                    limit,
                     energies,
                 )
                 for row in range(ROWS):
                     position = min(begin + row, last)
                     _shares(
-                        energies, row * padded, position + 1 if causal else length, seen, padded
+                        energies, row * padded, position + 1 if causal else length, limit, padded
                     )
                 to = first * d + head * k
                 _blends(
                     energies,
                     padded,
-                    seen,
+                    limit,
                     dense,
                     k,
                     output,
@@ -133,15 +133,15 @@ def _turn(
     padded: int,
     k: int,
     scale: np.float32,
-    turned: Float32,
+    columns: Float32,
 ) -> None:
     """A head's keys as (k, `padded`), scaled."""
     for position in range(length):
         for i in range(k):
-            turned[i * padded + position] = keys[start + position * step + i] * scale
+            columns[i * padded + position] = keys[start + position * step + i] * scale
     for i in range(k):
         for position in range(length, padded):
-            turned[i * padded + position] = _ZERO
+            columns[i * padded + position] = _ZERO
 
 
 @fast
@@ -163,13 +163,13 @@ def _energies(
     c: int,
     e: int,
     k: int,
-    turned: Float32,
+    columns: Float32,
     padded: int,
-    seen: int,
+    limit: int,
     energies: Float32,
 ) -> None:
-    """Energies (ROWS, `padded`) of four queries with the first `seen` keys, and with some more."""
-    for j in range(0, seen, LANES):
+    """Energies (ROWS, `padded`) of four queries with the first `limit` keys, and with some more."""
+    for j in range(0, limit, LANES):
         of_a, of_b, of_c, of_e = (
             broadcast(_ZERO),
             broadcast(_ZERO),
@@ -177,7 +177,7 @@ def _energies(
             broadcast(_ZERO),
         )
         for i in range(k):
-            column = load(turned, i * padded + j)
+            column = load(columns, i * padded + j)
             of_a = times_plus(load_one(queries, a + i), column, of_a)
             of_b = times_plus(load_one(queries, b + i), column, of_b)
             of_c = times_plus(load_one(queries, c + i), column, of_c)
@@ -189,8 +189,8 @@ def _energies(
 
 
 @fast
-def _shares(energies: Float32, start: int, size: int, seen: int, padded: int) -> None:
-    """The first `size` energies of a row become shares, those up to `seen` become 0."""
+def _shares(energies: Float32, start: int, size: int, limit: int, padded: int) -> None:
+    """The first `size` energies of a row become shares, those up to `limit` become 0."""
     whole = (size + LANES - 1) & -LANES
     for position in range(start + size, start + whole):
         energies[position] = _LOW
@@ -205,7 +205,7 @@ def _shares(energies: Float32, start: int, size: int, seen: int, padded: int) ->
     shares = broadcast(_ONE / total(sums))
     for position in range(start, start + whole, LANES):
         store(energies, position, times(load(energies, position), shares))
-    for position in range(start + size, start + seen):
+    for position in range(start + size, start + limit):
         energies[position] = _ZERO
 
 
@@ -213,7 +213,7 @@ def _shares(energies: Float32, start: int, size: int, seen: int, padded: int) ->
 def _blends(
     shares: Float32,
     padded: int,
-    seen: int,
+    limit: int,
     values: Float32,
     k: int,
     output: Float32,
@@ -222,7 +222,7 @@ def _blends(
     c: int,
     e: int,
 ) -> None:
-    """Four sums of k numbers of the first `seen` values by shares (ROWS, `padded`)."""
+    """Four sums of k numbers of the first `limit` values by shares (ROWS, `padded`)."""
     whole_lanes = k & -LANES
     for i in range(0, whole_lanes, LANES):
         of_a, of_b, of_c, of_e = (
@@ -231,7 +231,7 @@ def _blends(
             broadcast(_ZERO),
             broadcast(_ZERO),
         )
-        for t in range(seen):
+        for t in range(limit):
             value = load(values, t * k + i)
             of_a = times_plus(load_one(shares, t), value, of_a)
             of_b = times_plus(load_one(shares, padded + t), value, of_b)
@@ -244,6 +244,6 @@ def _blends(
     for i in range(whole_lanes, k):
         for row in range(ROWS):
             result = _ZERO
-            for t in range(seen):
+            for t in range(limit):
                 result += shares[row * padded + t] * values[t * k + i]
             output[(a if row == 0 else b if row == 1 else c if row == 2 else e) + i] = result

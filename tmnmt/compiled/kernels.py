@@ -191,19 +191,19 @@ class Int8Panels:
         size = -(-self.outputs // PANEL) * PANEL
         panels = torch.empty(size * (-(-self.inputs // FOUR) * FOUR), dtype=_INT8)
         begins = torch.empty(size, dtype=torch.int32)
-        at = panels.data_ptr(), begins.data_ptr()
-        steps.pack_panels(weights, chosen, self.outputs, self.inputs, *at)
+        addresses = panels.data_ptr(), begins.data_ptr()
+        steps.pack_panels(weights, chosen, self.outputs, self.inputs, *addresses)
         both = [
             Array(what, x[rows].contiguous(), _FP32, self.outputs)
             for what, x in (("scales", scales), ("bias", bias))
         ]
         self._kept = panels, begins, *both
-        self.addresses = *at, *(x.address for x in both)
+        self.addresses = *addresses, *(x.address for x in both)
 
     def product(self, x: Tensor, relu: bool, in_bytes: bool) -> Tensor:
         """x (..., n) in fp32 -> (..., m)."""
         rows = x.numel() // self.inputs
-        out = torch.empty(*x.shape[:-1], self.outputs)
+        result = torch.empty(*x.shape[:-1], self.outputs)
         room = torch.empty(room_of_product(rows, self.inputs), dtype=_UINT8)
         steps.product_int8(
             _at("inputs", x, _FP32, (*x.shape[:-1], self.inputs)),
@@ -213,10 +213,10 @@ class Int8Panels:
             self.outputs,
             relu,
             room.data_ptr(),
-            out.data_ptr(),
+            result.data_ptr(),
             in_bytes,
         )
-        return out
+        return result
 
 
 # a decoder's step
@@ -259,8 +259,8 @@ def level_of_sum_(x: Tensor, added: Tensor, least: float) -> Tensor:
     """x (R, d) += added (R, d); the sum at a mean square of 1 (R, d)."""
     rows, d = x.shape
     level = torch.empty(rows, d)
-    at = _at("a sum", x, _FP32, (rows, d)), _at("what is added", added, _FP32, (rows, d))
-    steps.level_of_sum(*at, least, rows, d, level.data_ptr())
+    addresses = _at("a sum", x, _FP32, (rows, d)), _at("what is added", added, _FP32, (rows, d))
+    steps.level_of_sum(*addresses, least, rows, d, level.data_ptr())
     return level
 
 
@@ -268,10 +268,14 @@ def embed(prev: Tensor, table: Array, position: Tensor, scale: float) -> Tensor:
     """Scaled embeddings of words (R,) of a table (V, d), plus a position (d,): (R, d). The words
     are not compared with the table's size."""
     rows, d = prev.shape[0], table.tensor.shape[1]
-    out = torch.empty(rows, d)
-    at = _at("words", prev, _INT64, (rows,)), table.address, _at("position", position, _FP32, (d,))
-    steps.embed(*at, scale, rows, d, out.data_ptr())
-    return out
+    result = torch.empty(rows, d)
+    addresses = (
+        _at("words", prev, _INT64, (rows,)),
+        table.address,
+        _at("position", position, _FP32, (d,)),
+    )
+    steps.embed(*addresses, scale, rows, d, result.data_ptr())
+    return result
 
 
 def look_back(
@@ -282,7 +286,7 @@ def look_back(
     (capacity, layers, room, two), rows = seen.shape, qkv.shape[0]
     d = two // 2
     _check_room(length, capacity)
-    out, energy, places = _attention_room(rows, d, length + 1)
+    result, energy, places = _attention_room(rows, d, length + 1)
     steps.look_back(
         _at("queries, keys and values", qkv, _FP32, (rows, 3 * d)),
         _at("what was seen", seen, _FP32, (capacity, layers, room, two)),
@@ -296,19 +300,19 @@ def look_back(
         d,
         energy.data_ptr(),
         places.data_ptr(),
-        out.data_ptr(),
+        result.data_ptr(),
     )
-    return out
+    return result
 
 
 def update_cell_(candidate_gate: Tensor, cell: Tensor) -> Tensor:
     """The cell (R, d) after one more word, in its place, by candidate and gate (R, 2 d): its
     positive part (R, d)."""
     rows, d = cell.shape
-    out = torch.empty(rows, d)
-    at = _at("candidate and gate", candidate_gate, _FP32, (rows, 2 * d))
-    steps.update_cell(at, _at("cells", cell, _FP32, (rows, d)), rows, d, out.data_ptr())
-    return out
+    result = torch.empty(rows, d)
+    addresses = _at("candidate and gate", candidate_gate, _FP32, (rows, 2 * d))
+    steps.update_cell(addresses, _at("cells", cell, _FP32, (rows, d)), rows, d, result.data_ptr())
+    return result
 
 
 class Sources:
@@ -332,7 +336,7 @@ class Sources:
         side."""
         (rows, d), (sentences, _, length, _) = q.shape, self.shape
         self.check_rows(rows)
-        out, energy, places = _attention_room(rows, d, length)
+        result, energy, places = _attention_room(rows, d, length)
         keys, values = self.addresses[layer].tolist()
         steps.look_at_source(
             _at("queries", q, _FP32, (rows, d)),
@@ -346,9 +350,9 @@ class Sources:
             d,
             energy.data_ptr(),
             places.data_ptr(),
-            out.data_ptr(),
+            result.data_ptr(),
         )
-        return out
+        return result
 
     def check_rows(self, rows: int) -> None:
         """Raises ValueError where the rows cannot be as many for every sentence."""
@@ -385,13 +389,15 @@ def attend_within(qkv: Tensor, spans: Spans, heads: int, causal: bool = False) -
     rows, width = qkv.shape
     d = width // 3
     queries = _at("queries, keys and values", qkv, _FP32, (rows, 3 * d))
-    at = (
+    addresses = (
         queries + 4 * d,
         queries + 8 * d,
         _at("lengths", spans.lengths, _INT64, spans.lengths.shape),
     )
     strides = 0, d // heads, 3 * d
-    return _attended((queries, 3 * d), rows, d, heads, spans, spans.longest, at, strides, causal)
+    return _attended(
+        (queries, 3 * d), rows, d, heads, spans, spans.longest, addresses, strides, causal
+    )
 
 
 def attend_to_source(q: Tensor, spans: Spans, source: Sources, layer: int, heads: int) -> Tensor:
@@ -401,9 +407,9 @@ def attend_to_source(q: Tensor, spans: Spans, source: Sources, layer: int, heads
         raise ValueError(f"{len(spans.lengths)} targets of {source.shape[0]} sources")
     keys, values = source.addresses[layer].tolist()
     queries = _at("queries", q, _FP32, (rows, d)), d
-    at = keys, values, source.lengths.address
+    addresses = keys, values, source.lengths.address
     longest = source.shape[2]
-    return _attended(queries, rows, d, heads, spans, longest, at, source.strides[:3], False)
+    return _attended(queries, rows, d, heads, spans, longest, addresses, source.strides[:3], False)
 
 
 def _attended(
@@ -413,41 +419,41 @@ def _attended(
     heads: int,
     spans: Spans,
     longest: int,
-    at: tuple[int, int, int],
+    addresses: tuple[int, int, int],
     strides: Sequence[int],
     causal: bool,
 ) -> Tensor:
-    """queries: their address, and numbers between two. at: keys, values and lengths. strides: of
-    sentences, heads and positions."""
+    """queries: their address, and numbers between two. addresses: of keys, values and lengths.
+    strides: of sentences, heads and positions."""
     sentences = spans.lengths.shape[0]
     starts = _at("starts", spans.starts, _INT64, (sentences + 1,))
     if rows != int(spans.starts[-1]):
         raise ValueError(f"{rows} positions; wanted: {int(spans.starts[-1])}")
     room = torch.empty((2 * d // heads + ROWS) * (-(-longest // LANES) * LANES))
-    out = torch.empty(rows, d)
+    result = torch.empty(rows, d)
     steps.attend(
         sentences,
         heads,
         d,
         *queries,
         starts,
-        *at,
+        *addresses,
         *strides,
         causal,
         room.data_ptr(),
-        out.data_ptr(),
+        result.data_ptr(),
     )
-    return out
+    return result
 
 
 def run_cells_(candidate_gate: Tensor) -> Tensor:
     """A student's cell along known words, of candidates and gates (B, T, 2 d), which are
     overwritten: its positive parts (B, T, d)."""
     sentences, positions, width = candidate_gate.shape
-    out = torch.empty(sentences, positions, width // 2)
-    at = _at("candidate and gate", candidate_gate, _FP32, (sentences, positions, width))
-    steps.run_cells(at, sentences, positions, width // 2, out.data_ptr())
-    return out
+    result = torch.empty(sentences, positions, width // 2)
+    addresses = _at("candidate and gate", candidate_gate, _FP32, (sentences, positions, width))
+    steps.run_cells(addresses, sentences, positions, width // 2, result.data_ptr())
+    return result
 
 
 class StepPlan:
@@ -534,6 +540,29 @@ class StepPlan:
             level.data_ptr(),
         )
         return read, level
+
+
+def read_out(norm: NormWeights, output: Int8Panels, hidden: Tensor) -> Tensor:
+    """log p (R, m) of states (R, d): their norm, the product of the read-out, and its softmax, in
+    one call."""
+    rows, d = hidden.shape
+    if d != output.inputs:
+        raise ValueError(f"states of {d} numbers; wanted: {output.inputs}")
+    result = torch.empty(rows, output.outputs)
+    room = torch.empty(4 * rows * d + room_of_product(rows, d), dtype=_UINT8)
+    steps.read_out(
+        rows,
+        d,
+        _at("states", hidden, _FP32, (rows, norm.weight.tensor.shape[0])),
+        norm.weight.address,
+        norm.bias.address,
+        norm.least,
+        *output.addresses,
+        output.outputs,
+        room.data_ptr(),
+        result.data_ptr(),
+    )
+    return result
 
 
 def _check_room(length: int, capacity: int) -> None:
@@ -715,9 +744,9 @@ def fewer_bits(planes: Tensor, table: Tensor, size: int, bits: int) -> Tensor:
     if row_bytes < least or size % 2:
         raise ValueError(f"rows of {row_bytes} bytes; wanted: {least} for {size} numbers, even")
     codes = torch.empty(count, size // 2, dtype=_UINT8)
-    at = _at("keys", planes, _UINT8, (count, row_bytes)), row_bytes
+    addresses = _at("keys", planes, _UINT8, (count, row_bytes)), row_bytes
     of_levels = _at("a table of levels", table, _UINT8, (1 << bits,))
-    steps.fewer_bits(count, size, bits, *at, of_levels, codes.data_ptr())
+    steps.fewer_bits(count, size, bits, *addresses, of_levels, codes.data_ptr())
     return codes
 
 
@@ -730,20 +759,20 @@ class NearestArena:
         self.size, self.room = size, -(-room // PANEL) * PANEL
         self.widths = -(-size // FOUR) * FOUR, 4, 4, 8, 8
         self._bytes = torch.empty(self.room * sum(self.widths), dtype=_UINT8)
-        addresses, at = list[int](), self._bytes.data_ptr()
+        addresses, address = list[int](), self._bytes.data_ptr()
         for width in self.widths:
-            addresses.append(at)
-            at += self.room * width
+            addresses.append(address)
+            address += self.room * width
         self._addresses = addresses
 
     def add(
-        self, at: int, codes: Tensor, ids: Tensor, mask: Tensor, levels: Tensor, unit: float
+        self, begin: int, codes: Tensor, ids: Tensor, mask: Tensor, levels: Tensor, unit: float
     ) -> None:
-        """Directions (n, d / 2) and their words (n,) behind the first `at` positions; mask (n,):
+        """Directions (n, d / 2) and their words (n,) behind the first `begin` positions; mask (n,):
         those that are positions."""
         (count,) = ids.shape
-        if not 0 <= at <= at + count <= self.room:
-            raise ValueError(f"{count} positions behind {at}; there is room for {self.room}")
+        if not 0 <= begin <= begin + count <= self.room:
+            raise ValueError(f"{count} positions behind {begin}; there is room for {self.room}")
         steps.pack_nearest(
             count,
             self.size,
@@ -752,7 +781,7 @@ class NearestArena:
             _at("words", ids, _INT64, (count,)),
             _at("levels", levels, _INT8, (16,)),
             unit,
-            at,
+            begin,
             *self._addresses,
         )
 
@@ -778,8 +807,8 @@ class NearestArena:
             address + begin * width
             for address, width in zip(self._addresses, self.widths, strict=True)
         ]
-        at = numbers.data_ptr(), numbers.stride(0)
-        return *starts, places if has_places else 0, *at, first - begin, end - first, base
+        addresses = numbers.data_ptr(), numbers.stride(0)
+        return *starts, places if has_places else 0, *addresses, first - begin, end - first, base
 
 
 class NearestRead(NamedTuple):

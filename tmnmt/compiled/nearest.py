@@ -166,7 +166,7 @@ def pack_nearest(
             codes = array_of(codes_at + p * width, width, np.uint8)
             first, lane = index // PANEL * PANEL * stride, index % PANEL * FOUR
             total, square = np.int32(0), np.int32(0)
-            at = panels_at + first + lane
+            lane_at = panels_at + first + lane
             for four in range(stride // FOUR):
                 whole = np.uint32(0)
                 for i in range(FOUR // 2):
@@ -179,7 +179,7 @@ def pack_nearest(
                         whole |= pair << np.uint32(16 * i)
                         total += low + high
                         square += low * low + high * high
-                array_of(at + four * FOUR * PANEL, 1, np.uint32)[0] = whole
+                array_of(lane_at + four * FOUR * PANEL, 1, np.uint32)[0] = whole
             begins[index] = np.int32(-128) * total
             scales[index] = np.float32(root / square) if square > 0 else _ZERO
             words[index], places[index] = ids[p], p

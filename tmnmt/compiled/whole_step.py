@@ -26,6 +26,7 @@ _level_of_sum = part(decoding.level_of_sum)
 _look_back = part(decoding.look_back)
 _look_at_source = part(decoding.look_at_source)
 _update_cell = part(decoding.update_cell)
+_log_softmax = part(decoding.log_softmax)
 Int64 = NDArray[np.int64]
 
 
@@ -161,4 +162,40 @@ def decoder_step(
     for i in range(rows * d):
         context[i] = last_inputs[i]
     _level_of_sum(x_at, sum_at, least_level, rows, d, level_at)
+    return 0
+
+
+def read_out(
+    rows: int,
+    d: int,
+    x_at: int,
+    weight_at: int,
+    bias_at: int,
+    epsilon: float,
+    weights_at: int,
+    begins_at: int,
+    scales_at: int,
+    biases_at: int,
+    outputs: int,
+    room_at: int,
+    out_at: int,
+) -> int:
+    """log p (R, m) of states x (R, d): their layer norm, the product, and the softmax of that.
+    room: 4 R d bytes, then that of the product."""
+    _norm_of_sum(x_at, 0, weight_at, bias_at, epsilon, rows, d, room_at)
+    multiply(
+        array_of(room_at, rows * d, np.float32),
+        rows,
+        d,
+        weights_at,
+        begins_at,
+        scales_at,
+        biases_at,
+        outputs,
+        0,
+        0,
+        room_at + 4 * rows * d,
+        array_of(out_at, rows * outputs, np.float32),
+    )
+    _log_softmax(out_at, rows, outputs)
     return 0

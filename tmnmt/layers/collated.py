@@ -70,7 +70,7 @@ class Pairs:
         return [keys.ids for sentence in self.as_keys for keys in sentence]
 
 
-_FIELDS = {each.name for each in fields(Pairs)}
+_FIELDS = {part.name for part in fields(Pairs)}
 
 
 @dataclass(frozen=True)
@@ -118,13 +118,13 @@ def collate(
 def _directions_side_by_side(
     pairs: Sequence[Sequence[PairKeys]], device: torch.device | str
 ) -> Pairs:
-    every = [keys for sentence in pairs for keys in sentence]
-    layout = _Layout.of(pairs, every)
-    side = partial(layout.side_by_side, every, device=device)
+    keys = [keys for sentence in pairs for keys in sentence]
+    layout = _Layout.of(pairs, keys)
+    side = partial(layout.side_by_side, keys, device=device)
     ids = side("ids")
     contexts, hiddens, marks = (
         torch.empty(len(pairs), 0, size, device=device)
-        for size in (every[0].contexts.shape[1], every[0].hiddens.shape[1], 2)
+        for size in (keys[0].contexts.shape[1], keys[0].hiddens.shape[1], 2)
     )
     return Pairs(
         contexts,

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tmnmt.compiled import kernels
 from tmnmt.config.options import MODES, ModelOptions
 from tmnmt.durable import write
 from tmnmt.errors import ModelError, UsageError, short_repr
@@ -300,13 +299,7 @@ class MemoryLayers(nn.Module):
 def read_out(backbone: Backbone, step: StepState, hidden: Tensor) -> Tensor:
     """log p (R, V) of the state h (R, d) that the layers have made of s. Without gradients it is
     written over the logits that the backbone has given."""
-    logits = backbone.readout(step.prev, hidden, step.context)
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    if logits.requires_grad or not logits.is_cpu or logits.dtype != torch.float32:
-        return logits.log_softmax(-1)
-    logits = logits.contiguous()
-    kernels.log_softmax_(logits)
-    return logits
+    return backbone.log_readout(step.prev, hidden, step.context)
 
 
 def _learned_kinds() -> dict[str, type[LearnedLayer[Any]]]:

@@ -152,8 +152,8 @@ class _Source:
     @property
     def penalised_positions(self) -> int:
         """How many positions there are of a sentence; 0 where nothing is penalised."""
-        numbers = (each for reach in self.reaches for each in (*reach.pairs, reach.session))
-        if not any(each.penalty for each in numbers):
+        numbers = (part for reach in self.reaches for part in (*reach.pairs, reach.session))
+        if not any(reach.penalty for reach in numbers):
             return 0
         return sum(part.ids.shape[1] for part in self.parts)
 
@@ -173,11 +173,11 @@ def _stretches(keys: Sequence[Sequence[PairKeys]]) -> Sequence[Stretch | None]:
     """The positions of every sentence's pairs, one pair after the other."""
     result = list[Stretch | None]()
     for pairs in keys:
-        codes = [each.codes for each in pairs if each.codes is not None]
+        codes = [pair.codes for pair in pairs if pair.codes is not None]
         if not codes:
             result.append(None)
             continue
-        ids = torch.cat([each.ids for each in pairs])
+        ids = torch.cat([pair.ids for pair in pairs])
         panels = Panels(2 * codes[0].shape[-1], len(ids))
         panels.add(torch.cat(codes), ids)
         result.append(panels.stretch)
@@ -186,11 +186,11 @@ def _stretches(keys: Sequence[Sequence[PairKeys]]) -> Sequence[Stretch | None]:
 
 def _numbers(keys: Sequence[Sequence[PairKeys]], reaches: Sequence[SentenceReach]) -> Tensor:
     """tau, T and the penalty (N, P, 3) of every position."""
-    lengths = [[len(each.ids) for each in pairs] for pairs in keys]
+    lengths = [[len(pair.ids) for pair in pairs] for pairs in keys]
     numbers = np.ones((len(keys), max(map(sum, lengths)), 3), np.float32)
     for row, (of_pairs, reach) in enumerate(zip(lengths, reaches, strict=True)):
         if of_pairs:
-            values = np.array([each.numbers for each in reach.pairs], np.float32)
+            values = np.array([pair.numbers for pair in reach.pairs], np.float32)
             numbers[row, : sum(of_pairs)] = np.repeat(values, of_pairs, 0)
     return torch.from_numpy(numbers)
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from typing_extensions import TypeVar
 
-from tmnmt.compiled.kernels import Array
+from tmnmt.compiled.kernels import Array, log_softmax_
 from tmnmt.config.bounds import ShareBelowOne
 from tmnmt.vocab import FIRST, PAD
 
@@ -189,6 +189,16 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
         """Logits (B, V), or a column for each of `columns`; also takes (B, T), (B, T, d), (B, T, l)
         and gives (B, T, V). They are given away: who asked may write over them."""
+
+    def log_readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        """log p of the same (B,), (B, d) and (B, l), in fp32, or fp64 where the logits are."""
+        logits = self.readout(prev, hidden, context)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        if logits.requires_grad or not logits.is_cpu or logits.dtype != torch.float32:
+            return logits.log_softmax(-1)
+        logits = logits.contiguous()
+        log_softmax_(logits)
+        return logits
 
     @abstractmethod
     def forced(self, encoded: E, tgt: Tensor) -> tuple[Tensor, Tensor]:

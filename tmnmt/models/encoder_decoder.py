@@ -36,6 +36,7 @@ from tmnmt.compiled.kernels import (
     attend_to_source,
     attend_within,
     can_be_compiled,
+    read_out,
 )
 from tmnmt.models.base import Columns, Trainable, shift
 from tmnmt.models.decoding import check_int8, for_decoding
@@ -465,6 +466,13 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
             return logits
         bias = self.output_bias if self._columns_bias is None else self._columns_bias
         return logits.to(normed.dtype).add_(bias)
+
+    def log_readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        output = self.products[None] if self.products is not None else None
+        is_compiled = self.compiled is not None and hidden.dim() == 2 and can_be_compiled(hidden)
+        if self.compiled is None or not is_compiled or not isinstance(output, Int8Product):
+            return super().log_readout(prev, hidden, context)
+        return read_out(self.compiled.final_norm, output.panels, hidden.contiguous())
 
     def forced(self, encoded: EncodedSource, tgt: Tensor) -> tuple[Tensor, Tensor]:
         query, total, _ = self._forced(encoded, tgt)

@@ -127,6 +127,9 @@ class Pivot(Backbone[PivotEncoded, Any]):
     def limited_to(self, words: Tensor) -> Pivot:
         return self.with_parts(self.first, self.second.limited_to(words))
 
+    def log_readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
+        return self.second.log_readout(prev, hidden, context)
+
     @property
     def columns(self) -> Columns | None:
         return self.second.columns
