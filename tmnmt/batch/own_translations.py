@@ -3,7 +3,7 @@ and as what a session begins with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from tmnmt.files.unit import Confirmation, State, TranslatableFile, Unit
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.embedded.in_memory import InMemoryIndex
 from tmnmt.partial_document import ConfirmedNeighbour, PartialDocument
+from tmnmt.segments import Segment
 
 OPEN: dict[Overwrite, tuple[State, ...]] = {
     "nothing": ("new",),
@@ -71,6 +72,10 @@ class FileMemory:
                     self.index.add([segment])
         return FileCounts(units, open_units)
 
+    def add(self, segments: Sequence[Segment]) -> None:
+        """Adds pairs that are not in the files, as those of a former version."""
+        self.index.add(segments)
+
     def _is_confirmed(self, unit: Unit) -> bool:
         return is_confirmed(unit, self.overwrite, self.level)
 
@@ -83,11 +88,15 @@ class FileCounts(NamedTuple):
 
 
 def partial_document(
-    units: Iterable[tuple[Unit, Source | None]], overwrite: Overwrite, level: OwnTranslations
+    units: Iterable[tuple[Unit, Source | None]],
+    overwrite: Overwrite,
+    level: OwnTranslations,
+    former: Sequence[Segment] = (),
 ) -> PartialDocument:
     """A document of which a part is to be translated, and the confirmed units are known.
 
-    units: all units, each with the text that is translated; None where it is not."""
+    units: all units, each with the text that is translated; None where it is not.
+    former: the pairs of a former version, in order; they count as spread over the document."""
     texts, pairs = list[Source](), list[ConfirmedNeighbour]()
     for unit, text in units:
         if text is not None:
@@ -95,4 +104,8 @@ def partial_document(
         elif unit.target is not None and is_confirmed(unit, overwrite, level):
             src, tgt = (clean_codes(text)[0].plain for text in (unit.source, unit.target))
             pairs.append(ConfirmedNeighbour(src, tgt, len(texts)))
-    return PartialDocument(texts, pairs)
+    pairs += (
+        ConfirmedNeighbour(segment.src, segment.tgt, number * len(texts) // len(former))
+        for number, segment in enumerate(former)
+    )
+    return PartialDocument(texts, sorted(pairs, key=lambda pair: pair.place))

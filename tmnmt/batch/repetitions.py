@@ -55,11 +55,11 @@ class Repetitions:
     def find(self, sources: Sequence[Placed]) -> list[Repetition | None]:
         """For every text in turn whether it repeats an earlier one; None where it does not."""
         come_again = [self._comes_again(text) for text in sources]
-        later = [text for text, again in zip(sources, come_again, strict=True) if again]
+        later = [text for text, is_later in zip(sources, come_again, strict=True) if is_later]
         values = iter(self._values(later))
         return [
-            self._repetition(text, next(values)) if again else None
-            for text, again in zip(sources, come_again, strict=True)
+            self._repetition(text, next(values)) if is_later else None
+            for text, is_later in zip(sources, come_again, strict=True)
         ]
 
     def _comes_again(self, text: Text) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tmnmt.batch.repetitions import BestMatches, Repetitions
     from tmnmt.cli.output_report import Writing
     from tmnmt.files.unit import Filling, TranslatableFile
-    from tmnmt.segments import Translation
+    from tmnmt.segments import Segment, Translation
 
     # the translations of texts; what is given besides is called for each as it is finished
     Translated = Callable[[Documents, Callable[[], None]], Iterable[Translation]]
@@ -45,6 +45,7 @@ class Job:
     output: Path | None
     overwrite: Overwrite
     level: OwnTranslations = "off"
+    former: Sequence[Segment] = ()  # the pairs of a former version
     units: int = 0
     open_units: int = 0  # of these, to be translated
     counts: Counter[str] = field(default_factory=Counter)
@@ -121,6 +122,7 @@ class Job:
                 best_matches,
                 self.level,
                 repetitions,
+                self.former,
             )
 
     @contextmanager

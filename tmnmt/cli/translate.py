@@ -74,6 +74,15 @@ def translate(
             rich_help_panel=LANGUAGES,
         ),
     ] = "",
+    previous: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            "--previous",
+            metavar="OLD OLD_TRANSLATION",
+            help="A former version of INPUT and its translation: what did not change is taken.",
+            rich_help_panel=Output.title,
+        ),
+    ] = None,
     running_text: Annotated[
         bool,
         typer.Option(
@@ -105,6 +114,7 @@ def translate(
         confirming=confirming,
         options=options,
         watch=watch,
+        previous=previous,
     )
     _translate(arguments)
 

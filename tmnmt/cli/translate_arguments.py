@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tmnmt.batch.own_translations import FileMemory
     from tmnmt.files.unit import TranslatableFile
     from tmnmt.formats.text import DocumentLines
+    from tmnmt.segments import Segment
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class TranslateArguments:
     confirming: Confirming
     options: TranslationOptions
     watch: bool
+    previous: tuple[Path, Path] | None = None  # a former version, and its translation
     file_memory: list[FileMemory] = field(default_factory=list)  # of files that were read
 
     def check(self) -> None:
@@ -172,10 +174,27 @@ class TranslateArguments:
             raise UsageError("--overwrite is of files with targets, such as XLIFF")
         if not todo and self.output.own_translations != Output.own_translations:
             raise UsageError("--own-translations is of files with targets, such as XLIFF")
+        if self.previous is not None:
+            self._check_previous(todo)
         if todo:
             self._check_of_files()
             self._read_files(todo)
         return todo
+
+    def _check_previous(self, todo: Sequence[Job]) -> None:
+        from tmnmt.files.opening import kind_of
+
+        if len(todo) != 1:
+            raise UsageError("--previous is of one file, such as a page or a catalogue")
+        kind = type(todo[0].file)
+        if kind.is_bilingual:
+            raise UsageError(
+                f"--previous is of files in one language; of {kind.title} give the former file as "
+                "--memory"
+            )
+        for path in self.previous or ():
+            if kind_of(path) not in (kind, None) or not path.is_file():
+                raise UsageError(f"--previous {path}: is no {kind.title}, as {todo[0].path} is")
 
     def _read_files(self, todo: Sequence[Job]) -> None:
         from tmnmt.batch.own_translations import FileMemory
@@ -185,7 +204,28 @@ class TranslateArguments:
         self.file_memory.append(memory)
         for job in todo:
             job.read(*languages, memory)
+        if self.previous is not None:
+            [job] = todo
+            job.former = self._former(job, languages, *self.previous)
+            memory.add(job.former)
         memory.index.settle()
+
+    def _former(
+        self, job: Job, languages: tuple[str, str], source: Path, translation: Path
+    ) -> Sequence[Segment]:
+        """The pairs of the former version of a file. Raises UsageError where the files do not
+        belong together."""
+        from tmnmt.batch.filling import agree_on_languages
+        from tmnmt.batch.previous import previous_segments
+        from tmnmt.cli.files import opened_as
+
+        kind, src_lang, tgt_lang = type(job.file), *languages
+        old_source, old_target = (
+            opened_as(kind, path, self.running_text) for path in (source, translation)
+        )
+        agree_on_languages(old_source, src_lang, tgt_lang)
+        old_target.src_lang = old_target.src_lang or tgt_lang
+        return previous_segments(old_source, old_target, translation)
 
     def _check_of_files(self) -> None:
         first, output = self.inputs[0], self.output

@@ -3,6 +3,7 @@ them: those that stand nearest to the segment at work, before it and behind it."
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from tmnmt.partial_document import ConfirmedNeighbour
@@ -12,8 +13,8 @@ MOST_PAIRS = 256  # of a stretch: about what the positions of a session hold
 
 
 class History:
-    """The pairs of one document. Its segments are cut into stretches, each with a session of its
-    own."""
+    """The pairs of one document, in its order. Its segments are cut into stretches, each with a
+    session of its own."""
 
     def __init__(self, pairs: Sequence[ConfirmedNeighbour]) -> None:
         self.pairs = pairs
@@ -29,5 +30,7 @@ class History:
 
         stretch: its number."""
         middle = (stretch + 0.5) * STRETCH
-        ordered = sorted(self.pairs, key=lambda pair: -abs(pair.place - middle))
+        centre = bisect_left(self.pairs, middle, key=lambda pair: pair.place)
+        candidates = self.pairs[max(0, centre - MOST_PAIRS) : centre + MOST_PAIRS]
+        ordered = sorted(candidates, key=lambda pair: -abs(pair.place - middle))
         return ordered[-MOST_PAIRS:]

@@ -82,9 +82,9 @@ def with_pairs(
     """The units of a document, each with the segment of a memory that it is; None where it is none,
     as `is_pair` says. A segment knows its place: its position, its name, and as properties the
     sources beside it that are no segments of the memory."""
-    beside = chain([None], units, [None])
+    padded = chain([None], units, [None])
     previous: Unit | None = None
-    for position, (unit, following) in enumerate(pairwise(beside), -1):
+    for position, (unit, following) in enumerate(pairwise(padded), -1):
         if unit is not None:
             segment = None
             if unit.target is not None and is_pair(unit):

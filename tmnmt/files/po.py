@@ -58,7 +58,7 @@ class PoFile(WholeFile[_Slot]):
 
     kind = "po"
     title = "PO"
-    is_memory = True
+    is_memory = is_bilingual = True
     marks_drafts = True
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:

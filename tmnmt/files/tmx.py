@@ -78,6 +78,7 @@ class TmxFile(TranslatableFile):
 
     kind = "tmx"
     title = "TMX"
+    is_bilingual = True
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         self.path, self.src_lang, self.tgt_lang = path, src_lang, tgt_lang

@@ -95,6 +95,7 @@ class TranslatableFile(ABC):
     kind: str
     title: str  # what messages call such files
     is_memory = False  # whether its finished units are read as a memory, too
+    is_bilingual = False  # whether it has sources and targets beside one another
     sentences = False  # whether its texts are cut into these; set before it is read
     has_running_text = False  # whether it can be
     marks_drafts = False  # whether it can say of a target that somebody has to look at it

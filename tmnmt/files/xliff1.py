@@ -29,7 +29,7 @@ class Xliff1(Xliff):
 
     kind = "xliff1"
     title = "XLIFF"
-    is_memory = True
+    is_memory = is_bilingual = True
     form, major, unit_name = XLIFF1, "1", "trans-unit"
 
     @classmethod

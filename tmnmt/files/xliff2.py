@@ -47,7 +47,7 @@ class Xliff2(Xliff):
 
     kind = "xliff2"
     title = "XLIFF"
-    is_memory = True
+    is_memory = is_bilingual = True
     form, major, unit_name = XLIFF2, "2", "unit"
 
     def _take_languages(self, start: Start) -> None:

@@ -214,10 +214,10 @@ async def _document_job(
     languages = model.translator.src_lang, model.translator.tgt_lang
 
     def work(path: Path, advance: Advance) -> Steps:
-        wanted = files.Filled(
+        order = files.DocumentOrder(
             clean_name(fields["name"]), languages, fields["overwrite"], fields["own_translations"]
         )
-        return files.document_through(path, wanted, translated, advance, confirmed)
+        return files.document_through(path, order, translated, advance, confirmed)
 
     return await _job(service, call, "document", {"model": model.name}, fields["name"], work)
 

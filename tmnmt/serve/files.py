@@ -89,7 +89,7 @@ def written_from(
 
 
 @dataclass(frozen=True)
-class Filled:
+class DocumentOrder:
     """Which units of a file are filled, and what is known of the others.
 
     name: what the file is called in messages.
@@ -105,7 +105,7 @@ class Filled:
 
 def document_through(
     path: Path,
-    wanted: Filled,
+    order: DocumentOrder,
     translated: InTurn,
     advance: Advance,
     confirmed: Callable[[], Sequence[ConfirmedPair]] = tuple,
@@ -114,9 +114,9 @@ def document_through(
     gives what the session has confirmed, once all is translated. Raises FormatError for what is no
     such file, and UsageError for one of other languages."""
     file = open_translatable(path)
-    agree_on_languages(file, *wanted.languages)
-    memory = FileMemory(wanted.overwrite, wanted.level)
-    total = memory.read(file, Path(wanted.name)).open_units
+    agree_on_languages(file, *order.languages)
+    memory = FileMemory(order.overwrite, order.level)
+    total = memory.read(file, Path(order.name)).open_units
     if len(memory):
         memory.index.settle()
         translated = translated.with_memory(memory.index)
@@ -134,7 +134,7 @@ def document_through(
 
     finished_units = list[Finished]()
     for finished in translate_file(
-        file, wanted.overwrite, translate_slices, None, wanted.level, repetitions
+        file, order.overwrite, translate_slices, None, order.level, repetitions
     ):
         finished_units.append(finished)
         yield

@@ -90,8 +90,8 @@ class InMemoryIndex(Index):
     ) -> list[Match]:
         """As `Index.covering` says, of the segments that have postings."""
         words = match_tokens(text)
-        found = (sealed.part.covering(words, k, accepts) for sealed in self._sealed)
-        return [scored(words, segment) for segment in [*chain.from_iterable(found)][:k]]
+        of_parts = (sealed.part.covering(words, k, accepts) for sealed in self._sealed)
+        return [scored(words, segment) for segment in [*chain.from_iterable(of_parts)][:k]]
 
     def _answers(
         self, queries: Sequence[PreparedQuery], exclude_sources: bool
