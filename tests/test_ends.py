@@ -20,6 +20,8 @@ from tmnmt.ends import is_phrase, marks_of, mended_end, wrong_end
         ("Wait…", "Attendez...", "Attendez..."),
         # left as they are
         ("the notice;", "l’avis.", "l’avis."),
+        ("No assignment, etc.", "Aucune cession", "Aucune cession"),
+        ("Free", "En fr.", "En fr."),
         ("the Minister may", "le ministre peut :", "le ministre peut :"),
         ("in the case of a person who holds a permit", "si la personne :", "si la personne :"),
         (

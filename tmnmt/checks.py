@@ -1,5 +1,5 @@
-"""What somebody should look at in a translation, found by its source and itself alone. Lost numbers
-are found by `tmnmt.numbers`."""
+"""What somebody should look at in a translation, found by its source and itself alone: one list of
+checks for what a model wrote, what a person confirms, and what was translated elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,28 @@ FEWEST_LETTERS = 3  # of a source that no single letter translates
 LETTER_WORDS = frozenset("aeiouyksvwzàáéèíóúавиксоуяєії")
 STOPS = ".!?:…"  # what a sentence ends with
 NO_CHARACTER = "\ufffd"
-CHECKS = ("codes", "placeholders", "length", "untranslated", "repeated", "unreadable")
+CHECKS = (
+    *("numbers", "codes", "placeholders", "ends", "length", "untranslated", "repeated"),
+    *("spaces", "characters", "unreadable"),
+)
+# what a translation does in which a check finds something
+FINDINGS = {
+    "empty": "are empty",
+    "numbers": "lack a number of the source, or write it otherwise",
+    "codes": "have other codes than the source",
+    "placeholders": "have other placeholders than the source",
+    "ends": "end otherwise than the source",
+    "length": "are much longer or shorter than the source",
+    "untranslated": "have words of the source untranslated",
+    "repeated": "repeat words",
+    "spaces": "have blanks where the source has none",
+    "characters": "have invisible or private characters that the source does not have",
+    "unreadable": "have bytes that are no character",
+    "terms": "lack a term that they should have",
+    "forbidden": "have a forbidden term",
+}
+ECHO_AT_MOST = 3  # words from one place of a word to the next
+ECHO_LETTERS = 5  # letters of such a word, at least
 OFTEN = 50  # places of a word that are looked at
 
 # what is done where a translation is confirmed and the checks find something: it is confirmed and
@@ -62,10 +83,28 @@ def in_words(checks: Sequence[Check]) -> str:
     return ", ".join(f"{name} ({problem})" for name, problem in checks)
 
 
-def checks(src: Text, tgt: Text, names: Iterable[str] = CHECKS) -> list[Check]:
+class Sides(NamedTuple):
+    """A source and its translation, as checks look at them, and their languages, "" where these are
+    not known."""
+
+    src: Text
+    tgt: Text
+    src_lang: str = ""
+    tgt_lang: str = ""
+
+
+def checks(
+    src: Text,
+    tgt: Text,
+    names: Iterable[str] = CHECKS,
+    languages: tuple[str, str] = ("", ""),
+) -> list[Check]:
     """What is found in `tgt`, a translation of `src`, by the checks of these names; of every check
     one at most. Both may have codes; tags and placeholders are found without these, too. What
-    stands around the messages of an argument is part of each. A blank source is not looked at."""
+    stands around the messages of an argument is part of each. A blank source is not looked at.
+
+    languages: those of the source and the translation. Numbers, which may be words, are looked at
+    where these are known, and sentences may end with other marks."""
     from tmnmt.codes.messages import in_sentences
     from tmnmt.codes.tags import html_tags, with_tags
 
@@ -73,19 +112,48 @@ def checks(src: Text, tgt: Text, names: Iterable[str] = CHECKS) -> list[Check]:
         return []
     if not tgt.plain.strip():
         return [Check("empty", src.plain)]
-    src, tgt = (in_sentences(with_placeholders(with_tags(text, html_tags))) for text in (src, tgt))
-    results = ((name, _CHECKS[name](src, tgt)) for name in names)
+    sides = Sides(
+        *(in_sentences(with_placeholders(with_tags(text, html_tags))) for text in (src, tgt)),
+        *languages,
+    )
+    results = ((name, _CHECKS[name](sides)) for name in names)
     return [Check(name, problem) for name, problem in results if problem]
 
 
-def _codes(src: Text, tgt: Text) -> str:
+def _numbers(sides: Sides) -> str:
+    """The numbers that are lacking, or are others; nothing where the languages are not known, since
+    a number may be a word in them."""
+    if not sides.tgt_lang:
+        return ""
+    from tmnmt.number_words import is_written_out
+    from tmnmt.numbers import changed_number_words, missing_numbers
+
+    src, tgt = sides.src.plain, sides.tgt.plain
+    lacking = [
+        number
+        for number in missing_numbers(src, tgt)
+        if not is_written_out(number, tgt, sides.tgt_lang)
+    ]
+    return ", ".join([*lacking, *changed_number_words(src, tgt, sides.src_lang, sides.tgt_lang)])
+
+
+def _ends(sides: Sides) -> str:
+    from tmnmt.ends import wrong_end
+
+    src, tgt = sides.src.plain.strip(), sides.tgt.plain.strip()
+    return wrong_end(src, tgt, sides.src_lang, sides.tgt_lang)
+
+
+def _codes(sides: Sides) -> str:
+    src, tgt = sides.src, sides.tgt
     return _differ(*([code.markup for code in inline(text.codes)] for text in (src, tgt)))
 
 
-def _placeholders(src: Text, tgt: Text) -> str:
+def _placeholders(sides: Sides) -> str:
     """The placeholders lost or made, and what else is lost that is copied for its form."""
     from tmnmt.codes.form import EXACT
 
+    src, tgt = sides.src, sides.tgt
     theirs, ours = (list(_names(text)) for text in (src, tgt))
     return _differ(theirs + missing_tokens(src.plain, tgt.plain, EXACT, theirs), ours)
 
@@ -133,7 +201,8 @@ def _differ(theirs: Sequence[str], ours: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
-def _length(src: Text, tgt: Text) -> str:
+def _length(sides: Sides) -> str:
+    src, tgt = sides.src, sides.tgt
     source, target = (_long(text.plain.strip()) for text in (src, tgt))
     is_short = source > SHORT_TIMES * target and _prose(src.plain) >= PROSE
     is_long = max(source, target) > TIMES_LONGER * min(source, target) + SLACK
@@ -166,9 +235,10 @@ def _prose(text: str) -> int:
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
 
 
-def _untranslated(src: Text, tgt: Text) -> str:
+def _untranslated(sides: Sides) -> str:
     """The longest stretch of words, with nothing between them, that both have; of a source that is
     left as it is, but for its last stop, all of it; but one word may be a name or a heading."""
+    src, tgt = sides.src, sides.tgt
     if copied_source(src.plain, tgt.plain):
         return tgt.plain.strip()
     ours, theirs = _words(src.plain), _words(tgt.plain)
@@ -199,14 +269,31 @@ def _is_prose(word: str) -> bool:
     return len(word) > 1 and word[0].isalpha() and not word.isupper()
 
 
-def _repeated(src: Text, tgt: Text) -> str:
-    """Words that come twice one after another, where none of the source do; a word of `doubled`
-    three times."""
-    words, source = _words(tgt.plain), _words(src.plain)
+def _repeated(sides: Sides) -> str:
+    """Words that come twice one after another, or with small words between them, where none of the
+    source do; a word of `doubled` three times."""
+    words, source = _words(sides.tgt.plain), _words(sides.src.plain)
     stretch = _stretch(words, 4)
     if stretch and not _stretch(source, 1):
         return " ".join(stretch)
-    return " ".join(_double(words)) if not _double(source) else ""
+    if not _double(source) and (double := _double(words)):
+        return " ".join(double)
+    return " ".join(_echo(words)) if not _echo(source, ECHO_AT_MOST + 1) else ""
+
+
+def _echo(words: Sequence[str], distance: int = ECHO_AT_MOST) -> Sequence[str]:
+    """The first long word in small letters that is its own genitive, as in "l’avis de l’avis", with
+    what stands between."""
+    for index, word in enumerate(words):
+        if len(word) < ECHO_LETTERS or not word.islower():
+            continue
+        following = words[index + 1 : index + 1 + distance]
+        for place, neighbour in enumerate(following):
+            if neighbour == word and place:
+                return words[index : index + place + 2]
+            if neighbour not in _GENITIVE:
+                break
+    return ()
 
 
 def _double(words: Sequence[str]) -> Sequence[str]:
@@ -240,9 +327,49 @@ def _stretch(words: Sequence[str], letters: int) -> Sequence[str]:
     return ()
 
 
-def _unreadable(src: Text, tgt: Text) -> str:
+# between a noun and its genitive
+_GENITIVE = {"de", "d", "du", "des", "del", "di", "della", "do", "da", "dos", "das", "of", "the"}
+_GENITIVE |= {"la", "le", "les", "el", "los", "von", "der", "den"}
+
+
+def _spaces(sides: Sides) -> str:
+    """The first place with two blanks, or with a blank before a full stop or comma, where the
+    source has none such."""
+    for pattern in (_TWO_BLANKS, _BLANK_BEFORE):
+        place = pattern.search(sides.tgt.plain)
+        if place and not pattern.search(sides.src.plain):
+            return sides.tgt.plain[max(0, place.start() - 10) : place.end() + 10]
+    return ""
+
+
+_TWO_BLANKS = re.compile(r"(?<=\S)[ \u00a0\u202f]{2,}(?=\S)")
+_BLANK_BEFORE = re.compile(r"(?<=\w)\s[.,](?=\s|$)")
+
+
+def _characters(sides: Sides) -> str:
+    """The characters that are invisible, private or for control, where the source has none such."""
+    source_signs = set(sides.src.plain)
+    odd = {sign for sign in sides.tgt.plain if _is_forbidden(sign)} - source_signs
+    if any(sign in _JOINERS for sign in source_signs):
+        odd -= _JOINERS
+    return ", ".join(f"U+{ord(sign):04X}" for sign in sorted(odd))
+
+
+_JOINERS = frozenset(
+    "\u200c\u200d"
+)  # letters of Persian and Indian scripts, and of emoji, need them
+
+
+def _is_forbidden(sign: str) -> bool:
+    if sign.isprintable() or sign in "\t\n\r\u00ad\u200e\u200f" or sign in _JOINERS:
+        return False
+    return unicodedata.category(sign) in ("Cc", "Cf", "Co", "Cs", "Cn")
+
+
+def _unreadable(sides: Sides) -> str:
     """The words with a sign that stands for bytes that are no character, where the source has none:
     a vocabulary spells rare characters in bytes, and a model may put these together wrongly."""
+    src, tgt = sides.src, sides.tgt
     if NO_CHARACTER in src.plain:
         return ""
     return " ".join(word for word in tgt.plain.split() if NO_CHARACTER in word)
@@ -252,7 +379,11 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-_CHECKS: dict[str, Callable[[Text, Text], str]] = {
+_CHECKS: dict[str, Callable[[Sides], str]] = {
+    "numbers": _numbers,
+    "ends": _ends,
+    "spaces": _spaces,
+    "characters": _characters,
     "codes": _codes,
     "placeholders": _placeholders,
     "length": _length,

@@ -13,6 +13,7 @@ MARKS = (".", "!", "?", "…", ":", ";", ",")
 PHRASE = 6  # words, at most: longer texts without a mark may be beginnings of sentences
 _CLOSING = "\"'”’»)]}」』）"
 _ENDING = re.compile(r"(?P<blank>\s*)(?P<mark>\S)(?P<closing>[\s\"'”’»)\]}」』）]*)\Z")
+_VOWEL = re.compile("[aeiouy]", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _ABBREVIATED = re.compile(r"(?:^|[^\w.])(?:[^\W\d_]|[^\W\d_]+(?:\.[^\W\d_]+)+|\w+-[^\W\d_])\.\Z")
 # Of a source's mark, the marks in whose place it is put. Others are left as they are: where English
@@ -48,16 +49,16 @@ class Marks:
         """How a text ends.
 
         text: the text."""
-        found = _ENDING.search(text)
-        sign = found["mark"] if found is not None else ""
+        match = _ENDING.search(text)
+        sign = match["mark"] if match is not None else ""
         mark = next((mark for mark, form in self.forms.items() if sign and form == sign), "")
-        if found is None or not mark:
+        if match is None or not mark:
             end = len(text.rstrip())
             return Ending("", end, end, "")
-        start = found.start("blank")
+        start = match.start("blank")
         if mark == "." and text[:start].endswith(".."):
             mark, start = "…", start - 2
-        return Ending(mark, start, found.end("mark"), found["closing"].strip())
+        return Ending(mark, start, match.end("mark"), match["closing"].strip())
 
 
 @cache
@@ -81,8 +82,14 @@ def is_phrase(text: str, lang: str) -> bool:
         any(map(str.isalpha, text))
         and len(words) <= PHRASE
         and signs.isdisjoint(text)
-        and words[-1].lower() not in data_for(lang).connectives.split()
+        and not _goes_on(text, lang)
     )
+
+
+def _goes_on(text: str, lang: str) -> bool:
+    """Whether a text ends with a word that a sentence goes on behind."""
+    words = _WORD.findall(text)
+    return bool(words) and words[-1].lower() in data_for(lang).connectives.split()
 
 
 def mended_end(src: str, tgt: str, src_lang: str, tgt_lang: str) -> str:
@@ -97,6 +104,8 @@ def mended_end(src: str, tgt: str, src_lang: str, tgt_lang: str) -> str:
     target = marks.ending(tgt)
     if not any(map(str.isalpha, tgt)) or source.closing or target.closing:
         return tgt
+    if source.mark == "." and is_abbreviated(src):
+        return tgt
     if source.mark:
         is_missing = not target.mark and tgt[: target.end][-1:].isalnum()
         if is_missing or (target.mark and target.mark in _WRONG.get(source.mark, "")):
@@ -104,18 +113,22 @@ def mended_end(src: str, tgt: str, src_lang: str, tgt_lang: str) -> str:
         return tgt
     is_stop = target.mark == "." and not is_abbreviated(tgt[: target.end])
     is_excess = target.mark in (":", ";", ",") and is_phrase(src, src_lang)
-    if src[-1:].isalnum() and (is_stop or is_excess):
+    if src[-1:].isalnum() and (is_stop or is_excess) and not _goes_on(src, src_lang):
         return tgt[: target.start] + tgt[target.end :]
     return tgt
 
 
 def wrong_end(src: str, tgt: str, src_lang: str, tgt_lang: str) -> str:
     """The end of a translation that ends otherwise than its source; "" where it ends as the source
-    does, or as the language may have it.
+    does, or as the language may have it: items of lists end with semicolons in one language and
+    with full stops in another.
 
     src: the source.
     tgt: its translation.
     src_lang, tgt_lang: their languages."""
+    of_list = marks_of(src_lang).ending(src).mark in (";", ",")
+    if of_list or marks_of(tgt_lang).ending(tgt).mark == ";":
+        return ""
     return tgt[-20:] if mended_end(src, tgt, src_lang, tgt_lang) != tgt else ""
 
 
@@ -125,8 +138,11 @@ def is_abbreviated(text: str) -> bool:
     text: the text, with the full stop."""
     if _ABBREVIATED.search(text):
         return True
-    last = re.search(r"(\w+)\.\Z", text)
-    return last is not None and last[1].lower() in _abbreviations()
+    last = re.search(r"([^\W\d_]+)\.\Z", text)
+    if last is None:
+        return False
+    is_vowelless = last[1].isascii() and not _VOWEL.search(last[1])
+    return is_vowelless or last[1].lower() in _abbreviations()
 
 
 @cache

@@ -149,12 +149,17 @@ def _codes_record(pair: Translation | Segment) -> dict[str, Any]:
 def checks_of(translation: Translation) -> list[Check]:
     """What the checks find in a translation; in what a person wrote, placeholders and terms
     alone."""
+    from tmnmt.numbers import missing_numbers
+
     if not translation.origin:
         return [*translation.user_checks]
     src = Text(translation.src, translation.src_codes)
     tgt = Text(translation.tgt, translation.tgt_codes)
-    names = CHECKS if translation.origin == "model" else ("placeholders",)
-    return [*checks(src, tgt, names), *translation.user_checks]
+    if translation.origin != "model":
+        return [*checks(src, tgt, ("placeholders",)), *translation.user_checks]
+    lacking = missing_numbers(translation.src, translation.tgt)
+    numbers = [Check("numbers", ", ".join(lacking))] if lacking else []
+    return [*numbers, *checks(src, tgt, CHECKS), *translation.user_checks]
 
 
 def _rounded(value: Any) -> Any:

@@ -42,8 +42,8 @@ def names(src: str | Text, tgt: str | Text, language: str = "fr") -> list[str]:
         ("Press <g1>Save</g1> now", "Appuyez sur Enregistrer", ["codes"]),  # its 1 is no number
         ("Delete %s now", "Supprimer maintenant", ["placeholders"]),
         ("The permit is void.", "The permit is void.", ["untranslated"]),
-        ("The permit is void.", "le le permis est nul", ["repeated"]),
-        ("The permit is void.", "x", ["length"]),
+        ("The permit is void.", "le le permis est nul", ["ends", "repeated"]),
+        ("The permit is void.", "x", ["ends", "length"]),
         ("Article 28", "Article 28", []),
         ("Transposition", "Transposition", []),
         ("Scope", "x", ["length"]),
@@ -101,9 +101,9 @@ def test_a_session_refuses_what_the_checks_find_where_it_is_told_to(
 ) -> None:
     session = translator.session()
     with pytest.raises(
-        ChecksError, match=r"not confirmed: length \(1 characters for 19\)"
+        ChecksError, match=r"not confirmed: ends \(x\), length \(1 characters for 19\)"
     ) as error:
         session.confirm("The notice is void.", "x", on_checks="refuse")
-    assert [check.name for check in error.value.checks] == ["length"]
+    assert [check.name for check in error.value.checks] == ["ends", "length"]
     assert session.done == []
     assert session.confirm("The notice is void.", "L'avis est nul.", on_checks="refuse") == []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tmnmt.checks import FINDINGS
 from tmnmt.quantities import quantity
 from tmnmt.records import UnitLocation, checks_of
 
@@ -15,18 +16,6 @@ if TYPE_CHECKING:
     from tmnmt.segments import Translation
 
 LINES_LISTED = 5  # lines that a warning names
-# what translations do in which a check finds something
-CHECKS = {
-    "empty": "are empty",
-    "codes": "have other codes than the source",
-    "placeholders": "have other placeholders than the source",
-    "length": "are much longer or shorter than the source",
-    "untranslated": "have words of the source untranslated",
-    "repeated": "repeat words",
-    "unreadable": "have bytes that are no character",
-    "terms": "lack a term that they should have",
-    "forbidden": "have a forbidden term",
-}
 
 
 class Writing(Protocol):
@@ -66,7 +55,7 @@ class OutputReport:
         self.lines = 0
         self.low = Lines()
         self.lacking = Lines()
-        self.checked = {name: Lines() for name in CHECKS}
+        self.checked = {name: Lines() for name in FINDINGS if name != "numbers"}
 
     def __call__(self, translation: Translation, location: UnitLocation | None = None) -> None:
         from tmnmt.numbers import missing_numbers
@@ -83,7 +72,8 @@ class OutputReport:
         if translation.origin == "model" and missing_numbers(translation.src, translation.tgt):
             self.lacking.add(*place)
         for check in checks_of(translation):
-            self.checked[check.name].add(*place)
+            if check.name in self.checked:  # numbers are told by themselves
+                self.checked[check.name].add(*place)
 
     def warn(self, tally: Tally, inputs: int, files: int = 0) -> None:
         """Tells which lines to look at; `tally` counts also what was shown and not written."""
@@ -109,7 +99,7 @@ class OutputReport:
         for name, lines in self.checked.items():
             if lines.count:
                 print(
-                    f"tmnmt: warning: translations that {CHECKS[name]}: {lines.count:,}; check "
+                    f"tmnmt: warning: translations that {FINDINGS[name]}: {lines.count:,}; check "
                     f"{lines.summary(files > 1)}{suffix}",
                     file=sys.stderr,
                 )

@@ -14,7 +14,7 @@ _BREAK = re.compile(
 _TAB = re.compile(r"(?:\\t|\s*\t\s*)+")
 # What an element of XLIFF or TMX says of itself: its type, or what it shows in place of itself.
 _TYPE = re.compile(r"""\s(?:ctype|subType|type)\s*=\s*["'](?:xlf:|x-|x-html-)?(?:lb|br)["']""")
-_SHOWN = re.compile(r"""\s(?:equiv-text|equiv|disp)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_DISPLAY = re.compile(r"""\s(?:equiv-text|equiv|disp)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _LINE_END = re.compile(r"<(?:\w+:)?br\b|\\n|\r\n?|\n", re.IGNORECASE)
 
 
@@ -23,7 +23,7 @@ def is_tab(code: Code, covered: str) -> bool:
 
     code: the code.
     covered: the text that it covers."""
-    return any(map(_TAB.fullmatch, _shown(code, covered)))
+    return any(map(_TAB.fullmatch, _texts_of(code, covered)))
 
 
 def line_ends(code: Code, covered: str) -> int:
@@ -34,17 +34,17 @@ def line_ends(code: Code, covered: str) -> int:
     covered: the text that it covers."""
     if code.kind in ("blank", "open", "close"):
         return 0
-    shown = next(filter(_BREAK.fullmatch, _shown(code, covered)), "")
-    if shown:
-        return max(1, len(_LINE_END.findall(shown)))
+    text = next(filter(_BREAK.fullmatch, _texts_of(code, covered)), "")
+    if text:
+        return max(1, len(_LINE_END.findall(text)))
     return int(bool(code.form) and _TYPE.search(code.markup) is not None)
 
 
-def _shown(code: Code, covered: str) -> list[str]:
+def _texts_of(code: Code, covered: str) -> list[str]:
     """The texts that may say what a code stands for."""
     texts = [code.markup, covered]
     if code.form:
-        values = (double or single for double, single in _SHOWN.findall(code.markup))
+        values = (double or single for double, single in _DISPLAY.findall(code.markup))
         entities = {"&quot;": '"', "&#10;": "\n", "&#xA;": "\n"}
         texts += [native(code), *(unescape(value, entities) for value in values)]
     return texts

@@ -173,14 +173,14 @@ def without_spaces(codes: Sequence[Code]) -> list[Code]:
 def same_lines(codes: Sequence[Code], reference: Sequence[Code]) -> bool:
     """Whether the line breaks and tabs that are codes of one text stand in the other, too. There
     they may be mere white space, which one format keeps as it is and another does not."""
-    fixed, everything = (
+    fixed, of_any_kind = (
         [
             Counter(lines_of(code) for code in side if is_space(code) and code.kind in kinds)
             for side in (codes, reference)
         ]
         for kinds in (frozenset(KINDS) - {"blank"}, frozenset(KINDS))
     )
-    return fixed[0] <= everything[1] and fixed[1] <= everything[0]
+    return fixed[0] <= of_any_kind[1] and fixed[1] <= of_any_kind[0]
 
 
 def lines_of(code: Code) -> str:

@@ -11,15 +11,12 @@ from dataclasses import dataclass, replace
 from tmnmt.checks import Check, ChecksError, OnChecks, check_preserved, checks
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.record import Text
-from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.confirmed import ConfirmedPair, confirmable, gives_translation, holds_pair
 from tmnmt.engine.extension import Extensions, check_all
 from tmnmt.engine.full_match import agreeing, commonest
 from tmnmt.index.back_ends import same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.pairs import copies
-from tmnmt.number_words import is_written_out
-from tmnmt.numbers import changed_number_words, missing_numbers
 
 log = logging.getLogger(__name__)
 
@@ -59,27 +56,13 @@ def confirmation(
 
     Raises UsageError for a side without anything visible or of more than 1,000 tokens."""
     source, target = confirmable(src, tgt)
-    results = _checks(source, target, src_lang, tgt_lang, extensions)
+    results = [
+        *checks(source, target, languages=(src_lang, tgt_lang)),
+        *check_all(extensions, source.plain, target.plain),
+    ]
     return Confirmation(
         source, target, (*results, *check_preserved(source.plain, target.plain, copied))
     )
-
-
-def _checks(
-    src: Text, tgt: Text, src_lang: str, tgt_lang: str, extensions: Extensions
-) -> list[Check]:
-    words = with_tags(src, html_tags).plain, with_tags(tgt, html_tags).plain
-    numbers = [
-        number
-        for number in missing_numbers(*words)
-        if not is_written_out(number, tgt.plain, tgt_lang)
-    ]
-    numbers += changed_number_words(src.plain, tgt.plain, src_lang, tgt_lang)
-    return [
-        *([Check("numbers", ", ".join(numbers))] if numbers else []),
-        *checks(src, tgt),
-        *check_all(extensions, src.plain, tgt.plain),
-    ]
 
 
 def written_to(writable: WritableIndex, entry: ConfirmedPair) -> ConfirmedPair:

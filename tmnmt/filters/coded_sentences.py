@@ -139,25 +139,25 @@ class _Runs:
     def _ends(self, core: tuple[int, int], following: int) -> bool:
         """Whether a sentence ends between words and those that follow."""
         gap = self.parts[core[1] : following]
-        left, right = self._text(*core), self._text(following, len(self.parts))
-        if not (_has_letters(left) and _has_letters(right)):
+        preceding, rest = self._text(*core), self._text(following, len(self.parts))
+        if not (_has_letters(preceding) and _has_letters(rest)):
             return False
         codes = [part for part in gap if not isinstance(part, str)]
         if any(is_tab(*part) for part in codes):
             return True
-        first = right.lstrip(_OPENING)[:1]
+        first = rest.lstrip(_OPENING)[:1]
         if lines := sum(line_ends(*part) for part in codes):
-            return lines > 1 or not first.islower() or _LINE_END.search(left) is not None
+            return lines > 1 or not first.islower() or _LINE_END.search(preceding) is not None
         is_apart = any(_plain(part).isspace() for part in gap) or any(
             code.kind == "standalone" for code, _ in codes
         )
         inline = [code for code, _ in codes if code.kind != "blank"]
-        mark = _SENTENCE_END.search(left)
+        mark = _SENTENCE_END.search(preceding)
         if mark is None or not (inline and is_apart and first.isalpha()) or first.islower():
             return False
-        if mark[1] == "." and is_abbreviated(left[: mark.start()]):
+        if mark[1] == "." and is_abbreviated(preceding[: mark.start()]):
             return False
-        return min(words(left), words(right)) >= WORDS or mark[1] in "。！？"
+        return min(words(preceding), words(rest)) >= WORDS or mark[1] in "。！？"
 
     def _text(self, start: int, end: int) -> str:
         return "".join(
@@ -170,9 +170,9 @@ class _Runs:
         """The sentences with the spans that are inside each."""
         frames, texts, offset = list[tuple[Part, ...]](), list[Text](), 0
         for number, (start, end) in enumerate(cores):
-            behind = cores[number + 1][0] if number + 1 < len(cores) else len(self.parts)
+            following = cores[number + 1][0] if number + 1 < len(cores) else len(self.parts)
             first = self._first(offset, start, end)
-            last = self._last(start, end, behind)
+            last = self._last(start, end, following)
             frames.append(tuple(self.parts[offset:first]))
             texts.append(join_parts(self.parts[first:last]))
             offset = last
@@ -185,10 +185,10 @@ class _Runs:
             (i for i in range(offset, start) if start <= self.partners.get(i, -1) < end), start
         )
 
-    def _last(self, start: int, end: int, behind: int) -> int:
+    def _last(self, start: int, end: int, following: int) -> int:
         """Where it ends: with the last code that closes a span which opens among its words."""
         closing = [close for open, close in self.partners.items() if start <= open < end]
-        return max([end, *(close + 1 for close in closing if close < behind)])
+        return max([end, *(close + 1 for close in closing if close < following)])
 
 
 def _cut(part: Part) -> Sequence[Part]:

@@ -55,7 +55,7 @@ def _without_contents(source: Text, found_notes: dict[int, int]) -> Text:
 
 
 def _emptied(source: Text, found_notes: dict[int, int]) -> Iterator[Part]:
-    number, inside, behind = 0, False, ""
+    number, inside, blank = 0, False, ""
     for part in source.parts():
         if isinstance(part, str):
             if not inside:
@@ -65,11 +65,11 @@ def _emptied(source: Text, found_notes: dict[int, int]) -> Iterator[Part]:
         if number in found_notes:
             inside = True
             content = content_of(source, number)
-            behind = content if content.isspace() else ""
+            blank = content if content.isspace() else ""
             part = replace(code, markup=f"{code.markup}\0{number}"), covered
         yield part
         if inside and number not in found_notes:
             inside = False
-            if behind:
-                yield behind
+            if blank:
+                yield blank
         number += 1

@@ -20,7 +20,7 @@ const STATES = {
 const SIGNS = {draft: "~", translated: "✓", locked: "–", confirming: "…", confirmed: "✓"};
 const CHECKED = {
   codes: "tags", placeholders: "placeholders", length: "length", untranslated: "as in the source", repeated: "said twice",
-  unreadable: "not readable", numbers: "numbers",
+  ends: "another end", spaces: "blanks", characters: "invisible characters", unreadable: "not readable", numbers: "numbers",
   terms: "missing term", forbidden: "forbidden term",
 };
 const BLOCK = 40;  // segments
@@ -407,7 +407,7 @@ function drawOffer(unit, goesOn = false) {
 const check = ({name, what}) => `${CHECKED[name] ?? name}: ${what}`;
 
 function drawChecks({missing_numbers: numbers, checks}) {
-  const found = checks.map(check);
+  const found = checks.filter(({name}) => name !== "numbers" || !numbers.length).map(check);
   if (numbers.length) found.unshift(`missing number: ${numbers.join(", ")}`);
   $("checks").replaceChildren(...found.map((what) => el("li", "", what)));
   $("checks").hidden = !found.length;

@@ -1,0 +1,138 @@
+"""Translations that were made elsewhere, checked: the same checks as for what a model wrote and for
+what a person confirms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from tmnmt.checks import CHECKS, FINDINGS, Check, checks
+from tmnmt.codes.record import Text
+from tmnmt.errors import FormatError, UsageError
+from tmnmt.files.as_memory import read_memories
+from tmnmt.files.opening import kind_of
+from tmnmt.files.unit import TranslatableFile
+from tmnmt.terms.check import term_checks
+from tmnmt.terms.find import Finder
+from tmnmt.terms.reading import read_terms
+
+NAMES = ("empty", *CHECKS, "terms", "forbidden")
+
+
+class Finding(NamedTuple):
+    """What a check found in one translation. `line`: where its segment begins in the file, from 1;
+    0 where that is not known. `id`: its name there, or its number."""
+
+    file: str
+    line: int
+    id: str
+    src: str
+    tgt: str
+    check: Check
+
+
+class _Pair(NamedTuple):
+    line: int
+    id: str
+    src: Text
+    tgt: Text
+    languages: tuple[str, str]
+
+
+@dataclass
+class Checker:
+    """Checks the translations of files.
+
+    src_lang, tgt_lang: the languages of files that do not say theirs.
+    terms: a list of terms; None checks no terms.
+    names: the names of the checks.
+    pairs: how many translations were checked so far."""
+
+    src_lang: str = ""
+    tgt_lang: str = ""
+    terms: Path | None = None
+    names: Sequence[str] = NAMES
+    pairs: int = 0
+    _finders: dict[tuple[str, str], Finder] = field(default_factory=dict, init=False)
+
+    def findings(self, paths: Iterable[Path]) -> Iterator[Finding]:
+        """What is found in the translations of the files, in their order. Segments without a
+        translation, and those that are locked, are left out.
+
+        paths: the files.
+
+        Raises FormatError for a file that cannot be read, and UsageError for one whose languages
+        are not known."""
+        for path in paths:
+            if not path.exists():
+                raise FormatError(f"{path}: no such file")
+            for pair in self._pairs(path):
+                self.pairs += 1
+                for check in self._checks(pair):
+                    full_texts = pair.src.full_text(), pair.tgt.full_text()
+                    yield Finding(str(path), pair.line, pair.id, *full_texts, check)
+
+    def _pairs(self, path: Path) -> Iterator[_Pair]:
+        kind = kind_of(path) if path.is_file() else None
+        if kind is not None:
+            yield from self._of_units(kind(path))
+            return
+        languages = self._languages(path)
+        for number, segment in enumerate(read_memories([path], *languages), 1):
+            source, target = (
+                Text(segment.src, segment.src_codes),
+                Text(segment.tgt, segment.tgt_codes),
+            )
+            yield _Pair(0, str(number), source, target, languages)
+
+    def _of_units(self, file: TranslatableFile) -> Iterator[_Pair]:
+        file.src_lang, file.tgt_lang = (
+            file.src_lang or self.src_lang,
+            file.tgt_lang or self.tgt_lang,
+        )
+        for document in file.documents():
+            for unit in document.units:
+                if unit.target is not None and unit.state not in ("new", "locked"):
+                    languages = file.src_lang, file.tgt_lang
+                    yield _Pair(unit.line, unit.id, unit.source, unit.target, languages)
+
+    def _languages(self, path: Path) -> tuple[str, str]:
+        languages = self.src_lang, self.tgt_lang
+        if not all(languages):
+            raise UsageError(f"{path}: it does not say its languages; give --src-lang, --tgt-lang")
+        return languages
+
+    def _checks(self, pair: _Pair) -> list[Check]:
+        names = [name for name in CHECKS if name in self.names]
+        results = checks(pair.src, pair.tgt, names, pair.languages)
+        if self.terms is not None and pair.tgt.plain.strip():
+            places = self._finder(self.terms, pair.languages).find(pair.src.plain)
+            results += term_checks(places, pair.tgt.plain)
+        return [check for check in results if check.name in self.names]
+
+    def _finder(self, path: Path, languages: tuple[str, str]) -> Finder:
+        if languages not in self._finders:
+            self._finders[languages] = Finder(read_terms(path, *languages))
+        return self._finders[languages]
+
+
+def check_names(included: Sequence[str], excluded: Sequence[str]) -> tuple[str, ...]:
+    """The names of the checks that are made.
+
+    included: those that are asked for; none: all.
+    excluded: those that are left out.
+
+    Raises UsageError for a name that no check has."""
+    for name in (*included, *excluded):
+        if name not in NAMES:
+            raise UsageError(f"check {name!r}; allowed: {', '.join(NAMES)}")
+    return tuple(name for name in NAMES if name in (included or NAMES) and name not in excluded)
+
+
+def summary(findings: Iterable[Finding]) -> str:
+    """How many translations each check found something in, a line each."""
+    counts = Counter(finding.check.name for finding in findings)
+    return "\n".join(f"{counts[name]:>7,}  {FINDINGS[name]}" for name in NAMES if counts[name])
