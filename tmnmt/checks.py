@@ -112,10 +112,10 @@ def checks(
         return []
     if not tgt.plain.strip():
         return [Check("empty", src.plain)]
-    sides = Sides(
-        *(in_sentences(with_placeholders(with_tags(text, html_tags))) for text in (src, tgt)),
-        *languages,
+    source, target = (
+        in_sentences(with_placeholders(with_tags(text, html_tags))) for text in (src, tgt)
     )
+    sides = Sides(source, target, *languages)
     results = ((name, _CHECKS[name](sides)) for name in names)
     return [Check(name, problem) for name, problem in results if problem]
 

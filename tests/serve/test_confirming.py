@@ -150,8 +150,8 @@ def test_a_session_that_goes_on_takes_over_what_the_former_one_has_added(served:
         ("Le <g1>permis</g1> est nul.<x2/>", []),
         ("Le <g1>permis</g1> est nul.", [{"name": "codes", "what": "lost: <x2/>"}]),
         ("The <g1>permit</g1> is void.<x2/>", ["untranslated"]),
-        ("le le <g1>permis</g1> est nul<x2/>", [{"name": "repeated", "what": "le le"}]),
-        ("<g1>x</g1><x2/>", ["length"]),
+        ("le le <g1>permis</g1> est nul.<x2/>", [{"name": "repeated", "what": "le le"}]),
+        ("<g1>x</g1><x2/>", ["ends", "length"]),
     ],
 )
 def test_a_text_with_tags_is_checked(
