@@ -349,7 +349,7 @@ def test_an_empty_file_is_an_error_and_an_empty_stream_is_not(tmp_path: Path) ->
         ("d.txt", b'{"a": "b",\n', "JSON: `tmnmt translate` fills"),
         ("d.txt", b'[[\n  {"a\\"": "b",\n', "JSON: `tmnmt translate` fills"),
         ("d.txt", b'["a", "b"]\n', "JSON: `tmnmt translate` fills"),
-        ("d.srt", b"1\n", "subtitles with their times: a CAT tool"),
+        ("d.srt", b"1\n", "subtitles with their times: `tmnmt translate` fills such a file"),
         (
             "d.txt",
             b"\xef\xbb\xbf1\r\n00:00:01,000 --> 00:00:02,000\r\nHello\r\n",

@@ -6,12 +6,15 @@ from pathlib import Path
 
 from tmnmt.config.options import Format
 from tmnmt.errors import FormatError
+from tmnmt.files.apple_strings import AppleStringsFile
 from tmnmt.files.html import HtmlFile
 from tmnmt.files.json import JsonFile
 from tmnmt.files.markdown import MarkdownFile
 from tmnmt.files.office import OfficeFile
 from tmnmt.files.po import PoFile
 from tmnmt.files.properties import PropertiesFile
+from tmnmt.files.string_tables import AndroidStrings, ResourceFile
+from tmnmt.files.subtitles import SubtitleFile
 from tmnmt.files.tmx import TmxFile
 from tmnmt.files.unit import TranslatableFile
 from tmnmt.files.xliff1 import Xliff1
@@ -36,6 +39,10 @@ KINDS: Registry[type[TranslatableFile]] = Registry(
             HtmlFile,
             JsonFile,
             PropertiesFile,
+            AppleStringsFile,
+            AndroidStrings,
+            ResourceFile,
+            SubtitleFile,
             OfficeFile,
         )
     },

@@ -49,7 +49,7 @@ _BY_PO4A = f"`po4a` makes PO of it, {_AS_PO}"
 _BY_PANDOC = "`pandoc -t gfm` makes Markdown of it, which `tmnmt translate` fills"
 _GETTEXT = f"gettext messages (PO): {_FROM_FILE}"
 _JSON = f"JSON: {_FROM_FILE}"
-_SUBTITLES = f"subtitles with their times: {_EXTRACTS_TEXT}"
+_SUBTITLES = f"subtitles with their times: {_FROM_FILE}, called .srt or .vtt"
 _HTML = f"HTML: {_FROM_FILE}"
 _STRINGS = f"strings of a program with their keys: {_EXTRACTS_TEXT}"
 _UNLIKE = "by its name, and it does not begin so: it may be damaged"
@@ -72,12 +72,16 @@ _SUFFIXES_OF = {  # what a name says that a file is, and what would read it
     f"Perl's documentation: {_BY_PO4A}": ".pod",
     f"a manual page: {_BY_PO4A}": ".man .1 .2 .3 .4 .5 .6 .7 .8 .9",
     f"markup of a text: {_BY_PANDOC}": ".org .textile .mediawiki .wiki .t2t .typ",
-    f"XML: {_EXTRACTS_TEXT}": ".xml .dita .ditamap .docbook .dbk .svg .ts",
+    f"XML other than Android's strings: {_EXTRACTS_TEXT}": (
+        ".xml .dita .ditamap .docbook .dbk .svg .ts"
+    ),
     _SUBTITLES: ".srt .vtt",
-    f"subtitles: Subtitle Edit saves them as .srt, and {_EXTRACTS_TEXT}": (
+    "subtitles: Subtitle Edit saves them as .srt, which `tmnmt translate` fills": (
         ".ass .ssa .sub .sbv .ttml .dfxp .lrc .smi"
     ),
-    _STRINGS: ".strings .stringsdict .xcstrings .resx .resw .yaml .yml .toml .ini .ftl .lang .php",
+    f"Apple strings: {_FROM_FILE}": ".strings",
+    f".NET resources: {_FROM_FILE}": ".resx .resw",
+    _STRINGS: ".stringsdict .xcstrings .yaml .yml .toml .ini .ftl .lang .php",
     f"a table (CSV): {_EXTRACTS_TEXT}": ".csv",
 }
 _BY_SUFFIX = {suffix: kind for kind, names in _SUFFIXES_OF.items() for suffix in names.split()}

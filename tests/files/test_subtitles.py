@@ -1,0 +1,127 @@
+"""Subtitles keep their times, and get lines that fit a screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from file_units import filled, units, untouched
+
+from tmnmt.errors import FormatError
+from tmnmt.files.opening import open_translatable
+from tmnmt.files.subtitles import SubtitleFile, broken
+
+SRT = """1
+00:00:01,000 --> 00:00:03,500
+The permit is
+valid for <i>two years</i>.
+
+2
+00:00:04,000 --> 00:00:06,000
+- Who signed it?
+- The Minister.
+
+3
+00:00:07,000 --> 00:00:08,000
+♪
+
+4
+00:00:09,000 --> 00:00:10,000
+Good night.
+"""
+VTT = """WEBVTT - a title
+
+NOTE The permit of nobody
+
+STYLE
+::cue { color: red }
+
+intro
+00:01.000 --> 00:03.500 align:start
+<v Anna>Research &amp; development</v>
+
+00:04.000 --> 00:06.000
+Good night.
+"""
+
+
+@pytest.fixture
+def srt(tmp_path: Path) -> SubtitleFile:
+    path = tmp_path / "film.srt"
+    path.write_bytes(SRT.replace("\n", "\r\n").encode())
+    file = open_translatable(path)
+    assert isinstance(file, SubtitleFile)
+    return file
+
+
+def test_cues_and_speakers_are_units_without_the_breaks_of_their_lines(srt: SubtitleFile) -> None:
+    sources = [unit.source.plain for unit in units(srt)]
+    assert sources == [
+        "The permit is valid for two years.",
+        "Who signed it?",
+        "The Minister.",
+        "Good night.",
+    ]
+    first = units(srt)[0]
+    assert first.id == "00:00:01,000 --> 00:00:03,500" and first.line == 3
+    assert [code.markup for code in first.source.codes] == ["<i>", "</i>"]
+
+
+def test_what_is_not_filled_stays_to_the_byte(srt: SubtitleFile, tmp_path: Path) -> None:
+    assert untouched(srt) == srt.path.read_bytes()
+    for encoding in ("utf-8-sig", "utf-16", "cp1252"):
+        path = tmp_path / f"{encoding}.srt"
+        path.write_bytes(SRT.replace("♪", "é").encode(encoding))
+        assert untouched(SubtitleFile(path)) == path.read_bytes()
+
+
+def test_a_translation_is_broken_into_lines_of_even_length(srt: SubtitleFile) -> None:
+    long = "Le permis est valable pendant une période de deux années entières."
+    content = filled(srt, long, "Qui l'a signé ?", "Le ministre.").decode()
+    assert content == SRT.replace("\n", "\r\n").replace(
+        "The permit is\r\nvalid for <i>two years</i>.",
+        "Le permis est valable pendant une\r\npériode de deux années entières.",
+    ).replace("Who signed it?", "Qui l'a signé ?").replace("The Minister.", "Le ministre.")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "wanted"),
+    [
+        ("Good night.", 1, ["Good night."]),
+        ("a" * 50, 1, ["a" * 50]),
+        ("x " * 30 + "y", 1, ["x " * 15 + "x", "x " * 14 + "y"]),
+        ("", 2, [""]),
+    ],
+)
+def test_lines_are_few_and_even(text: str, lines: int, wanted: list[str]) -> None:
+    assert broken(text, lines) == wanted
+
+
+def test_words_stay_whole_and_none_is_lost() -> None:
+    words = [f"word{number}" for number in range(40)]
+    parts = broken(" ".join(words), 3)
+    assert len(parts) == 3 and " ".join(parts).split() == words
+
+
+def test_webvtt_keeps_its_notes_styles_and_settings(tmp_path: Path) -> None:
+    path = tmp_path / "film.vtt"
+    path.write_text(VTT, encoding="utf-8")
+    file = SubtitleFile(path)
+    assert [unit.source.plain for unit in units(file)][1] == "Good night."
+    assert untouched(file) == VTT.encode()
+    content = filled(file, None, "Bonne nuit & à <demain>.").decode()
+    assert content == VTT.replace("Good night.", "Bonne nuit &amp; à &lt;demain>.")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.srt", "The permit is valid.\n", "no line has times"),
+        ("a.vtt", SRT, "line 1: does not begin with WEBVTT"),
+        ("a.srt", "", "empty"),
+    ],
+)
+def test_what_is_none_is_one_error(tmp_path: Path, name: str, content: str, told: str) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(FormatError, match=told):
+        units(SubtitleFile(tmp_path / name))

@@ -1,0 +1,164 @@
+"""Subtitles: SubRip (.srt) and WebVTT (W3C, WebVTT: The Web Video Text Tracks Format). Every cue is
+a unit, and each speaker's line of a dialogue. Times, settings, notes and styles stay.
+
+Line breaks inside a cue are layout. A text is read without them, and a translation is broken anew:
+into no more lines than the source has and at least two, of 42 characters where they suffice, as
+broadcasters have it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from tmnmt.codes.record import Text, join_parts
+from tmnmt.errors import FormatError
+from tmnmt.files.texts import string_of, unit_of
+from tmnmt.files.unit import Filling, Unit
+from tmnmt.files.whole import BOM, Edit, WholeFile
+from tmnmt.formats.encoding import byte_order_mark
+
+WIDTH = 42  # characters of a line
+FEWEST_LINES = 2
+_HOURS = r"(?:\d{1,4}:)?\d\d:\d\d[,.]\d{3}"
+_TIMES = re.compile(rf"^[ \t]*{_HOURS}[ \t]+-->[ \t]+{_HOURS}[^\r\n]*(?:\r?\n|\Z)", re.MULTILINE)
+_LINE = re.compile(r"[^\r\n]*[^\s][^\r\n]*")
+_CUE = re.compile(r"(?:[^\r\n]*[^\s][^\r\n]*(?:\r?\n|\Z))*")
+_SPEAKER = re.compile(r"[ \t]*[-–—][ \t]*(?=\S)")
+_BREAK = re.compile(r"[ \t]*\r?\n[ \t]*")
+_BARE_AND = re.compile(r"&(?![A-Za-z]+;|#\d+;)")
+
+
+class _Cue(NamedTuple):
+    start: int  # of its text, or of a speaker's line without the dash
+    end: int
+    id: str
+
+
+class SubtitleFile(WholeFile[_Cue]):
+    """Subtitles in UTF-8, as their byte-order mark says, or in Windows-1252."""
+
+    kind = "subtitles"
+    title = "subtitles"
+
+    @classmethod
+    def accepts(cls, head: bytes, path: Path) -> bool:
+        """By the name."""
+        return path.suffix.lower() in (".srt", ".vtt")
+
+    def _encoding(self, data: bytes) -> str:
+        marked, length = byte_order_mark(data)
+        if length:
+            return marked
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            return "utf-8" if self._is_web else "cp1252"
+        return "utf-8"
+
+    @property
+    def _is_web(self) -> bool:
+        return self.path.suffix.lower() == ".vtt"
+
+    @cached_property
+    def _slots(self) -> list[_Cue]:
+        text = self.text
+        if self._is_web and not text.removeprefix(BOM).startswith("WEBVTT"):
+            raise self.wrong(0, "does not begin with WEBVTT")
+        times = list(_TIMES.finditer(text))
+        if not times:
+            raise FormatError(f"{self.path}: no subtitles: no line has times, 00:00:01,000 --> ...")
+        cues = list[_Cue]()
+        for match in times:
+            cue = _CUE.match(text, match.end())
+            if cue is not None:
+                cues += self._texts(cue.start(), cue.end(), _times_of(match[0]))
+        return cues
+
+    def _texts(self, start: int, end: int, times: str) -> Iterator[_Cue]:
+        """The text of a cue, or those of its speakers."""
+        lines = [
+            (line.start(), line.start() + len(line[0].rstrip()))
+            for line in _LINE.finditer(self.text, start, end)
+        ]
+        dashes = [_SPEAKER.match(self.text, begin, stop) for begin, stop in lines]
+        starts = [i for i, dash in enumerate(dashes) if dash is not None] or [0]
+        for number, first in enumerate(starts):
+            last = starts[number + 1] if number + 1 < len(starts) else len(lines)
+            if not lines[first:last]:
+                continue
+            dash = dashes[first]
+            begin = dash.end() if dash is not None else lines[first][0]
+            stop = lines[last - 1][1]
+            if any(map(str.isalnum, self.text[begin:stop])):
+                yield _Cue(begin, stop, times)
+
+    def _unit(self, slot: _Cue) -> Unit:
+        words = _BREAK.sub(" ", self.text[slot.start : slot.end])
+        return unit_of(words, breaks=False, id=slot.id, line=self.line(slot.start))
+
+    def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
+        newline = "\r\n" if "\r\n" in self.text else "\n"
+        for slot, filling in zip(self._slots, fillings, strict=True):
+            if filling is not None:
+                lines = len(_BREAK.split(self.text[slot.start : slot.end]))
+                target = self._string(filling.target)
+                yield Edit(slot.start, slot.end, newline.join(broken(target, lines)))
+
+    def _string(self, target: Text) -> str:
+        """A target on one line; in WebVTT with `&` and `<` as the format wants them."""
+        parts = (
+            _escaped(part) if isinstance(part, str) and self._is_web else _part(part)
+            for part in target.parts()
+        )
+        return " ".join("".join(parts).split())
+
+
+def _part(part: object) -> str:
+    return part if isinstance(part, str) else string_of(join_parts([part]))  # type: ignore[list-item]
+
+
+def _escaped(part: str) -> str:
+    return _BARE_AND.sub("&amp;", part).replace("<", "&lt;")
+
+
+def _times_of(line: str) -> str:
+    return " ".join(line.split()[:3])
+
+
+def broken(text: str, lines: int) -> list[str]:
+    """A text in lines of even length: in no more than `lines` and two, and in fewer where lines of
+    WIDTH characters suffice. Words stay whole, and so do tags.
+
+    text: the text, on one line.
+    lines: how many lines the source has."""
+    words = re.findall(r"(?:<[^<>]*>|\S)+", text)
+    most = max(lines, FEWEST_LINES)
+    count = min(most, len(words), -(-len(text) // WIDTH) or 1)
+    best = [text]
+    while count > 1:
+        best = _even(words, count)
+        if max(map(len, best)) <= WIDTH or count == most:
+            break
+        count += 1
+        if count > min(most, len(words)):
+            break
+    return best
+
+
+def _even(words: Sequence[str], count: int) -> list[str]:
+    """Words in `count` lines, each broken where it is nearest to its share of what is left."""
+    lines, rest = list[str](), list(words)
+    for remaining in range(count, 1, -1):
+        share = len(" ".join(rest)) / remaining
+        length, taken = 0, 0
+        for number, word in enumerate(rest[: len(rest) - remaining + 1], 1):
+            longer = length + len(word) + (number > 1)
+            if number > 1 and abs(longer - share) > abs(length - share):
+                break
+            length, taken = longer, number
+        lines.append(" ".join(rest[:taken]))
+        rest = rest[taken:]
+    return [*lines, " ".join(rest)]
