@@ -89,7 +89,7 @@ def test_android_texts_are_those_that_translate_toolkit_reads(tmp_path: Path) ->
     first = units(file)[0]
     assert first.source.plain.startswith("The permit's number is ")
     assert first.notes == ("On the first screen",) and first.line == 4
-    store = aresource.AndroidResourceFile.parsefile(str(file.path))
+    store = aresource.AndroidResourceFile.parsefile(str(tmp_path / "strings.xml"))
     theirs = {unit.getid(): unit.source for unit in store.units}
     assert theirs["title"] == "The permit's number is %1$d"
 
