@@ -219,9 +219,11 @@ def forced_length() -> None:
     search: Any = decode.beam_search
     predict: Any = decode.predict
 
-    def as_long(*arguments: Any) -> Any:
-        *given, max_len, settings = arguments
-        return search(*given, [(length - 10) // 2 for length in max_len], settings)
+    def as_long(
+        backbone: Any, layers: Any, encoded: Any, memory: Any, max_len: Any, *others: Any
+    ) -> Any:
+        lengths = [(length - 10) // 2 for length in max_len]
+        return search(backbone, layers, encoded, memory, lengths, *others)
 
     def without_end(*arguments: Any) -> Any:
         stepped = predict(*arguments)
