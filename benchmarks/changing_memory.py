@@ -82,8 +82,9 @@ def add(index: MemoryIndex, segments: Sequence[Segment], at_once: int) -> None:
 
 
 def each(index: MemoryIndex, queries: Sequence[str]) -> None:
+    index.threads = 1
     for query in queries:
-        index.search([query], 3, 0.5, threads=1)
+        index.search([query], 3, 0.5)
 
 
 def seconds(do: object) -> float:

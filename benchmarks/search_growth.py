@@ -92,7 +92,8 @@ def measure(options: argparse.Namespace, queries: list[str], size: int) -> dict[
         start = time.perf_counter()
         with MemoryIndex.open(path) as index:
             row["open_s"] = time.perf_counter() - start
-            index.search(queries, 3, min(THRESHOLDS), threads=1)  # compiled, mapped and warm
+            index.threads = 1
+            index.search(queries, 3, min(THRESHOLDS))  # compiled, mapped and warm
             for threshold in THRESHOLDS:
                 row[f"ms_at_{threshold}"] = statistics.fmean(
                     milliseconds(index, queries, threshold)
@@ -146,7 +147,7 @@ def memory(options: argparse.Namespace) -> Iterator[Segment]:
 def milliseconds(index: MemoryIndex, queries: list[str], threshold: float) -> Iterator[float]:
     for query in queries:
         start = time.perf_counter()
-        index.search([query], 3, threshold, threads=1)
+        index.search([query], 3, threshold)
         yield (time.perf_counter() - start) * 1000
 
 

@@ -199,16 +199,17 @@ def open_peers(
 def time_index(
     index: MemoryIndex, queries: Sequence[str], k: int, threshold: float
 ) -> dict[str, float]:
+    index.threads = 1
     cpu, matched = time.thread_time(), 0
     times = []
     for query in queries:
         start = time.perf_counter()
-        (found,) = index.search([query], k, threshold, threads=1)
+        (found,) = index.search([query], k, threshold)
         times.append((time.perf_counter() - start) * 1000)
         matched += bool(found)
     cpu = (time.thread_time() - cpu) / len(queries) * 1000
     start = time.perf_counter()
-    index.search(queries, k, threshold, threads=1)
+    index.search(queries, k, threshold)
     batch = (time.perf_counter() - start) / len(queries) * 1000
     return {**spread(times), "cpu_ms": cpu, "batch_ms": batch, "matched": matched / len(queries)}
 

@@ -172,7 +172,9 @@ class Separately(Index):
     def search(self, *texts: Any, **limits: Any) -> list[list[Match]]:
         return self.index.search(*texts, **limits)
 
-    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
+    def look_up(
+        self, queries: Sequence[IndexQuery], exclude_sources: bool = False
+    ) -> list[IndexAnswer]:
         self.calls["look_up"] += 1
         return [separate_lookups(self.index, query) for query in queries]
 

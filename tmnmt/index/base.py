@@ -41,6 +41,7 @@ class IndexQuery(NamedTuple):
     threshold: float = 0.5
     same_source: bool = False  # every segment whose source has the same match tokens
     same_skeleton: int = 0  # segments of the same skeleton: so many
+    without_document: str = ""  # the document whose segments are not similar; "": none
 
 
 class IndexAnswer(NamedTuple):
@@ -56,8 +57,8 @@ class IndexAnswer(NamedTuple):
 
 
 class Index(Protocol):
-    """A memory that can be searched, wherever it lives. A class that has `search` alone inherits
-    the rest from here."""
+    """A memory that can be searched, wherever it lives. A class has `search` or `look_up` and
+    inherits the other, and the rest, from here."""
 
     src_lang: str
     tgt_lang: str
@@ -84,15 +85,28 @@ class Index(Protocol):
         exclude_sources: leave out every segment whose source equals the query in match tokens
         (leave-one-out).
         exclude_documents: for every query the document whose segments are left out, "" for none.
-        """
-        ...
 
-    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
+        Raises UsageError for what cannot be searched."""
+        check_search(queries, k, threshold, exclude_documents)
+        documents = exclude_documents or [""] * len(queries)
+        wanted = [
+            IndexQuery(text, k, threshold, without_document=document)
+            for text, document in zip(queries, documents, strict=True)
+        ]
+        return [answer.similar for answer in self.look_up(wanted, exclude_sources)]
+
+    def look_up(
+        self, queries: Sequence[IndexQuery], exclude_sources: bool = False
+    ) -> list[IndexAnswer]:
         """For every query all that it wants, of one moment. Here by one search after another, and
-        without skeletons; an index that can does it in one pass over all queries."""
+        without skeletons; an index that can does it in one pass over all queries. Raises UsageError
+        for what cannot be looked up."""
         similar: dict[IndexQuery, list[Match]] = {}
         for (k, threshold), alike in grouped_by_search(queries).items():
-            matches = self.search([query.text for query in alike], k, threshold)
+            texts, documents = zip(*((q.text, q.without_document) for q in alike), strict=True)
+            matches = self.search(
+                texts, k, threshold, exclude_sources=exclude_sources, exclude_documents=documents
+            )
             similar |= zip(alike, matches, strict=True)
         sources = same_source_by_search(
             self, [query.text for query in queries if query.same_source]

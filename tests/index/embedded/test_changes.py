@@ -520,7 +520,10 @@ def test_additions_that_get_postings_of_their_own_are_found_as_by_brute_force(
                 assert pairs(found) == brute_force(query, others, 9, 0.3)
                 assert all(match.segment == index.get([match.segment.id])[0] for match in found)
             sizes.add(len(reader._now.parts()))
-        assert reader.search(queries(30, 1), threads=16) == reader.search(queries(30, 1), threads=1)
+        reader.threads = 16
+        by_many = reader.search(queries(30, 1))
+        reader.threads = 1
+        assert reader.search(queries(30, 1)) == by_many
     assert max(sizes) > 3 and len(sizes) > 2  # parts came and were merged
 
 

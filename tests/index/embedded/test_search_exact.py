@@ -16,7 +16,7 @@ from brute_force import brute_force, pairs, queries, real_segments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tmnmt.errors import MemoryIndexError, UsageError
+from tmnmt.errors import MemoryIndexError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.segments import Segment
 from tmnmt.text import match_tokens
@@ -88,12 +88,11 @@ def test_threads_do_not_change_the_answers(
 ) -> None:
     batch = queries(120, 17)
     monkeypatch.setattr("tmnmt.index.embedded.postings.QUERIES_A_CALL", 5)
-    alone = [index.search([query], 4, 0.4, threads=1)[0] for query in batch]
-    assert index.search(batch, 4, 0.4, threads=1) == alone
-    assert index.search(batch, 4, 0.4, threads=16) == alone
-    assert index.search(batch, 4, 0.4) == alone
-    with pytest.raises(UsageError, match="threads"):
-        index.search(batch, threads=0)
+    monkeypatch.setattr(index, "threads", 1)
+    alone = [index.search([query], 4, 0.4)[0] for query in batch]
+    for threads in (1, 16, None):
+        monkeypatch.setattr(index, "threads", threads)
+        assert index.search(batch, 4, 0.4) == alone
 
 
 def test_opening_reads_no_postings_and_compiles_nothing(index: MemoryIndex) -> None:

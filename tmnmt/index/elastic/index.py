@@ -17,7 +17,6 @@ from tmnmt.index.base import (
     best_of,
     check_languages,
     check_queries,
-    check_search,
     dated,
     primary,
 )
@@ -122,31 +121,26 @@ class ElasticIndex(BuiltIndex):
         view.conditions = conditions
         return view
 
-    def search(
-        self,
-        queries: Sequence[str],
-        k: int = 4,
-        threshold: float = 0.5,
-        *,
-        exclude_sources: bool = False,
-        exclude_documents: Sequence[str] | None = None,
-    ) -> list[list[Match]]:
-        """As `Index.search` says; equal to scoring every segment, and includes what any process has
-        added.
-        Raises ServerError, which says how many of the queries were answered."""
-        check_search(queries, k, threshold, exclude_documents)
-        documents = exclude_documents or [""] * len(queries)
-        pairs = zip(queries, documents, strict=True)
-        keys = [(IndexQuery(text, k, threshold), document) for text, document in pairs]
-        return [answer.similar for answer in self._answers(keys, exclude_sources)]
-
-    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
-        """As `Index.look_up` says, nearly always by one request for 32 queries; of more than 200
-        sources of one skeleton, those of as many match tokens first, then any. An index of a former
-        format has no skeletons. Raises ServerError, which says how many of the queries were
-        answered."""
+    def look_up(
+        self, queries: Sequence[IndexQuery], exclude_sources: bool = False
+    ) -> list[IndexAnswer]:
+        """As `Index.look_up` says, with what any process has added, and nearly always by one
+        request for 32 queries; of more than 200 sources of one skeleton, those of as many match
+        tokens first, then any. An index of a former format has no skeletons. Raises ServerError,
+        which says how many of the queries were answered."""
         check_queries(queries)
-        return self._answers([(query, "") for query in queries], False)
+        questions = {query: _Question(query, exclude_sources, self.conditions) for query in queries}
+        pending = [question for question in questions.values() if question.tokens]
+        for i in range(0, len(pending), QUERIES_A_REQUEST):
+            try:
+                self._answer(pending[i : i + QUERIES_A_REQUEST])
+            except ServerError as error:
+                if len(pending) == 1:
+                    raise
+                raise ServerError(
+                    f"{error} ({i:,} of {len(pending):,} queries had been answered)"
+                ) from error
+        return [questions[query].answer() for query in queries]
 
     def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
         """As `WritableIndex.concordance` says, with what any process has changed. Raises
@@ -250,26 +244,6 @@ class ElasticIndex(BuiltIndex):
 
     def _writer(self) -> Writer:
         return Writer(self._server, self._current())
-
-    def _answers(
-        self, keys: Sequence[tuple[IndexQuery, str]], without_equal: bool
-    ) -> list[IndexAnswer]:
-        """For every query all that it wants; none of the similar segments is of its document."""
-        questions = {
-            (query, document): _Question(query, without_equal, document, self.conditions)
-            for query, document in keys
-        }
-        pending = [question for question in questions.values() if question.tokens]
-        for i in range(0, len(pending), QUERIES_A_REQUEST):
-            try:
-                self._answer(pending[i : i + QUERIES_A_REQUEST])
-            except ServerError as error:
-                if len(pending) == 1:
-                    raise
-                raise ServerError(
-                    f"{error} ({i:,} of {len(pending):,} queries had been answered)"
-                ) from error
-        return [questions[key].answer() for key in keys]
 
     def _answer(self, questions: Sequence[_Question]) -> None:
         remaining = [question for question in questions if question.is_searched]
@@ -388,16 +362,14 @@ class _Question:
     """One query while its candidates come, best bound first. `documents`: those of its
     skeleton."""
 
-    def __init__(
-        self, query: IndexQuery, without_equal: bool, without_document: str, conditions: Filter
-    ) -> None:
+    def __init__(self, query: IndexQuery, without_equal: bool, conditions: Filter) -> None:
         self.query, self.conditions = query, conditions
         self.tokens = match_tokens(query.text)
         self.is_searched = bool(query.similar) or query.same_source
         limits = (query.similar, query.threshold) if query.similar else (1, 1.0)
         self._k, self.threshold = limits
         self.skeleton = bones(self.tokens) if query.same_skeleton else ()
-        self._without_equal, self._without_document = without_equal, without_document
+        self._without_equal = without_equal
         self._matches: list[Match] = []
         self._copies: list[Match] = []  # all matches of the same source, where these are wanted
         self._scores: list[float] = []  # heap of the k best
@@ -481,7 +453,7 @@ class _Question:
         score = score_of(edits, longer)
         if score < self.bound() - SLACK or (self._without_equal and edits == 0):
             return
-        excluded = self._without_document
+        excluded = self.query.without_document
         candidates = [
             pair for pair in pairs if not excluded or pair.get("document", "") != excluded
         ]

@@ -93,7 +93,7 @@ class Delta:
         if not self._encoded or not query.tokens:
             return []
         text = "".join([self._character.get(token, _UNKNOWN) for token in query.tokens])
-        document = query.without_document
+        document = query.query.without_document
         cutoff = max(0.0, threshold - RAPIDFUZZ_SLACK)
         hits = process.extract(
             text,

@@ -13,7 +13,6 @@ from tmnmt.index.base import (
     IndexQuery,
     accept_always,
     check_queries,
-    check_search,
     dated,
 )
 from tmnmt.index.embedded.answer import answers_of, answers_of_latest
@@ -62,28 +61,15 @@ class InMemoryIndex(Index):
         """Those of the segments with these ids that there are."""
         return {number: self._segments[number] for number in ids if number in self._segments}
 
-    def search(
-        self,
-        queries: Sequence[str],
-        k: int = 4,
-        threshold: float = 0.5,
-        *,
-        exclude_sources: bool = False,
-        exclude_documents: Sequence[str] | None = None,
-    ) -> list[list[Match]]:
-        """As `Index.search` says. Raises UsageError for what cannot be searched."""
-        check_search(queries, k, threshold, exclude_documents)
-        excluded = exclude_documents or [""] * len(queries)
-        prepared = [
-            PreparedQuery(IndexQuery(text, k, threshold), document)
-            for text, document in zip(queries, excluded, strict=True)
-        ]
-        return [answer.similar for answer in self._answers(prepared, exclude_sources)]
-
-    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
-        """As `Index.look_up` says. Raises UsageError for what cannot be looked up."""
+    def look_up(
+        self, queries: Sequence[IndexQuery], exclude_sources: bool = False
+    ) -> list[IndexAnswer]:
+        """As `Index.look_up` says."""
         check_queries(queries)
-        return self._answers([*map(PreparedQuery, queries)], False)
+        prepared = [*map(PreparedQuery, queries)]
+        latest = answers_of_latest(self._delta, prepared, NO_FILTER.keeps, exclude_sources)
+        parts = [sealed.part for sealed in self._sealed]
+        return answers_of(parts, latest, prepared, exclude_sources, 1)
 
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
@@ -92,10 +78,3 @@ class InMemoryIndex(Index):
         words = match_tokens(text)
         of_parts = (sealed.part.covering(words, k, accepts) for sealed in self._sealed)
         return [scored(words, segment) for segment in [*chain.from_iterable(of_parts)][:k]]
-
-    def _answers(
-        self, queries: Sequence[PreparedQuery], exclude_sources: bool
-    ) -> list[IndexAnswer]:
-        latest = answers_of_latest(self._delta, queries, NO_FILTER.keeps, exclude_sources)
-        parts = [sealed.part for sealed in self._sealed]
-        return answers_of(parts, latest, queries, exclude_sources, 1)

@@ -23,7 +23,6 @@ from tmnmt.index.base import (
     accept_always,
     check_languages,
     check_queries,
-    check_search,
     check_sources,
     corrected,
     dated,
@@ -95,6 +94,9 @@ class MemoryIndex(FolderIndex):
     """An index folder, open for searches and changes. Use from any thread; close it, or
     use `with`.
 
+    `threads`: how many search a batch, with the same answers; None: one for every core this process
+    may use.
+
     Every call sees what any process had changed, compacted or built anew by the time it began."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
@@ -104,6 +106,7 @@ class MemoryIndex(FolderIndex):
         self._manifest_path = str(path / MANIFEST_FILE)
         self._version = (0, 0, 0)
         self.conditions = NO_FILTER
+        self.threads: int | None = None
         self._now = Generation(manifest, path)
         self._changes = Grouped[_Changes]()
 
@@ -152,36 +155,25 @@ class MemoryIndex(FolderIndex):
         view.conditions = conditions
         return view
 
-    def search(
-        self,
-        queries: Sequence[str],
-        k: int = 4,
-        threshold: float = 0.5,
-        *,
-        exclude_sources: bool = False,
-        exclude_documents: Sequence[str] | None = None,
-        threads: int | None = None,
-    ) -> list[list[Match]]:
-        """As `Index.search` says; equal to scoring every segment, and includes what any process has
-        added.
-
-        threads: how many search a batch, with the same answers; None: one for every core this
-        process may use."""
-        check_search(queries, k, threshold, exclude_documents)
-        if threads is not None and threads < 1:
-            raise UsageError(f"threads is {threads}; it must be at least 1")
-        documents = exclude_documents or [""] * len(queries)
-        pairs = zip(queries, documents, strict=True)
-        prepared = [
-            PreparedQuery(IndexQuery(text, k, threshold), document) for text, document in pairs
-        ]
-        answers = self._answers(prepared, exclude_sources, threads or _cores())
-        return [answer.similar for answer in answers]
-
-    def look_up(self, queries: Sequence[IndexQuery]) -> list[IndexAnswer]:
-        """As `Index.look_up` says, with what any process has added."""
+    def look_up(
+        self, queries: Sequence[IndexQuery], exclude_sources: bool = False
+    ) -> list[IndexAnswer]:
+        """As `Index.look_up` says; equal to scoring every segment, and includes what any process
+        has added."""
         check_queries(queries)
-        return self._answers([*map(PreparedQuery, queries)], False, _cores())
+        prepared = [*dict.fromkeys(map(PreparedQuery, queries))]
+
+        def of_latest(delta: Delta) -> list[PartAnswer]:
+            return answers_of_latest(delta, prepared, self.conditions.keeps, exclude_sources)
+
+        def of_all(parts: list[Part], latest: list[PartAnswer]) -> list[IndexAnswer]:
+            return answers_of(parts, latest, prepared, exclude_sources, self.threads or _cores())
+
+        answers = self._of_one_moment(of_latest, of_all)
+        if len(prepared) == len(queries):
+            return answers
+        by_query = {query.query: answer for query, answer in zip(prepared, answers, strict=True)}
+        return [IndexAnswer(*map(list, by_query[query])) for query in queries]
 
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
@@ -319,23 +311,6 @@ class MemoryIndex(FolderIndex):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def _answers(
-        self, queries: Sequence[PreparedQuery], without_equal: bool, threads: int
-    ) -> list[IndexAnswer]:
-        distinct = [*dict.fromkeys(queries)]
-
-        def of_latest(delta: Delta) -> list[PartAnswer]:
-            return answers_of_latest(delta, distinct, self.conditions.keeps, without_equal)
-
-        def of_all(parts: list[Part], latest: list[PartAnswer]) -> list[IndexAnswer]:
-            return answers_of(parts, latest, distinct, without_equal, threads)
-
-        answers = self._of_one_moment(of_latest, of_all)
-        if len(distinct) == len(queries):
-            return answers
-        by_query = dict(zip(distinct, answers, strict=True))
-        return [IndexAnswer(*map(list, by_query[query])) for query in queries]
 
     def _of_one_moment(
         self,

@@ -277,7 +277,7 @@ class Postings:
             content, one_a_line = query.encoded
             texts.append(content)
             end += len(content)
-            rows.extend((end, one_a_line, self._document(query.without_document)))
+            rows.extend((end, one_a_line, self._document(query.query.without_document)))
         return b"".join(texts), rows
 
     @cached_property

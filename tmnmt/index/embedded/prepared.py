@@ -12,10 +12,7 @@ from tmnmt.text import match_tokens, written_for_tokens
 
 @dataclass(frozen=True)
 class PreparedQuery:
-    """`without_document`: the document whose segments are not similar; "" for none."""
-
     query: IndexQuery
-    without_document: str = ""
 
     @cached_property
     def tokens(self) -> list[str]:
