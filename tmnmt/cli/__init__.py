@@ -42,6 +42,7 @@ from tmnmt.cli import (
     start,
     train,
     translate,
+    update,
 )  # isort: skip
 from tmnmt.cli.help import Command, Group, flowed
 from tmnmt.cli.options import with_options
@@ -65,6 +66,7 @@ COMMANDS: Registry[Callable[..., None]] = Registry(
         "analyse": analyse.analyse,
         "check": check.check,
         "translate": translate.translate,
+        "update": update.update,
         "keys": keys.keys,
         "calibrate": calibrate.calibrate,
         "train": train.train,

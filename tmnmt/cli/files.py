@@ -141,6 +141,7 @@ class Job:
         if outcome.is_filled and outcome.translation is not None:
             self.counts["fuzzy"] += outcome.translation.origin == "fuzzy"
             self.counts["repetitions"] += outcome.is_repetition
+            self.counts[f"origin {outcome.translation.origin}"] += not outcome.is_repetition
         if problem := outcome.problem or outcome.unit.problem:
             self.problems.append(f"line {outcome.unit.line:,}: {problem}")
 

@@ -30,7 +30,6 @@ from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.batch.filling import Documents
-    from tmnmt.batch.repetitions import RepeatedTexts
     from tmnmt.formats.encoding import LineForm
     from tmnmt.formats.text import DocumentLines
     from tmnmt.records import UnitLocation
@@ -141,7 +140,7 @@ def _translate(arguments: TranslateArguments) -> None:
         if output.file is not None and lines_out:
             stream = stack.enter_context(writing(output.file, keep_unfinished=True))
         form = texts[0].form if len(texts) == 1 and output.file is not None else LineForm()
-        write = _writer(stream, output, form) if lines_out else _unwritten
+        write = _writer(stream, output, form) if lines_out else unwritten
         if arguments.model is None:
             from tmnmt.cli.pretranslation import pretranslate
 
@@ -153,18 +152,13 @@ def _translate(arguments: TranslateArguments) -> None:
             page = stack.enter_context(writing(output.explain_html, keep_unfinished=True))
         computing = Computing(arguments.options.threads)
         stack.callback(computing.give_back)
-        translator = _loaded(arguments, arguments.model)
+        translator = load_translator(arguments, arguments.model)
         if page is not None:
             write = stack.enter_context(_also_on_page(write, page, translator))
         writer = OutputReport(write)
         try:
             if todo:
-                if (own_memory := arguments.own_memory) is not None:
-                    from tmnmt.translator import with_memory
-
-                    translator = with_memory(translator, own_memory.index)
-                repeated = arguments.file_memory[0].repeated
-                _fill(translator, todo, writer, work.explain, computing, lines_out, repeated)
+                fill_files(translator, arguments, todo, writer, computing, lines_out)
             elif document is not None:
                 work.do(translator, document, writer, output.file, arguments.confirming.write_to)
             else:
@@ -191,7 +185,8 @@ def _work(arguments: TranslateArguments) -> Work:
     return Work(confirming, arguments.inputs, explain)
 
 
-def _loaded(arguments: TranslateArguments, model: Path) -> Translator:
+def load_translator(arguments: TranslateArguments, model: Path) -> Translator:
+    """The model with the memories of the arguments."""
     from tmnmt.allocator import keep_freed
     from tmnmt.compiled.steps import prepare_decoding
     from tmnmt.index.back_ends import prepare_search
@@ -254,31 +249,35 @@ def _run(
             write(translation)
 
 
-def _fill(
+def fill_files(
     translator: Translator,
+    arguments: TranslateArguments,
     todo: list[Job],
     writer: OutputReport,
-    explain: bool,
     computing: Computing,
     lines_out: bool,
-    repeated: RepeatedTexts,
 ) -> None:
-    """Fills files that translators work on."""
+    """Fills files that translators work on, which were read, in the light of what they have
+    themselves."""
+    from tmnmt.batch.pretranslate import best_matches
+    from tmnmt.batch.repetitions import Repetitions
+    from tmnmt.translator import with_memory
+
+    if (own_memory := arguments.own_memory) is not None:
+        translator = with_memory(translator, own_memory.index)
+    explain = arguments.output.shows_origins
 
     def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
         return translator.stream(texts, explain, finished=finished)
 
-    from tmnmt.batch.pretranslate import best_matches
-    from tmnmt.batch.repetitions import Repetitions
-
     look_up = partial(best_matches, translator.pipeline.lookup.retriever)
-    repetitions = Repetitions(repeated, look_up, copies=True)
+    repetitions = Repetitions(arguments.file_memory[0].repeated, look_up, copies=True)
     computing.use_for(sum(job.open_units for job in todo))
     for job in todo:
         job.do(translated, writer, lines_out, look_up, repetitions)
 
 
-def _unwritten(translation: Translation, location: UnitLocation | None = None) -> None:
+def unwritten(translation: Translation, location: UnitLocation | None = None) -> None:
     """Nothing is printed for it: it goes into a file."""
 
 

@@ -178,7 +178,7 @@ class TranslateArguments:
             self._check_previous(todo)
         if todo:
             self._check_of_files()
-            self._read_files(todo)
+            self.read_files(todo)
         return todo
 
     def _check_previous(self, todo: Sequence[Job]) -> None:
@@ -196,7 +196,9 @@ class TranslateArguments:
             if kind_of(path) not in (kind, None) or not path.is_file():
                 raise UsageError(f"--previous {path}: is no {kind.title}, as {todo[0].path} is")
 
-    def _read_files(self, todo: Sequence[Job]) -> None:
+    def read_files(self, todo: Sequence[Job]) -> None:
+        """Reads files once, to count and to know what they have themselves. Raises UsageError where
+        one is of other languages, FormatError where one cannot be read."""
         from tmnmt.batch.own_translations import FileMemory
 
         languages = self._languages([job.file for job in todo])
