@@ -59,6 +59,7 @@ def test_words_of_a_similar_pair_are_copied_and_told(model: Path, memory: Memory
     for token in translation.tokens:
         parts = token.generated + token.recalled + token.copied
         assert parts == pytest.approx(token.probability, abs=1e-4)
+        assert [entry.name for entry in token.provenance] == ["nearest"]  # no session is told of
     copied = [token for token in translation.tokens if token.origin == "memory"]
     assert copied and all(source.match == 0 for token in copied for source in token.sources)
 
@@ -74,6 +75,7 @@ def test_what_was_confirmed_is_read_and_taken_back(model: Path) -> None:
     after = session.translate(TEXT, explain=True)
     assert TERM in after.tgt
     assert any(token.origin == "cache" and token.slots for token in after.tokens)
+    assert {entry.name for token in after.tokens for entry in token.provenance} == {"session"}
     session.undo()
     assert session.translate(TEXT).tgt == before
 

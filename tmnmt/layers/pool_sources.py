@@ -13,8 +13,9 @@ from tmnmt.layers.traced import LayerTrace, Part, TracedSource
 def sources_of_pool(
     trace: LayerTrace, collated: Collated, sentence: int, word: int
 ) -> list[TracedSource]:
-    """What was read at the positions of confirmed segments, and at those of pairs, each as if it
-    were mixed in alone, the first before the second, with the share that is its."""
+    """What was read at the positions of confirmed segments, and at those of pairs, where there are
+    any, each as if it were mixed in alone, the first before the second, with the share that is
+    its."""
     share = trace.mixed.gate if trace.mixed is not None else trace.weights.new_zeros(())
     pairs, recent = collated.pairs, collated.histories.get("nearest")
     count = pairs.ids.shape[1] if pairs is not None else 0
@@ -28,10 +29,9 @@ def sources_of_pool(
     recent_gate = torch.where(recent_gate > 0, recent_gate / (1 - pairs_gate), 0.0)
     session = LayerTrace(of_recent, None, Part(p_recent, recent_gate), None)
     memory = LayerTrace(of_pairs, None, Part(p_pairs, pairs_gate), None)
-    return [
-        TracedSource("session", "session", "cache", session, slots=recent),
-        TracedSource("nearest", "nearest", "memory", memory, pairs=pairs),
-    ]
+    of_session = TracedSource("session", "session", "cache", session, slots=recent)
+    of_memory = TracedSource("nearest", "nearest", "memory", memory, pairs=pairs)
+    return [*[of_session] * (recent is not None), *[of_memory] * (pairs is not None)]
 
 
 def _read(
