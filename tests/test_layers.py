@@ -30,6 +30,7 @@ LAYERS = (
         "numbers",
         "number_words",
         "ends",
+        "quotes",
         "typography",
         "checks",
         "visible",

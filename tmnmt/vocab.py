@@ -14,6 +14,7 @@ import sentencepiece
 
 from tmnmt.contractions import knows_contractions, spelt_out
 from tmnmt.errors import DataError, ModelError, UsageError
+from tmnmt.quotes import STRAIGHT, apart, paired
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 FIRST = 4  # the first subword that is text
@@ -121,7 +122,8 @@ class Vocabulary:
 
     def encode_source(self, text: str) -> list[int]:
         """Subword ids of a source, without </s>. Contractions that the vocabulary does not know are
-        spelt out, and signs that it lacks read as plain ones (`PLAIN_SIGNS`)."""
+        spelt out, signs that it lacks read as plain ones (`PLAIN_SIGNS`), straight quotes as curly
+        ones where it lacks the former, and a word behind a quote as it is alone."""
         return self.encode(self._read(text))
 
     def pieces(self, text: str) -> list[str]:
@@ -138,7 +140,20 @@ class Vocabulary:
         return self.pieces(self._read(text))
 
     def _read(self, text: str) -> str:
-        return text if self._knows_contractions else spelt_out(text)
+        return self._quoted(text if self._knows_contractions else spelt_out(text))
+
+    def _quoted(self, text: str) -> str:
+        """A source with its quotes as the vocabulary knows them, and words behind these as they are
+        alone."""
+        if STRAIGHT in text and self._reads_curly_quotes:
+            text = paired(text)
+        return apart(text)
+
+    @cached_property
+    def _reads_curly_quotes(self) -> bool:
+        """Whether it has curly quotes, and spells straight ones in bytes."""
+        curly, straight = (self.pieces(f"a {quote} a")[1:-1] for quote in '“"')
+        return len(curly) == 1 and len(straight) > 1
 
     @cached_property
     def _knows_contractions(self) -> bool:
