@@ -37,7 +37,7 @@ from decode import TimedTally, forced_length, processor, translate
 from tmnmt.__main__ import NEW_OBJECTS
 from tmnmt.allocator import keep_freed
 from tmnmt.engine.assembly import Assembly
-from tmnmt.engine.document import confirm_all
+from tmnmt.engine.document_state import confirm_all
 from tmnmt.engine.loading import load_layers, load_on
 from tmnmt.engine.settings import Settings
 from tmnmt.formats import read_memory

@@ -1,8 +1,9 @@
 """A document that is translated sentence by sentence, for programs: what is translated, typed,
-checked and confirmed in it. Its state is in `tmnmt.engine.document`."""
+checked and confirmed in it. Its state is in `tmnmt.engine.document_state`."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import repeat
@@ -10,12 +11,15 @@ from pathlib import Path
 from typing import Protocol
 
 from tmnmt.checks import Check, OnChecks
-from tmnmt.codes.record import Source
-from tmnmt.engine.confirmed import ConfirmedPair, source_of, text_of
-from tmnmt.engine.document import Document, confirm_all
+from tmnmt.codes.record import Source, plain_of
+from tmnmt.engine.confirmation import deleted_from
+from tmnmt.engine.confirmed import ConfirmedPair, record_of, source_of, text_of
+from tmnmt.engine.document_state import DocumentState, confirm_all
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.preparation import texts_of
+from tmnmt.engine.session_file import SavedSession, save_session
 from tmnmt.engine.streaming import Stream
+from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.index.base import WritableIndex
 from tmnmt.interactive.completion import CompletionCache, CompletionState
@@ -31,7 +35,7 @@ class Host(Protocol):
     completions: CompletionCache
 
 
-class Session(Document):
+class Session(DocumentState):
     """One document that is translated sentence by sentence, with a session cache of its own.
     `Translator.session` opens one.
 
@@ -57,8 +61,16 @@ class Session(Document):
 
         Raises UsageError for what is no text."""
         source = source_of(text)
+        remembers = self.pipeline.settings.remembers
         with self.pipeline.lock:
-            return self.translate_next(source, explain)
+            histories = copy.deepcopy(self.histories) if remembers else {}
+            self._previous = (plain_of(source), histories) if remembers else None
+            passage = self.pipeline.passage()
+            pieces = passage.open(source, self.neighbours, self.preceding)
+            for batch in [[piece] for piece in pieces] if remembers else [pieces]:
+                passage.translate(batch, [self] * len(batch), explain)
+            (translation,) = passage.finish()
+            return translation
 
     def complete(self, text: Source, prefix: str, explain: bool = False) -> Translation:
         """The best translation of the document's next segment that begins with what a person has
@@ -155,13 +167,14 @@ class Session(Document):
 
         src: the source of the segment."""
         with self.pipeline.lock:
-            self.pass_by(clean(text_of(src))[0] or " ")
+            self._note(ConfirmedPair(clean(text_of(src))[0] or " ", ""), in_index=False)
 
     def new_document(self) -> None:
         """Begins another document. The cache is empty from then on, and what was confirmed is still
         found."""
         with self.pipeline.lock:
-            self.begin()
+            self._note(ConfirmedPair("", ""), in_index=False)
+            self.histories, self._previous = self.pipeline.new_histories(), None
 
     def undo(self) -> ConfirmedPair:
         """Takes back what was confirmed or passed over last, and returns it. Afterwards neither the
@@ -172,7 +185,20 @@ class Session(Document):
         model's own words are remembered, because the cache cannot tell these from what was
         confirmed."""
         with self.pipeline.lock:
-            return self.take_back()
+            if not self.done:
+                raise UsageError(
+                    "nothing was confirmed or passed over, so there is nothing to take back"
+                )
+            if self.pipeline.settings.remembers:
+                raise UsageError(
+                    "what is confirmed cannot be taken back where own words are remembered, too"
+                )
+            last = self.done[-1]
+            if last.id > 0:
+                deleted_from(self.writable, last)
+            self._forget(last)
+            self._learn_again()
+            return last
 
     def save(self, path: str | Path) -> None:
         """Writes the session to a file: its cache, and all that was confirmed or passed over.
@@ -182,4 +208,6 @@ class Session(Document):
 
         Raises DataError where the file cannot be written; then nothing is written."""
         with self.pipeline.lock:
-            self.write(Path(path))
+            records = [record_of(entry) for entry in self.done]
+            saved = SavedSession(self.histories, self._previous, records)
+            save_session(Path(path), saved, self.pipeline.history_hash)

@@ -69,35 +69,12 @@ class Translator:
         reaches: Reaches | None = None,
         lock: ComputeLock | None = None,
     ) -> None:
-        """model: the model, as `load_on` opens it.
-        layers: the memory layers that the model has learned; None where it has learned none.
-        indexes: the open indexes that are searched.
-        settings: what the options come to for this model, as `settled` gives them.
-        device: what torch computes on, such as "cpu" or "cuda:0".
-        writable: the index that confirmed pairs are added to; None where they only last as long as
-        their session.
-        trust: how far the matches of each index are trusted, in the order of `indexes`; none given,
-        all count in full.
-        tally: what the counts are added to; None makes a new one.
-        extensions: the features on the way of a sentence, by name; None takes those that the model
-        has without any option.
-        reaches: how far nearest positions are read; None takes what a calibration has found for the
-        memories.
-        lock: what is held while something is computed; None makes a new lock.
+        """writable: the index that confirmed pairs are added to; None where they only last as long
+        as their session.
 
-        Raises UsageError for settings that the model cannot serve."""
-        self.pipeline = build_pipeline(
-            model,
-            layers,
-            indexes,
-            settings,
-            device,
-            trust,
-            tally,
-            extensions,
-            reaches,
-            lock,
-        )
+        The other parameters and the errors are those of `build_pipeline`."""
+        of_memory = trust, tally, extensions, reaches, lock
+        self.pipeline = build_pipeline(model, layers, indexes, settings, device, *of_memory)
         self.settings, self.layers = settings, self.pipeline.layers
         self.reaches, self.writable = reaches, writable
         self.vocab, self.backbone = self.pipeline.vocab, self.pipeline.backbone
@@ -283,21 +260,17 @@ def restrict(
     extensions: Extensions = MappingProxyType({}),
     reaches: Reaches | None = None,
 ) -> Translator:
-    """A translator for one of several users who share a model. It has the same model, weights, pair
-    keys, lock and counts, but only these memories. Where the settings and extensions of several
-    such translators are the same, any of them can decode batches of all, once each has retrieved
-    for its own pieces.
+    """A translator for one of several users who share a model, with a pipeline as
+    `restricted_pipeline` gives it. Where the settings and extensions of several such translators
+    are the same, any of them can decode batches of all, once each has retrieved for its own pieces.
 
     translator: the translator of the model.
-    indexes: the open indexes that are searched.
-    trust: how far the matches of each index are trusted, in the order of `indexes`.
-    settings: what the options come to for this user.
     writable: the index that confirmed pairs are added to; None where they only last as long as
     their session.
-    extensions: features for this user, by name. They take the place of those of the same name.
     reaches: how far nearest positions are read; None keeps what the translator has.
 
-    Raises UsageError where neighbours are read, because these are found in all memories."""
+    The other parameters are those of `restricted_pipeline`. Raises UsageError where neighbours are
+    read, because these are found in all memories."""
     if translator.pipeline.decoder.whole_memory is not None:
         raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
     reaches = reaches or translator.reaches

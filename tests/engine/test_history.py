@@ -10,7 +10,7 @@ from tiny_model import PAIRS, write_tiny_model
 
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine import history
-from tmnmt.engine.document import Document
+from tmnmt.engine.document_state import DocumentState
 from tmnmt.engine.history import History
 from tmnmt.engine.streaming import Stream
 from tmnmt.partial_document import ConfirmedNeighbour, PartialDocument
@@ -87,9 +87,9 @@ def test_only_the_stretches_that_were_used_last_are_held(
 ) -> None:
     monkeypatch.setattr("tmnmt.engine.streaming.MOST_STRETCHES", 2)
     translator = Translator.load(model)
-    opened, new = list[Document](), Stream._new
+    opened, new = list[DocumentState](), Stream._new
 
-    def counted(stream: Stream) -> Document:
+    def counted(stream: Stream) -> DocumentState:
         opened.append(new(stream))
         return opened[-1]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tmnmt.calibration.fitting import are_scored
 from tmnmt.calibration.held_out import Rest, Stretch
 from tmnmt.config.options import TranslationOptions
-from tmnmt.engine.document import confirm_all
+from tmnmt.engine.document_state import confirm_all
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.pipeline import Passage
 from tmnmt.engine.settings import Settings, settled

@@ -13,6 +13,7 @@ import torch
 
 from tmnmt.engine.barred_words import BarredWords
 from tmnmt.engine.beam_search import DecoderTrace, Hypothesis, SearchSettings, beam_search
+from tmnmt.engine.confirmed import Confirmed
 from tmnmt.engine.extension import Extension, Extensions, SearchResults
 from tmnmt.engine.links import Linker
 from tmnmt.engine.piece import NO_MATCHES, Piece
@@ -32,11 +33,14 @@ from tmnmt.vocab import EOS, Vocabulary
 
 
 class DocumentMemory(Protocol):
-    """What is remembered of a document: what the memory layers keep of it, and what every extension
-    has learnt in it, by the name of the extension."""
+    """What is remembered of a document: what the memory layers keep of it, what was confirmed in
+    it, and what every extension has learnt in it, by the name of the extension."""
 
     @property
     def histories(self) -> Histories: ...
+
+    @property
+    def confirmed(self) -> Confirmed: ...
 
     @property
     def knowledge(self) -> Mapping[str, Any]: ...

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import torch
 
@@ -21,7 +20,6 @@ from tmnmt.codes.form import Copied
 from tmnmt.codes.record import Beside, Source, plain_of
 from tmnmt.engine.assembly import Assembly, Translated, join_parts
 from tmnmt.engine.compute_lock import ComputeLock
-from tmnmt.engine.confirmed import Confirmed
 from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
 from tmnmt.engine.extension import Extensions, check_all
 from tmnmt.engine.full_match import copy_match
@@ -44,13 +42,6 @@ from tmnmt.vocab import Vocabulary
 
 CHECKED_ORIGINS = ("model", "memory", "adapted", "fuzzy")  # of translations that extensions check
 WAITING_AT_MOST = 8  # batches, at most, that wait for the places of their codes
-
-
-class Document(DocumentMemory, Protocol):
-    """What the pipeline reads of a session, and writes to it."""
-
-    @property
-    def confirmed(self) -> Confirmed: ...
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,9 @@ class Pipeline:
         the segment has to wait for those before it."""
         return Passage(self, on_complete)
 
-    def retrieve(self, pieces: Sequence[Piece], documents: Sequence[Document] = ()) -> list[Piece]:
+    def retrieve(
+        self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory] = ()
+    ) -> list[Piece]:
         """The pieces with what the memories have for them, as `Lookup.with_matches` gives it.
 
         pieces: the pieces.
@@ -106,7 +99,7 @@ class Pipeline:
             return self.lookup.with_matches(pieces, confirmed)
 
     def translate(
-        self, pieces: Sequence[Piece], documents: Sequence[Document], explain: bool = False
+        self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
     ) -> list[Translated]:
         """Translates pieces: retrieve -> take or decode -> remember -> put together. Returns the
         translation of each, with its length in subwords. Translations that an extension finds
@@ -125,7 +118,7 @@ class Pipeline:
     def outcomes(
         self,
         pieces: Sequence[Piece],
-        documents: Sequence[Document],
+        documents: Sequence[DocumentMemory],
         explain: bool,
         is_split: bool = False,
     ) -> list[list[Outcome]]:
@@ -157,7 +150,7 @@ class Pipeline:
         ]
 
     def _outcomes_of_parts(
-        self, parts: dict[int, list[Piece]], documents: Sequence[Document], explain: bool
+        self, parts: dict[int, list[Piece]], documents: Sequence[DocumentMemory], explain: bool
     ) -> list[list[Outcome]]:
         """The outcomes of every part in turn."""
         ordered = [(piece, documents[row]) for row in sorted(parts) for piece in parts[row]]
@@ -167,7 +160,7 @@ class Pipeline:
         pieces = self.retrieve([piece for piece, _ in ordered], part_documents)
         return self.outcomes(pieces, part_documents, explain, is_split=True)
 
-    def full_match(self, piece: Piece, document: Document) -> Match | None:
+    def full_match(self, piece: Piece, document: DocumentMemory) -> Match | None:
         """The match of the whole segment that is taken as it stands; None where the model is asked.
 
         piece: a piece of the segment.
@@ -177,7 +170,7 @@ class Pipeline:
         confirmed = document.confirmed.exact(piece.segment.text, piece.segment.source.codes)
         return confirmed or (piece.retrieved or NO_MATCHES).full_match
 
-    def _match_outcome(self, piece: Piece, document: Document) -> Outcome | None:
+    def _match_outcome(self, piece: Piece, document: DocumentMemory) -> Outcome | None:
         """The outcome of a piece that a match stands for; None where the model is asked."""
         match = self.full_match(piece, document)
         is_in_first = match is not None and piece.number > 0
@@ -282,7 +275,7 @@ class Pipeline:
         return self.layers.new_histories(self.settings, self.backbone, self.decoder.device)
 
     def _remember(
-        self, documents: Sequence[Document], outcomes: Sequence[Sequence[Outcome]]
+        self, documents: Sequence[DocumentMemory], outcomes: Sequence[Sequence[Outcome]]
     ) -> None:
         """Writes what was translated to what is kept of documents, where that learns from it.
         Of several hypotheses the best is written last, so that it counts most (OURS: the paper does
@@ -351,7 +344,7 @@ class Passage:
         return [replace(piece, segment=segment) for piece in pieces]
 
     def translate(
-        self, pieces: Sequence[Piece], documents: Sequence[Document], explain: bool = False
+        self, pieces: Sequence[Piece], documents: Sequence[DocumentMemory], explain: bool = False
     ) -> None:
         """Translates pieces that were opened, as `Pipeline.translate` does.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tmnmt.codes.record import Source
-from tmnmt.engine.document import Document, confirm_all
+from tmnmt.engine.document_state import DocumentState, confirm_all
 from tmnmt.engine.history import History
 from tmnmt.engine.piece import OpenSegment, Piece
 from tmnmt.engine.pipeline import Pipeline
@@ -40,7 +40,7 @@ class Stream:
 
     pipeline: Pipeline
     writable: WritableIndex | None = None
-    first: Document | None = None
+    first: DocumentState | None = None
     confirms: bool = False
     explain: bool = False
     tag: str = ""
@@ -102,10 +102,10 @@ class Stream:
         with self.pipeline.lock:
             return self.pipeline.decoder.first_pass(pieces)
 
-    def _new(self) -> Document:
+    def _new(self) -> DocumentState:
         if self.first is not None:
             return self.first.fork()
-        return Document(self.pipeline, self.writable)
+        return DocumentState(self.pipeline, self.writable)
 
 
 class _Documents:
@@ -114,18 +114,18 @@ class _Documents:
     learned the pairs near by."""
 
     def __init__(
-        self, new: Callable[[], Document], is_separate: bool, first: Document | None
+        self, new: Callable[[], DocumentState], is_separate: bool, first: DocumentState | None
     ) -> None:
         """new: a function that opens a document.
         is_separate: whether every document is needed apart.
         first: the first document; None where it is a new one."""
         self._new, self._is_separate = new, is_separate
-        self._open: dict[int, Document] = {} if first is None else {0: first}
+        self._open: dict[int, DocumentState] = {} if first is None else {0: first}
         self._idle = new()  # for all documents that need none of their own
         # by document and stretch, those that were used last at the end
-        self._of_stretches = OrderedDict[tuple[int, int], Document]()
+        self._of_stretches = OrderedDict[tuple[int, int], DocumentState]()
 
-    def get(self, piece: Piece) -> Document:
+    def get(self, piece: Piece) -> DocumentState:
         """The document that a piece belongs to, or its stretch of the document."""
         segment = piece.segment
         if segment.document not in self._open:
@@ -134,7 +134,7 @@ class _Documents:
             self._open[segment.document] = self._informed(segment.history)
         return self._open[segment.document]
 
-    def _stretch(self, segment: OpenSegment) -> Document:
+    def _stretch(self, segment: OpenSegment) -> DocumentState:
         if segment.history is None:
             return self._idle
         stretch = segment.history.stretch_of(segment.place)
@@ -146,7 +146,7 @@ class _Documents:
             self._of_stretches.popitem(last=False)
         return self._of_stretches[key]
 
-    def _informed(self, history: History | None, stretch: int = 0) -> Document:
+    def _informed(self, history: History | None, stretch: int = 0) -> DocumentState:
         """A new document that has learned what was confirmed near a stretch."""
         document = self._new()
         if history is not None:

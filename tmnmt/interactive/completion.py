@@ -14,18 +14,19 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from tmnmt.codes.record import Beside, Code, Source, Text, plain_of
+from tmnmt.codes.record import Code, Source, Text, plain_of
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.engine.assembly import join_parts
 from tmnmt.engine.beam_search import NEVER, Hypothesis, SearchSettings, SearchStart, search_on
 from tmnmt.engine.decoder import Decoded
-from tmnmt.engine.piece import Piece, Preceding
-from tmnmt.engine.pipeline import Document, Passage, Pipeline
+from tmnmt.engine.document_state import DocumentState
+from tmnmt.engine.piece import Piece
+from tmnmt.engine.pipeline import Passage
 from tmnmt.explain.provenance import Neighbouring, tokens_of
 from tmnmt.files.texts import string_of
 from tmnmt.interactive.prefix import Opening, Spellings, Typed, one_blank, spelt_size
@@ -45,33 +46,16 @@ LOOK_AHEAD = 10  # subwords behind what is typed that are found at once
 ENDS = math.log(0.5)  # where a piece ends rather than goes on, what is typed is of the next one
 
 
-class TypedDocument(Document, Protocol):
-    """A document in which somebody types."""
-
-    version: int  # another number whenever something has changed that the next segment reads
-
-    @property
-    def pipeline(self) -> Pipeline: ...
-
-    @property
-    def neighbours(self) -> Beside:
-        """The texts before and after the next segment."""
-
-    @property
-    def preceding(self) -> Preceding:
-        """What the model reads of the segments before the next one."""
-
-
 class CompletionCache:
     """The states of the sentences that somebody works on, over all documents of a model. Those that
     were used last are kept."""
 
     def __init__(self) -> None:
-        self._states: OrderedDict[tuple[TypedDocument, Source], CompletionState] = OrderedDict()
+        self._states: OrderedDict[tuple[DocumentState, Source], CompletionState] = OrderedDict()
         self._spellings = dict[bool, Spellings]()
         self._lock = threading.Lock()  # a session may end while another one's sentence is decoded
 
-    def state_of(self, document: TypedDocument, source: Source) -> CompletionState:
+    def state_of(self, document: DocumentState, source: Source) -> CompletionState:
         """The state of a sentence, which reads what its document has confirmed.
 
         document: the document.
@@ -88,7 +72,7 @@ class CompletionCache:
                 self._states.popitem(last=False)
         return state
 
-    def forget(self, document: TypedDocument) -> None:
+    def forget(self, document: DocumentState) -> None:
         """Drops the states of a document that ends.
 
         document: the document."""
@@ -312,7 +296,7 @@ class PieceCompletion:
     """A piece of a sentence that somebody works on."""
 
     @torch.inference_mode()
-    def __init__(self, piece: Piece, document: TypedDocument, spellings: Spellings) -> None:
+    def __init__(self, piece: Piece, document: DocumentState, spellings: Spellings) -> None:
         """piece: the piece, with what the memories have for it.
         document: the document that it belongs to.
         spellings: what the subwords of the vocabulary spell."""
@@ -450,7 +434,7 @@ class CompletionState:
 
     def __init__(
         self,
-        document: TypedDocument,
+        document: DocumentState,
         source: Source,
         spellings: Callable[[Vocabulary, bool], Spellings],
     ) -> None:

@@ -3,35 +3,31 @@ layers keep of it, and what extensions have learnt in it."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tmnmt.codes.record import Beside, Source, plain_of
-from tmnmt.engine.confirmation import Confirmation, confirmation, deleted_from, written_to
+from tmnmt.codes.record import Beside, Source
+from tmnmt.engine.confirmation import Confirmation, confirmation, written_to
 from tmnmt.engine.confirmed import (
     Confirmed,
     ConfirmedPair,
     confirmed_now,
     holds_pair,
     pair_of,
-    record_of,
 )
 from tmnmt.engine.piece import Preceding
 from tmnmt.engine.pipeline import Pipeline
-from tmnmt.engine.session_file import SavedSession, load_session, save_session, saved_histories
-from tmnmt.errors import UsageError
+from tmnmt.engine.session_file import load_session, saved_histories
 from tmnmt.index.base import WritableIndex
 from tmnmt.index.pairs import copies
 from tmnmt.keys.pair_keys import PairKeys
 from tmnmt.layers.contract import Histories
-from tmnmt.segments import Translation
 from tmnmt.text import normalise
 
 
-class Document:
+class DocumentState:
     """What is known of a document. Its segments are translated through `pipeline`, and `writable`
     is the index that confirmed pairs are added to, or None where they only last as long as the
     document. `done` has all that was confirmed or passed over, in order. `version` is another
@@ -74,14 +70,8 @@ class Document:
         ""."""
         return self.done[-1].src if self.done else "", ""
 
-    def write(self, path: Path) -> None:
-        """Writes the document to a file, as `Session.save` does."""
-        records = [record_of(entry) for entry in self.done]
-        saved = SavedSession(self.histories, self._previous, records)
-        save_session(path, saved, self.pipeline.history_hash)
-
     def restore(self, path: Path) -> None:
-        """Takes over what `write` has written.
+        """Takes over what `Session.save` has written.
 
         path: the file.
 
@@ -97,10 +87,10 @@ class Document:
         if saved_histories(self.histories).keys() != self.histories.keys():
             self._learn_again()
 
-    def fork(self) -> Document:
+    def fork(self) -> DocumentState:
         """Another document, which reads what this one has confirmed and adds to it. The layers
         keep nothing of it yet."""
-        document = Document(self.pipeline, self.writable)
+        document = DocumentState(self.pipeline, self.writable)
         document.confirmed = self.confirmed
         return document
 
@@ -115,17 +105,6 @@ class Document:
                 return
             self.background += pairs
             self._learn_again()
-
-    def translate_next(self, text: Source, explain: bool = False) -> Translation:
-        """Translates the next segment, as `Session.translate` does."""
-        remembers = self.pipeline.settings.remembers
-        self._previous = (plain_of(text), copy.deepcopy(self.histories)) if remembers else None
-        passage = self.pipeline.passage()
-        pieces = passage.open(text, self.neighbours, self.preceding)
-        for batch in [[piece] for piece in pieces] if remembers else [pieces]:
-            passage.translate(batch, [self] * len(batch), explain)
-        (translation,) = passage.finish()
-        return translation
 
     def confirmation(self, src: Source, tgt: Source) -> Confirmation:
         """A pair as it is confirmed, with what the checks find in it. Nothing is learned.
@@ -155,47 +134,13 @@ class Document:
         with self.pipeline.lock:
             removed = self.done[retained:]
             for entry in reversed(removed):
-                self.done.pop()
-                if entry.id:
-                    self.confirmed.remove(entry)
+                self._forget(entry)
             stored = self._stored_entries(new)
             pair_keys = self._keys(new) if not removed else [None] * len(new)
             for entry, keys in zip(new, pair_keys, strict=True):
                 self._append(entry, entry in stored, keys)
             if removed:
                 self._learn_again()
-
-    def pass_by(self, src: str) -> None:
-        """Notes that a segment is finished without a translation.
-
-        src: the source of the segment, cleaned."""
-        self._note(ConfirmedPair(src, ""), in_index=False)
-
-    def begin(self) -> None:
-        """Begins another document, as `Session.new_document` does."""
-        self._note(ConfirmedPair("", ""), in_index=False)
-        self.histories = self.pipeline.new_histories()
-        self._previous = None
-
-    def take_back(self) -> ConfirmedPair:
-        """Takes back what was done last, as `Session.undo` does."""
-        self.version += 1
-        if not self.done:
-            raise UsageError(
-                "nothing was confirmed or passed over, so there is nothing to take back"
-            )
-        if self.pipeline.settings.remembers:
-            raise UsageError(
-                "what is confirmed cannot be taken back where own words are remembered, too"
-            )
-        last = self.done[-1]
-        if last.id > 0:
-            deleted_from(self.writable, last)
-        self.done.pop()
-        if last.id:
-            self.confirmed.remove(last)
-        self._learn_again()
-        return last
 
     def _store(self, entry: ConfirmedPair) -> ConfirmedPair:
         """Stores a pair in the memory that is written to, or else in that of the document. Returns
@@ -237,6 +182,12 @@ class Document:
         if entry.id:
             self.confirmed.add(entry, in_index)
 
+    def _forget(self, last: ConfirmedPair) -> None:
+        """Takes back what was done last."""
+        self.done.pop()
+        if last.id:
+            self.confirmed.remove(last)
+
     def _inform(self, entry: ConfirmedPair) -> None:
         """Lets the extensions learn from a finished segment. Where a document begins, they know
         nothing."""
@@ -273,7 +224,7 @@ class Document:
                 self.pipeline.write_keys(self.histories, keys)
 
 
-def confirm_all(pairs: Sequence[tuple[Document, Confirmation]]) -> None:
+def confirm_all(pairs: Sequence[tuple[DocumentState, Confirmation]]) -> None:
     """Has every document learn its pair, as `Session.confirm` does. All documents are of one
     pipeline. What their caches learn is computed together.
 
