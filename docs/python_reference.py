@@ -22,9 +22,8 @@ from tmnmt.config.option import Option, Options, groups_of, options_of
 # Other names that stand in the types of parameters and fields, by the modules that define them.
 TYPES = {
     "tmnmt.checks": ("OnChecks",),
-    "tmnmt.codes.record": ("Kind", "Part", "Source"),
+    "tmnmt.codes.record": ("Kind", "Pair", "Part", "Source"),
     "tmnmt.index.named_memories": ("Named",),
-    "tmnmt.engine.preparation": ("Pair",),
     "tmnmt.index.base": ("Index",),
     "tmnmt.progress": ("ReadProgress",),
     "tmnmt.segments": ("ReadSource",),

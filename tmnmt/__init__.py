@@ -21,10 +21,8 @@ if "OMP_WAIT_POLICY" not in os.environ:
 
 if TYPE_CHECKING:
     from tmnmt.checks import Check, OnChecks
-    from tmnmt.codes.record import Code, Source, Text
+    from tmnmt.codes.record import Code, Pair, Source, Text
     from tmnmt.config.options import TranslationOptions
-    from tmnmt.engine.confirmed import ConfirmedPair
-    from tmnmt.engine.preparation import Pair
     from tmnmt.errors import TmnmtError
     from tmnmt.index.base import Index
     from tmnmt.index.named_memories import Named
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
         Agreement,
         Alternative,
         CacheSource,
+        ConfirmedPair,
         Match,
         MemorySource,
         Other,
@@ -87,10 +86,8 @@ __all__ = [
 # `Translator` or `Session`.
 _HOMES = {
     "tmnmt.checks": ("Check", "OnChecks"),
-    "tmnmt.codes.record": ("Code", "Source", "Text"),
+    "tmnmt.codes.record": ("Code", "Pair", "Source", "Text"),
     "tmnmt.config.options": ("TranslationOptions",),
-    "tmnmt.engine.confirmed": ("ConfirmedPair",),
-    "tmnmt.engine.preparation": ("Pair",),
     "tmnmt.session": ("Session",),
     "tmnmt.translator": ("Translator",),
     "tmnmt.errors": ("TmnmtError",),
@@ -101,6 +98,7 @@ _HOMES = {
         "Agreement",
         "Alternative",
         "CacheSource",
+        "ConfirmedPair",
         "Match",
         "MemorySource",
         "Other",

@@ -52,6 +52,42 @@ class Reason(NamedTuple):
     points: int
 
 
+@dataclass(frozen=True)
+class ConfirmedPair:
+    """A segment that a session has finished.
+
+    src: the source; "" where a new document began.
+    tgt: the translation as it was confirmed; "" where the segment was passed over.
+    id: the id of the segment in `memory`. It is positive where the pair was added there, and
+    negative where the memory gave the same translation already. Without a memory, it is negative in
+    a session, and 0 for a pair that is in none.
+    changed: when it was confirmed, as segments carry it.
+    memory: the place of the memory that the id is of; "" for none.
+    src_codes: the codes of the source.
+    tgt_codes: the codes of the translation."""
+
+    src: str
+    tgt: str
+    id: int = 0
+    changed: str = ""
+    memory: str = ""
+    src_codes: tuple[Code, ...] = ()
+    tgt_codes: tuple[Code, ...] = ()
+
+    @property
+    def segment(self) -> Segment:
+        """The pair as a memory holds it."""
+        return Segment(
+            self.src,
+            self.tgt,
+            id=self.id,
+            created=self.changed,
+            changed=self.changed,
+            src_codes=self.src_codes,
+            tgt_codes=self.tgt_codes,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Worth:
     """What a match is worth to a translator, and why (`tmnmt.index.match_value`).

@@ -13,7 +13,7 @@ from typing import Protocol
 from tmnmt.checks import Check, OnChecks
 from tmnmt.codes.record import Source, plain_of
 from tmnmt.engine.confirmation import deleted_from
-from tmnmt.engine.confirmed import ConfirmedPair, record_of, source_of, text_of
+from tmnmt.engine.confirmed import record_of, source_of, text_of
 from tmnmt.engine.document_state import DocumentState, confirm_all
 from tmnmt.engine.pipeline import Pipeline
 from tmnmt.engine.preparation import texts_of
@@ -23,7 +23,7 @@ from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean
 from tmnmt.index.base import WritableIndex
 from tmnmt.interactive.completion import CompletionCache, CompletionState
-from tmnmt.segments import Alternative, Translation
+from tmnmt.segments import Alternative, ConfirmedPair, Translation
 
 
 class Host(Protocol):

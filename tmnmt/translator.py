@@ -10,14 +10,14 @@ from itertools import repeat
 from pathlib import Path
 from types import MappingProxyType
 
-from tmnmt.codes.record import Source
+from tmnmt.codes.record import Pair, Source
 from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.building import build_pipeline, restricted_pipeline
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.extension import Extensions, make_extensions
 from tmnmt.engine.loading import device_named, languages_of, load_layers, load_on
 from tmnmt.engine.pipeline import Pipeline
-from tmnmt.engine.preparation import Pair, paired, texts_of
+from tmnmt.engine.preparation import paired, texts_of
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import (
     Settings,

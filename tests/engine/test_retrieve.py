@@ -15,14 +15,14 @@ from brute_force import queries, real_segments, separate_lookups
 from tmnmt.codes.record import Code, Text, surroundings
 from tmnmt.codes.tags import html_tags, with_tags
 from tmnmt.config.options import Penalties, Select, Selection, Similarity
-from tmnmt.engine.confirmed import Confirmed, ConfirmedPair
+from tmnmt.engine.confirmed import Confirmed
 from tmnmt.engine.retrieve import Request, Retriever, queries_of
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.base import Index, IndexAnswer, IndexQuery
 from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.filter import NO_FILTER, Filter
 from tmnmt.index.match_value import IN_FULL, Query, Trust
-from tmnmt.segments import Match, Segment
+from tmnmt.segments import ConfirmedPair, Match, Segment
 
 QUERY = "a b c d e f g h"
 FIRST = "a b c d e x x x"

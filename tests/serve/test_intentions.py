@@ -14,10 +14,10 @@ import pytest
 
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmation import written_to
-from tmnmt.engine.confirmed import ConfirmedPair, gives_translation, holds_pair
+from tmnmt.engine.confirmed import gives_translation, holds_pair
 from tmnmt.errors import LockedError, ServerError, TmnmtError
 from tmnmt.index import MemoryIndex, build
-from tmnmt.segments import Segment
+from tmnmt.segments import ConfirmedPair, Segment
 from tmnmt.serve import intentions as module
 from tmnmt.serve.http_error import Refused
 from tmnmt.serve.intentions import Intentions

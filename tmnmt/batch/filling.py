@@ -22,7 +22,7 @@ from tmnmt.segments import Match, Segment, Translation
 from tmnmt.text import normalise
 
 if TYPE_CHECKING:
-    from tmnmt.engine.confirmed import ConfirmedPair
+    from tmnmt.segments import ConfirmedPair
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,25 +298,27 @@ class _Sample:
                 for are_fragments, matches in zip(cycle(ARE_FRAGMENTS), lookups, strict=False)
             ]
             keys = self._copyable(lookups)
-            for at, row in enumerate(reference_keys):
+            for index, row in enumerate(reference_keys):
                 if row is None:
                     continue
                 log_p.append(self._log_p(row))
-                previous = [without_end(each) for each in reference_keys[:at] if each is not None]
+                previous = [
+                    without_end(keys) for keys in reference_keys[:index] if keys is not None
+                ]
                 for kind in range(KINDS):
-                    number = at * KINDS + kind
+                    number = index * KINDS + kind
                     nearby[kind].append(_nearby(row, keys[number], scores[number]))
                 nearby[-1].append(_nearby(row, previous, [1.0] * len(previous)))
             progress(len(stretch.segments))
         if not log_p:
-            nothing = torch.zeros(0, 1)
-            return [Forced(nothing, nothing, nothing.bool(), {})]
+            empty = torch.zeros(0, 1)
+            return [Forced(empty, empty, empty.bool(), {})]
         real = _padded([torch.ones(len(row), dtype=torch.bool) for row, _ in log_p], False)
         log_gen, log_best = (_padded(rows, 0.0) for rows in zip(*log_p, strict=True))
         cold, cold_fragments, warm, warm_fragments, session = map(_stacked, nearby)
         alone = {"pairs": cold, "fragments": cold_fragments}
         confirmed = {"pairs": warm, "fragments": warm_fragments, "session": session}
-        return [Forced(log_gen, log_best, real, each) for each in (alone, confirmed)]
+        return [Forced(log_gen, log_best, real, sources) for sources in (alone, confirmed)]
 
     def _reference_keys(self, stretch: Stretch) -> list[PairKeys | None]:
         """The keys of a stretch's references, with None for those that are not scored."""
@@ -361,12 +363,14 @@ class _Sample:
     def _log_p(self, row: PairKeys) -> tuple[Tensor, Tensor]:
         """The log probabilities (T,) that the model itself gives the subwords of a reference, and
         those (T,) that it gives the likeliest subword there."""
-        before = shift(row.ids[None], BOS)[0]
+        previous = shift(row.ids[None], BOS)[0]
         parts = []
         with torch.inference_mode():
             for start in range(0, len(row.ids), READ_OUT_AT_ONCE):
                 part = slice(start, start + READ_OUT_AT_ONCE)
-                logits = self.backbone.readout(before[part], row.hiddens[part], row.contexts[part])
+                logits = self.backbone.readout(
+                    previous[part], row.hiddens[part], row.contexts[part]
+                )
                 log_p = logits.float().log_softmax(-1)
                 gold = log_p.gather(1, row.ids[part, None])[:, 0]
                 parts.append(torch.stack([gold, log_p.amax(-1)]).cpu())
@@ -403,7 +407,7 @@ def _nearby(row: PairKeys, pairs: Sequence[PairKeys], scores: Sequence[float]) -
         return Nearby(infinities, zeros.bool(), zeros, 1)
     hiddens = torch.cat([pair.hiddens for pair in pairs])[-MOST_POSITIONS:].float()
     ids = torch.cat([pair.ids for pair in pairs])[-MOST_POSITIONS:]
-    lengths = torch.tensor([len(each.ids) for each in pairs])
+    lengths = torch.tensor([len(pair.ids) for pair in pairs])
     score = torch.tensor(scores).repeat_interleave(lengths)[-MOST_POSITIONS:].to(ids.device)
     similar = rotate(row.hiddens.float()) @ directions(encode(hiddens)).T
     distance = (2.0 - 2.0 * similar).clamp_min(0.0) / score.clamp_min(LEAST_SCORE)

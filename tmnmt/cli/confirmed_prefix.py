@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tmnmt.errors import DataError, FormatError, UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.engine.confirmed import ConfirmedPair
+    from tmnmt.segments import ConfirmedPair
     from tmnmt.session import Session
 
 PAIRS = {

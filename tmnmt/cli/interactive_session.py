@@ -13,9 +13,8 @@ from tmnmt.config.options import Confirming
 from tmnmt.errors import UsageError
 
 if TYPE_CHECKING:
-    from tmnmt.engine.confirmed import ConfirmedPair
     from tmnmt.formats.text import DocumentLines
-    from tmnmt.segments import Translation
+    from tmnmt.segments import ConfirmedPair, Translation
     from tmnmt.session import Session
     from tmnmt.translator import Translator
 

@@ -104,6 +104,7 @@ class Placed(Text):
 
 
 Source = str | Text  # what is to be translated: a plain text, or one with codes
+Pair = tuple[Source, Source]  # a source and its translation
 Beside = tuple[str, str] | tuple[str, str, str]  # the texts before and after it; its id
 
 

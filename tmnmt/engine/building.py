@@ -71,8 +71,8 @@ def build_pipeline(
     low_score = model.config.get("low_score", -math.inf)
     extensions = make_extensions(model) if extensions is None else extensions
     retriever = _retriever(indexes, trust, settings)
-    read = reaches or _reaches(indexes, settings, model.states_hash)
-    lookup = Lookup(retriever, keys, vocab, settings, *lengths, tally, read)
+    memory_reaches = reaches or _reaches(indexes, settings, model.states_hash)
+    lookup = Lookup(retriever, keys, vocab, settings, *lengths, tally, memory_reaches)
     tgt_lang = model.config["tgt_lang"]
     filters = Filters(Reader(vocab, src_lang, settings.keep_finders, tgt_lang=tgt_lang))
     return Pipeline(
@@ -130,8 +130,10 @@ def restricted_pipeline(
     reaches: how far nearest positions are read; None takes what a calibration has found for the
     memories."""
     extensions = with_extensions(pipeline.extensions, extensions)
-    read = reaches or _reaches(indexes, settings, pipeline.states_hash)
-    lookup = pipeline.lookup.with_memories(_retriever(indexes, trust, settings), settings, read)
+    memory_reaches = reaches or _reaches(indexes, settings, pipeline.states_hash)
+    lookup = pipeline.lookup.with_memories(
+        _retriever(indexes, trust, settings), settings, memory_reaches
+    )
     return replace(
         pipeline,
         settings=settings,

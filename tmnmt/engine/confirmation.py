@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from tmnmt.checks import Check, ChecksError, OnChecks, check_preserved, checks
 from tmnmt.codes.form import BY_FORM, Copied
 from tmnmt.codes.record import Text
-from tmnmt.engine.confirmed import ConfirmedPair, confirmable, gives_translation, holds_pair
+from tmnmt.engine.confirmed import confirmable, gives_translation, holds_pair
 from tmnmt.engine.extension import Extensions, check_all
 from tmnmt.engine.full_match import agreeing, commonest
 from tmnmt.index.back_ends import same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.pairs import copies
+from tmnmt.segments import ConfirmedPair
 
 log = logging.getLogger(__name__)
 

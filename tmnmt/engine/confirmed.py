@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from tmnmt.codes.record import Code, Source, Text, equal_codes
@@ -16,46 +16,10 @@ from tmnmt.errors import UsageError
 from tmnmt.formats.clean import check_length, clean
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.index.embedded.delta import Delta
-from tmnmt.segments import Match, Segment
+from tmnmt.segments import ConfirmedPair, Match, Segment
 from tmnmt.text import match_tokens, normalise
 
 _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no character
-
-
-@dataclass(frozen=True)
-class ConfirmedPair:
-    """A segment that a session has finished.
-
-    src: the source; "" where a new document began.
-    tgt: the translation as it was confirmed; "" where the segment was passed over.
-    id: the id of the segment in `memory`. It is positive where the pair was added there, and
-    negative where the memory gave the same translation already. Without a memory, it is negative in
-    a session, and 0 for a pair that is in none.
-    changed: when it was confirmed, as segments carry it.
-    memory: the place of the memory that the id is of; "" for none.
-    src_codes: the codes of the source.
-    tgt_codes: the codes of the translation."""
-
-    src: str
-    tgt: str
-    id: int = 0
-    changed: str = ""
-    memory: str = ""
-    src_codes: tuple[Code, ...] = ()
-    tgt_codes: tuple[Code, ...] = ()
-
-    @property
-    def segment(self) -> Segment:
-        """The pair as a memory holds it."""
-        return Segment(
-            self.src,
-            self.tgt,
-            id=self.id,
-            created=self.changed,
-            changed=self.changed,
-            src_codes=self.src_codes,
-            tgt_codes=self.tgt_codes,
-        )
 
 
 def record_of(pair: ConfirmedPair) -> DoneRecord:

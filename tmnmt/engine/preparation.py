@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from tmnmt.codes.record import Beside, Source, Text, plain_of, surroundings
+from tmnmt.codes.record import Beside, Pair, Source, Text, plain_of, surroundings
 from tmnmt.engine.assembly import Assembly
 from tmnmt.engine.compute_lock import ComputeLock
 from tmnmt.engine.confirmed import source_of
@@ -21,8 +21,6 @@ from tmnmt.errors import UsageError
 from tmnmt.filters import Filters
 from tmnmt.partial_document import PartialDocument
 from tmnmt.vocab import Vocabulary
-
-Pair = tuple[Source, Source]  # a source and its translation
 
 
 class Preparation:

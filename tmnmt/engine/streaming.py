@@ -7,12 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tmnmt.codes.record import Source
+from tmnmt.codes.record import Pair, Source
 from tmnmt.engine.document_state import DocumentState, confirm_all
 from tmnmt.engine.history import History
 from tmnmt.engine.piece import OpenSegment, Piece
 from tmnmt.engine.pipeline import Pipeline
-from tmnmt.engine.preparation import Pair
 from tmnmt.engine.schedule import by_length, join_batches, side_by_side
 from tmnmt.index.base import WritableIndex
 from tmnmt.segments import Translation
@@ -54,7 +53,7 @@ class Stream:
         documents: the segments of every document, each with the pair that is confirmed once it is
         translated, or None."""
         passage = self.pipeline.passage(self.finished)
-        opened = _Documents(self._new, self._in_order, self.first)
+        states = _Documents(self._new, self._in_order, self.first)
         whole = self._in_order or self.pipeline.backbone.reads_around
         prepared = self.pipeline.preparation.documents(
             documents,
@@ -64,7 +63,7 @@ class Stream:
             self.first.preceding if self.first is not None else (),
         )
         for batch in self._batches(prepared):
-            batch_documents = [opened.get(piece) for piece in batch]
+            batch_documents = [states.get(piece) for piece in batch]
             passage.translate(batch, batch_documents, self.explain)
             confirm_all(
                 [
@@ -74,7 +73,7 @@ class Stream:
                 ]
             )
             for piece in batch:
-                opened.leave(piece)
+                states.leave(piece)
             yield from passage.ready()
         yield from passage.finish()
 

@@ -102,8 +102,8 @@ class TokenProvenance(Extension):
             return translation
         piece, row = decoded.piece, decoded.row
         neighbouring = Neighbouring(decoded.collated.search, len(piece.pairs))
-        found = decoded.hypothesis, self._vocab, decoded.collated, row, neighbouring, piece
-        tokens = tokens_of(*found)
+        hypothesis, collated = decoded.hypothesis, decoded.collated
+        tokens = tokens_of(hypothesis, self._vocab, collated, row, neighbouring, piece)
         if decoded.reading is not None:
             texts = decoded.reading.undo.restore_tokens([token.text for token in tokens])
             pairs = zip(tokens, texts, strict=True)

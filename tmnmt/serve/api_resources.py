@@ -11,10 +11,10 @@ from typing import Any, get_args
 from starlette.responses import JSONResponse, Response
 
 from tmnmt.config.options import Output, OwnTranslations
-from tmnmt.engine.confirmed import ConfirmedPair, confirmable
+from tmnmt.engine.confirmed import confirmable
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
-from tmnmt.segments import Segment
+from tmnmt.segments import ConfirmedPair, Segment
 from tmnmt.serve import files
 from tmnmt.serve import memories as memories_
 from tmnmt.serve.api_request import ApiRequest

@@ -14,11 +14,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from tmnmt.checks import Check, ChecksError, OnChecks
 from tmnmt.codes.record import Source, Text
 from tmnmt.config.options import MODES
-from tmnmt.engine.confirmed import ConfirmedPair, confirmable, confirmed_now
+from tmnmt.engine.confirmed import confirmable, confirmed_now
 from tmnmt.errors import UsageError
 from tmnmt.formats.clean import clean_name
 from tmnmt.records import alternative_record, match_record, pair_record, translation_record
-from tmnmt.segments import Alternative, Match, Segment, Translation
+from tmnmt.segments import Alternative, ConfirmedPair, Match, Segment, Translation
 from tmnmt.serve.api_request import ApiRequest
 from tmnmt.serve.api_resources import (
     MANAGED,

@@ -19,7 +19,6 @@ from tmnmt.batch.own_translations import FileMemory
 from tmnmt.batch.repetitions import Repetitions
 from tmnmt.codes.record import Source, plain_of
 from tmnmt.config.options import Overwrite, OwnTranslations
-from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.engine.history import History
 from tmnmt.files.as_memory import read_memories
 from tmnmt.files.opening import open_translatable
@@ -27,7 +26,7 @@ from tmnmt.formats.dates import iso_utc
 from tmnmt.formats.tmx_writer import tmx_writer
 from tmnmt.formats.tsv import tsv_writer
 from tmnmt.index.base import WritableIndex
-from tmnmt.segments import Segment, Translation
+from tmnmt.segments import ConfirmedPair, Segment, Translation
 from tmnmt.serve.in_turn import InTurn
 from tmnmt.serve.jobs import Advance, Steps
 

@@ -20,12 +20,12 @@ from dataclasses import replace
 
 from tmnmt.codes.record import Text
 from tmnmt.engine.confirmation import deleted_from, written_to
-from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now, holds_pair
+from tmnmt.engine.confirmed import confirmed_now, holds_pair
 from tmnmt.errors import ServerError, TmnmtError
 from tmnmt.index.back_ends import same_place
 from tmnmt.index.base import UnknownIdError, WritableIndex
 from tmnmt.index.pairs import copies
-from tmnmt.segments import Segment
+from tmnmt.segments import ConfirmedPair, Segment
 from tmnmt.serve.http_error import Refused, unknown
 from tmnmt.serve.storage.base import SessionStorage
 from tmnmt.serve.storage.records import Feedback, Intention

@@ -8,8 +8,8 @@ from typing import Any
 
 from rapidfuzz.distance import Indel, Levenshtein
 
-from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.formats.dates import iso_utc
+from tmnmt.segments import ConfirmedPair
 from tmnmt.text import match_tokens
 
 

@@ -17,13 +17,12 @@ from typing import Any, TypeVar, cast
 from tmnmt.codes.record import Text
 from tmnmt.config.option import options_of
 from tmnmt.config.options import MODES, Decoding, Search
-from tmnmt.engine.confirmed import ConfirmedPair
 from tmnmt.engine.history import MOST_PAIRS
 from tmnmt.engine.settings import Settings
 from tmnmt.errors import UsageError
 from tmnmt.index.back_ends import local_path
 from tmnmt.index.embedded.in_memory import InMemoryIndex
-from tmnmt.segments import Match, Segment, Translation
+from tmnmt.segments import ConfirmedPair, Match, Segment, Translation
 from tmnmt.serve.bodies import Readers, Room
 from tmnmt.serve.clock import Clock
 from tmnmt.serve.fields import TEXTS

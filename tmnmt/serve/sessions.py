@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.codes.record import Text
-from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now, have_same_texts
+from tmnmt.engine.confirmed import confirmed_now, have_same_texts
 from tmnmt.index.base import WritableIndex
+from tmnmt.segments import ConfirmedPair
 from tmnmt.serve.clock import Clock
 from tmnmt.serve.http_error import Refused, unknown
 from tmnmt.serve.intentions import Intentions

@@ -99,11 +99,11 @@ class TermList(Extension):
             if row_parts := revision.parts(places):
                 parts[row] = row_parts
         if parts:
-            for row, best in zip(parts, self._written(results, parts), strict=True):
+            for row, best in zip(parts, self._write(results, parts), strict=True):
                 hypotheses[row] = best
         return hypotheses
 
-    def _written(
+    def _write(
         self, results: SearchResults, parts: Mapping[int, Sequence[Part]]
     ) -> list[Hypothesis]:
         """The translations of some rows, written once more from their parts."""

@@ -12,7 +12,8 @@ from dataclasses import replace
 import pytest
 
 from tmnmt.codes.record import Text
-from tmnmt.engine.confirmed import ConfirmedPair, confirmed_now
+from tmnmt.engine.confirmed import confirmed_now
+from tmnmt.segments import ConfirmedPair
 from tmnmt.serve.storage.base import Storage
 from tmnmt.serve.storage.opening import open_storage, place_of
 from tmnmt.serve.storage.records import (

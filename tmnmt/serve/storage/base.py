@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from tmnmt.engine.confirmed import ConfirmedPair
+from tmnmt.segments import ConfirmedPair
 from tmnmt.serve.storage.records import (
     Dictionary,
     Feedback,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tmnmt.engine.confirmed import ConfirmedPair
+from tmnmt.segments import ConfirmedPair
 from tmnmt.serve.languages import Language, language
 
 State = Literal["awaiting", "waiting", "working", "done", "failed"]

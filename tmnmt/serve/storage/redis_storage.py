@@ -34,7 +34,8 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from tmnmt.engine.confirmed import ConfirmedPair, pair_of, record_of
+from tmnmt.engine.confirmed import pair_of, record_of
+from tmnmt.segments import ConfirmedPair
 from tmnmt.serve.storage.address import RedisAddress
 from tmnmt.serve.storage.records import (
     Dictionary,

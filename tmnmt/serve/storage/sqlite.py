@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tmnmt.durable import create, make_folder
-from tmnmt.engine.confirmed import ConfirmedPair, pair_of, record_of
+from tmnmt.engine.confirmed import pair_of, record_of
 from tmnmt.errors import DataError, ServerError
 from tmnmt.grouped import Grouped
+from tmnmt.segments import ConfirmedPair
 from tmnmt.serve.storage.base import BUSY
 from tmnmt.serve.storage.records import (
     Dictionary,
