@@ -37,6 +37,7 @@ from tmnmt.filters.contract import Filter, Undo
 from tmnmt.formats import Columns, read_memory
 from tmnmt.formats.memory_formats import MemoryFile, Pairs
 from tmnmt.formats.stream import Source as Stream
+from tmnmt.index.back_ends import BuildJob
 from tmnmt.index.base import BuiltIndex
 from tmnmt.index.embedded.build import build
 from tmnmt.index.embedded.index import MemoryIndex
@@ -48,7 +49,6 @@ from tmnmt.models.base import Backbone, BaseConfig
 from tmnmt.models.folder import Model, load_model, save_model
 from tmnmt.models.kinds import KINDS
 from tmnmt.models.rnnsearch import RNNsearch
-from tmnmt.progress import ReadProgress
 from tmnmt.registry import PLUGINS, Sort, register, unregister
 from tmnmt.segments import Segment, Translation
 from tmnmt.serve.api_request import ApiRequest
@@ -317,19 +317,9 @@ class ToyBackEnd:
     def open(self, place: str, src_lang: str | None, tgt_lang: str | None) -> BuiltIndex:
         return MemoryIndex.open(Path(str(self.location(place))), src_lang, tgt_lang)
 
-    def build(
-        self,
-        place: str,
-        segments: Iterable[Segment],
-        src_lang: str,
-        tgt_lang: str,
-        *,
-        force: bool,
-        progress: ReadProgress | None,
-        seconds_to_wait: float,
-        **options: Any,
-    ) -> Manifest:
-        return build(Path(str(self.location(place))), segments, src_lang, tgt_lang, force=force)
+    def build(self, job: BuildJob) -> Manifest:
+        folder, languages = Path(str(self.location(job.place))), (job.src_lang, job.tgt_lang)
+        return build(folder, job.segments, *languages, force=job.force)
 
 
 def test_a_back_end_of_indexes(

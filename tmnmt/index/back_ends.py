@@ -3,9 +3,10 @@ them. Everybody else asks here, and knows none."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from tmnmt.compiled.native import begin
 from tmnmt.errors import UsageError
@@ -31,6 +32,20 @@ class BuiltCounts(Protocol):
     def tokens(self) -> int: ...
 
 
+class BuildJob(NamedTuple):
+    """An index that is to be built over segments, in place of one that is there where `force` says
+    so. `options`: those of the back end."""
+
+    place: str
+    segments: Iterable[Segment]
+    src_lang: str
+    tgt_lang: str
+    force: bool
+    progress: ReadProgress | None
+    seconds_to_wait: float = 0.0
+    options: Mapping[str, Any] = MappingProxyType({})
+
+
 class BackEnd(Protocol):
     """A kind of place for indexes. `options`: what a build can be told besides, by the names that
     the options of `tmnmt build-index` have. `sends`: whether a build takes time after the last
@@ -46,20 +61,9 @@ class BackEnd(Protocol):
         """The index there. Raises MemoryIndexError where there is none, or it is of other
         languages; ServerError."""
 
-    def build(
-        self,
-        place: str,
-        segments: Iterable[Segment],
-        src_lang: str,
-        tgt_lang: str,
-        *,
-        force: bool,
-        progress: ReadProgress | None,
-        seconds_to_wait: float,
-        **options: Any,
-    ) -> BuiltCounts:
-        """An index over the segments, whole or not at all; one that is there is replaced where
-        `force` says so. Errors as of `tmnmt.index.embedded.build.build`, and ServerError."""
+    def build(self, job: BuildJob) -> BuiltCounts:
+        """The index, whole or not at all. Errors as of `tmnmt.index.embedded.build.build`, and
+        ServerError."""
 
 
 class _Folders:
@@ -74,26 +78,16 @@ class _Folders:
     def open(self, place: str, src_lang: str | None, tgt_lang: str | None) -> MemoryIndex:
         return MemoryIndex.open(Path(place), src_lang, tgt_lang)
 
-    def build(
-        self,
-        place: str,
-        segments: Iterable[Segment],
-        src_lang: str,
-        tgt_lang: str,
-        *,
-        force: bool,
-        progress: ReadProgress | None,
-        seconds_to_wait: float,
-        **options: Any,
-    ) -> Manifest:
+    def build(self, job: BuildJob) -> Manifest:
+        progress = job.progress
         return build(
-            Path(place),
-            segments,
-            src_lang,
-            tgt_lang,
-            force=force,
+            Path(job.place),
+            job.segments,
+            job.src_lang,
+            job.tgt_lang,
+            force=job.force,
             progress=None if progress is None else lambda count: progress(count, 0.0),
-            seconds_to_wait=seconds_to_wait,
+            seconds_to_wait=job.seconds_to_wait,
         )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tmnmt.errors import FormatError
 from tmnmt.files.as_memory import read_memories
 from tmnmt.formats import Columns, Reader, Report
-from tmnmt.index.back_ends import BuiltCounts, back_end_of, check_build_options
+from tmnmt.index.back_ends import BuildJob, BuiltCounts, back_end_of, check_build_options
 from tmnmt.progress import ReadProgress
 from tmnmt.quantities import quantity
 from tmnmt.segments import Segment
@@ -24,15 +24,8 @@ def build_at(
     progress: Callable[[int], None] | None = None,
 ) -> BuiltCounts:
     """An index over segments in a folder or at an address; errors as of `BackEnd.build`."""
-    return back_end_of(place).build(
-        place,
-        segments,
-        src_lang,
-        tgt_lang,
-        force=force,
-        progress=None if progress is None else lambda count, _: progress(count),
-        seconds_to_wait=0.0,
-    )
+    listener = None if progress is None else lambda count, _: progress(count)
+    return back_end_of(place).build(BuildJob(place, segments, src_lang, tgt_lang, force, listener))
 
 
 def build_from_files(
@@ -55,17 +48,11 @@ def build_from_files(
     back_end = back_end_of(place)
     check_build_options(place, options or {})
     reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)
-    counts = back_end.build(
-        str(place),
-        _at_least_one(reader),
-        src_lang,
-        tgt_lang,
-        force=force,
-        progress=sending if back_end.sends else None,
-        seconds_to_wait=seconds_to_wait,
-        **(options or {}),
-    )
-    return counts, reader.report
+    listener = sending if back_end.sends else None
+    languages, options = (src_lang, tgt_lang), options or {}
+    segments = _at_least_one(reader)
+    job = BuildJob(str(place), segments, *languages, force, listener, seconds_to_wait, options)
+    return back_end.build(job), reader.report
 
 
 def _at_least_one(reader: Reader) -> Iterator[Segment]:

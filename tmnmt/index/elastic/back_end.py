@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
 from tmnmt.index.elastic.address import parse_address
-from tmnmt.progress import ReadProgress
-from tmnmt.segments import Segment
 
 if TYPE_CHECKING:
+    from tmnmt.index.back_ends import BuildJob
     from tmnmt.index.elastic.index import ElasticIndex
     from tmnmt.index.elastic.layout import ElasticManifest
 
@@ -28,24 +27,17 @@ class ElasticBackEnd:
 
         return ElasticIndex.open(parse_address(place), src_lang, tgt_lang)
 
-    def build(
-        self,
-        place: str,
-        segments: Iterable[Segment],
-        src_lang: str,
-        tgt_lang: str,
-        *,
-        force: bool,
-        progress: ReadProgress | None,
-        seconds_to_wait: float,
-        **options: Any,
-    ) -> ElasticManifest:
+    def build(self, job: BuildJob) -> ElasticManifest:
         from tmnmt.index.elastic.build import build_elastic
 
-        languages = src_lang, tgt_lang
-        address = parse_address(place)
         return build_elastic(
-            address, segments, *languages, force=force, progress=progress, **options
+            parse_address(job.place),
+            job.segments,
+            job.src_lang,
+            job.tgt_lang,
+            force=job.force,
+            progress=job.progress,
+            **job.options,
         )
 
 
