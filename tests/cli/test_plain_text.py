@@ -114,3 +114,14 @@ def test_standard_input_is_plain_text(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stdin))
     assert result("translate", memory) == 0
     assert capsys.readouterr().out == "Abrogé.\n"
+
+
+@pytest.mark.parametrize("way", ["translate", "analyse"])
+def test_an_empty_file_is_as_an_empty_pipe(
+    way: str, memory: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (tmp_path / "empty.txt").touch()
+    arguments = [part.format(memory=memory) for part in WAYS[way]]
+    languages = ["--src-lang", "en", "--tgt-lang", "fr"]
+    assert run([*arguments, *languages, str(tmp_path / "empty.txt")]) == 0
+    assert way == "analyse" or capsysbinary.readouterr().out == b""

@@ -286,3 +286,9 @@ def test_a_target_that_is_written_over_says_where_the_new_one_is_from(tmp_path: 
     new = body_of(filled(file, "c", origin="confirmed"))
     assert '<tuv xml:lang="fr">\n  <seg>c</seg></tuv>' in new
     assert [one.state for one in units(tmx(tmp_path, new))] == ["translated"]
+
+
+def test_a_tmx_without_languages_named_says_which_ones_it_has() -> None:
+    file = open_translatable(Path(__file__).parents[1] / "data" / "scripts" / "regions.tmx")
+    with pytest.raises(UsageError, match=r"--src-lang and --tgt-lang; the file has: en-gb, en-us"):
+        list(file.documents())

@@ -13,6 +13,7 @@ from typing import Any, cast
 from xml.etree.ElementTree import fromstring
 
 import pytest
+from file_units import units, untouched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import TESTS
@@ -743,3 +744,19 @@ def test_codes_that_a_unit_has_not_are_refused(tmp_path: Path) -> None:
     assert file.refused(second, Text("Deux")) == ""
     with pytest.raises(ValueError, match="line 3: the code <g> is not closed"):
         written(file, [Filling(Text("Un", (own,)), "model"), None])
+
+
+def test_the_namespace_says_the_version_where_nothing_else_does(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlf"
+    path.write_text(
+        '<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en" '
+        'target-language="fr"><body><trans-unit id="1"><source>A permit.</source></trans-unit>'
+        "</body></file></xliff>",
+        encoding="utf-8",
+    )
+    file = open_translatable(path)
+    assert [unit.source.plain for unit in units(file)] == ["A permit."]
+    assert untouched(file) == path.read_bytes()
+    path.write_text(path.read_text().replace(":1.2", ":3.0"))
+    with pytest.raises(FormatError, match=r"XLIFF version '3.0'"):
+        open_translatable(path)

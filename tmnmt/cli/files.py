@@ -233,5 +233,5 @@ def check_text(path: Path, format: Format | None) -> None:
     from tmnmt.formats.stream import file_source
     from tmnmt.formats.text import CHECKS
 
-    with file_source(path).stream() as stream:
+    with file_source(path).stream(may_be_empty=True) as stream:
         CHECKS[format](stream, str(path))

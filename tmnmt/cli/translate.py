@@ -222,7 +222,7 @@ def _lines(inputs: list[DocumentLines]) -> int | None:
     for text in inputs:
         if not isinstance(text.source, Path) or is_pipe(text.source):
             return None
-        with file_source(text.source).stream() as stream:
+        with file_source(text.source).stream(may_be_empty=True) as stream:
             total += sum(1 for _ in lines(stream))
     return total
 

@@ -301,7 +301,7 @@ class TranslateArguments:
         check = CHECKS[self.format]
         for source in sources:
             if isinstance(source, Path) and not is_pipe(source):
-                with file_source(source).stream() as stream:
+                with file_source(source).stream(may_be_empty=True) as stream:
                     check(stream, str(source))
         return [read_document_lines(source, check=check) for source in sources]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from tmnmt.codes.record import TMX, Text
-from tmnmt.errors import FormatError
+from tmnmt.errors import FormatError, UsageError
 from tmnmt.files.states import STATES
 from tmnmt.files.texts import TOO_MANY, limited
 from tmnmt.files.unit import (
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_LANGUAGE = re.compile(rb"""<tuv\s[^<>]*?\blang\s*=\s*["']([A-Za-z0-9_-]{1,40})["']""")
+_LOOKED_AT = 1 << 20  # bytes whose languages an error names
 _BLANKS = re.compile(rb"\s*\Z")
 _LONGEST_BLANKS = 200  # bytes
 _DRAFTS = frozenset(state.tmx_origin for state in STATES.values() if state.is_draft)
@@ -95,11 +97,26 @@ class TmxFile(TranslatableFile):
 
     def documents(self) -> Iterator[Document]:
         """Raises UsageError where the languages are no two languages."""
-        check_pair(self.src_lang, self.tgt_lang)
+        self._check_languages()
         yield Document(self.path.name, self._units())
 
+    def _check_languages(self) -> None:
+        """Raises UsageError where the languages are no two languages. Where one of them is not
+        known, it says which ones the file has."""
+        if self.src_lang and self.tgt_lang:
+            check_pair(self.src_lang, self.tgt_lang)
+            return
+        encoding = encoding_of(self.path)
+        with reading(self.path) as file:
+            stream = utf8(file, encoding.name, len(encoding.mark))
+            codes = {code[1].decode() for code in _LANGUAGE.finditer(stream.read(_LOOKED_AT))}
+        raise UsageError(
+            f"{self.path}: say which languages are meant, by --src-lang and --tgt-lang; the file "
+            f"has: {listed(codes)}"
+        )
+
     def write(self, destination: BinaryIO, fillings: Iterable[Filling | None]) -> None:
-        check_pair(self.src_lang, self.tgt_lang)
+        self._check_languages()
         check_comes_back(self.path)
         encoding = encoding_of(self.path)
         output = Output(destination, encoding)

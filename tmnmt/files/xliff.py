@@ -38,6 +38,7 @@ SUFFIXES = frozenset({".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff"})
 XML = "http://www.w3.org/XML/1998/namespace "  # before the name of an attribute
 
 _START_TAG = re.compile(r"""<(?:[^<>"']|"[^<"]*"|'[^<']*')*+""")
+_NAMESPACE = re.compile(rb"urn:oasis:names:tc:xliff:document:(\d\.\d)\b")
 _VERSION = re.compile(r"""\sversion\s*=\s*["'](\d+)""")
 _ATTRIBUTE = re.compile(rb"""(\s+)([^\s=]+)(\s*=\s*)("[^"]*"|'[^']*')""")
 _BLANKS = re.compile(rb"\s*\Z")
@@ -183,7 +184,7 @@ class Xliff(TranslatableFile):
         return FormatError(f"{self._path}, line {line}: {problem}")
 
     def _check_version(self, start: Start) -> None:
-        version = start.attributes.get("version", "")
+        version = start.attributes.get("version") or _version_of_namespace(start.data)
         if version.partition(".")[0] != self.major:
             raise self._error(
                 start.line, f"XLIFF version {short_repr(version)}; allowed: 1.0 to 1.2, 2.0 to 2.2"
@@ -288,7 +289,16 @@ def version_of(head: bytes) -> str | None:
         return None
     tag = _START_TAG.match(text, text.index(f"<{name}"))
     version = _VERSION.search(tag[0]) if tag else None
+    if version is None and tag is not None:
+        return _version_of_namespace(tag[0].encode()).partition(".")[0]
     return version[1] if version else ""
+
+
+def _version_of_namespace(tag: bytes) -> str:
+    """The version that the namespace in the root's start tag names, where no attribute says one;
+    "" where neither does."""
+    namespace = _NAMESPACE.search(tag)
+    return namespace[1].decode() if namespace else ""
 
 
 # --- for the versions

@@ -121,12 +121,12 @@ class Source:
         return PurePosixPath(self.name).suffix.lower()
 
     @contextmanager
-    def stream(self) -> Iterator[io.BufferedReader]:
-        """The unpacked bytes. FormatError, here or on reading: missing, empty, damaged, or a
-        decompression bomb."""
+    def stream(self, may_be_empty: bool = False) -> Iterator[io.BufferedReader]:
+        """The unpacked bytes. FormatError, here or on reading: missing, empty where it may not be,
+        damaged, or a decompression bomb."""
         with self.open() as raw:
             unpacked = _unpacked(raw, self.label, self.allowance)
-            if not unpacked.peek(1):
+            if not may_be_empty and not unpacked.peek(1):
                 raise NoMemory(self.label, "the file is empty")
             yield unpacked
 

@@ -120,7 +120,7 @@ class DocumentLines:
 
     def __iter__(self) -> Iterator[str]:
         if isinstance(self.source, Path):
-            with file_source(self.source).stream() as stream:
+            with file_source(self.source).stream(may_be_empty=True) as stream:
                 yield from self._lines(stream)
         else:
             yield from self._lines(self.source)
@@ -140,7 +140,7 @@ class DocumentLines:
         """How its lines end and begin, where it is a file."""
         if not isinstance(self.source, Path) or not self.source.is_file():
             return LineForm()
-        with file_source(self.source).stream() as stream:
+        with file_source(self.source).stream(may_be_empty=True) as stream:
             return line_form(stream)
 
     @property
@@ -226,8 +226,8 @@ def read_document_lines(
     """The lines of a text file (also .gz, .xz) or of a binary stream such as `sys.stdin.buffer`.
 
     Lines end at \\n or \\r\\n only. UTF-8, or UTF-16 with a byte-order mark. A stream is read as
-    its lines come and may be empty. FormatError when the iteration starts: a file that is missing
-    or empty, or what `check` refuses."""
+    its lines come. A file or stream that is empty has no lines. FormatError when the iteration
+    starts: a file that is missing, or what `check` refuses."""
     label = name or (str(source) if isinstance(source, Path) else "standard input")
     return DocumentLines(label, source, check)
 
