@@ -65,3 +65,13 @@ def test_segments_are_found_by_their_ids_with_their_neighbours() -> None:
 def test_what_cannot_be_searched_is_refused() -> None:
     with pytest.raises(UsageError, match="k is 0"):
         InMemoryIndex().search(["a"], 0)
+
+
+def test_what_is_built_at_once_is_what_is_added_and_settled() -> None:
+    segments = real_segments()[:300]
+    built, grown = InMemoryIndex.build(segments), InMemoryIndex()
+    grown.add(segments)
+    grown.settle()
+    texts = queries(10, 3)
+    assert len(built) == len(grown) == 300 and built.search(texts) == grown.search(texts)
+    assert len(InMemoryIndex.build([])) == 0 and InMemoryIndex.build([]).search(["One"]) == [[]]

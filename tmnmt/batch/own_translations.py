@@ -4,6 +4,7 @@ and as what a session begins with."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,17 +47,23 @@ def is_confirmed(unit: Unit, overwrite: Overwrite, level: OwnTranslations) -> bo
 
 
 class FileMemory:
-    """What files have to say before they are translated. `index` has their confirmed units as a
-    memory, each with its document and its place there; `repeated` says which of the texts that are
-    to be translated come more than once."""
+    """What files have to say before they are translated. `repeated` says which of the texts that
+    are to be translated come more than once."""
 
     def __init__(self, overwrite: Overwrite, level: OwnTranslations) -> None:
         self.overwrite, self.level = overwrite, level
-        self.index = InMemoryIndex()
         self.repeated = RepeatedTexts()
+        self._segments = list[Segment]()
+        self._open_units = 0
 
     def __len__(self) -> int:
-        return len(self.index)
+        return len(self._segments) if self._open_units else 0
+
+    @cached_property
+    def index(self) -> InMemoryIndex:
+        """The confirmed units of all files that were read as a memory, each with its document and
+        its place there; nothing where there is nothing to be translated."""
+        return InMemoryIndex.build(self._segments if self._open_units else ())
 
     def read(self, file: TranslatableFile, path: Path) -> FileCounts:
         """Adds the confirmed units of a file, and counts all units. Raises FormatError where the
@@ -69,12 +76,13 @@ class FileMemory:
                     open_units += 1
                     self.repeated.add(unit.source.plain)
                 if segment is not None:
-                    self.index.add([segment])
+                    self._segments.append(segment)
+        self._open_units += open_units
         return FileCounts(units, open_units)
 
     def add(self, segments: Sequence[Segment]) -> None:
         """Adds pairs that are not in the files, as those of a former version."""
-        self.index.add(segments)
+        self._segments += segments
 
     def _is_confirmed(self, unit: Unit) -> bool:
         return is_confirmed(unit, self.overwrite, self.level)

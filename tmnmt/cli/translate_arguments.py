@@ -210,7 +210,6 @@ class TranslateArguments:
             [job] = todo
             job.former = self._former(job, languages, *self.previous)
             memory.add(job.former)
-        memory.index.settle()
 
     def _former(
         self, job: Job, languages: tuple[str, str], source: Path, translation: Path

@@ -117,7 +117,6 @@ def document_through(
     memory = FileMemory(order.overwrite, order.level)
     total = memory.read(file, Path(order.name)).open_units
     if len(memory):
-        memory.index.settle()
         translated = translated.with_memory(memory.index)
     repetitions = Repetitions(memory.repeated, translated.best_matches, copies=True)
 

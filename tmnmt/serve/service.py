@@ -526,12 +526,10 @@ def session_with(view: Translator, document: str, background: Sequence[Confirmed
     the words of the last ones."""
     if not background or isinstance(view, MemoryPair):
         return Session(view)
-    index = InMemoryIndex(view.src_lang, view.tgt_lang)
-    index.add(
-        replace(pair.segment, id=0, document=document, position=position)
+    index = InMemoryIndex.build(
+        replace(pair.segment, document=document, position=position)
         for position, pair in enumerate(background)
     )
-    index.settle()
     session = Session(with_memory(view, index))
     session.learn_background([(pair.src, pair.tgt) for pair in background[-MOST_PAIRS:]])
     return session

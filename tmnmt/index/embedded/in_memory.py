@@ -35,6 +35,15 @@ class InMemoryIndex(Index):
         self._sealed = tuple[Sealed, ...]()
         self._segments = dict[int, Segment]()
 
+    @classmethod
+    def build(cls, segments: Iterable[Segment]) -> InMemoryIndex:
+        """An index of segments that is settled. Raises DataError for a source that is too long."""
+        index = cls()
+        for segment in dated(segments):
+            index._number(segment)
+        index.settle()
+        return index
+
     def __len__(self) -> int:
         return len(self._segments)
 
@@ -43,13 +52,18 @@ class InMemoryIndex(Index):
         is too long."""
         ids = list[int]()
         for segment in dated(segments):
-            number = len(self._segments) + 1
-            self._segments[number] = numbered = replace(segment, id=number)
+            numbered = self._number(segment)
             self._delta.add(numbered)
-            ids.append(number)
+            ids.append(numbered.id)
             if len(self._delta) > LOOSE:
                 self._sealed, self._delta = seal(self._delta, self._sealed), Delta()
         return ids
+
+    def _number(self, segment: Segment) -> Segment:
+        """The segment with an id, under which it is held."""
+        number = len(self._segments) + 1
+        self._segments[number] = numbered = replace(segment, id=number)
+        return numbered
 
     def settle(self) -> None:
         """Gives all segments postings in one part, so that `covering` finds all of them, and any
