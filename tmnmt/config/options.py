@@ -350,6 +350,14 @@ class Decoding(Options):
             "model is in doubt; the likelier translation stays."
         ),
     ] = True
+    typography: Annotated[
+        str | None,
+        Help(
+            "The language and region whose quotes and blanks what the model writes gets, as fr-CA; "
+            "off: none; not given, the model's language.",
+            metavar="CODE",
+        ),
+    ] = None
     lost_sentences: Annotated[
         bool,
         Help(

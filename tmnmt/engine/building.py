@@ -74,7 +74,14 @@ def build_pipeline(
     memory_reaches = reaches or _reaches(indexes, settings, model.states_hash)
     lookup = Lookup(retriever, keys, vocab, settings, *lengths, tally, memory_reaches)
     tgt_lang = model.config["tgt_lang"]
-    filters = Filters(Reader(vocab, src_lang, settings.keep_finders, tgt_lang=tgt_lang))
+    reader = Reader(
+        vocab,
+        src_lang,
+        settings.keep_finders,
+        tgt_lang=tgt_lang,
+        typography=settings.typeset_in(tgt_lang),
+    )
+    filters = Filters(reader)
     return Pipeline(
         settings=settings,
         languages=(src_lang, tgt_lang),

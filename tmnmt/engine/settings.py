@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Protocol
@@ -41,6 +42,22 @@ class Settings(ModelOptions):
     def keep_finders(self) -> tuple[Finder, ...]:
         """What finds in a text what the user wants to be kept."""
         return () if self.keep is None else (by_pattern(self.keep),)
+
+    def typeset_in(self, tgt_lang: str) -> str:
+        """The language and region that what the model writes is set in; "" sets nothing.
+
+        tgt_lang: the model's target language.
+
+        Raises UsageError for another language."""
+        code = self.typography or tgt_lang
+        if code == "off":
+            return ""
+        if re.split("[-_]", code.lower())[0] != re.split("[-_]", tgt_lang.lower())[0]:
+            raise UsageError(
+                f"typography {code!r}: the model writes {tgt_lang!r}; allowed: off, {tgt_lang}, "
+                "and that with a region"
+            )
+        return code
 
     @property
     def remembers(self) -> bool:

@@ -28,6 +28,7 @@ from tmnmt.filters.numbers import Numbers
 from tmnmt.filters.placeholders import Placeholders
 from tmnmt.filters.sentences import LostSentences
 from tmnmt.filters.tags import Tags
+from tmnmt.filters.typography import Typesetting
 from tmnmt.filters.unknown_words import UnknownWords
 from tmnmt.registry import Registry
 
@@ -46,6 +47,7 @@ FILTERS: Registry[type[Filter]] = Registry(
             CodedSentences,
             Notes,
             NonLinguistic,
+            Typesetting,
             Ends,
             Capitals,
             Numbers,

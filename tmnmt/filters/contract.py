@@ -33,7 +33,8 @@ _NUMBER = re.compile("[0-9]+")
 class Reader:
     """Who reads the text: a model with this vocabulary, or a person alone where there is none.
     `lang`: of the text. `tgt_lang`: of its translation. `keep`: what find that the user wants to be
-    kept. `is_person`: a person has written the target, whatever a model would make of the
+    kept. `typography`: the language and region that what is written is set in; "" sets nothing.
+    `is_person`: a person has written the target, whatever a model would make of the
     source."""
 
     vocab: Vocabulary | None = None
@@ -41,6 +42,7 @@ class Reader:
     keep: tuple[Finder, ...] = ()
     is_person: bool = False
     tgt_lang: str = ""
+    typography: str = ""
 
     def reads(self, covered: str) -> str | None:
         """What a model reads in place of what is copied, where that is no mask: a character."""

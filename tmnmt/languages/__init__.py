@@ -30,7 +30,7 @@ class Language:
     the longest ending that a word has. `contractions`: verbs before n't, their full forms, and what
     other endings behind an apostrophe stand for. `connectives`: words behind which a sentence goes
     on, so that no phrase ends with them. `sentence_marks`: what is written for . ! ? : ; , where
-    these are not."""
+    these are not. `typography`: as `Typography` has it, with what is otherwise in `regions`."""
 
     rare_letters: str | None = None
     abbreviations: str = ""
@@ -45,6 +45,7 @@ class Language:
     contractions: Table = field(default_factory=dict)
     connectives: str = ""
     sentence_marks: Mapping[str, str] = field(default_factory=dict)
+    typography: Table = field(default_factory=dict)
 
 
 @cache

@@ -1,0 +1,61 @@
+"""How languages and regions set text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+from tmnmt.config.options import TranslationOptions
+from tmnmt.errors import UsageError
+from tmnmt.translator import Translator
+from tmnmt.typography import typography_of
+
+MODEL = ROOT / "models" / "law-transformer.en-fr"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        ("fr", 'Le "permis" et “loi”: 12%, 250 $', "Le «~permis~» et «~loi~»~: 12~%, 250~$"),
+        ("fr", "1 200 jours", "1_200 jours"),
+        ("fr-FR", "Est-ce « vrai » ? Oui; non!", "Est-ce «~vrai~»_? Oui_; non_!"),
+        ("fr-CA", "Est-ce “vrai” ? Oui ; non ! Note:", "Est-ce «~vrai~»? Oui; non! Note~:"),
+        ("fr-CA", "1 200 jours à 10:30", "1~200 jours à 10:30"),
+        ("fr", "voir https://e.org: a", "voir https://e.org~: a"),
+        ("de", 'Das "Recht" und „Gesetz“', "Das „Recht“ und „Gesetz“"),
+        ("de-CH", 'Das "Recht"', "Das «Recht»"),
+        ("es", "Es nulo? Sí. Pare!", "¿Es nulo? Sí. ¡Pare!"),
+        ("es-MX", "¿Es nulo?", "¿Es nulo?"),
+        ("en", 'the "permit" is 12%', "the “permit” is 12%"),
+        ("xx", 'the "permit": 12%', 'the "permit": 12%'),
+        ("fr", 'un tuyau de 5" et de 6"', 'un tuyau de 5" et de 6"'),
+    ],
+)
+def test_a_text_is_set_as_its_language_has_it(code: str, text: str, expected: str) -> None:
+    wanted = expected.replace("~", "\u00a0").replace("_", "\u202f")
+    typography = typography_of(code)
+    assert typography.typeset(text) == wanted
+    assert typography.typeset(wanted) == wanted
+
+
+def test_the_region_is_chosen_or_nothing_is_set() -> None:
+    source = 'In this Act, the word "permit" means:'
+    targets = {}
+    for code in (None, "fr-CH", "off"):
+        options = TranslationOptions(threads=1, typography=code)
+        targets[code] = Translator.load(MODEL, [], options).translate([source])[0].tgt
+    assert "«\u00a0permis\u00a0»" in targets[None] and targets[None].endswith("\u00a0:")
+    assert "«\u202fpermis\u202f»" in targets["fr-CH"] and targets["fr-CH"].endswith("\u202f:")
+    assert "\u00a0" not in targets["off"] and "\u202f" not in targets["off"]
+    with pytest.raises(UsageError, match="typography 'de': the model writes 'fr'; allowed: off"):
+        Translator.load(MODEL, [], TranslationOptions(threads=1, typography="de"))
+
+
+def test_what_a_memory_has_stays(tmp_path: Path) -> None:
+    memory = tmp_path / "memory.tsv"
+    memory.write_text("src\ttgt\nThe permit:\tLe “permis” :\n", encoding="utf-8")
+    translator = Translator.load(MODEL, [memory], TranslationOptions(threads=1))
+    (translation,) = translator.translate(["The permit:"])
+    assert (translation.origin, translation.tgt) == ("memory", "Le “permis” :")

@@ -1,0 +1,19 @@
+"""What the model writes, as its language and region set text."""
+
+from __future__ import annotations
+
+from tmnmt.codes.record import Source
+from tmnmt.filters.contract import Filter, ModelOutput, Undo
+from tmnmt.typography import typography_of
+
+
+class Typesetting(Filter, Undo):
+    """Sets quotes, blanks and opening marks as the target's language has them."""
+
+    def prepare(self, source: Source) -> tuple[Source, Undo | None]:
+        return source, self if self.reader.typography else None
+
+    def restore_piece(self, output: ModelOutput) -> str:
+        if output.is_typed:
+            return output.text
+        return typography_of(self.reader.typography).typeset(output.text)
