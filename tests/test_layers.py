@@ -31,6 +31,7 @@ LAYERS = (
         "number_words",
         "ends",
         "quotes",
+        "compatibility",
         "typography",
         "checks",
         "visible",

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tmnmt.compatibility import plainer
 from tmnmt.records import decode_subwords
 
 Array = NDArray[np.float64]
@@ -41,7 +42,7 @@ def piece_spans(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=4096)
 def _signs(character: str) -> str:
-    return "".join(unicodedata.normalize("NFKC", character).split())
+    return "".join(unicodedata.normalize("NFKC", plainer(character)).split())
 
 
 def shares(spans: Spans, words: Spans) -> Array:

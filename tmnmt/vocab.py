@@ -12,6 +12,7 @@ from pathlib import Path
 
 import sentencepiece
 
+from tmnmt.compatibility import plainer
 from tmnmt.contractions import knows_contractions, spelt_out
 from tmnmt.errors import DataError, ModelError, UsageError
 from tmnmt.quotes import STRAIGHT, apart, paired
@@ -140,6 +141,7 @@ class Vocabulary:
         return self.pieces(self._read(text))
 
     def _read(self, text: str) -> str:
+        text = plainer(text)
         return self._quoted(text if self._knows_contractions else spelt_out(text))
 
     def _quoted(self, text: str) -> str:
@@ -256,7 +258,7 @@ class PairVocabulary(Vocabulary):
         return [self._numbers.get(piece, UNK) for piece in self._spm.encode(text, out_type=str)]
 
     def encode_source(self, text: str) -> list[int]:
-        pieces = self._source.encode(text.translate(self._plain), out_type=str)
+        pieces = self._source.encode(plainer(text).translate(self._plain), out_type=str)
         return self._prefix + [self._source_numbers.get(piece, UNK) for piece in pieces]
 
     def tagged(self, ids: Sequence[int], tag: str) -> list[int]:
@@ -269,7 +271,7 @@ class PairVocabulary(Vocabulary):
         return [number, *ids[1:]]
 
     def source_pieces(self, text: str) -> list[str]:
-        plain = text.translate(self._plain)
+        plain = plainer(text).translate(self._plain)
         return [""] * len(self._prefix) + list(self._source.encode(plain, out_type=str))
 
     def decode(self, ids: Iterable[int]) -> str:

@@ -19,6 +19,7 @@ from functools import cached_property
 
 from tmnmt.codes.form import DASHES
 from tmnmt.codes.placeholders import Placeholder
+from tmnmt.compatibility import is_plainer
 from tmnmt.filters.contract import Reader
 from tmnmt.filters.marking import Marker
 from tmnmt.languages import data_for
@@ -102,7 +103,12 @@ class Foreign:
 
     def _is_rare(self, letter: str) -> bool:
         """Whether it is a Latin letter that this language has not and the vocabulary lacks."""
-        if self._letters is None or letter.isascii() or _script(letter) != "LATIN":
+        if (
+            is_plainer(letter)
+            or self._letters is None
+            or letter.isascii()
+            or _script(letter) != "LATIN"
+        ):
             return False
         cases = {case for case in (letter, letter.lower(), letter.upper()) if not case.isascii()}
         return self._letters.isdisjoint(cases) and all(map(self._is_lacking, cases))
@@ -118,7 +124,9 @@ class Foreign:
         """x: a foreign letter; s: a sign that the vocabulary has not; a: a letter or digit; j:
         joins two; a blank: may stand between two; else a dot."""
         if sign not in self._kinds:
-            if unicodedata.category(sign) in _JOINING and not sign.isascii():
+            if is_plainer(sign) and sign.isalpha():
+                self._kinds[sign] = "a"
+            elif unicodedata.category(sign) in _JOINING and not sign.isascii():
                 self._kinds[sign] = "j"
             elif sign in _JOINERS:
                 self._kinds[sign] = " "

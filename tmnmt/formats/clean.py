@@ -18,7 +18,8 @@ _LINE_BREAK = re.compile("(?<![ \t])[ \t]*+[\n\r][ \t\n\r]*+")
 ILLEGIBLE = "\u200b\ufffd"
 _BLANKS = re.compile(" {2,}")
 # White space among the control characters: words must not run together where it stood.
-_SPACE = re.compile("[\t\x0b\x0c\x1c-\x1f\x85]")
+_SPACE = re.compile("[\t\x0b\x0c\x1c\x1d\x85]")
+_HYPHEN = "\x1e"  # of Word, which no line breaks at; its optional hyphen is \x1f
 
 
 def clean(text: str) -> tuple[str, bool]:
@@ -26,15 +27,17 @@ def clean(text: str) -> tuple[str, bool]:
     were in it.
 
     A line end with the blanks around it becomes one space, so do tabs and other control characters
-    that are white space; the rest (NUL, C0, C1, lone surrogates, U+FFFE, U+FFFF: none of them legal
-    in XML or of use to a model) is taken out. U+2028 and U+2029 are no control characters and stay.
+    that are white space. Of the hyphens of Word, the one at which no line ends stays, and the
+    optional one is taken out. So is the rest (NUL, C0, C1, lone surrogates, U+FFFE, U+FFFF: none of
+    them legal in XML or of use to a model). U+2028 and U+2029 are no control characters and stay.
     """
     if text.isprintable() or not _UNWANTED.search(text):
         return text.strip(), False
     text = _LINE_BREAK.sub(" ", text).replace("\t", " ")
     if not _UNWANTED.search(text):
         return text.strip(), False
-    return _UNWANTED.sub("", _SPACE.sub(" ", text)).strip(), True
+    text = _SPACE.sub(" ", text).replace(_HYPHEN, "\u2011")
+    return _UNWANTED.sub("", text).strip(), True
 
 
 def legible(text: str, source: str) -> str:
