@@ -6,6 +6,7 @@ import unicodedata
 
 import pytest
 import torch
+from places import ROOT
 from tiny_model import write_tiny_model
 
 from tmnmt import Translator
@@ -13,7 +14,7 @@ from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Text
 from tmnmt.config.options import TranslationOptions
 from tmnmt.filters.foreign_script import Foreign
-from tmnmt.vocab import FIRST
+from tmnmt.vocab import FIRST, Vocabulary
 
 CASES = {
     "The word закон is Russian.": ["закон"],
@@ -100,3 +101,11 @@ def test_a_script_that_the_vocabulary_has_is_left_to_the_model() -> None:
     foreign = Foreign(Cyrillic(), "ru")  # type: ignore[arg-type]
     assert [*foreign("закон ю")] == []
     assert [(one.start, one.end) for one in foreign("закон 日本")] == [(6, 8)]
+
+
+def test_an_entity_of_html_is_no_part_of_a_word() -> None:
+    vocab = Vocabulary.load(ROOT / "models" / "law-transformer.en-fr" / "spm.model")
+    find = Foreign(vocab, "en")
+    for text in ("The owner&#39;s permit is valid.", "Terms&nbsp;of permit&#x27;s owner"):
+        assert [*find(text)] == []
+    assert [text_ for text_ in find("The owner#39 is valid.")] != []

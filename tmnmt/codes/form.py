@@ -40,6 +40,7 @@ READ_AS = {
     "&gt;": ">",
 }
 
+ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"  # of HTML
 _WORD_START = r"(?<![\w$@#%&~:/\\.-])"  # where a word begins that has a sign in front of it
 _NAME = r"[A-Za-z_]\w{0,99}"
 _SMALL, _CAPITAL = "a-zß-öø-ÿ", "A-ZÀ-ÖØ-Þ"
@@ -115,7 +116,7 @@ FORMS = (
             ("%", rf"%%{_NAME}%%"),
         ),
     ),
-    Form("entity", (("&", r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"),)),
+    Form("entity", (("&", ENTITY),)),
     Form(
         "tags as text",
         (

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-from tmnmt.codes.form import DASHES
+from tmnmt.codes.form import DASHES, ENTITY
 from tmnmt.codes.placeholders import Placeholder
 from tmnmt.compatibility import is_plainer
 from tmnmt.filters.contract import Reader
@@ -31,6 +31,7 @@ TYPOGRAPHY = (
 )
 LONGEST_UNIT = 3  # letters that a superscript makes a unit, as cm³
 _DASH = re.compile(f"[{DASHES}]")
+_ENTITY = re.compile(ENTITY)
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 _JOINING = ("Mn", "Mc", "Me", "Cf", "Sk")  # categories of what stands with the sign before it
 _JOINERS = " .,;:-'’–—"  # between words of one run
@@ -65,6 +66,8 @@ class Foreign:
             for word in _WORD.finditer(text):
                 if not word[0].isascii() and self._is_latin_and_foreign(word[0]):
                     kinds[word.start() : word.end()] = "x" * len(word[0])
+        for entity in _ENTITY.finditer(text) if "&" in text else ():
+            kinds[entity.start() : entity.end()] = "." * len(entity[0])
         for dash in _DASH.finditer(text):
             if self._reads(dash[0]) is not None:
                 yield Placeholder(*dash.span(), True)
