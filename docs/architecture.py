@@ -67,7 +67,7 @@ STEPS = (
 SOURCES = {
     1: Box("source", "Filters", "repairs of texts"),
     2: Box("source", "Memories", "indexes of segments"),
-    3: Box("source", "Model and layers", "pairs and session read"),
+    3: Box("source", "Model and layers", "read pairs and session"),
     6: Box("source", "Lists of terms", "what has to come"),
 }
 REMEMBERED = (2, 3)  # the steps whose sources learn what is confirmed

@@ -590,8 +590,8 @@ def read_positions(
     state_size: int,
     energies: tuple[float, float, float, float],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As `layers.reading.read_positions`, of positions as its table has them: q (R, P), what is
-    blended (R, D) and facts (R, FACTS). sizes: P and D."""
+    """As `trained_layers.reading.read_positions`, of positions as its table has them: q (R, P),
+    what is blended (R, D) and facts (R, FACTS). sizes: P and D."""
     (rows, asked), (length, numbers) = query.shape, sizes
     table_at = _at("a table", table.numbers, _INT64, (len(table.numbers),))
     if asked != int(table.numbers[1]):

@@ -1,8 +1,9 @@
 """How nearest positions of a memory are read by a model: numbers chosen by translations.
 
 Some stretches of the memory are held out. Their references say which numbers are likely
-(`engine.calibration`), and what those few make of the segments is compared with what the standard
-numbers make of them. Losses alone mislead: they prefer a lower temperature than translations do.
+(`tmnmt.calibration.fitting`), and what those few make of the segments is compared with what the
+standard numbers make of them. Losses alone mislead: they prefer a lower temperature than
+translations do.
 
 The standard numbers stay unless others are better by more than chance: by chrF2++, in at least
 1 - 0.05 / n of 1,000 paired bootstrap resamples, n being how many are compared with the standard

@@ -1,5 +1,5 @@
 """The repairs of texts around a model, in one ordered list. `contract.py` says what each promises;
-the driver, `tmnmt/engine/pipeline.py`, goes through the list and knows none of them."""
+the driver, `tmnmt/engine/source_segment.py`, goes through the list and knows none of them."""
 
 from __future__ import annotations
 
