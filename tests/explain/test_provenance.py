@@ -155,11 +155,9 @@ def test_tokens_spell_the_translation_and_cost_nothing_when_not_asked_for(
     with_tokens = translator.translate(DOCUMENT, explain=True)
     without = translator.translate(DOCUMENT)
     for one, other in zip(with_tokens, without, strict=True):
-        assert (
-            "".join(token.text for token in one.tokens).replace("▁", " ").strip()
-            == one.tgt
-            == other.tgt
-        )
+        spelt = "".join(token.text for token in one.tokens).replace("▁", " ").strip()
+        # the mark of the source ends a translation for which the model has written none
+        assert one.tgt == other.tgt and one.tgt in (spelt, f"{spelt}.")
         assert other.tokens == ()
 
 
