@@ -18,6 +18,9 @@ from tmnmt.ends import is_phrase, marks_of, mended_end, wrong_end
         ("the permit", "le permis :", "le permis"),
         ("the permit", "le permis.", "le permis"),
         ("Wait…", "Attendez...", "Attendez..."),
+        ("as in this line::", "comme dans cette ligne :", "comme dans cette ligne::"),
+        ("as in this line::", "comme dans cette ligne:::", "comme dans cette ligne::"),
+        ("as in this line::", "comme dans cette ligne\u00a0::", "comme dans cette ligne\u00a0::"),
         # left as they are
         ("the notice;", "l’avis.", "l’avis."),
         ("No assignment, etc.", "Aucune cession", "Aucune cession"),

@@ -10,9 +10,11 @@ from typing import NamedTuple
 from tmnmt.languages import data_for, listed
 
 MARKS = (".", "!", "?", "…", ":", ";", ",")
+LITERAL = "::"  # in reStructuredText: what follows stands as it is written
 PHRASE = 6  # words, at most: longer texts without a mark may be beginnings of sentences
 _CLOSING = "\"'”’»)]}」』）"
 _ENDING = re.compile(r"(?P<blank>\s*)(?P<mark>\S)(?P<closing>[\s\"'”’»)\]}」』）]*)\Z")
+_STOPS = re.compile(r"[\s.,;:]*\Z")
 _VOWEL = re.compile("[aeiouy]", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _ABBREVIATED = re.compile(r"(?:^|[^\w.])(?:[^\W\d_]|[^\W\d_]+(?:\.[^\W\d_]+)+|\w+-[^\W\d_])\.\Z")
@@ -94,14 +96,17 @@ def _goes_on(text: str, lang: str) -> bool:
 
 def mended_end(src: str, tgt: str, src_lang: str, tgt_lang: str) -> str:
     """A translation that ends with the mark of its source: with that mark where it has none, or one
-    that cannot stand for it; and without a full stop, or any mark of a phrase, where the source has
-    none.
+    that cannot stand for it; with two colons where the source has these; and without a full stop,
+    or any mark of a phrase, where the source has none.
 
     src: the source.
     tgt: its translation.
     src_lang, tgt_lang: their languages."""
     source, marks = marks_of(src_lang).ending(src), marks_of(tgt_lang)
     target = marks.ending(tgt)
+    if src.endswith(LITERAL) and any(map(str.isalpha, tgt)):
+        is_literal = tgt.endswith(LITERAL) and not tgt.endswith(f":{LITERAL}")
+        return tgt if is_literal else _STOPS.sub("", tgt) + LITERAL
     if not any(map(str.isalpha, tgt)) or source.closing or target.closing:
         return tgt
     if source.mark == "." and is_abbreviated(src):
