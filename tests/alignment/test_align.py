@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import random
 import runpy
+import signal
+import subprocess
+import sys
+import time
 from collections import defaultdict
 from functools import cache
 from itertools import combinations, pairwise
@@ -181,3 +185,37 @@ def test_pairs_keep_the_order_of_the_sources() -> None:
     case = case_of(document(), 0.1, random.Random(5))
     firsts = [pair.sources[0] for pair in align(case.sources, case.targets).pairs]
     assert all(first < second for first, second in pairwise(firsts))
+
+
+def test_windows_line_ends_part_sentences_as_others_do(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"It is paid soon.\r\nThis Act is here.\r\n")
+    assert read_sentences(tmp_path / "a.txt", "en") == ["It is paid soon.", "This Act is here."]
+
+
+def test_a_file_with_two_languages_gives_the_side_that_is_meant(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlf"
+    path.write_text(
+        '<xliff version="1.2"><file source-language="en" target-language="fr"><body>'
+        '<trans-unit id="1"><source>A permit.</source><target>Un permis.</target></trans-unit>'
+        "</body></file></xliff>"
+    )
+    assert read_sentences(path, "en") == ["A permit."]
+    assert read_sentences(path, "fr-CA") == ["Un permis."]
+    with pytest.raises(UsageError, match="from en to fr; de was asked for"):
+        read_sentences(path, "de")
+    with pytest.raises(UsageError, match="is a memory already"):
+        read_sentences(ROOT / "tests" / "data" / "scripts" / "hi.tmx", "hi")
+
+
+def test_an_interruption_ends_an_alignment_at_once() -> None:
+    code = (
+        "import sys; from tmnmt.alignment.align import align\n"
+        "lines = [f'Section {n} of this Act.' for n in range(1500)]\n"
+        "print('ready', flush=True)\n"
+        "align(lines, lines)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) in (1, -signal.SIGINT, 130)

@@ -149,3 +149,44 @@ def test_apple_strings_are_read_and_written(tmp_path: Path, encoding: str) -> No
 def test_what_is_broken_is_one_error(tmp_path: Path, name: str, content: str, told: str) -> None:
     with pytest.raises(FormatError, match=told):
         units(opened(tmp_path, name, content))
+
+
+def table(inside: str) -> str:
+    return f'<resources><string name="a">{inside}</string></resources>'
+
+
+@pytest.mark.parametrize("inside", ["@string/app_name", "?attr/color", "@android:color/black"])
+def test_references_to_other_resources_are_no_texts(tmp_path: Path, inside: str) -> None:
+    assert units(opened(tmp_path, "strings.xml", table(inside))) == []
+
+
+@pytest.mark.parametrize(
+    ("inside", "target", "wanted"),
+    [
+        ('"The permit   is void. "', "Le permis", '"Le permis "'),
+        ("\\u0020The permit\\u0020", "Le permis", "\\u0020Le permis\\u0020"),
+        ("The permit", "@permis", "\\@permis"),
+    ],
+)
+def test_blanks_around_a_text_stay(tmp_path: Path, inside: str, target: str, wanted: str) -> None:
+    file = opened(tmp_path, "strings.xml", table(inside))
+    assert filled(file, target).decode() == table(wanted)
+
+
+def test_a_text_with_a_comment_inside_is_locked(tmp_path: Path) -> None:
+    file = opened(tmp_path, "strings.xml", table("The <!-- old --> permit"))
+    assert [unit.problem for unit in units(file)] == ["a comment inside the text"]
+
+
+def test_what_the_character_set_lacks_is_written_as_a_number(tmp_path: Path) -> None:
+    content = '<?xml version="1.0" encoding="iso-8859-1"?>' + table("A fee of 1,000")
+    file = opened(tmp_path, "strings.xml", content)
+    assert b"1&#8239;000" in filled(file, "1\u202f000")
+    with pytest.raises(FormatError, match="'foo-8' is no character set"):
+        units(opened(tmp_path, "strings.xml", content.replace("iso-8859-1", "foo-8")))
+
+
+def test_declarations_of_entities_are_refused(tmp_path: Path) -> None:
+    content = '<!DOCTYPE resources [<!ENTITY app "x">]>' + table("The &app; permit")
+    with pytest.raises(FormatError, match="a DOCTYPE with declarations"):
+        units(opened(tmp_path, "strings.xml", content))

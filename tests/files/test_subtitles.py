@@ -125,3 +125,51 @@ def test_what_is_none_is_one_error(tmp_path: Path, name: str, content: str, told
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(FormatError, match=told):
         units(SubtitleFile(tmp_path / name))
+
+
+def test_cues_without_an_empty_line_between_them_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "a.srt"
+    path.write_text(
+        "1\n00:00:01,000-->00:00:02,000\nThe permit.\n"
+        "2\n00:00:03,000 --> 00:00:04,000\nIn 12\n12\n",
+        encoding="utf-8",
+    )
+    file = SubtitleFile(path)
+    assert [unit.source.plain for unit in units(file)] == ["The permit.", "In 12 12"]
+    content = filled(file, "Le permis.", "En 12").decode()
+    assert content == path.read_text().replace("The permit.", "Le permis.").replace(
+        "In 12\n12", "En 12"
+    )
+
+
+def test_what_is_said_before_the_first_dash_is_a_unit_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.srt"
+    path.write_text("00:00:01,000 --> 00:00:02,000\nHe said:\n- Yes.\n<i>- No.</i>\n", "utf-8")
+    assert [unit.source.plain for unit in units(SubtitleFile(path))] == ["He said:", "Yes. - No."]
+
+
+@pytest.mark.parametrize(
+    "cue",
+    [
+        "<c.yellow>A permit.</c>",
+        "<v Esme O’Neill>A permit.",
+        "<00:04.500>A permit.",
+        "{\\an8}A permit.",
+    ],
+)
+def test_tags_of_subtitles_come_through(tmp_path: Path, cue: str) -> None:
+    path = tmp_path / "a.vtt"
+    path.write_text(f"WEBVTT\n\n00:04.000 --> 00:06.000\n{cue}\n", encoding="utf-8")
+    file = SubtitleFile(path)
+    (unit,) = units(file)
+    assert unit.source.codes and "A permit." in unit.source.plain
+    assert filled(file, unit.source) == path.read_bytes()
+
+
+def test_a_space_that_the_character_set_lacks_is_a_wider_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.srt"
+    path.write_bytes(SRT.replace("♪", "é").encode("cp1252"))
+    file = SubtitleFile(path)
+    assert "1\u00a0000 $".encode("cp1252") in filled(file, "1\u202f000 $")
+    with pytest.raises(FormatError, match="which CP1252 lacks"):
+        filled(file, "Ω")

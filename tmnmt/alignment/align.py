@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Thread
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from tmnmt.errors import DataError
 MOST_PLACES = 25_000_000  # of both documents that are looked at whole
 MIN_WIDTH = 1000  # targets beside a source that are looked at in longer documents
 MOST_SENTENCES = 100_000  # of a document
+SECONDS_TO_WAIT = 0.2  # for the result, before signals are heard
 DOUBTFUL = 0.9  # a probability below which a person should look at a pair
 
 
@@ -88,6 +90,27 @@ def align(
 
 
 def _aligned(documents: Documents) -> Alignment:
+    """The alignment, computed beside the main thread: a signal that comes while compiled code hands
+    its arrays over would end the process."""
+    results: list[Alignment | BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(_best(documents))
+        except BaseException as error:  # raised below, where somebody waits for it
+            results.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(SECONDS_TO_WAIT)
+    (result,) = results
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
+def _best(documents: Documents) -> Alignment:
     targets = len(documents.target_lengths)
     with announced("alignment"):
         _, steps, sums_to = forward(documents, targets)

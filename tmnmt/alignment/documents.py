@@ -3,6 +3,7 @@ belong together."""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,12 @@ from tmnmt.errors import DataError, UsageError
 from tmnmt.files.opening import kind_of
 from tmnmt.files.paragraphs import ParagraphFile
 from tmnmt.files.sentences import has_rules, sentences
+from tmnmt.files.tmx import TmxFile
+from tmnmt.files.unit import TranslatableFile
 from tmnmt.formats.clean import clean
-from tmnmt.formats.languages import normal_code
+from tmnmt.formats.languages import is_same_language, normal_code
+
+log = logging.getLogger(__name__)
 
 
 def read_sentences(path: Path, language: str) -> list[str]:
@@ -22,18 +27,39 @@ def read_sentences(path: Path, language: str) -> list[str]:
     path: the file.
     language: the language that it is in.
 
-    Raises FormatError where it cannot be read."""
-    file = (kind_of(path) or ParagraphFile)(path)
-    file.src_lang = language
+    Of a file with two languages it is the side that is in `language`.
+
+    Raises FormatError where it cannot be read, UsageError for a memory, or where neither of its
+    languages is `language`."""
+    kind = kind_of(path) or ParagraphFile
+    if issubclass(kind, TmxFile):
+        raise UsageError(f"{path}: is a memory already, whose segments are aligned")
+    file = kind(path)
+    is_target = _is_target(file, path, language)
+    if not file.is_bilingual:
+        file.src_lang = language
     is_cut = has_rules(language)
     file.sentences = is_cut and file.has_running_text
     texts = list[str]()
     for document in file.documents():
         for unit in document.units:
-            plain = clean(unit.source.plain)[0]
+            side = unit.target if is_target else unit.source
+            plain = clean(side.plain)[0] if side is not None else ""
             parts = sentences(plain, language) if is_cut and not file.sentences else [plain]
             texts += (part for part in map(str.strip, parts) if part)
     return texts
+
+
+def _is_target(file: TranslatableFile, path: Path, language: str) -> bool:
+    """Whether the targets of a file are in a language, and not its sources."""
+    if not file.is_bilingual or is_same_language(file.src_lang or language, language):
+        return False
+    if file.tgt_lang and is_same_language(file.tgt_lang, language):
+        return True
+    raise UsageError(
+        f"{path}: is from {file.src_lang} to {file.tgt_lang or 'no language'}; {language} was "
+        "asked for"
+    )
 
 
 def pairs_of_folders(
@@ -54,6 +80,10 @@ def pairs_of_folders(
             f"{first} and {second}: no file of one has the name of a file of the other, but for "
             f"{languages[0]} and {languages[1]} in it"
         )
+    for path in [files[name] for name in files.keys() - target_files.keys()] + [
+        target_files[name] for name in target_files.keys() - files.keys()
+    ]:
+        log.warning("%s: no file of the other folder has its name; it is left out", path)
     return [(files[name], target_files[name]) for name in names]
 
 

@@ -113,6 +113,7 @@ def _model(
             raise UsageError("give --src-lang and --tgt-lang, or a --model that has both")
         return None, languages
     from tmnmt.config.options import TranslationOptions
+    from tmnmt.formats.languages import is_same_language
     from tmnmt.translator import Translator
 
     options = TranslationOptions(
@@ -130,8 +131,14 @@ def _model(
                 progress.advance()
         return translations
 
-    src_lang, tgt_lang = translator.src_lang, translator.tgt_lang
-    return translate, (languages[0] or src_lang, languages[1] or tgt_lang)
+    own_languages = translator.src_lang, translator.tgt_lang
+    for requested, language in zip(languages, own_languages, strict=True):
+        if requested and not is_same_language(requested, language):
+            raise UsageError(
+                f"{model}: translates from {own_languages[0]} to {own_languages[1]}, "
+                f"{requested} was asked for"
+            )
+    return translate, (languages[0] or own_languages[0], languages[1] or own_languages[1])
 
 
 def _tell(document: AlignedDocument, as_json: bool) -> None:

@@ -91,13 +91,15 @@ def sentences(text: str, code: str) -> list[str]:
     from choppa import SrxTextIterator
 
     parts, offset = list[str](), 0
+    lines = text.replace("\r\n", " \n").replace("\r", "\n")  # the rules know no other line ends
     while offset < len(text):
-        window = text[offset : _window_end(text, offset)]
+        window = lines[offset : _window_end(text, offset)]
         pieces = list(SrxTextIterator(_rules(), f"{_language(code)}_two", window))
         if offset + len(window) < len(text) and len(pieces) > 1:
             pieces.pop()  # goes on behind the window
-        parts += pieces
-        offset += sum(map(len, pieces))
+        for piece in pieces:
+            parts.append(text[offset : offset + len(piece)])
+            offset += len(piece)
     return parts
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import unescape
 from pathlib import Path
@@ -22,6 +23,7 @@ _ENCODING = re.compile(
     rb"""\A(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding=["']([A-Za-z0-9._-]{1,40})["']"""
 )
 _DECLARATION = re.compile(r"\A\ufeff?<\?xml[^>]*\?>")
+_ENTITY = re.compile(r"<!(?:ENTITY|ATTLIST|ELEMENT)\b")
 _CDATA = "<![CDATA["
 _TOKEN = re.compile(
     r"<!--(?P<comment>[\s\S]*?)-->|<!\[CDATA\[(?P<cdata>[\s\S]*?)\]\]>|<[?!][^>]*>"
@@ -30,6 +32,9 @@ _TOKEN = re.compile(
 )
 _ATTRIBUTE = re.compile(r"([A-Za-z_][\w.:-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ANDROID_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([\s\S]))")
+_REFERENCE = re.compile(r"[@?][+*]?[\w.]+(?:[:/][\w.]+)*")  # to another resource
+_BLANKS_AROUND = re.compile(r"(\s*)[\s\S]*?(\s*)")
+_ESCAPED_BLANKS = re.compile(r"((?:\\u0020|\\u00[aA]0)*)[\s\S]*?((?:\\u0020|\\u00[aA]0)*)")
 _ANDROID_SIGNS = {"n": "\n", "t": "\t"}
 
 
@@ -48,7 +53,9 @@ class _Element(NamedTuple):
 
 
 class StringTable(WholeFile[_Entry]):
-    """A table of texts in XML."""
+    """A table of texts in XML. What the file's character set lacks is written as a number."""
+
+    errors = "xmlcharrefreplace"
 
     def _encoding(self, data: bytes) -> str:
         marked, length = byte_order_mark(data)
@@ -57,6 +64,10 @@ class StringTable(WholeFile[_Entry]):
 
     @cached_property
     def _slots(self) -> list[_Entry]:
+        if declaration := _ENTITY.search(self.text):
+            raise self.wrong(
+                declaration.start(), "a DOCTYPE with declarations in it, which are not read"
+            )
         try:
             parsed(_DECLARATION.sub("", self.text).encode("utf-8", "surrogatepass"))
         except Malformed as error:
@@ -80,8 +91,11 @@ class StringTable(WholeFile[_Entry]):
         """What stands inside an element for a text; `inside`: what stood there."""
 
     def _unit(self, slot: _Entry) -> Unit:
-        string = self._read(self.text[slot.start : slot.end])
-        return unit_of(string, id=slot.id, notes=slot.notes, line=self.line(slot.start))
+        inside = self.text[slot.start : slot.end]
+        unit = unit_of(self._read(inside), id=slot.id, notes=slot.notes, line=self.line(slot.start))
+        if "<!--" in inside:
+            return replace(unit, state="locked", problem="a comment inside the text")
+        return unit
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         for entry, filling in zip(self._slots, fillings, strict=True):
@@ -143,15 +157,25 @@ class AndroidStrings(StringTable):
             return _ANDROID_SIGNS.get(match[2], match[2])
 
         string = _plain(inside).strip()
-        if len(string) > 1 and string[0] == string[-1] == '"':
+        if _is_quoted(string):
             string = string[1:-1]
+        elif _REFERENCE.fullmatch(string):
+            return ""
         else:
             string = " ".join(string.split())
-        return _ANDROID_ESCAPE.sub(sign, string)
+        return _ANDROID_ESCAPE.sub(sign, string).strip()
 
     def _written(self, string: str, inside: str) -> str:
         marked_up = _marked_up(string, inside, _android)
-        return f"\\{marked_up}" if string[:1] in ("@", "?") else marked_up  # else a reference
+        original = _plain(inside).strip()
+        if _is_quoted(original):
+            blanks = _BLANKS_AROUND.fullmatch(original[1:-1])
+            return f'"{blanks[1]}{marked_up}{blanks[2]}"' if blanks else f'"{marked_up}"'
+        blanks = _ESCAPED_BLANKS.fullmatch(original)
+        first, last = (blanks[1], blanks[2]) if blanks else ("", "")
+        if string[:1] in ("@", "?") and not first:
+            first = "\\"  # else it would be a reference
+        return f"{first}{marked_up}{last}"
 
 
 class ResourceFile(StringTable):
@@ -189,6 +213,11 @@ class ResourceFile(StringTable):
 
     def _written(self, string: str, inside: str) -> str:
         return _marked_up(string, inside, str)
+
+
+def _is_quoted(string: str) -> bool:
+    """Whether a string of Android stands in quotation marks, which keep its blanks."""
+    return len(string) > 1 and string[0] == string[-1] == '"' and string[-2] != "\\"
 
 
 def _android(string: str) -> str:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
 from tmnmt.codes.record import Text, join_parts
 from tmnmt.errors import FormatError
 from tmnmt.files.texts import string_of, unit_of
@@ -23,11 +25,16 @@ from tmnmt.formats.encoding import byte_order_mark
 WIDTH = 42  # characters of a line
 FEWEST_LINES = 2
 _HOURS = r"(?:\d{1,4}:)?\d\d:\d\d[,.]\d{3}"
-_TIMES = re.compile(rf"^[ \t]*{_HOURS}[ \t]+-->[ \t]+{_HOURS}[^\r\n]*(?:\r?\n|\Z)", re.MULTILINE)
+_TIMES = re.compile(rf"^[ \t]*{_HOURS}[ \t]*-->[ \t]*{_HOURS}[^\r\n]*(?:\r?\n|\Z)", re.MULTILINE)
+_NUMBER = re.compile(r"(?:\A|(?<=\n))[ \t]*\d+[ \t]*\r?\n\Z")  # of the next cue
+# Tags of WebVTT with classes, voices and times, and those of other programs in braces.
+_TAGS = by_pattern(r"</?[a-z]+(?:[.\s][^<>]*)?>|<\d[\d:.]*>|\{\\[^{}]*\}")
+_FINDERS = (*ALL_FINDERS, _TAGS)
 _LINE = re.compile(r"[^\r\n]*[^\s][^\r\n]*")
 _CUE = re.compile(r"(?:[^\r\n]*[^\s][^\r\n]*(?:\r?\n|\Z))*")
 _SPEAKER = re.compile(r"[ \t]*[-–—][ \t]*(?=\S)")
 _BREAK = re.compile(r"[ \t]*\r?\n[ \t]*")
+_BLANKS = re.compile(r"[ \t\r\n]+")  # not those that keep a line together
 _BARE_AND = re.compile(r"&(?![A-Za-z]+;|#\d+;)")
 
 
@@ -71,10 +78,15 @@ class SubtitleFile(WholeFile[_Cue]):
         if not times:
             raise FormatError(f"{self.path}: no subtitles: no line has times, 00:00:01,000 --> ...")
         cues = list[_Cue]()
-        for match in times:
-            cue = _CUE.match(text, match.end())
-            if cue is not None:
-                cues += self._texts(cue.start(), cue.end(), _times_of(match[0]))
+        for match, next_match in zip_longest(times, times[1:]):
+            begin = match.end()
+            limit = next_match.start() if next_match is not None else len(text)
+            cue = _CUE.match(text, begin, limit)
+            end = cue.end() if cue is not None else begin
+            if end == limit and next_match is not None:  # no empty line parts the cues
+                number = _NUMBER.search(text, begin, end)
+                end = number.start() if number is not None else end
+            cues += self._texts(begin, end, _times_of(match[0]))
         return cues
 
     def _texts(self, start: int, end: int, times: str) -> Iterator[_Cue]:
@@ -84,7 +96,7 @@ class SubtitleFile(WholeFile[_Cue]):
             for line in _LINE.finditer(self.text, start, end)
         ]
         dashes = [_SPEAKER.match(self.text, begin, stop) for begin, stop in lines]
-        starts = [i for i, dash in enumerate(dashes) if dash is not None] or [0]
+        starts = sorted({0, *(i for i, dash in enumerate(dashes) if dash is not None)})
         for number, first in enumerate(starts):
             last = starts[number + 1] if number + 1 < len(starts) else len(lines)
             if not lines[first:last]:
@@ -97,7 +109,9 @@ class SubtitleFile(WholeFile[_Cue]):
 
     def _unit(self, slot: _Cue) -> Unit:
         words = _BREAK.sub(" ", self.text[slot.start : slot.end])
-        return unit_of(words, breaks=False, id=slot.id, line=self.line(slot.start))
+        return unit_of(
+            words, finders=_FINDERS, breaks=False, id=slot.id, line=self.line(slot.start)
+        )
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         newline = "\r\n" if "\r\n" in self.text else "\n"
@@ -113,7 +127,7 @@ class SubtitleFile(WholeFile[_Cue]):
             _escaped(part) if isinstance(part, str) and self._is_web else _part(part)
             for part in target.parts()
         )
-        return " ".join("".join(parts).split())
+        return _BLANKS.sub(" ", "".join(parts)).strip(" ")
 
 
 def _part(part: object) -> str:
@@ -134,7 +148,7 @@ def broken(text: str, lines: int) -> list[str]:
 
     text: the text, on one line.
     lines: how many lines the source has."""
-    words = re.findall(r"(?:<[^<>]*>|\S)+", text)
+    words = re.findall(r"(?:<[^<>]*>|[^ \t\r\n])+", text)
     most = max(lines, FEWEST_LINES)
     count = min(most, len(words), -(-len(text) // WIDTH) or 1)
     best = [text]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
 from tmnmt.codes.record import Text
-from tmnmt.errors import FormatError
+from tmnmt.errors import FormatError, short_repr
 from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.stream import open_file
@@ -21,6 +21,7 @@ from tmnmt.quantities import quantity
 MAX_FILE = 1 << 30  # bytes
 _BLOCK = 1 << 20  # bytes that are read at once
 BOM = "\ufeff"
+NARROW, NO_BREAK = "\u202f", "\u00a0"
 _NEWLINE = re.compile("\n")
 
 
@@ -81,7 +82,23 @@ class WholeFile(TranslatableFile, Generic[Slot]):
             pieces += (self.text[end : edit.start], edit.new)
             end = edit.end
         pieces.append(self.text[end:])
-        destination.write("".join(pieces).encode(self.encoding, self.errors))
+        destination.write(self._encoded("".join(pieces)))
+
+    def _encoded(self, text: str) -> bytes:
+        """The text as the file's character set has it. A narrow no-break space that it lacks
+        becomes a wide one. Raises FormatError for another character that it lacks."""
+        try:
+            return text.encode(self.encoding, self.errors)
+        except UnicodeEncodeError:
+            pass
+        try:
+            return text.replace(NARROW, NO_BREAK).encode(self.encoding, self.errors)
+        except UnicodeEncodeError as error:
+            lacking = short_repr(text[error.start])
+            raise FormatError(
+                f"{self.path}: a translation has {lacking}, which {self.encoding.upper()} lacks: "
+                "convert the file to UTF-8 first"
+            ) from error
 
     def refused(self, unit: Unit, target: Text) -> str:
         """What makes a unit locked."""
@@ -127,6 +144,8 @@ def decoded(data: bytes, encoding: str, path: Path) -> str:
         raise FormatError(f"{path}: the file is empty")
     try:
         text = data.decode(encoding)
+    except LookupError as error:
+        raise FormatError(f"{path}: {encoding!r} is no character set that is known") from error
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError(
