@@ -141,7 +141,7 @@ def test_stopped_it_says_how_to_go_on(folder: Path, tmp_path: Path, keeps: bool)
     ]
     with Terminal(command, tmp_path / "err") as terminal:
         terminal.until("\n> ")
-        terminal.press(f"{CTRL_U}{AVIS}\n")
+        terminal.press(f"{CTRL_U}{AVIS}.\n")
         terminal.until("\n> ")
         terminal.press("@@")  # its echo says that the line is being edited
         terminal.until("@@")
@@ -153,7 +153,7 @@ def test_stopped_it_says_how_to_go_on(folder: Path, tmp_path: Path, keeps: bool)
         f"interrupted: the same command goes on with {again}; what was finished is in {partial}\n"
         in (tmp_path / "err").read_text(encoding="utf-8")
     )
-    assert Path(partial).read_text(encoding="utf-8") == f"{AVIS}\n"
+    assert Path(partial).read_text(encoding="utf-8") == f"{AVIS}.\n"
 
 
 def test_no_text_commands_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

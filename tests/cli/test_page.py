@@ -148,11 +148,15 @@ def test_the_page_says_what_json_says_and_its_parts_add_up(folder: Path) -> None
     assert len(data) == len(records) == 5 and len(page.texts("hr")) == 1
     assert page.texts("p", "source") == [record["src"] for record in records]
     plain = [with_tags(CodedText(record["tgt"]), html_tags).plain for record in records]
-    assert [text.strip() for text in page.texts("p", "target")] == plain
-    tagged = [
-        record["tgt"] for record, text in zip(records, plain, strict=True) if record["tgt"] != text
+    targets = [text.strip() for text in page.texts("p", "target")]
+    ends = " .:\u00a0"  # those of the sources, whatever the model has written
+    assert [text.rstrip(ends) for text in targets] == [text.rstrip(ends) for text in plain]
+    otherwise = [
+        record["tgt"]
+        for record, text in zip(records, targets, strict=True)
+        if record["tgt"] != text
     ]
-    assert page.texts("p", "written") == tagged and len(tagged) == 1
+    assert page.texts("p", "written") == otherwise and any("<b>" in text for text in otherwise)
     assert len(page.texts("span", "token")) == sum(len(record["tokens"]) for record in records)
     for of_page, record in zip(data, records, strict=True):
         for at, token in enumerate(record["tokens"]):

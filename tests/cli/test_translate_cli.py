@@ -584,7 +584,6 @@ def test_a_memory_file_is_indexed_and_found_again(
         ("model", ["--memory", "{missing}"], 1, "missing"),
         ("model", ["--memory", "/dev/null"], 2, "a memory must be a file"),
         ("model", ["{missing}"], 1, "missing"),
-        ("model", ["{empty}"], 1, "empty"),
         ("model", ["-o", "{missing}/out.txt"], 1, "cannot be written"),
         (
             "missing",

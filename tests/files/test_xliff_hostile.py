@@ -68,7 +68,10 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
         f"{HEAD}{FILE}</file>\n<file original='b'>{UNIT}{END}",
         "line 2: a <file> without source-language",
     ),
-    "no version": (HEAD.replace('version="1.2"', "") + FILE + END, "line 1: XLIFF version ''"),
+    "no version": (
+        "<xliff>" + FILE + END,
+        "line 1: XLIFF version ''",
+    ),
     "version 3": (
         HEAD.replace("1.2", "3.0", 1) + FILE + END,
         "line 1: XLIFF version '3.0'; allowed",

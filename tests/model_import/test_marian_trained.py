@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from model_ends import keep_model_ends
 from tiny_training import sentences
 
 pytest.importorskip("transformers")
@@ -23,6 +24,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trained, Path]:
     trained(folder / "hf", pairs, 120, words=340, **SIZES)
     import_marian(folder / "hf", folder / "model", "en", "fr")
     return read(folder / "hf"), folder / "model"
+
+
+@pytest.fixture(autouse=True)
+def model_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_model_ends(monkeypatch)
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from model_ends import keep_model_ends
 from reading_model import write_reading_model
 from tiny_model import PAIRS
 
@@ -35,8 +36,13 @@ def folder(form: ContextForm, tmp_path: Path) -> Path:
     return write_reading_model(tmp_path / "model", form)
 
 
+@pytest.fixture(autouse=True)
+def model_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_model_ends(monkeypatch)
+
+
 def translator(folder: Path, **decoding: Any) -> Translator:
-    options = {"mode": "off", "verbatim": 0, **decoding}
+    options = {"mode": "off", "verbatim": 0, "typography": "off", **decoding}
     return Translator.load(folder, options=TranslationOptions(cache=0, threads=1, **options))
 
 

@@ -90,12 +90,12 @@ def value_of(field: Field) -> Any:
 def list_of(field: Field, count: int) -> Any:
     match field.kind:
         case "names":
-            return ",".join(f"n{n:06}" for n in range(count))
+            return ",".join(f"n{n:07}" for n in range(count))
         case "lines":
             return "\n".join(f"a{n:06}\tb" for n in range(count))
         case "texts":
             name = field.name in ("memories", "terms", "glossary_ids")
-            return [f"n{n:06}" if name else "" for n in range(count)]
+            return [f"n{n:07}" if name else "" for n in range(count)]
     inside = field.inside or (Field("source", "text", ""), Field("target", "text", ""))
     needed = {one.name: value_of(one) for one in inside if one.required or not field.inside}
     return [needed] * count

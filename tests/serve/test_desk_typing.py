@@ -104,24 +104,24 @@ def test_of_a_segment_that_is_confirmed_again_the_latest_text_alone_is_there(
     page: Page, slow: Server, line: Line
 ) -> None:
     """Half a sentence was confirmed, as somebody typed on meanwhile."""
-    begin(page, slow, "All is void.", "Nothing is void.")
+    begin(page, slow, "All is void", "Nothing is void.")
     line.seconds = 1.0
     page.type("Tout est")
     page.press("Enter", "Control")
-    page.type(" nul.")
+    page.type(" nul")
     page.until("document.querySelector('.row .state')?.textContent.includes('~')")
     page.until("document.getElementById('count').textContent === '0 of 2'")
     page.settle()
     line.seconds = 0.0
-    assert field(page) == "Tout est nul." and confirmations(page, slow) == ["Tout est"]
+    assert field(page) == "Tout est nul" and confirmations(page, slow) == ["Tout est"]
     page.press("Enter", "Control")
     page.until(AT.format(2))
-    assert confirmations(page, slow) == ["Tout est nul."]
+    assert confirmations(page, slow) == ["Tout est nul"]
     page.type("Rien n'est nul.")
     page.press("Enter", "Control")
     page.until("document.getElementById('count').textContent === '2 of 2'")
-    assert confirmations(page, slow) == ["Tout est nul.", "Rien n'est nul."]
-    for expected in (["Tout est nul."], ["Tout est"], []):
+    assert confirmations(page, slow) == ["Tout est nul", "Rien n'est nul."]
+    for expected in (["Tout est nul"], ["Tout est"], []):
         page.press("Enter", "Control", "Shift")
         page.settle()
         assert confirmations(page, slow) == expected

@@ -387,6 +387,7 @@ def test_the_command_line_reads_neighbours(
         "0",
         "--beam",
         "3",
+        "--no-verbatim",
     ]
     arguments += ["--knn-weight", "0.4", "--knn-temperature", "1", "--threads", "1"]
     assert run(["translate", "--model", str(model), str(tmp_path / "in.txt"), *arguments]) == 0
