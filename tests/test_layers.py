@@ -4,6 +4,7 @@ the package does."""
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -243,6 +244,12 @@ def test_tests_lie_in_the_folders_of_what_they_test() -> None:
     assert len(below) > 50
     assert [str(path) for path in below if not (PACKAGE / path.parent).is_dir()] == []
     assert {path.name for path in below if not path.name.startswith("test_")} <= {"conftest.py"}
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """Without packages pytest takes them for one module."""
+    names = Counter(path.name for path in TESTS.rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_no_test_imports_another_test() -> None:
