@@ -70,16 +70,11 @@ def align(
     same name are aligned, but for the languages in it, as contract.en.docx and contract.fr.docx."""
     from tmnmt.alignment.documents import pairs_of_folders
     from tmnmt.alignment.memory import aligned_document, segments_of
-    from tmnmt.formats import write_tmx, write_tsv
+    from tmnmt.formats import check_writable, write_memory
     from tmnmt.formats.languages import check_pair
     from tmnmt.progress import Progress
 
-    kind = output.name.lower().removesuffix(".gz").removesuffix(".xz").rpartition(".")[2]
-    if kind not in ("tmx", "tsv"):
-        raise UsageError(
-            f"{output}: the name says no format that can be written; allowed: .tmx, .tsv, packed "
-            ".gz, .xz"
-        )
+    check_writable(output)
     if source.is_dir() != target.is_dir():
         raise UsageError(f"{source} and {target}: give two files, or two folders")
     translate, languages = _model(model, (src_lang, tgt_lang), threads)
@@ -95,10 +90,7 @@ def align(
     segments = [
         segment for document in documents for segment in segments_of(document, min_probability)
     ]
-    if kind == "tmx":
-        write_tmx(output, segments, *languages)
-    else:
-        write_tsv(output, segments)
+    write_memory(output, segments, *languages)
     for document in documents:
         _tell(document, as_json)
     typer.echo(f"{output}: {quantity(len(segments), 'segment')}", err=True)

@@ -113,18 +113,12 @@ def export(
 ) -> None:
     """Write segments to a memory file that gives back all fields but the ids. An existing file is
     replaced."""
-    from tmnmt.errors import UsageError
-    from tmnmt.formats import write_tmx, write_tsv
+    from tmnmt.formats import check_writable, write_memory
     from tmnmt.index.back_ends import open_index
     from tmnmt.index.filter import filter_of
     from tmnmt.progress import Progress
 
-    kind = output.name.lower().removesuffix(".gz").removesuffix(".xz").rpartition(".")[2]
-    if kind not in ("tmx", "tsv"):
-        raise UsageError(
-            f"{output}: the name says no format that can be written; allowed: .tmx, .tsv, packed "
-            ".gz, .xz"
-        )
+    check_writable(output)
     with open_index(index) as memory, Progress("writing", "segments", len(memory)) as progress:
         losses = 0
 
@@ -134,13 +128,8 @@ def export(
                 losses += _lost_codes(segment)
                 yield _to_the_second(segment)
 
-        segments = convert()
-        if kind == "tmx":
-            result = write_tmx(
-                output, segments, memory.src_lang, memory.tgt_lang, progress=progress.advance
-            )
-        else:
-            result = write_tsv(output, segments, progress=progress.advance)
+        languages = memory.src_lang, memory.tgt_lang
+        result = write_memory(output, convert(), *languages, progress=progress.advance)
     print(f"{output}: {quantity(result.segments, 'segment')}", file=sys.stderr)
     if result.cleaned:
         cleaned = quantity(result.cleaned, "text")

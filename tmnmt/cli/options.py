@@ -23,6 +23,18 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 OFF = "no_"  # before the name of an option, that of its --no-
 MODEL = Annotated[Path, typer.Option("--model", help="Model folder.")]
+MODEL_OR_NONE = Annotated[
+    Path | None,
+    typer.Option("--model", metavar="FOLDER", help="The model; none: matches of the memory alone."),
+]
+MEMORIES = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--memory",
+        metavar="PLACE",
+        help="Index, its Elasticsearch address, or file; may be repeated.",
+    ),
+]
 
 
 RESUME = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, exactly.")]

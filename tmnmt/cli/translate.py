@@ -15,6 +15,7 @@ import typer
 from tmnmt.cli.files import Job
 from tmnmt.cli.interactive_session import Work
 from tmnmt.cli.line_streaming import Computing, translations
+from tmnmt.cli.options import MEMORIES, MODEL_OR_NONE
 from tmnmt.cli.output_report import OutputReport, Writing
 from tmnmt.cli.translate_arguments import TranslateArguments, is_pipe
 from tmnmt.config.options import (
@@ -45,18 +46,8 @@ def translate(
             help="Lines, or XLIFF, PO, TMX, HTML, Markdown, JSON, DOCX ...; - or none: stdin.",
         ),
     ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="The model; none: matches of the memory alone."),
-    ] = None,
-    memory: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--memory",
-            metavar="PLACE",
-            help="Index, its Elasticsearch address, or file; may be repeated.",
-        ),
-    ] = None,
+    model: MODEL_OR_NONE = None,
+    memory: MEMORIES = None,
     watch: Annotated[
         bool,
         typer.Option(

@@ -9,6 +9,7 @@ import typer
 
 from tmnmt.cli.files import Job, opened_as
 from tmnmt.cli.line_streaming import Computing
+from tmnmt.cli.options import MEMORIES, MODEL_OR_NONE
 from tmnmt.cli.output_report import OutputReport
 from tmnmt.cli.translate import fill_files, load_translator, unwritten
 from tmnmt.cli.translate_arguments import TranslateArguments
@@ -34,18 +35,8 @@ def update(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", help="XLIFF, PO or TMX; filled where it lies.")
     ],
-    model: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="The model; none: matches of the memory alone."),
-    ] = None,
-    memory: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--memory",
-            metavar="PLACE",
-            help="Index, its Elasticsearch address, or file; may be repeated.",
-        ),
-    ] = None,
+    model: MODEL_OR_NONE = None,
+    memory: MEMORIES = None,
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; say what is to be translated.")
     ] = False,

@@ -13,15 +13,18 @@ from tmnmt.formats.reader import Reader, read_memories, read_memory
 from tmnmt.formats.report import Report
 from tmnmt.formats.tmx_writer import write_tmx
 from tmnmt.formats.tsv import Columns, parse_columns, write_tsv
+from tmnmt.formats.write import check_writable, write_memory
 
 __all__ = [
     "Columns",
     "Reader",
     "Report",
     "WriteReport",
+    "check_writable",
     "parse_columns",
     "read_memories",
     "read_memory",
+    "write_memory",
     "write_tmx",
     "write_tsv",
 ]
