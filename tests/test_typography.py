@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from babel import Locale
 from places import ROOT
 
 from tmnmt.config.options import TranslationOptions
 from tmnmt.errors import UsageError
+from tmnmt.languages import languages
 from tmnmt.translator import Translator
 from tmnmt.typography import typography_of
 
@@ -59,3 +61,22 @@ def test_what_a_memory_has_stays(tmp_path: Path) -> None:
     translator = Translator.load(MODEL, [memory], TranslationOptions(threads=1))
     (translation,) = translator.translate(["The permit:"])
     assert (translation.origin, translation.tgt) == ("memory", "Le “permis” :")
+
+
+def codes() -> list[str]:
+    """All languages that have a typography, with their regions."""
+    found = list[str]()
+    for code, language in languages().items():
+        if table := language.typography:
+            found += [code, *(f"{code}-{region}" for region in table.get("regions", ()))]
+    return found
+
+
+@pytest.mark.parametrize("code", codes())
+def test_percent_and_groups_are_those_of_cldr(code: str) -> None:
+    typography, locale = typography_of(code), Locale.parse(code, sep="-")
+    pattern = locale.percent_formats[None].pattern
+    if typography.percent is not None:
+        assert pattern.endswith(f"0{typography.percent}%")
+    if typography.group is not None and code != "fr-CH":  # whose group is no blank
+        assert typography.group == locale.number_symbols["latn"]["group"]

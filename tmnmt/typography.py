@@ -1,6 +1,7 @@
 """How a language, and a region of it, sets text: quotes, blanks in front of marks, percent signs,
-currencies and groups of digits, and marks that open a sentence. The data are those of CLDR, and of
-the language's own rules, in `tmnmt/languages`."""
+currencies and groups of digits, and marks that open a sentence. The data are in
+`tmnmt/languages`: percent, currency and groups are those of CLDR, and quotes and blanks are as the
+language is printed."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -190,3 +191,15 @@ def test_declarations_of_entities_are_refused(tmp_path: Path) -> None:
     content = '<!DOCTYPE resources [<!ENTITY app "x">]>' + table("The &app; permit")
     with pytest.raises(FormatError, match="a DOCTYPE with declarations"):
         units(opened(tmp_path, "strings.xml", content))
+
+
+def test_a_hostile_text_takes_no_time(tmp_path: Path) -> None:
+    text = "The permit " + "<a" * 2 + "a" * 200_000
+    file = opened(tmp_path, "strings.xml", table(f"<![CDATA[{text}]]>"))
+    start = time.process_time()
+    assert untouched(file) == file_bytes(tmp_path)
+    assert time.process_time() - start < 5
+
+
+def file_bytes(folder: Path) -> bytes:
+    return (folder / "strings.xml").read_bytes()

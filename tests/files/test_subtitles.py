@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -173,3 +174,12 @@ def test_a_space_that_the_character_set_lacks_is_a_wider_one(tmp_path: Path) -> 
     assert "1\u00a0000 $".encode("cp1252") in filled(file, "1\u202f000 $")
     with pytest.raises(FormatError, match="which CP1252 lacks"):
         filled(file, "Ω")
+
+
+@pytest.mark.parametrize("line", [" " * 300_000, "a" * 300_000 + "\rb", "a" + " " * 300_000 + "b"])
+def test_a_hostile_line_takes_no_time(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "a.srt"
+    path.write_bytes(f"00:00:01,000 --> 00:00:02,000\nA permit.\n{line}\n".encode())
+    start = time.process_time()
+    assert untouched(SubtitleFile(path)) == path.read_bytes()
+    assert time.process_time() - start < 5

@@ -27,13 +27,13 @@ _ENTITY = re.compile(r"<!(?:ENTITY|ATTLIST|ELEMENT)\b")
 _CDATA = "<![CDATA["
 _TOKEN = re.compile(
     r"<!--(?P<comment>[\s\S]*?)-->|<!\[CDATA\[(?P<cdata>[\s\S]*?)\]\]>|<[?!][^>]*>"
-    r"|<(?P<end>/)?(?P<name>[A-Za-z_][\w.:-]*)(?P<attributes>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)"
+    r"|<(?P<end>/)?(?P<name>[A-Za-z_][\w.:-]*+)"
+    r"(?P<attributes>(?:[^<>\"'/]|/(?!>)|\"[^\"]*\"|'[^']*')*+)"
     r"(?P<empty>/)?>"
 )
 _ATTRIBUTE = re.compile(r"([A-Za-z_][\w.:-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ANDROID_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([\s\S]))")
 _REFERENCE = re.compile(r"[@?][+*]?[\w.]+(?:[:/][\w.]+)*")  # to another resource
-_BLANKS_AROUND = re.compile(r"(\s*)[\s\S]*?(\s*)")
 _ESCAPED_BLANKS = re.compile(r"((?:\\u0020|\\u00[aA]0)*)[\s\S]*?((?:\\u0020|\\u00[aA]0)*)")
 _ANDROID_SIGNS = {"n": "\n", "t": "\t"}
 
@@ -169,8 +169,9 @@ class AndroidStrings(StringTable):
         marked_up = _marked_up(string, inside, _android)
         original = _plain(inside).strip()
         if _is_quoted(original):
-            blanks = _BLANKS_AROUND.fullmatch(original[1:-1])
-            return f'"{blanks[1]}{marked_up}{blanks[2]}"' if blanks else f'"{marked_up}"'
+            quoted = original[1:-1]
+            first = quoted[: len(quoted) - len(quoted.lstrip())]
+            return f'"{first}{marked_up}{quoted[len(quoted.rstrip()) :]}"'
         blanks = _ESCAPED_BLANKS.fullmatch(original)
         first, last = (blanks[1], blanks[2]) if blanks else ("", "")
         if string[:1] in ("@", "?") and not first:

@@ -30,10 +30,11 @@ _NUMBER = re.compile(r"(?:\A|(?<=\n))[ \t]*\d+[ \t]*\r?\n\Z")  # of the next cue
 # Tags of WebVTT with classes, voices and times, and those of other programs in braces.
 _TAGS = by_pattern(r"</?[a-z]+(?:[.\s][^<>]*)?>|<\d[\d:.]*>|\{\\[^{}]*\}")
 _FINDERS = (*ALL_FINDERS, _TAGS)
-_LINE = re.compile(r"[^\r\n]*[^\s][^\r\n]*")
-_CUE = re.compile(r"(?:[^\r\n]*[^\s][^\r\n]*(?:\r?\n|\Z))*")
+# Each blank and each sign is looked at once, whatever the file holds.
+_LINE = re.compile(r"^[^\S\r\n]*+[^\s][^\r\n]*+", re.MULTILINE)
+_CUE = re.compile(r"(?:[^\S\r\n]*+[^\s][^\r\n]*+(?:\r?\n|\Z))*+")
 _SPEAKER = re.compile(r"[ \t]*[-–—][ \t]*(?=\S)")
-_BREAK = re.compile(r"[ \t]*\r?\n[ \t]*")
+_BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
 _BLANKS = re.compile(r"[ \t\r\n]+")  # not those that keep a line together
 _BARE_AND = re.compile(r"&(?![A-Za-z]+;|#\d+;)")
 
