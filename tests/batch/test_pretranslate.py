@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tiny_model import write_tiny_model
+from ways import KINDS, MEMORY
 
 from tmnmt.batch.analyse import Analysis, queries_of_units
 from tmnmt.batch.filling import translate_file
 from tmnmt.batch.pretranslate import Pretranslator, best_matches
+from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Text
+from tmnmt.config.options import TranslationOptions
 from tmnmt.engine.retrieve import Retriever
 from tmnmt.files.opening import open_translatable
 from tmnmt.files.texts import string_of, text_of
@@ -19,6 +24,7 @@ from tmnmt.files.unit import TranslatableFile, Unit
 from tmnmt.index import MemoryIndex, build
 from tmnmt.index.match_value import Query
 from tmnmt.segments import Match, Segment, Translation
+from tmnmt.translator import Translator
 
 ROWS = "Returns the number of rows in the table."
 USERS = "Returns the number of users in the table."
@@ -122,6 +128,47 @@ def test_a_full_match_whose_codes_nobody_can_place_is_a_draft_or_counted(
     (tagged,) = pretranslator.stream([Text(ROWS, word)])
     assert (tagged.tgt, pretranslator.counts["unplaced"]) == ("", 1)
     assert [match.tgt for match in tagged.matches] == [PAIRS[0].tgt]
+
+
+def variants(plain: str) -> list[Text]:
+    """A text as a memory may not hold it: with other numbers, letters, ends and placeholders."""
+    texts = [
+        plain,
+        re.sub(r"\d+", lambda number: str(int(number[0]) + 7), plain),
+        plain.upper(),
+        plain.lower(),
+        plain.rstrip("."),
+        f"  {plain} ",
+        plain.replace("%s", "%d"),
+    ]
+    return [with_placeholders(Text(variant)) for variant in dict.fromkeys(texts)]
+
+
+def test_a_model_does_not_change_what_becomes_of_full_matches(tmp_path: Path) -> None:
+    """For all kinds of input, and for variants of what the memory holds."""
+    write_tiny_model(tmp_path / "model")
+    issued = "The permit %s was issued on {date}."
+    targets = dict(MEMORY) | {issued: "Permis %s, le {date}."}
+    texts = [text for text in (*KINDS.values(), *targets) if isinstance(text, str)]
+    pairs = [Segment(src, tgt) for src, tgt in targets.items()]
+    build(tmp_path / "index", pairs, "en", "fr")
+    options = TranslationOptions(mode="off", beam=1, threads=1)
+    with MemoryIndex.open(tmp_path / "index") as index:
+        translator = Translator.load(tmp_path / "model", [index], options)
+        sources = [variant for text in texts for variant in variants(text)]
+        by_model = [translator.translate([source])[0] for source in sources]
+        by_memory = [pretranslated(index, source, drafts=0)[0] for source in sources]
+    compared = [
+        (result_of(first), result_of(second))
+        for first, second in zip(by_model, by_memory, strict=True)
+        if first.origin in ("memory", "adapted") or second.tgt
+    ]
+    assert [first for first, _ in compared] == [second for _, second in compared]
+    assert len(compared) > 30
+
+
+def result_of(translation: Translation) -> tuple[str, str, tuple[Code, ...]]:
+    return translation.tgt, translation.origin, translation.tgt_codes
 
 
 WORDS = [

@@ -86,6 +86,18 @@ class Placement:
             self.whole_target = transfer_codes(self._source, *pair)
             if self.whole_target is None and is_split:
                 self.whole_target = with_placeholders(pair[1])
+        else:
+            self.whole_target = self._with_texts_of_codes(match.tgt)
+
+    def _with_texts_of_codes(self, target: str) -> Text | None:
+        """A target with the codes of the source, where each of them covers a text that stands in
+        the target as often as in the source; None where another code is to be placed, too."""
+        if not all(code.covers for code in self._source.codes):
+            return None
+        texts = sorted(code.markup for code in self._source.codes)
+        placed = with_placeholders(Text(target))
+        is_whole = sorted(code.markup for code in placed.codes) == texts
+        return placed if is_whole else None
 
     def add(self, number: int, model_text: str, translation: Translation, is_whole: bool) -> None:
         """Takes the translation of a piece. It does not count where a target was taken for the
