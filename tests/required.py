@@ -17,6 +17,8 @@ KINDS = (
     "disk",
     "openssl",
     "gettext",
+    "qt",  # its lrelease
+    "php",
     "okapi",
     "clients",  # of the server, for Node and Java
     "axe",

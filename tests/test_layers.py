@@ -25,6 +25,7 @@ LAYERS = (
         "allocator",
         "text",
         "languages",
+        "file_kinds",
         "contractions",
         "quantities",
         "registry",

@@ -20,6 +20,7 @@ from tmnmt.config.options import (
     Penalties,
     Targets,
 )
+from tmnmt.file_kinds import titles
 
 if TYPE_CHECKING:
     from tmnmt.batch.analyse import Analysis, Counts
@@ -33,7 +34,7 @@ def analyse(
         list[Path],
         typer.Argument(
             metavar="FILE",
-            help="Text, one segment a line, or XLIFF, PO, TMX, HTML, Markdown, JSON, properties.",
+            help=f"Text, one segment a line, or {titles()}.",
         ),
     ],
     memory: Annotated[

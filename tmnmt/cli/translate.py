@@ -43,7 +43,7 @@ def translate(
         list[Path] | None,
         typer.Argument(
             metavar="INPUT",
-            help="Lines, or XLIFF, PO, TMX, HTML, Markdown, JSON, DOCX ...; - or none: stdin.",
+            help="Lines, or a file that `tmnmt analyse --help` names; - or none: stdin.",
         ),
     ] = None,
     model: MODEL_OR_NONE = None,

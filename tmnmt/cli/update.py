@@ -15,6 +15,7 @@ from tmnmt.cli.translate import fill_files, load_translator, unwritten
 from tmnmt.cli.translate_arguments import TranslateArguments
 from tmnmt.config.options import Confirming, Output, OwnPairs, TranslationOptions
 from tmnmt.errors import UsageError
+from tmnmt.file_kinds import titles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +34,10 @@ COLUMNS = {
 
 def update(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="XLIFF, PO or TMX; filled where it lies.")
+        list[Path],
+        typer.Argument(
+            metavar="FILE", help=f"{titles(only_bilingual=True)}; filled where it lies."
+        ),
     ],
     model: MODEL_OR_NONE = None,
     memory: MEMORIES = None,
@@ -80,8 +84,8 @@ def _job(path: Path, output: Output) -> Job:
     kind = type(open_translatable(path))
     if not kind.is_bilingual:
         raise UsageError(
-            f"{path}: holds one language, so it would be written over; allowed are XLIFF, PO and "
-            "TMX, or tmnmt translate --output"
+            f"{path}: holds one language, so it would be written over; allowed are "
+            f"{titles(only_bilingual=True)}, or tmnmt translate --output"
         )
     file = opened_as(kind, path, running_text=False)
     return Job(file, path, path, output.overwrite, output.own_translations)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tmnmt.errors import short_repr
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import BOM, Edit, WholeFile
@@ -38,12 +39,12 @@ class AppleStringsFile(WholeFile[_Entry]):
     """A table of texts, in UTF-8 or as its byte-order mark says."""
 
     kind = "strings"
-    title = "Apple strings"
+    title = FILE_KINDS["strings"].title
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
         """By the name."""
-        return path.suffix.lower() == ".strings" and not head.startswith((b"bplist", b"<?xml"))
+        return FILE_KINDS[cls.kind].has_name(path) and not head.startswith((b"bplist", b"<?xml"))
 
     def _encoding(self, data: bytes) -> str:
         return byte_order_mark(data)[0]

@@ -22,6 +22,7 @@ from pathlib import Path
 from tmnmt.codes.placeholders import ALL_FINDERS, Finder, with_placeholders
 from tmnmt.codes.record import Code, Kind, Part, Text, join_parts
 from tmnmt.errors import FormatError
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.html_syntax import Attribute, Token, attributes, tokens
 from tmnmt.files.pieces import Piece, Words, spans, texts
 from tmnmt.files.sentences import check_language
@@ -74,7 +75,7 @@ class HtmlFile(WholeFile[Slot]):
     """A page, or a part of one."""
 
     kind = "html"
-    title = "HTML"
+    title = FILE_KINDS["html"].title
     has_running_text = True
     errors = "xmlcharrefreplace"
     finders: Sequence[Finder] = ALL_FINDERS  # of placeholders
@@ -89,7 +90,7 @@ class HtmlFile(WholeFile[Slot]):
     def accepts(cls, head: bytes, path: Path) -> bool:
         """By the name, or by how a page begins."""
         begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:14].lower()
-        by_name = path.suffix.lower() in (".html", ".htm", ".xhtml")
+        by_name = FILE_KINDS[cls.kind].has_name(path)
         return by_name or begin.startswith((b"<!doctype html", b"<html"))
 
     def _encoding(self, data: bytes) -> str:

@@ -14,6 +14,7 @@ from json import dumps
 from pathlib import Path
 
 from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.json_syntax import String, strings
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
@@ -29,7 +30,7 @@ class JsonFile(WholeFile[String]):
     """A catalogue, in UTF-8 or as its byte-order mark says."""
 
     kind = "json"
-    title = "JSON"
+    title = FILE_KINDS["json"].title
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         super().__init__(path, src_lang, tgt_lang)
@@ -42,7 +43,7 @@ class JsonFile(WholeFile[String]):
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
         """By the name."""
-        return path.suffix.lower() in (".json", ".arb")
+        return FILE_KINDS[cls.kind].has_name(path)
 
     def _encoding(self, data: bytes) -> str:
         return byte_order_mark(data)[0]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import NamedTuple
 
-from tmnmt.errors import FormatError, short_repr
-from tmnmt.files.whole import BOM
-
-Wrong = Callable[[int, str], FormatError]
+from tmnmt.errors import short_repr
+from tmnmt.files.whole import BOM, Wrong
 
 DEEPEST = 100  # values inside one another
 _BLANK = re.compile(r"[ \t\r\n]*+")

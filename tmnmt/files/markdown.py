@@ -18,6 +18,7 @@ from pathlib import Path
 from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
 from tmnmt.codes.record import Part, Text, join_parts
 from tmnmt.errors import FormatError
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.html import HtmlFile, Slot, in_order, parts_of
 from tmnmt.files.html_syntax import Attribute
 from tmnmt.files.markdown_syntax import BY_WORDS, Block, Reader, words
@@ -28,7 +29,6 @@ from tmnmt.formats.clean_codes import between_words
 from tmnmt.formats.encoding import byte_order_mark
 
 MARKDOWN = "markdown"  # the form of codes whose markup is Markdown
-_SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 # names of footnotes and of pictures, templates, attributes
 _VERBATIM = r"\[\^[^\]\s]{1,100}\]|:[a-z0-9_+-]{2,40}:|\{%[^{}]{1,200}%\}|\{[#.][^{}]{1,80}\}"
 _FINDERS = (*ALL_FINDERS, by_pattern(_VERBATIM))
@@ -55,7 +55,7 @@ class MarkdownFile(HtmlFile):
     """A Markdown file, in UTF-8 or as its byte-order mark says."""
 
     kind = "markdown"
-    title = "Markdown"
+    title = FILE_KINDS["markdown"].title
     finders = _FINDERS
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
@@ -65,7 +65,7 @@ class MarkdownFile(HtmlFile):
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
         """By the name."""
-        return path.suffix.lower() in _SUFFIXES
+        return FILE_KINDS[cls.kind].has_name(path)
 
     def _encoding(self, data: bytes) -> str:
         return byte_order_mark(data)[0]

@@ -17,12 +17,12 @@ from weakref import finalize
 
 from tmnmt.codes.record import Text
 from tmnmt.errors import UsageError
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files import okapi
 from tmnmt.files.office_archive import check_archive
 from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
 from tmnmt.files.xliff1 import Xliff1
 
-SUFFIXES = frozenset({".docx", ".xlsx", ".pptx"})
 WITH_MACROS = frozenset({".docm", ".xlsm", ".pptm", ".dotm", ".xltm", ".potm"})
 UNKNOWN = "und"  # a language, where only the texts are wanted
 
@@ -32,7 +32,7 @@ class OfficeFile(TranslatableFile):
     it is read. The `line` of a unit is its number."""
 
     kind = "office"
-    title = "DOCX, XLSX, PPTX"
+    title = FILE_KINDS["office"].title
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,7 +46,7 @@ class OfficeFile(TranslatableFile):
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
         """By the name; what else is in it is told where it is opened."""
-        return path.suffix.lower() in SUFFIXES | WITH_MACROS
+        return FILE_KINDS[cls.kind].has_name(path) or path.suffix.lower() in WITH_MACROS
 
     def documents(self) -> Iterator[Document]:
         """One for every part with texts: the text itself, headers, notes, slides."""

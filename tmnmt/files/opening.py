@@ -6,19 +6,8 @@ from pathlib import Path
 
 from tmnmt.config.options import Format
 from tmnmt.errors import FormatError
-from tmnmt.files.apple_strings import AppleStringsFile
-from tmnmt.files.html import HtmlFile
-from tmnmt.files.json import JsonFile
-from tmnmt.files.markdown import MarkdownFile
-from tmnmt.files.office import OfficeFile
-from tmnmt.files.po import PoFile
-from tmnmt.files.properties import PropertiesFile
-from tmnmt.files.string_tables import AndroidStrings, ResourceFile
-from tmnmt.files.subtitles import SubtitleFile
-from tmnmt.files.tmx import TmxFile
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.unit import TranslatableFile
-from tmnmt.files.xliff1 import Xliff1
-from tmnmt.files.xliff2 import Xliff2
 from tmnmt.formats.text import kind_by_name
 from tmnmt.registry import Registry
 
@@ -27,25 +16,7 @@ HEAD = 1 << 16  # bytes of a file's beginning
 
 # the first that accepts a file opens it
 KINDS: Registry[type[TranslatableFile]] = Registry(
-    "file format",
-    {
-        kind.kind: kind
-        for kind in (
-            Xliff2,
-            Xliff1,
-            PoFile,
-            TmxFile,
-            MarkdownFile,
-            HtmlFile,
-            JsonFile,
-            PropertiesFile,
-            AppleStringsFile,
-            AndroidStrings,
-            ResourceFile,
-            SubtitleFile,
-            OfficeFile,
-        )
-    },
+    "file format", {name: kind.reader for name, kind in FILE_KINDS.items()}
 )
 
 

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from tmnmt.codes.record import Text
 from tmnmt.errors import FormatError, short_repr
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.plurals import Plurals, plurals_of, plurals_of_language
 from tmnmt.files.po_flags import finders_of
 from tmnmt.files.po_lines import WIDTH, is_wrapped, lines_of
@@ -36,7 +37,7 @@ from tmnmt.files.unit import Filling, State, Unit
 from tmnmt.files.whole import Edit, WholeFile
 from tmnmt.formats.clean import excerpt
 from tmnmt.formats.encoding import byte_order_mark, charset
-from tmnmt.formats.languages import normal_code
+from tmnmt.formats.languages import locale_name, normal_code
 
 _CHARSET = re.compile(rb'"Content-Type:[^"\n]*?charset=([\w.:-]+)', re.IGNORECASE)
 _TO_BE_SET = "CHARSET"  # what xgettext writes into a template
@@ -57,7 +58,7 @@ class PoFile(WholeFile[_Slot]):
     it cannot be read."""
 
     kind = "po"
-    title = "PO"
+    title = FILE_KINDS["po"].title
     is_memory = is_bilingual = True
     marks_drafts = True
 
@@ -72,7 +73,7 @@ class PoFile(WholeFile[_Slot]):
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
         """By the name."""
-        return path.suffix.lower() in (".po", ".pot")
+        return FILE_KINDS[cls.kind].has_name(path)
 
     def _encoding(self, data: bytes) -> str:
         marked, length = byte_order_mark(data)
@@ -344,15 +345,9 @@ class PoFile(WholeFile[_Slot]):
                 yield Edit(place.begin + match.start(1), place.begin + match.end(1), value)
 
     def _to_be_set(self) -> Iterator[tuple[str, str]]:
-        yield r'"Language:( *)\\n', f" {_locale(self.tgt_lang)}" if self.tgt_lang else ""
+        yield r'"Language:( *)\\n', f" {locale_name(self.tgt_lang)}" if self.tgt_lang else ""
         yield r'"Content-Type:[^"\n]*charset=(CHARSET)', "UTF-8"
         yield (
             r'"Plural-Forms: (nplurals=INTEGER; plural=EXPRESSION;)',
             self._plurals.formula if self._plurals else "",
         )
-
-
-def _locale(code: str) -> str:
-    """A language as the header writes it: pt_BR for pt-br."""
-    language, *rest = code.split("-")
-    return "_".join([language, *(part.upper() if len(part) == 2 else part for part in rest)])

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
 from tmnmt.codes.record import Text, join_parts
 from tmnmt.errors import short_repr
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import BOM, Edit, WholeFile
@@ -51,12 +52,12 @@ class PropertiesFile(WholeFile[_Property]):
     """A bundle of texts."""
 
     kind = "properties"
-    title = "Java properties"
+    title = FILE_KINDS["properties"].title
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
         """By the name."""
-        return path.suffix.lower() == ".properties"
+        return FILE_KINDS[cls.kind].has_name(path)
 
     def _encoding(self, data: bytes) -> str:
         marked, length = byte_order_mark(data)

@@ -8,30 +8,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
-from tmnmt.errors import FormatError
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import Edit, WholeFile
-from tmnmt.formats.elements import Malformed, parsed
-from tmnmt.formats.encoding import byte_order_mark
+from tmnmt.files.xml_places import CDATA, TOKEN, check, elements, encoding_of, escaped, plain
 
-_ENCODING = re.compile(
-    rb"""\A(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding=["']([A-Za-z0-9._-]{1,40})["']"""
-)
-_DECLARATION = re.compile(r"\A\ufeff?<\?xml[^>]*\?>")
-_ENTITY = re.compile(r"<!(?:ENTITY|ATTLIST|ELEMENT)\b")
-_CDATA = "<![CDATA["
-_TOKEN = re.compile(
-    r"<!--(?P<comment>[\s\S]*?)-->|<!\[CDATA\[(?P<cdata>[\s\S]*?)\]\]>|<[?!][^>]*>"
-    r"|<(?P<end>/)?(?P<name>[A-Za-z_][\w.:-]*+)"
-    r"(?P<attributes>(?:[^<>\"'/]|/(?!>)|\"[^\"]*\"|'[^']*')*+)"
-    r"(?P<empty>/)?>"
-)
-_ATTRIBUTE = re.compile(r"([A-Za-z_][\w.:-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ANDROID_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([\s\S]))")
 _REFERENCE = re.compile(r"[@?][+*]?[\w.]+(?:[:/][\w.]+)*")  # to another resource
 _ESCAPED_BLANKS = re.compile(r"((?:\\u0020|\\u00[aA]0)*)[\s\S]*?((?:\\u0020|\\u00[aA]0)*)")
@@ -45,33 +30,17 @@ class _Entry(NamedTuple):
     notes: tuple[str, ...]
 
 
-class _Element(NamedTuple):
-    name: str
-    attributes: dict[str, str]
-    start: int  # of what is inside
-    notes: tuple[str, ...]  # of the comments right in front of it
-
-
 class StringTable(WholeFile[_Entry]):
     """A table of texts in XML. What the file's character set lacks is written as a number."""
 
     errors = "xmlcharrefreplace"
 
     def _encoding(self, data: bytes) -> str:
-        marked, length = byte_order_mark(data)
-        declared = _ENCODING.match(data)
-        return marked if length or declared is None else declared[1].decode().lower()
+        return encoding_of(data)
 
     @cached_property
     def _slots(self) -> list[_Entry]:
-        if declaration := _ENTITY.search(self.text):
-            raise self.wrong(
-                declaration.start(), "a DOCTYPE with declarations in it, which are not read"
-            )
-        try:
-            parsed(_DECLARATION.sub("", self.text).encode("utf-8", "surrogatepass"))
-        except Malformed as error:
-            raise FormatError(f"{self.path}: no XML: {error}") from error
+        check(self.text, self.wrong)
         return [
             entry
             for entry in self._entries()
@@ -104,41 +73,23 @@ class StringTable(WholeFile[_Entry]):
                 inside = self.text[entry.start : entry.end]
                 yield Edit(entry.start, entry.end, self._written(string, inside))
 
-    def _elements(self) -> Iterator[tuple[list[_Element], int]]:
-        """Every element that ends, with those around it, and where its inside ends."""
-        opened, notes = list[_Element](), list[str]()
-        for token in _TOKEN.finditer(self.text):
-            if token["comment"] is not None:
-                notes.append(" ".join(token["comment"].split()))
-            if token["name"] is None:
-                continue
-            if token["end"]:
-                yield opened, token.start()
-                opened.pop()
-            elif not token["empty"]:
-                attributes = {
-                    match[1]: unescape(match[2] if match[2] is not None else match[3])
-                    for match in _ATTRIBUTE.finditer(token["attributes"])
-                }
-                comments = tuple(filter(None, notes))
-                opened.append(_Element(token["name"], attributes, token.end(), comments))
-            notes = []
-
 
 class AndroidStrings(StringTable):
     """Android's resources: strings, lists of strings and plural forms. What says
     translatable="false" stays."""
 
     kind = "android"
-    title = "Android strings"
+    title = FILE_KINDS["android"].title
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
         """By what it begins with."""
-        return path.suffix.lower() == ".xml" and re.search(rb"<resources[\s>]", head) is not None
+        return (
+            FILE_KINDS[cls.kind].has_name(path) and re.search(rb"<resources[\s>]", head) is not None
+        )
 
     def _entries(self) -> Iterator[_Entry]:
-        for opened, end in self._elements():
+        for opened, end, _ in elements(self.text):
             names = [element.name for element in opened[1:]]
             if names not in (["string"], ["string-array", "item"], ["plurals", "item"]):
                 continue
@@ -156,7 +107,7 @@ class AndroidStrings(StringTable):
                 return chr(int(match[1], 16))
             return _ANDROID_SIGNS.get(match[2], match[2])
 
-        string = _plain(inside).strip()
+        string = plain(inside).strip()
         if _is_quoted(string):
             string = string[1:-1]
         elif _REFERENCE.fullmatch(string):
@@ -167,7 +118,7 @@ class AndroidStrings(StringTable):
 
     def _written(self, string: str, inside: str) -> str:
         marked_up = _marked_up(string, inside, _android)
-        original = _plain(inside).strip()
+        original = plain(inside).strip()
         if _is_quoted(original):
             quoted = original[1:-1]
             first = quoted[: len(quoted) - len(quoted.lstrip())]
@@ -183,17 +134,17 @@ class ResourceFile(StringTable):
     """.NET's resources. What has a type, as an image or a size has, stays."""
 
     kind = "resx"
-    title = ".NET resources"
+    title = FILE_KINDS["resx"].title
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
         """By the name."""
-        return path.suffix.lower() in (".resx", ".resw")
+        return FILE_KINDS[cls.kind].has_name(path)
 
     def _entries(self) -> Iterator[_Entry]:
         comments = dict[str, str]()
         values = list[_Entry]()
-        for opened, end in self._elements():
+        for opened, end, _ in elements(self.text):
             names = [element.name for element in opened]
             if names[:2] != ["root", "data"] or len(names) != 3:
                 continue
@@ -202,7 +153,7 @@ class ResourceFile(StringTable):
             if data.attributes.keys() & {"type", "mimetype"} or label.startswith(">>"):
                 continue
             if element.name == "comment":
-                comments[label] = _plain(self.text[element.start : end]).strip()
+                comments[label] = plain(self.text[element.start : end]).strip()
             elif element.name == "value":
                 values.append(_Entry(label, element.start, end, ()))
         for entry in values:
@@ -210,7 +161,7 @@ class ResourceFile(StringTable):
             yield entry._replace(notes=(comment,) if comment else ())
 
     def _read(self, inside: str) -> str:
-        return _plain(inside)
+        return plain(inside)
 
     def _written(self, string: str, inside: str) -> str:
         return _marked_up(string, inside, str)
@@ -226,38 +177,20 @@ def _android(string: str) -> str:
     return re.sub(r"([\\'\"])", r"\\\1", string).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _plain(inside: str) -> str:
-    """What is inside an element, with tags as they are written, without comments, and with
-    entities as characters."""
-    parts, end = list[str](), 0
-    for token in _TOKEN.finditer(inside):
-        parts.append(unescape(inside[end : token.start()]))
-        if token["cdata"] is not None:
-            parts.append(token["cdata"])
-        elif token["name"] is not None:
-            parts.append(token[0])
-        end = token.end()
-    return "".join([*parts, unescape(inside[end:])])
-
-
 def _marked_up(string: str, inside: str, escape: Callable[[str], str]) -> str:
     """A string of `_plain` as XML, as what stood inside the element was written: with tags, with
     tags as text, or in CDATA. `escape`: what the format does to text outside of tags."""
-    if _CDATA in inside:
-        return f"{_CDATA}{_outside_tags(string, escape)}]]>"
-    if any(token["name"] is not None for token in _TOKEN.finditer(inside)):
-        return _outside_tags(string, lambda text: _escaped(escape(text)))
-    return _escaped(escape(string))
+    if CDATA in inside:
+        return f"{CDATA}{_outside_tags(string, escape)}]]>"
+    if any(token["name"] is not None for token in TOKEN.finditer(inside)):
+        return _outside_tags(string, lambda text: escaped(escape(text)))
+    return escaped(escape(string))
 
 
 def _outside_tags(string: str, change: Callable[[str], str]) -> str:
     parts, end = list[str](), 0
-    for token in _TOKEN.finditer(string):
+    for token in TOKEN.finditer(string):
         if token["name"] is not None:
             parts += (change(string[end : token.start()]), token[0])
             end = token.end()
     return "".join([*parts, change(string[end:])])
-
-
-def _escaped(string: str) -> str:
-    return string.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
 from tmnmt.codes.record import Text, join_parts
 from tmnmt.errors import FormatError
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import BOM, Edit, WholeFile
@@ -49,12 +50,12 @@ class SubtitleFile(WholeFile[_Cue]):
     """Subtitles in UTF-8, as their byte-order mark says, or in Windows-1252."""
 
     kind = "subtitles"
-    title = "subtitles"
+    title = FILE_KINDS["subtitles"].title
 
     @classmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
         """By the name."""
-        return path.suffix.lower() in (".srt", ".vtt")
+        return FILE_KINDS[cls.kind].has_name(path)
 
     def _encoding(self, data: bytes) -> str:
         marked, length = byte_order_mark(data)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from tmnmt.codes.record import TMX, Text
 from tmnmt.errors import FormatError, UsageError
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.states import STATES
 from tmnmt.files.texts import TOO_MANY, limited
 from tmnmt.files.unit import (
@@ -79,7 +80,7 @@ class TmxFile(TranslatableFile):
     languages, so somebody must set these two."""
 
     kind = "tmx"
-    title = "TMX"
+    title = FILE_KINDS["tmx"].title
     is_bilingual = True
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Generic, NamedTuple, TypeVar
@@ -23,6 +23,7 @@ _BLOCK = 1 << 20  # bytes that are read at once
 BOM = "\ufeff"
 NARROW, NO_BREAK = "\u202f", "\u00a0"
 _NEWLINE = re.compile("\n")
+Wrong = Callable[[int, str], FormatError]  # the error for what is wrong at a place
 
 
 class Edit(NamedTuple):

@@ -34,7 +34,6 @@ from tmnmt.formats.languages import normal_code
 from tmnmt.formats.xml_text import escaped_attribute
 from tmnmt.segments import Match
 
-SUFFIXES = frozenset({".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff"})
 XML = "http://www.w3.org/XML/1998/namespace "  # before the name of an attribute
 
 _START_TAG = re.compile(r"""<(?:[^<>"']|"[^<"]*"|'[^<']*')*+""")

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.xliff import (
-    SUFFIXES,
     UnitContext,
     UnitElement,
     Xliff,
@@ -28,7 +28,7 @@ class Xliff1(Xliff):
     """A file of XLIFF 1.0, 1.1 or 1.2."""
 
     kind = "xliff1"
-    title = "XLIFF"
+    title = FILE_KINDS["xliff1"].title
     is_memory = is_bilingual = True
     form, major, unit_name = XLIFF1, "1", "trans-unit"
 
@@ -37,7 +37,7 @@ class Xliff1(Xliff):
         """By the root element; what only its name says to be XLIFF is opened too, and says what is
         wrong with it."""
         version = version_of(head)
-        return version is not None or path.suffix.lower() in SUFFIXES
+        return version is not None or FILE_KINDS[cls.kind].has_name(path)
 
     def _take_languages(self, start: Start) -> None:
         if start.name == "file":

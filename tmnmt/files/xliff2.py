@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from tmnmt.codes.record import Text
 from tmnmt.errors import FormatError
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.states import STATES
 from tmnmt.files.unit import Filling, State, Unit, confirmation_of
 from tmnmt.files.xliff import (
@@ -46,7 +47,7 @@ class Xliff2(Xliff):
     """A file of XLIFF 2.0, 2.1 or 2.2."""
 
     kind = "xliff2"
-    title = "XLIFF"
+    title = FILE_KINDS["xliff2"].title
     is_memory = is_bilingual = True
     form, major, unit_name = XLIFF2, "2", "unit"
 

@@ -50,6 +50,14 @@ def normal_code(code: str) -> str:
     return code.strip().replace("_", "-").lower()
 
 
+def locale_name(code: str, separator: str = "_") -> str:
+    """A normal code as programs name their locales: "pt_BR" for "pt-br", "zh_Hans" for "zh-hans";
+    with "-" as the separator as BCP 47 writes it."""
+    language, *subtags = code.split("-")
+    cased = (part.upper() if len(part) == 2 else part.title() for part in subtags)
+    return separator.join([language, *cased])
+
+
 def is_code(code: str) -> bool:
     """Whether `code` has the shape of BCP 47: letters, digits and hyphens."""
     return _CODE.fullmatch(code) is not None

@@ -13,6 +13,7 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
 from tmnmt.errors import FormatError
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.formats.clean import excerpt
 from tmnmt.formats.encoding import (
     MARK,
@@ -47,24 +48,14 @@ _FROM_FILE = "`tmnmt translate` fills such a file, given by its name and not pac
 _AS_PO = "which `tmnmt translate` fills"
 _BY_PO4A = f"`po4a` makes PO of it, {_AS_PO}"
 _BY_PANDOC = "`pandoc -t gfm` makes Markdown of it, which `tmnmt translate` fills"
-_GETTEXT = f"gettext messages (PO): {_FROM_FILE}"
-_JSON = f"JSON: {_FROM_FILE}"
+_GETTEXT = f"gettext messages, which a PO file has: {_FROM_FILE}, called .po"
+_JSON = f"JSON: {_FROM_FILE}, called .json"
 _SUBTITLES = f"subtitles with their times: {_FROM_FILE}, called .srt or .vtt"
-_HTML = f"HTML: {_FROM_FILE}"
 _STRINGS = f"strings of a program with their keys: {_EXTRACTS_TEXT}"
-_UNLIKE = "by its name, and it does not begin so: it may be damaged"
 _PLAIN_SUFFIXES = frozenset({"", ".txt"})
 _SUFFIXES_OF = {  # what a name says that a file is, and what would read it
     f"a memory (TSV): {_READS_MEMORIES}": " ".join(TSV_SUFFIXES),
-    f"XLIFF {_UNLIKE}": ".xlf .xliff .sdlxliff .mqxliff .mxliff",
-    f"TMX {_UNLIKE}": ".tmx",
-    f"an office document {_UNLIKE}": ".docx .xlsx .pptx",
-    _GETTEXT: ".po .pot",
-    _JSON: ".json .arb",
-    _HTML: ".html .htm .xhtml",
-    f"Markdown: {_FROM_FILE}": ".md .markdown .mdown .mkd",
     "MDX: Markdown with JSX; called .md, it is filled by `tmnmt translate`": ".mdx",
-    f"Java properties: {_FROM_FILE}": ".properties",
     f"reStructuredText: `sphinx-build -b gettext` makes PO of it, {_AS_PO}": ".rst .rest",
     f"AsciiDoc: {_BY_PO4A}": ".adoc .asciidoc .asc",
     f"LaTeX: {_BY_PO4A}": ".tex .latex .ltx .sty",
@@ -72,19 +63,18 @@ _SUFFIXES_OF = {  # what a name says that a file is, and what would read it
     f"Perl's documentation: {_BY_PO4A}": ".pod",
     f"a manual page: {_BY_PO4A}": ".man .1 .2 .3 .4 .5 .6 .7 .8 .9",
     f"markup of a text: {_BY_PANDOC}": ".org .textile .mediawiki .wiki .t2t .typ",
-    f"XML other than Android's strings: {_EXTRACTS_TEXT}": (
-        ".xml .dita .ditamap .docbook .dbk .svg .ts"
-    ),
-    _SUBTITLES: ".srt .vtt",
-    "subtitles: Subtitle Edit saves them as .srt, which `tmnmt translate` fills": (
+    f"XML: {_EXTRACTS_TEXT}": ".dita .ditamap .docbook .dbk .svg",
+    "other subtitles: Subtitle Edit saves them as .srt, which `tmnmt translate` fills": (
         ".ass .ssa .sub .sbv .ttml .dfxp .lrc .smi"
     ),
-    f"Apple strings: {_FROM_FILE}": ".strings",
-    f".NET resources: {_FROM_FILE}": ".resx .resw",
     _STRINGS: ".stringsdict .xcstrings .yaml .yml .toml .ini .ftl .lang .php",
     f"a table (CSV): {_EXTRACTS_TEXT}": ".csv",
 }
-_BY_SUFFIX = {suffix: kind for kind, names in _SUFFIXES_OF.items() for suffix in names.split()}
+_BY_SUFFIX = {suffix: kind for kind, names in _SUFFIXES_OF.items() for suffix in names.split()} | {
+    suffix: kind.mismatch or f"{kind.title}: {_FROM_FILE}"
+    for kind in FILE_KINDS.values()
+    for suffix in kind.suffixes
+}
 _SUFFIX = re.compile(r"\.\w[\w+~#-]{0,31}\Z")
 _UNFINISHED = ".partial"  # the end of what an interrupted run leaves: NAME.partial is as NAME is
 ALLOWED = "one segment a line, UTF-8"

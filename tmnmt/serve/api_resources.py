@@ -175,7 +175,7 @@ async def export(service: Service, call: ApiRequest) -> Any:
 
 
 async def document_through(service: Service, call: ApiRequest) -> Any:
-    """Translates a file (XLIFF, PO, TMX, HTML, Markdown, JSON, Java properties), as a job; the job
+    """Translates a file, of any kind that `tmnmt translate` fills, as a job; the job
     has the same file with translations, all else untouched."""
     fields = read(call.query, DOCUMENT)
     model = service.model(fields["source"], fields["target"], fields["model"])

@@ -104,7 +104,7 @@ async def tmx(service: Service, call: ApiRequest) -> Any:
 
 
 async def segments(service: Service, call: ApiRequest) -> Any:
-    """The segments of a file: XLIFF, PO, TMX, HTML, Markdown, JSON, Java properties, or text. Codes
+    """The segments of a file, of any kind that `tmnmt translate` fills, or text. Codes
     are short tags of XML, such as <g1>…</g1> and <x2/>."""
     upload = _parse_upload(service, read(call.body, DOCUMENT))
     return await service.in_thread(lambda: documents.segments(upload))
