@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Thread
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,38 +29,60 @@ MOST_PLACES = 25_000_000  # of both documents that are looked at whole
 MIN_WIDTH = 1000  # targets beside a source that are looked at in longer documents
 MOST_SENTENCES = 100_000  # of a document
 SECONDS_TO_WAIT = 0.2  # for the result, before signals are heard
-DOUBTFUL = 0.9  # a probability below which a person should look at a pair
+DOUBTFUL = 0.9  # a probability below which a person should look at a link
+LONE = {SOURCE_ALONE: (1, 0), TARGET_ALONE: (0, 1)}  # sentences of each side in such a step
+
+
+Decision = Literal["", "accepted", "dropped"]  # of a person; "": nobody has looked at it
 
 
 @dataclass(frozen=True, slots=True)
-class AlignedPair:
-    """Sentences that are translations of each other.
+class Link:
+    """Sentences that belong together; of a sentence that stands alone, that one.
 
-    sources: the numbers of the source sentences, one after another.
+    sources: the numbers of the source sentences, in order.
     targets: the numbers of the target sentences.
-    probability: how sure it is that exactly these belong together, from 0 to 1."""
+    probability: how sure it is that exactly these belong together, from 0 to 1.
+    decision: what a person said of it: a dropped one is no pair of the memory."""
 
     sources: tuple[int, ...]
     targets: tuple[int, ...]
     probability: float
+    decision: Decision = ""
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it has sentences of both sides."""
+        return bool(self.sources and self.targets)
 
     @property
     def is_doubtful(self) -> bool:
         """Whether a person should look at it."""
-        return self.probability < DOUBTFUL
+        return not self.decision and self.probability < DOUBTFUL
 
 
 @dataclass(frozen=True)
 class Alignment:
     """What became of the sentences of two documents.
 
-    pairs: those that belong together, in the order of the sources.
-    lone_sources: the numbers of source sentences without a translation.
-    lone_targets: the numbers of target sentences that translate nothing."""
+    links: what belongs together, and what stands alone, in the order of the documents."""
 
-    pairs: list[AlignedPair]
-    lone_sources: list[int]
-    lone_targets: list[int]
+    links: list[Link]
+
+    @property
+    def pairs(self) -> list[Link]:
+        """Those that belong together, in the order of the sources."""
+        return [link for link in self.links if link.is_pair]
+
+    @property
+    def lone_sources(self) -> list[int]:
+        """The numbers of source sentences without a translation."""
+        return [number for link in self.links if not link.targets for number in link.sources]
+
+    @property
+    def lone_targets(self) -> list[int]:
+        """The numbers of target sentences that translate nothing."""
+        return [number for link in self.links if not link.sources for number in link.targets]
 
 
 def align(
@@ -81,7 +104,9 @@ def align(
                 "aligned at once: cut it at a chapter"
             )
     if not sources or not targets:
-        return Alignment([], [*range(len(sources))], [*range(len(targets))])
+        lone_sources = (Link((number,), (), 1.0) for number in range(len(sources)))
+        lone_targets = (Link((), (number,), 1.0) for number in range(len(targets)))
+        return Alignment([*lone_sources, *lone_targets])
     if translations is not None:
         return _aligned(_documents(sources, targets, translations))
     first = _aligned(_documents(sources, targets, sources))
@@ -120,20 +145,16 @@ def _best(documents: Documents) -> Alignment:
 
 
 def _alignment(path: Sequence[tuple[int, int, int, float]]) -> Alignment:
-    alignment = Alignment([], [], [])
+    links = list[Link]()
     for i, j, step, probability in reversed(path):
-        if step == SOURCE_ALONE:
-            alignment.lone_sources.append(i - 1)
-        elif step == TARGET_ALONE:
-            alignment.lone_targets.append(j - 1)
-        elif step == CROSSED:
-            alignment.pairs.append(AlignedPair((i - 2,), (j - 1,), probability))
-            alignment.pairs.append(AlignedPair((i - 1,), (j - 2,), probability))
+        if step == CROSSED:
+            links.append(Link((i - 2,), (j - 1,), probability))
+            links.append(Link((i - 1,), (j - 2,), probability))
         else:
-            count, target_count = MOVES[step].tolist()
+            count, target_count = LONE.get(step) or MOVES[step].tolist()
             numbers, target_numbers = range(i - count, i), range(j - target_count, j)
-            alignment.pairs.append(AlignedPair(tuple(numbers), tuple(target_numbers), probability))
-    return alignment
+            links.append(Link(tuple(numbers), tuple(target_numbers), probability))
+    return Alignment(links)
 
 
 def _documents(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tmnmt.alignment.align import AlignedPair, Alignment, align
+from tmnmt.alignment.align import Alignment, Link, align
 from tmnmt.alignment.documents import read_sentences
+from tmnmt.errors import DataError
 from tmnmt.segments import Segment
 
 PROBABILITY = "x-alignment-probability"  # the property of a segment that says it
 ORIGIN = "alignment"
+ACCEPTED_ORIGIN = "reviewed alignment"  # of what a person has accepted: no points are taken off
 # languages without spaces between sentences
 NO_SPACES = frozenset({"zh", "ja", "th", "lo", "km", "my"})
 
@@ -21,30 +23,44 @@ NO_SPACES = frozenset({"zh", "ja", "th", "lo", "km", "my"})
 class AlignedDocument:
     """A document and its translation.
 
-    name: what segments call it: the path of the source file.
     languages: of the source, and of the target.
     sources: the source sentences.
     targets: the target sentences.
     alignment: which of them belong together."""
 
-    name: str
     languages: tuple[str, str]
     sources: Sequence[str]
     targets: Sequence[str]
     alignment: Alignment
 
-    def texts(self, pair: AlignedPair) -> tuple[str, str]:
-        """The two texts of a pair."""
+    def texts(self, link: Link) -> tuple[str, str]:
+        """The two texts of a link."""
         first, second = map(_separator, self.languages)
         return (
-            first.join(self.sources[number] for number in pair.sources),
-            second.join(self.targets[number] for number in pair.targets),
+            first.join(self.sources[number] for number in link.sources),
+            second.join(self.targets[number] for number in link.targets),
         )
+
+    def mended(self, start: int, count: int, links: Sequence[Link]) -> AlignedDocument:
+        """The same with other links for the same sentences.
+
+        start: where the first of the links stands that go.
+        count: how many go.
+        links: what comes in their place.
+
+        Raises DataError where these do not have every sentence of those that go, each once."""
+        all_links = self.alignment.links
+        former = all_links[start : start + count]
+        if start < 0 or len(former) != count or _sentences(former) != _sentences(links):
+            raise DataError(
+                "the new links do not have the sentences of those whose place they take"
+            )
+        mended_links = [*all_links[:start], *links, *all_links[start + count :]]
+        return replace(self, alignment=Alignment(mended_links))
 
     def record(self) -> dict[str, Any]:
         """The same for JSON, with numbers of sentences from 0."""
         return {
-            "document": self.name,
             "sources": len(self.sources),
             "targets": len(self.targets),
             "pairs": [
@@ -53,6 +69,7 @@ class AlignedDocument:
                     "targets": pair.targets,
                     "probability": round(pair.probability, 4),
                     "doubtful": pair.is_doubtful,
+                    "decision": pair.decision,
                 }
                 for pair in self.alignment.pairs
             ],
@@ -65,7 +82,7 @@ def aligned_document(
     source: Path,
     target: Path,
     languages: tuple[str, str],
-    translate: Callable[[Sequence[str]], list[str]] | None = None,
+    translate: Callable[[Sequence[str]], Iterable[str]] | None = None,
 ) -> AlignedDocument:
     """Aligns a document with its translation.
 
@@ -79,22 +96,38 @@ def aligned_document(
         read_sentences(path, language)
         for path, language in zip((source, target), languages, strict=True)
     )
-    translations = translate(sources) if translate is not None else None
+    translations = [*translate(sources)] if translate is not None else None
     alignment = align(sources, targets, translations)
-    return AlignedDocument(source.as_posix(), languages, sources, targets, alignment)
+    return AlignedDocument(languages, sources, targets, alignment)
 
 
-def segments_of(document: AlignedDocument, min_probability: float = 0.0) -> Iterator[Segment]:
-    """The segments that a document gives, in its order.
+def segments_of(
+    document: AlignedDocument, name: str, min_probability: float = 0.0
+) -> Iterator[Segment]:
+    """The segments that a document gives, in its order, without what a person has dropped.
 
     document: the aligned document.
-    min_probability: of the pairs that become segments, at least."""
+    name: what its segments call it.
+    min_probability: of the pairs that become segments, at least; one that a person has accepted
+    has 1."""
     for position, pair in enumerate(document.alignment.pairs):
-        if pair.probability < min_probability:
+        is_accepted = pair.decision == "accepted"
+        probability = 1.0 if is_accepted else pair.probability
+        if pair.decision == "dropped" or probability < min_probability:
             continue
         source, target = document.texts(pair)
-        properties = ((PROBABILITY, f"{pair.probability:.4f}"),)
-        yield Segment(source, target, document.name, position, origin=ORIGIN, properties=properties)
+        origin = ACCEPTED_ORIGIN if is_accepted else ORIGIN
+        properties = ((PROBABILITY, f"{probability:.4f}"),)
+        yield Segment(source, target, name, position, origin=origin, properties=properties)
+
+
+def _sentences(links: Iterable[Link]) -> tuple[list[int], list[int]]:
+    """The numbers of all sentences of some links, in order."""
+    links = [*links]
+    return (
+        sorted(number for link in links for number in link.sources),
+        sorted(number for link in links for number in link.targets),
+    )
 
 
 def _separator(language: str) -> str:

@@ -9,6 +9,7 @@ import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -46,6 +47,12 @@ def use_threads(threads: int | None) -> None:
         import torch
 
         torch.set_num_threads(threads)
+
+
+def check_server_installed(command: str) -> None:
+    """Raises UsageError where the packages of the server are missing, which a command needs."""
+    if not all(map(find_spec, ("starlette", "uvicorn"))):
+        raise UsageError(f"{command} needs starlette and uvicorn: pip install 'tmnmt[server]'")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmnmt.cli.options import check_server_installed
 from tmnmt.config.bounds import Help, at_least, whole
 from tmnmt.config.option import Options
 from tmnmt.config.options import Keep, Threads
@@ -147,7 +148,7 @@ def serve(
     Its own interface is under /v1. It also speaks those of LibreTranslate, Apertium APy, tmserver,
     amaGama, DeepL, ModernMT, MyMemory, IBM Watson and OPUS-CAT. docs/serve.md says how much of
     each, and which address a tool takes. Ctrl-C or SIGTERM stops it: what was taken is finished."""
-    _check_installed()
+    check_server_installed("tmnmt serve")
     if (certificate is None) != (private_key is None):
         raise UsageError("--certificate and --private-key go together")
     from tmnmt.serve.keys import Keys
@@ -224,14 +225,3 @@ def serve_key(
     print(
         new_key(keys, name, role, tenant, memory or [], terms or [], ["export"] if export else [])
     )
-
-
-def _check_installed() -> None:
-    """Raises UsageError where the server's packages are not installed."""
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise UsageError(
-            "tmnmt serve needs starlette and uvicorn: pip install 'tmnmt[server]'"
-        ) from error

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from tmnmt.serve.http_error import Refused, wrong
 
-Kind = Literal["text", "texts", "names", "lines", "flag", "number", "whole", "object", "objects"]
+Kind = Literal[
+    "text", "texts", "names", "lines", "flag", "number", "whole", "numbers", "object", "objects"
+]
 _SCHEMAS: dict[Kind, dict[str, Any]] = {
     "text": {"type": "string"},
     "texts": {"type": "array", "items": {"type": "string"}},
@@ -17,6 +19,7 @@ _SCHEMAS: dict[Kind, dict[str, Any]] = {
     "flag": {"type": "boolean"},
     "number": {"type": "number"},
     "whole": {"type": "integer"},
+    "numbers": {"type": "array", "items": {"type": "integer"}},
     "object": {"type": "object"},
     "objects": {"type": "array", "items": {"type": "object"}},
 }
@@ -28,10 +31,11 @@ _IN_WORDS: dict[Kind, str] = {
     "flag": "true or false",
     "number": "a number",
     "whole": "a whole number",
+    "numbers": "a list of whole numbers",
     "object": "an object",
     "objects": "a list of objects",
 }
-LISTS: tuple[Kind, ...] = ("texts", "names", "lines", "objects")
+LISTS: tuple[Kind, ...] = ("texts", "names", "lines", "numbers", "objects")
 NAMES = 100  # entries of a list of names: of memories, of lists of terms, of elements
 TEXTS = 1_000  # entries of a list of texts that are translated or looked up together
 SEGMENTS = 10_000  # pairs that a request adds
@@ -140,6 +144,8 @@ class Field:
                 return isinstance(value, str)
             case "texts" | "names":
                 return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+            case "numbers":
+                return isinstance(value, list) and all(type(entry) is int for entry in value)
             case "flag":
                 return isinstance(value, bool)
             case "object":

@@ -42,12 +42,12 @@ _FILES: Mapping[str, tuple[bytes, str]] = {
 
 async def desk(service: Service, call: ApiRequest) -> Any:
     """The page on which a document is translated."""
-    return _file("index.html")
+    return file_of_page("index.html")
 
 
 async def review(service: Service, call: ApiRequest) -> Any:
     """The page that shows what was confirmed against what was suggested."""
-    return _file("review.html")
+    return file_of_page("review.html")
 
 
 async def address(service: Service, call: ApiRequest) -> Any:
@@ -58,16 +58,18 @@ async def address(service: Service, call: ApiRequest) -> Any:
 
 async def part(service: Service, call: ApiRequest) -> Any:
     """A style, a script or a picture of these pages."""
-    return _file(call.path["name"])
+    return file_of_page(call.path["name"])
 
 
-def _file(name: str) -> Response:
+def file_of_page(name: str) -> Response:
+    """A file of these pages, under their policy. Raises Refused where there is none."""
     if name not in _FILES:
         raise unknown("there is no such address")
     content, kind = _FILES[name]
     return Response(content, headers=_HEADERS | {"Content-Type": kind})
 
 
+PARTS = Route("GET", "/page/{name}", part, None, is_shell=True)
 PAGE = Dialect(
     "page",
     ("",),
@@ -75,7 +77,7 @@ PAGE = Dialect(
         Route("GET", "/", desk, None, is_page=True, is_shell=True),
         Route("GET", "/review", review, None, is_page=True, is_shell=True),
         Route("GET", "/page/address", address, None, is_shell=True),
-        Route("GET", "/page/{name}", part, None, is_shell=True),
+        PARTS,
     ),
     refusal,
 )

@@ -29,6 +29,7 @@ from tmnmt.serve.languages import language
 from tmnmt.serve.memories import Memory, languages_of_indexes, open_memories
 from tmnmt.serve.protocol import Protocol
 from tmnmt.serve.queue import Queue
+from tmnmt.serve.routes import Dialect
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.service import Limits, Service
 from tmnmt.serve.site import Site
@@ -238,10 +239,11 @@ def server_of(
     service: Service,
     certificate: Path | None = None,
     private_key: Path | None = None,
+    dialects: Sequence[Dialect] | None = None,
 ) -> Server:
-    """A server that is not started yet."""
+    """A server that is not started yet. `dialects`: as `application` has them."""
     config = uvicorn.Config(
-        application(service),
+        application(service, dialects),
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -262,10 +264,11 @@ def run(
     certificate: Path | None = None,
     private_key: Path | None = None,
     keys: Path | None = None,
+    dialects: Sequence[Dialect] | None = None,
 ) -> None:
     """Serves until it is told to stop. `announce`: called when it is ready. `keys`: the file of
-    keys, which SIGHUP has read again."""
-    server = server_of(service, certificate, private_key)
+    keys, which SIGHUP has read again. `dialects`: as `application` has them."""
+    server = server_of(service, certificate, private_key, dialects)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     sys.setswitchinterval(SWITCH)
     service.start()
