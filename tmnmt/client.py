@@ -75,10 +75,19 @@ class Client:
         options: Mapping[str, Any] | None = None,
         timeout: float = 90.0,
     ) -> None:
-        """source, target: languages; not given, the only ones that are served. model: its name; not
-        given, the first of these languages. memories, terms:
-        names; not given, all that the key sees. options: of translations, by name. timeout: seconds
-        of a request."""
+        """url: the address of the server, such as http://127.0.0.1:5051.
+        key: the key that the server asks for; "" where it asks for none.
+        source: the code of the source language, such as "en"; "" takes the only one that is served.
+        target: the code of the target language; "" takes the only one that is served.
+        model: the name of the model; "" takes the first model of these languages.
+        memories: the names of the memories that are read; None reads all that the key sees.
+        terms: the names of the lists of terms that are kept to; None takes all that the key sees.
+        terms_mode: "soft" makes terms likelier, "hard" puts them into every translation.
+        options: options of translations by their names, such as `beam`; the server says which it
+        takes.
+        timeout: the seconds that a request waits for an answer.
+
+        Raises UsageError where `url` is no address."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"{url}: is no address of a server, as http://127.0.0.1:5051")
@@ -95,14 +104,20 @@ class Client:
         self._parameters |= {"terms": list(terms)} if terms is not None else {}
 
     def translate(self, texts: Iterable[str], explain: bool = False) -> list[Translation]:
-        """The translations of one document's segments, in order; one for every text."""
+        """Translates one document and returns its translations in order, one for every text.
+
+        texts: the segments of the document. A blank one is translated as "".
+        explain: whether every token comes with its origin; this takes longer."""
         return list(self.stream([texts], explain))
 
     def stream(
         self, documents: Iterable[Iterable[str]], explain: bool = False
     ) -> Iterator[Translation]:
-        """The translations of all segments of all documents in order, each as soon as those before
-        it are there."""
+        """Translates all segments of all documents and gives their translations in order, each as
+        soon as those before it are there.
+
+        documents: the documents, each as its segments.
+        explain: whether every token comes with its origin; this takes longer."""
         parameters = {
             **self._parameters,
             **self._languages,
@@ -115,10 +130,16 @@ class Client:
                 yield from _translations(together, answer)
 
     def session(self, id: str | None = None, *, write_to: str | None = None) -> ClientSession:
-        """A document that is translated sentence by sentence and learns from every confirmed
-        translation. id: of one that was begun before, maybe by another program. write_to: name of
-        the memory that confirmed pairs are added to, for good; "": of none; not given, the first
-        that the server writes to, where the key may."""
+        """Opens a document that is translated sentence by sentence, and that learns from every
+        confirmed translation.
+
+        id: the id of a session that was begun before, perhaps by another program. None begins a new
+        one.
+        write_to: the name of the memory that confirmed pairs are added to for good. With "" they
+        are added to none. None takes the first memory that the server writes to, where the key may
+        write. It counts for a new session only.
+
+        Raises DataError where the server has no session of this id."""
         if id is None:
             destination = {"write_to": write_to} if write_to is not None else {}
             session = self.ask(
@@ -129,11 +150,20 @@ class Client:
         return ClientSession(self, id)
 
     def complete(self, text: str, prefix: str, explain: bool = False) -> Translation:
-        """The best translation that begins with what was typed of it, as of a Translator."""
+        """The best translation that begins with what was typed of it, as `Session.complete` gives
+        it.
+
+        text: the segment that is translated.
+        prefix: what was typed of its translation. Its last word may be half a word.
+        explain: whether every token comes with its origin."""
         return _completed(self, self._at_work, text, prefix, explain)
 
     def alternatives(self, text: str, prefix: str, count: int = 5) -> list[Alternative]:
-        """The words that may stand behind what was typed, the likeliest first."""
+        """The words that may stand behind what was typed, the likeliest first.
+
+        text: the segment that is translated.
+        prefix: what was typed of its translation.
+        count: how many words are given at most, from 1 to 20."""
         return _alternatives(self, self._at_work, text, prefix, count)
 
     @property
@@ -147,13 +177,22 @@ class Client:
     def search(
         self, memory: str, texts: Sequence[str], k: int = 5, threshold: float = 0.5
     ) -> list[list[Match]]:
-        """For every text its pairs of a memory that are worth most."""
+        """For every text its pairs of a memory that are worth most, best first.
+
+        memory: the name of the memory.
+        texts: what is looked for.
+        k: how many pairs are given for a text at most, from 1 to 100.
+        threshold: the smallest fuzzy score of a pair, from 0.3 to 1."""
         body = {"texts": _texts(texts), "k": k, "threshold": threshold}
         results = self.ask("POST", f"/v1/memories/{_part(memory)}/search", body)["results"]
         return [[_match(match) for match in result["matches"]] for result in results]
 
     def add(self, memory: str, segments: Sequence[Segment]) -> list[int]:
-        """Their ids in the memory; they are on disk."""
+        """Adds segments to a memory and returns their ids in it. On return they are on disk at the
+        server.
+
+        memory: the name of the memory.
+        segments: the segments, of which the source, the target and the document are added."""
         ids = list[int]()
         for start in range(0, len(segments), AT_ONCE):
             records = [
@@ -165,11 +204,24 @@ class Client:
         return ids
 
     def edit(self, memory: str, id: int, src: str, tgt: str) -> Segment:
-        """A segment of a memory with other texts; as it is now."""
+        """Gives a segment of a memory other texts, and returns it as it is now.
+
+        memory: the name of the memory.
+        id: the id of the segment.
+        src: its new source.
+        tgt: its new target.
+
+        Raises DataError where the memory has no segment of this id."""
         path = f"/v1/memories/{_part(memory)}/segments/{id}"
         return Segment(**self.ask("PUT", path, {"src": src, "tgt": tgt}))
 
     def delete(self, memory: str, id: int) -> None:
+        """Deletes a segment of a memory.
+
+        memory: the name of the memory.
+        id: the id of the segment.
+
+        Raises DataError where the memory has no segment of this id."""
         self.ask("DELETE", f"/v1/memories/{_part(memory)}/segments/{id}")
 
     def memories(self) -> list[dict[str, Any]]:
@@ -177,19 +229,33 @@ class Client:
         return list(self.ask("GET", "/v1/memories")["memories"])
 
     def models(self) -> list[dict[str, Any]]:
+        """What is known of every model that is served."""
         return list(self.ask("GET", "/v1/models")["models"])
 
     def read_into(
         self, memory: str, path: str | Path, advance: Advance = _unwatched
     ) -> dict[str, Any]:
-        """Adds all of a memory file to a memory; what became of it, when it is done. advance:
-        called with the bytes that are done, and all."""
+        """Adds all of a memory file to a memory, and returns the record of the finished job. Its
+        `added` and `skipped` say how many pairs were added and how many were left out.
+
+        memory: the name of the memory.
+        path: the memory file, whose name tells its format.
+        advance: is called with the bytes that are done and the bytes of the whole file.
+
+        Raises DataError where the file cannot be read."""
         endpoint = f"/v1/memories/{_part(memory)}/import"
         return self._ended(self._upload(endpoint, Path(path), {}), advance)
 
     def export(self, memory: str, path: str | Path, advance: Advance = _unwatched) -> None:
-        """Writes a memory to a file, TMX or TSV by its name. advance: called with the segments
-        that are done; of how many is not known."""
+        """Writes a memory to a file.
+
+        memory: the name of the memory.
+        path: the file, which is replaced where it is there. It is TSV where its name ends in .tsv,
+        and TMX otherwise.
+        advance: is called with the segments that are done, and None, because nobody knows how many
+        there are.
+
+        Raises DataError where the file cannot be written."""
         kind = "tsv" if Path(path).suffix.lower() == ".tsv" else "tmx"
         endpoint = f"/v1/memories/{_part(memory)}/export"
         self._save(self.ask("POST", endpoint, {"format": kind}), Path(path), advance)
@@ -202,10 +268,17 @@ class Client:
         advance: Advance = _unwatched,
         own_translations: str = "translated",
     ) -> dict[str, Any]:
-        """Translates a translator's file (XLIFF, PO, HTML and so on); what became of its
-        segments. overwrite: which translations in it are made anew, "nothing", "drafts" or "all".
-        advance: called with the segments that are done, and all. own_translations: which of the
-        other translations in it are taken as confirmed, "translated", "approved" or "off"."""
+        """Translates a file of a translator (XLIFF, PO, HTML and so on), and returns the record of
+        the finished job, which says what became of the segments.
+
+        path: the file.
+        destination: where the translated file is written; a file that is there is replaced.
+        overwrite: which translations in it are made anew: "nothing", "drafts" or "all".
+        advance: is called with the segments that are done and the segments of the whole file.
+        own_translations: which of the other translations in it count as confirmed: "translated",
+        "approved" or "off".
+
+        Raises DataError where the file cannot be read, translated or written."""
         parameters = {
             **self._languages,
             "terms_mode": self._parameters["terms_mode"],
@@ -221,8 +294,14 @@ class Client:
         )
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """The JSON of an answer; None where it has none. A request that the server puts off is
-        tried again."""
+        """Sends a request and returns the JSON of its answer, or None where the answer is empty. A
+        request that the server puts off is sent again, up to five times in all.
+
+        method: the method of HTTP, such as "GET".
+        path: the path at the server with its query, from "/v1/" on.
+        body: what is sent as JSON; None sends no body.
+
+        Raises what the class says."""
         content = json.dumps(body).encode() if body is not None else None
         answer = self._fetch(method, path, content, "application/json")
         try:
@@ -320,9 +399,12 @@ class Client:
 
 
 class ClientSession:
-    """One document at the server, as `Session` is one here; `id`: for `Client.session`."""
+    """One document at the server, as `Session` is one here. `Client.session` opens it, and opens it
+    again by its `id`."""
 
     def __init__(self, client: Client, id: str) -> None:
+        """client: the server that has the session.
+        id: the id of the session there."""
         self._client, self.id = client, id
         self._path = f"/v1/sessions/{_part(id)}"
 
@@ -332,12 +414,18 @@ class ClientSession:
         return int(self._client.ask("GET", self._path)["confirmed"])
 
     def translate(self, text: str, explain: bool = False) -> Translation:
-        """The translation of the document's next segment."""
+        """Translates the next segment of the document.
+
+        text: the segment.
+        explain: whether every token comes with its origin; this takes longer."""
         return next(self.stream([text], explain))
 
     def stream(self, texts: Iterable[str], explain: bool = False) -> Iterator[Translation]:
-        """The translations of all segments that follow, in order, nothing being confirmed in
-        between."""
+        """Translates all segments that follow, while nothing is confirmed. Gives their translations
+        in order.
+
+        texts: the segments. A blank one is translated as "".
+        explain: whether every token comes with its origin; this takes longer."""
         for together in _parts(_texts(texts)):
             body = {"texts": together, "explain": explain}
             yield from _translations(
@@ -345,17 +433,28 @@ class ClientSession:
             )
 
     def complete(self, text: str, prefix: str, explain: bool = False) -> Translation:
-        """The best translation of the document's next segment that begins with what was typed."""
+        """The best translation of the document's next segment that begins with what was typed.
+
+        text: the segment that is translated.
+        prefix: what was typed of its translation. Its last word may be half a word.
+        explain: whether every token comes with its origin."""
         return _completed(self._client, {"session": self.id}, text, prefix, explain)
 
     def next_words(self, text: str, prefix: str) -> str:
-        """What comes behind that, as far as it is found at once."""
+        """The words that come behind what was typed, as far as they are found at once.
+
+        text: the segment that is translated.
+        prefix: what was typed of its translation."""
         body = {**_typed(text, prefix), "session": self.id, "whole": False}
         words: str = self._client.ask("POST", "/v1/complete", body)["text"]
         return words[len(prefix) :]
 
     def alternatives(self, text: str, prefix: str, count: int = 5) -> list[Alternative]:
-        """The words that may stand behind what was typed, the likeliest first."""
+        """The words that may stand behind what was typed, the likeliest first.
+
+        text: the segment that is translated.
+        prefix: what was typed of its translation.
+        count: how many words are given at most, from 1 to 20."""
         return _alternatives(self._client, {"session": self.id}, text, prefix, count)
 
     def translate_file(
@@ -366,23 +465,41 @@ class ClientSession:
         advance: Advance = _unwatched,
         own_translations: str = "translated",
     ) -> dict[str, Any]:
-        """As `Client.translate_file`, with what is confirmed here when its segments have their
-        turn."""
+        """Translates a file in the session, so that each of its segments reads what was confirmed
+        until its turn. Returns the record of the finished job, which says what became of the
+        segments.
+
+        path: the file.
+        destination: where the translated file is written; a file that is there is replaced.
+        overwrite: which translations in it are made anew: "nothing", "drafts" or "all".
+        advance: is called with the segments that are done and the segments of the whole file.
+        own_translations: which of the other translations in it count as confirmed: "translated",
+        "approved" or "off".
+
+        Raises DataError where the file cannot be read, translated or written."""
         parameters = {"overwrite": overwrite, "own_translations": own_translations}
         job = self._client._upload(f"{self._path}/documents", Path(path), parameters)
         return self._client._save(job, Path(destination), advance)
 
     def confirm(self, src: str, tgt: str, on_checks: OnChecks = "tell") -> list[Check]:
-        """Learns a translation: the very next sentence knows it. It is on disk at the server. Gives
-        what the checks find in it. With `on_checks` "refuse" it is not learnt where they find
-        something; then ChecksError is raised."""
+        """Learns a translation, which the very next sentence can read. On return it is on disk at
+        the server. Returns what the checks find in it.
+
+        src: the source.
+        tgt: its translation, as a person has approved it.
+        on_checks: "tell" learns the pair whatever the checks find; with "refuse", a pair in which
+        they find something is not learned.
+
+        Raises ChecksError where the pair is refused."""
         src, tgt = _texts([src, tgt])
         body = {"src": src, "tgt": tgt, "on_checks": on_checks}
         answer = self._client.ask("POST", f"{self._path}/confirm", body)
         return [Check(**check) for check in answer["checks"]]
 
     def undo(self) -> tuple[str, str]:
-        """Takes back what was confirmed last, and gives it. Raises UsageError where nothing was."""
+        """Takes back what was confirmed last, and returns its source and target.
+
+        Raises UsageError where nothing was confirmed."""
         undone = self._client.ask("POST", f"{self._path}/undo", {})["undone"]
         return undone["src"], undone["tgt"]
 
@@ -392,11 +509,15 @@ class ClientSession:
         return [(pair["src"], pair["tgt"]) for pair in records]
 
     def save(self, path: str | Path) -> None:
-        """Writes the session to a file, for `Translator.session(path)`."""
+        """Writes the session to a file, for `Translator.session(path)`.
+
+        path: the file, which is replaced where it is there.
+
+        Raises DataError where the file cannot be written."""
         _write(Path(path), self._client._fetch("GET", f"{self._path}/save", None, ""))
 
     def end(self) -> None:
-        """The server forgets it; what was written to a memory stays there."""
+        """Makes the server forget the session. What was written to a memory stays there."""
         self._client.ask("DELETE", self._path)
 
 

@@ -12,7 +12,14 @@ from torch import Tensor
 
 from tmnmt.config.options import Decoding
 from tmnmt.errors import ModelError
-from tmnmt.models.base import Before, Injectable, Place, SurroundingText, Surveyed, shift
+from tmnmt.models.base import (
+    Injectable,
+    Place,
+    PrecedingSentences,
+    SurroundingText,
+    Surveyed,
+    shift,
+)
 from tmnmt.models.decoding import for_decoding
 from tmnmt.models.folder import load_model, save_model, stamp
 from tmnmt.models.rnnsearch import RNNsearch
@@ -34,7 +41,7 @@ from tmnmt.vocab import BOS, EOS
 FORMS: list[ContextForm] = ["attended", "auxiliary", "gated", "around"]
 CONFIG = {"src_lang": "en", "tgt_lang": "fr", "max_subwords": 40, "model": SIZES}
 # the first sentence of a document, the third, and the fifth
-BEFORE: list[Before] = [[], [[6, 7, 8], [9]], [[9, 9], [4, 5, 6, 7], [8], [5, 10]]]
+BEFORE: list[PrecedingSentences] = [[], [[6, 7, 8], [9]], [[9, 9], [4, 5, 6, 7], [8], [5, 10]]]
 
 
 def tiny(kind: str = "rnnsearch") -> RNNsearch | DeepLAU:

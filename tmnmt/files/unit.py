@@ -50,8 +50,11 @@ class Unit:
 
 
 def confirmation_of(state: State, is_approved: bool = True) -> Confirmation:
-    """How far the target of a unit in this state is confirmed. `is_approved`: whether a reviewer
-    has said so, where it is translated."""
+    """How far the target of a unit is confirmed.
+
+    state: the state of the unit.
+    is_approved: whether a reviewer has approved the target; this counts for a translated unit
+    alone."""
     if state != "translated":
         return "none"
     return "approved" if is_approved else "translated"
@@ -87,10 +90,9 @@ class Filling:
 
 
 class TranslatableFile(ABC):
-    """A file of one kind. Languages are codes as "en", "" where the file does not say them; then
-    whoever translates sets them, and `write` puts them where the format has a place for them.
-
-    It is opened by its path. FormatError: it is not of this kind, or its beginning is broken."""
+    """A file of one kind. Languages are codes such as "en", and "" where the file does not say
+    them; then whoever translates sets them, and `write` puts them where the format has a place for
+    them."""
 
     kind: str
     title: str  # what messages call such files
@@ -104,23 +106,38 @@ class TranslatableFile(ABC):
     tgt_lang: str
 
     @abstractmethod
-    def __init__(self, path: Path) -> None: ...
+    def __init__(self, path: Path) -> None:
+        """path: the file.
+
+        Raises FormatError where the file is not of this kind, or its beginning is broken."""
 
     @classmethod
     @abstractmethod
     def accepts(cls, head: bytes, path: Path) -> bool:
-        """Whether a file that begins so, and is called so, is of this kind."""
+        """Whether a file is of this kind.
+
+        head: the first bytes of the file.
+        path: the file, of which the name counts; it need not be there."""
 
     @abstractmethod
     def documents(self) -> Iterator[Document]:
-        """Raises FormatError with file and line for what cannot be read."""
+        """The documents of the file, in order.
+
+        Raises FormatError with file and line for what cannot be read."""
 
     @abstractmethod
     def write(self, destination: BinaryIO, fillings: Iterable[Filling | None]) -> None:
-        """The file with these targets: one for every unit of every document, in order; None leaves
-        a unit as it is. Raises ValueError for another number of them, and for a target that
-        `refused` gives a reason for."""
+        """Writes the file with other targets.
+
+        destination: where the bytes go.
+        fillings: one for every unit of every document, in order; None leaves a unit as it is.
+
+        Raises ValueError for another number of fillings, and for a target that `refused` gives a
+        reason for."""
 
     def refused(self, unit: Unit, target: Text) -> str:
-        """Why this target cannot be put into a unit of this file, in words; "" where it can."""
+        """Why a target cannot be put into a unit of this file, in words; "" where it can.
+
+        unit: the unit.
+        target: the target."""
         return ""

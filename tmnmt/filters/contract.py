@@ -45,13 +45,19 @@ class Reader:
     typography: str = ""
 
     def reads(self, covered: str) -> str | None:
-        """What a model reads in place of what is copied, where that is no mask: a character."""
+        """The character that a model reads in place of a sign that is copied; None where it reads a
+        mask.
+
+        covered: the sign, as the text has it."""
         if covered in READ_AS or self.vocab is None or covered not in DASHES:
             return READ_AS.get(covered)
         return "-" if self.vocab.source_pieces(covered)[-1:] == ["▁-"] else None
 
     def size(self, word: str) -> int:
-        """The subwords of a word of the source; its letters where there is no vocabulary."""
+        """How many subwords a word of the source has; how many letters, where there is no
+        vocabulary.
+
+        word: the word."""
         return len(word if self.vocab is None else self.vocab.encode_source(word))
 
 
@@ -91,41 +97,60 @@ class Undo:
     parts: Sequence[str] = ()  # of what the model reads: see `retry`
 
     def restore(self, target: Text) -> Text:
-        """The whole target, in which all codes have their places."""
+        """The whole target as it is from here on.
+
+        target: the target, in which all codes have their places."""
         return target
 
     def restore_piece(self, output: ModelOutput) -> str:
-        """What the model wrote, as it is from here on."""
+        """The text of a piece of the target as it is from here on.
+
+        output: what the model wrote for the piece."""
         return output.text
 
     def restore_tokens(self, tokens: Sequence[str]) -> Sequence[str]:
-        """The subwords of the target, as they are told to somebody."""
+        """The subwords of the target as explanations show them; as many as there are.
+
+        tokens: the subwords."""
         return tokens
 
     def refuses(self, output: str, model_text: str) -> bool:
         """Whether what was written for a text that no memory has is no translation, so that the
-        text stays."""
+        text stays.
+
+        output: what the model wrote.
+        model_text: what the model has read."""
         return False
 
     def barred(self, model_text: str) -> frozenset[str]:
-        """The characters that no translation of a text, or of a piece of it, has."""
+        """The characters that no translation of a text, or of a piece of it, has.
+
+        model_text: what the model reads of the text or piece."""
         return frozenset()
 
     def retry(self, output: str) -> Sequence[str]:
-        """The parts of the text, to be translated one by one since what was written for all of it
-        lacks something; none where it stands."""
+        """The parts of the text that are translated one by one, because what was written for all of
+        it lacks something. There are none where it stands.
+
+        output: what the model wrote for the whole text."""
         return ()
 
     def display(self, text: str) -> str:
-        """A part of a target, as somebody sees it who types."""
+        """A part of a target as a person who types sees it.
+
+        text: the part, as the model wrote it."""
         return text
 
     def to_target(self, text: str) -> str:
-        """The beginning of a target that somebody typed, as the model would write it."""
+        """The beginning of a target as the model would write it.
+
+        text: the beginning, as a person typed it."""
         return text
 
     def query(self, text: str) -> str:
-        """A part of the source, as the memories are asked for what is like it."""
+        """A part of the source as the memories are asked for what is like it.
+
+        text: the part, as the model reads it."""
         return text
 
 
@@ -148,11 +173,16 @@ class Split(Undo):
     is_optional: bool = False
 
     def pairs(self, src: Text, tgt: Text) -> list[tuple[Text, Text] | None]:
-        """For each of the texts the pair of it in a pair of the whole, where that has one."""
+        """For each of the texts the pair of it in a pair of the whole; None where that has none.
+
+        src: the source of the whole pair.
+        tgt: its target."""
         return [None for _ in self.texts]
 
     def join(self, targets: Sequence[Text]) -> Text:
-        """The target of the whole."""
+        """The target of the whole.
+
+        targets: the targets of the texts, in order."""
         raise NotImplementedError
 
 
@@ -164,10 +194,14 @@ class Filter:
     is_for_people: ClassVar[bool] = False  # also where a person has written the target
 
     def __init__(self, reader: Reader) -> None:
+        """reader: who reads the text."""
         self.reader = reader
 
     def prepare(self, source: Source) -> tuple[Source, Undo | None]:
-        """The text as what follows sees it. A `str` can have no codes; a `Text` may. Behind the
-        placeholders a filter keeps every code, and every letter outside the codes has one letter in
-        its place, so that each piece of the text knows where it comes from."""
+        """The text as what follows sees it, and what takes the change back; None where there is
+        nothing to take back. Behind the placeholders a filter keeps every code, and every letter
+        outside the codes has one letter in its place, so that each piece of the text knows where it
+        comes from.
+
+        source: the text; a `str` can have no codes, a `Text` may."""
         raise NotImplementedError

@@ -39,11 +39,19 @@ class MemoryFormat(Protocol):
     has_columns: bool
 
     def accepts(self, head: str, source: Source, columns: Columns | None) -> bool:
-        """Whether a file that begins so is of this format; `columns`: those that were named."""
+        """Whether a file is of this format.
+
+        head: the beginning of the file, as text.
+        source: the name of the file and what its bytes are packed in.
+        columns: the columns that the user has named; None where none are named."""
 
     def read(self, file: MemoryFile) -> Pairs:
-        """The units that have both languages, in order; the others go to the report. Raises
-        FormatError for what cannot be read."""
+        """The units that have both languages, in order, each with its line. The others go to the
+        report.
+
+        file: the file, with its languages and its report.
+
+        Raises FormatError for what cannot be read."""
 
 
 class _TSV:

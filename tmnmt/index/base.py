@@ -25,7 +25,9 @@ WIDER = 4  # times as many again, where copies took the places
 
 
 def accept_always(_number: int) -> bool:
-    """Every id is accepted."""
+    """Accepts every segment.
+
+    _number: the id of a segment."""
     return True
 
 
@@ -78,29 +80,39 @@ class Index(Protocol):
         exclude_sources: bool = False,
         exclude_documents: Sequence[str] | None = None,
     ) -> list[list[Match]]:
-        """For every query its at most `k` segments of fuzzy score >= `threshold`, best first, ties
-        by newest (greatest `changed`), then by smallest id. With threshold 0 every segment with
+        """For every query its segments of at least this fuzzy score, best first. Ties go by the
+        newest (greatest `changed`), then by the smallest id. With threshold 0 every segment with
         tokens qualifies; a text without tokens matches nothing.
 
-        exclude_sources: leave out every segment whose source equals the query in match tokens
-        (leave-one-out).
+        queries: the texts that are looked for.
+        k: how many segments are given for a query at most, from 1.
+        threshold: the smallest fuzzy score, from 0 to 1.
+        exclude_sources: whether every segment is left out whose source equals the query in match
+        tokens (leave-one-out).
         exclude_documents: for every query the document whose segments are left out, "" for none.
+        None leaves out none for any query.
 
         Raises UsageError for what cannot be searched."""
         check_search(queries, k, threshold, exclude_documents)
         documents = exclude_documents or [""] * len(queries)
-        wanted = [
+        lookups = [
             IndexQuery(text, k, threshold, without_document=document)
             for text, document in zip(queries, documents, strict=True)
         ]
-        return [answer.similar for answer in self.look_up(wanted, exclude_sources)]
+        return [answer.similar for answer in self.look_up(lookups, exclude_sources)]
 
     def look_up(
         self, queries: Sequence[IndexQuery], exclude_sources: bool = False
     ) -> list[IndexAnswer]:
-        """For every query all that it wants, of one moment. Here by one search after another, and
-        without skeletons; an index that can does it in one pass over all queries. Raises UsageError
-        for what cannot be looked up."""
+        """For every query all that it wants, of one moment. This way looks it up by one search
+        after another, and finds no skeletons; an index that can does it in one pass over all
+        queries.
+
+        queries: the texts, each with what is looked up for it.
+        exclude_sources: whether every segment is left out of the similar ones whose source equals
+        the query in match tokens.
+
+        Raises UsageError for what cannot be looked up."""
         similar: dict[IndexQuery, list[Match]] = {}
         for (k, threshold), alike in grouped_by_search(queries).items():
             texts, documents = zip(*((q.text, q.without_document) for q in alike), strict=True)
@@ -123,9 +135,13 @@ class Index(Protocol):
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
-        """At most `k` segments whose ids are accepted, and which together cover most of the rare
-        phrases of a text, in the order in which they are taken; each with its fuzzy score. An index
-        that does not keep where words stand has none."""
+        """The segments that together cover most of the rare phrases of a text, in the order in
+        which they are taken, each with its fuzzy score. An index that does not keep where words
+        stand has none.
+
+        text: the text.
+        k: how many segments are given at most.
+        accepts: says of a segment's id whether the segment may be taken."""
         return []
 
 
@@ -138,38 +154,58 @@ class WritableIndex(Index, Protocol):
         ...
 
     def restricted_to(self, conditions: Filter) -> Self:
-        """The same index, of which searches find only the segments that are meant: the best of
-        these, exactly. Everything else it does is as before, and to close one closes both."""
+        """The same index, of which searches find only some segments: the best of these, exactly.
+        Everything else it does as before, and to close one closes both.
+
+        conditions: which segments are found."""
         ...
 
     def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
-        """The `k` newest segments that have the phrase (greatest `changed`, then smallest id), each
-        with its places: exactly those in which `Phrase.places` finds any."""
+        """The newest segments that have a phrase (greatest `changed`, then smallest id), each with
+        its places. They are exactly those in which `Phrase.places` finds any.
+
+        phrase: the phrase, and in which of the two texts it is looked for.
+        k: how many segments are given at most."""
         ...
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
-        """The segments with these ids, in their order. Raises UnknownIdError where
-        there is none."""
+        """The segments with these ids, in the order of the ids.
+
+        ids: the ids.
+
+        Raises UnknownIdError where a segment is not there."""
         ...
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
-        """Adds segments; their ids. On return they are durable, and the next search by anyone finds
-        them. Without `changed` (or `created`) they get the present time. Texts stay as they are
-        given, line ends too: it is the readers of `tmnmt.formats` that clean them."""
+        """Adds segments and returns their ids. On return they are durable, and the next search by
+        anyone finds them.
+
+        segments: the segments. Without `changed` (or `created`) they get the present time. Their
+        texts stay as they are, line ends too, because the readers of `tmnmt.formats` clean them.
+
+        Raises DataError for a source that is too long."""
         ...
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
-        """Puts `change(segment)` in the place of every segment with one of these ids, as durable
-        and visible as an addition; the new segments. Raises UnknownIdError."""
+        """Replaces segments, as durably and visibly as an addition, and returns the new ones.
+
+        ids: the ids of the segments.
+        change: gives the new segment for the old one.
+
+        Raises UnknownIdError where a segment is not there. Raises DataError for a source that is
+        too long."""
         ...
 
     def segments(self) -> Iterator[Segment]:
-        """All segments that are meant, in order of id."""
+        """All segments that searches can find, in the order of their ids."""
         ...
 
     def delete(self, ids: Iterable[int]) -> None:
-        """Deletes the segments with these ids, as durable and visible as an addition. Raises
-        UnknownIdError."""
+        """Deletes segments, as durably and visibly as an addition.
+
+        ids: the ids of the segments.
+
+        Raises UnknownIdError where a segment is not there."""
         ...
 
 
@@ -184,16 +220,23 @@ class BuiltIndex(WritableIndex, Protocol):
         ...
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """Those of these segments that are there, by their ids."""
+        """Those of these segments that are there, by their ids.
+
+        ids: the ids that are looked for."""
         ...
 
     def segments(self, conditions: Filter = NO_FILTER) -> Iterator[Segment]:
-        """All segments that are meant and that these conditions let pass, in order of id."""
+        """All segments that searches can find and that some conditions let pass, in the order of
+        their ids.
+
+        conditions: the conditions."""
         ...
 
     def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
-        """Deletes those that `choose` says of all segments, and gives their ids. Nobody else
-        changes the index meanwhile."""
+        """Deletes segments and returns their ids. Nobody else changes the index meanwhile.
+
+        choose: gives the ids of those that are deleted, for all segments in the order of their
+        ids."""
         ...
 
     def changes(self) -> tuple[int, int, int]:
@@ -201,12 +244,15 @@ class BuiltIndex(WritableIndex, Protocol):
         ...
 
     def compact(self, progress: Callable[[int], None] | None = None) -> object:
-        """Merges all changes into the index."""
+        """Merges all changes into the index.
+
+        progress: is called after every part with the number of its segments; None tells nobody."""
         ...
 
     def verify(self) -> int:
-        """Reads everything; how many segments there are. Raises MemoryIndexError at the first that
-        is not as it was written."""
+        """Reads everything, and returns how many segments there are.
+
+        Raises MemoryIndexError at the first part that is not as it was written."""
         ...
 
     def generation(self) -> int:
@@ -239,14 +285,19 @@ class FolderIndex(BuiltIndex, Protocol):
 
 
 def is_in_folder(index: Index) -> TypeGuard[FolderIndex]:
-    """Whether files can be kept beside an index."""
+    """Whether files can be kept beside an index.
+
+    index: the index."""
     return index.folder is not None
 
 
 def grouped_by_search(
     queries: Iterable[IndexQuery],
 ) -> dict[tuple[int, float], list[IndexQuery]]:
-    """The distinct queries that want similar segments, by how many and of what score."""
+    """The distinct queries that want similar segments, by how many they want and of which score at
+    least.
+
+    queries: the queries."""
     groups = defaultdict[tuple[int, float], list[IndexQuery]](list)
     for query in dict.fromkeys(queries):
         if query.similar:
@@ -255,8 +306,11 @@ def grouped_by_search(
 
 
 def same_source_by_search(index: Index, texts: Sequence[str]) -> dict[str, list[Match]]:
-    """For every text all segments of an index whose source has its match tokens, by searches for
-    ever more matches of score 1."""
+    """For every text all segments of an index whose source has its match tokens. They are found by
+    searches for ever more matches of score 1.
+
+    index: the index.
+    texts: the texts."""
     matches = widened(index, texts, COPIES, 1.0, lambda alike: False)
     return {text: [match for match in alike if match.edits == 0] for text, alike in matches.items()}
 
@@ -268,8 +322,15 @@ def widened(
     threshold: float,
     enough: Callable[[list[Match]], bool],
 ) -> dict[str, list[Match]]:
-    """The matches of every text: `k`, and where those are not `enough`, ever more, until they are,
-    or are all."""
+    """The matches of every text, of which there are as many as are needed: where the first search
+    does not give enough, further ones look for four times as many each, until there are enough, or
+    no more.
+
+    index: the index that is searched.
+    texts: the texts.
+    k: how many matches the first search gives for a text at most.
+    threshold: the smallest fuzzy score, from 0 to 1.
+    enough: says of the matches of a text whether they are enough."""
     matches: dict[str, list[Match]] = {}
     remaining = list(dict.fromkeys(texts))
     while remaining:
@@ -282,7 +343,11 @@ def widened(
 
 
 def check_queries(queries: Iterable[IndexQuery]) -> None:
-    """Raises UsageError where something is to be looked up that cannot be."""
+    """Checks that queries can be looked up.
+
+    queries: the queries.
+
+    Raises UsageError for a number below 0, or a threshold that is not from 0 to 1."""
     for query in queries:
         if query.similar < 0 or query.same_skeleton < 0:
             raise UsageError(f"{query}: how many are looked for must be 0 or more")
@@ -292,7 +357,15 @@ def check_queries(queries: Iterable[IndexQuery]) -> None:
 def check_search(
     queries: Sequence[str], k: int, threshold: float, documents: Sequence[str] | None
 ) -> None:
-    """Raises UsageError where a search is asked for what cannot be."""
+    """Checks that a search can be done.
+
+    queries: the texts that are looked for.
+    k: how many segments are wanted for a text, from 1.
+    threshold: the smallest fuzzy score, from 0 to 1.
+    documents: the document that is left out for every text; None leaves out none.
+
+    Raises UsageError for a number out of its bounds, or another number of documents than of
+    texts."""
     if k < 1:
         raise UsageError(f"k is {k}; it must be at least 1")
     if not 0 <= threshold <= 1:
@@ -304,8 +377,11 @@ def check_search(
 
 
 def dated(segments: Iterable[Segment]) -> list[Segment]:
-    """New segments with the present time where they have none. Raises DataError for a source that
-    is too long."""
+    """New segments, with the present time where they have none.
+
+    segments: the segments.
+
+    Raises DataError for a source that is too long."""
     now = present()
     new = [
         replace(s, created=s.created or now, changed=s.changed or s.created or now)
@@ -316,9 +392,12 @@ def dated(segments: Iterable[Segment]) -> list[Segment]:
 
 
 def corrected(old: Segment, new: Segment) -> Segment:
-    """`new` in the place of `old`: its id stays, and `changed` is the present time unless it was
-    given; but always later than before, so that of two versions anyone can tell which came after
-    the other. Codes that were of a text before it was corrected go."""
+    """A segment as it takes the place of another one. The id stays. `changed` is the present time
+    unless it was given, but it is always later than before, so that anyone can tell which of two
+    versions is newer. Codes that belong to a text before it was corrected go.
+
+    old: the segment that is there.
+    new: the segment that takes its place, with any id."""
     changed = new.changed if new.changed != old.changed else present()
     if new.src != old.src and new.src_codes == old.src_codes:
         new = replace(new, src_codes=())
@@ -330,7 +409,11 @@ def corrected(old: Segment, new: Segment) -> Segment:
 
 
 def check_sources(segments: Iterable[Segment]) -> None:
-    """Raises DataError for a source of more than MAX_TOKENS."""
+    """Checks the length of sources.
+
+    segments: the segments.
+
+    Raises DataError for a source of more than MAX_TOKENS match tokens."""
     for segment in segments:
         if len(match_tokens(segment.src)) > MAX_TOKENS:
             raise DataError(f"{segment.src[:40]!r}...: more than {MAX_TOKENS:,} match tokens")
@@ -351,7 +434,11 @@ def _second_later(changed: str) -> str:
 
 
 def best_of(matches: Iterable[Match], k: int) -> list[Match]:
-    """The at most `k` best, in the order every index answers in: score, newest, smallest id."""
+    """The best matches, in the order in which every index answers: by score, then the newest, then
+    the smallest id.
+
+    matches: the matches, in any order.
+    k: how many are given at most."""
     ordered = sorted(matches, key=lambda match: match.segment.id)
     ordered.sort(key=lambda match: match.segment.changed, reverse=True)
     ordered.sort(key=lambda match: match.score, reverse=True)
@@ -361,8 +448,15 @@ def best_of(matches: Iterable[Match], k: int) -> list[Match]:
 def check_languages(
     location: str, languages: tuple[str, str], src_lang: str | None, tgt_lang: str | None
 ) -> None:
-    """Raises MemoryIndexError where an index of these `languages` is asked for others; regions do
-    not count (`is_same_language`)."""
+    """Checks that an index has the languages that somebody asks for. Regions do not count
+    (`is_same_language`).
+
+    location: what messages call the index.
+    languages: the source and the target language of the index.
+    src_lang: the source language that is asked for; None or "" takes any.
+    tgt_lang: the target language that is asked for; None or "" takes any.
+
+    Raises MemoryIndexError for other languages."""
     for requested, have in zip((src_lang, tgt_lang), languages, strict=True):
         if requested and not is_same_language(requested, have):
             pairs = f"{languages[0]} to {languages[1]}, not {src_lang or '?'} to {tgt_lang or '?'}"
@@ -371,5 +465,7 @@ def check_languages(
 
 def primary(language: str) -> str:
     """The language of a code without its region, in two letters where there are such: "fr" of
-    "fr-CA" and of "fra"."""
+    "fr-CA" and of "fra".
+
+    language: the code."""
     return short(language.lower().replace("_", "-").split("-")[0])

@@ -42,13 +42,20 @@ class MemorySearch(Protocol):
     """What is asked of the whole memory at every step, for the sentences of a batch."""
 
     def ids(self, positions: Tensor) -> Tensor:
-        """The subwords at positions (k,) of the memory; PAD where they are -1."""
+        """The subwords at positions of the memory, PAD for a position of -1.
+
+        positions: (k,) int64, the positions."""
 
     def place(self, position: int) -> tuple[int, int]:
-        """The number of a position's pair, and which of its subwords it is."""
+        """The number of the pair that has a position, and which of the pair's subwords it is.
+
+        position: the position in the whole memory."""
 
     def match(self, sentence: int, pair: int) -> Match:
-        """A pair by its number, as a match of a sentence of the batch."""
+        """A pair of the memory as a match of a sentence of the batch.
+
+        sentence: the number of the sentence in the batch.
+        pair: the number of the pair, as `place` gives it."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,9 @@ class StepState(NamedTuple):
     columns: Columns | None = None  # of log p; None: a column for every word
 
     def rows(self, index: Tensor) -> StepState:
-        """The rows `index` (R',) in that order."""
+        """These rows, in their order.
+
+        index: (R',) int64, the numbers of the rows."""
         prev, hidden, context = (part[index] for part in self[:3])
         return StepState(prev, hidden, context, self.columns)
 
@@ -81,11 +90,15 @@ class BeamState(Protocol):
     """What is ready for a batch: it follows the rows of the beam."""
 
     def rows(self, index: Tensor) -> Self:
-        """The rows `index` (R',) in that order."""
+        """These rows, in their order.
+
+        index: (R',) int64, the numbers of the rows."""
 
     def reordered(self, index: Tensor) -> Self:
-        """The same, of an `index` (R,) where every row takes the place of one of its own
-        sentence."""
+        """The same rows in another order, in which every row takes the place of one of its own
+        sentence.
+
+        index: (R,) int64, the number of the row that comes to each place."""
 
 
 R = TypeVar("R", bound=BeamState)
@@ -112,7 +125,9 @@ class LayerOutput(Generic[R]):
     positions: Tensor | None = None
 
     def rows(self, index: Tensor) -> LayerOutput[R]:
-        """The same of the rows `index` alone."""
+        """What was read in these rows alone.
+
+        index: (R',) int64, the numbers of the rows."""
         gate, words, positions = self.gate, self.words, self.positions
         return LayerOutput(
             self.ready.rows(index),
@@ -142,27 +157,44 @@ class MemoryLayer(nn.Module, ABC, Generic[R]):
     def traced_sources(
         cls, name: str, trace: LayerTrace, collated: Collated, sentence: int, word: int
     ) -> list[TracedSource]:
-        """What the layer, registered by this name, did at a step of a sentence of the batch, where
-        this word was written: told apart by what it read, in the order in which that was mixed
-        in."""
+        """What the layer did at a step where a word was written: one entry for each source that it
+        read, in the order in which they were mixed in.
+
+        name: the name under which the layer is registered.
+        trace: what the layer did at the step.
+        collated: what the sentences of the batch read.
+        sentence: the number of the sentence in the batch.
+        word: the subword that was written."""
         return [TracedSource(name, name, "memory", trace)]
 
     @abstractmethod
     def ready(self, collated: Collated, backbone: Backbone, mode: str) -> R | None:
-        """All that no step changes, once a batch; None where it reads nothing in this mode, or has
-        nothing to read."""
+        """All that no step changes, once a batch. None where the layer reads nothing in this mode,
+        or has nothing to read.
+
+        collated: what the sentences of the batch read.
+        backbone: the base that decodes.
+        mode: the mode of the translation."""
 
     @abstractmethod
     def fuse(self, step: StepState, hidden: Tensor, ready: R) -> tuple[Tensor, LayerOutput[R]]:
-        """The layer reads, by the raw state; h' (R, d) is what becomes of h (R, d), `hidden`
-        itself where nothing is blended in."""
+        """Reads by the plain state of the step. Returns the hidden states h' (R, d) after blending,
+        and what was read. Where nothing is blended in, h' is `hidden` itself.
+
+        step: the plain state of the step.
+        hidden: (R, d), the hidden states after the layers before this one.
+        ready: what the layer has made ready."""
 
     def mix(
         self, step: StepState, log_probs: Tensor, reading: LayerOutput[R]
     ) -> tuple[Tensor, LayerOutput[R]]:
-        """log p' (R, V) of the layers' log p (R, V) before it: the words that were read are mixed
-        in, where there are any. Without gradients it is written in place of log p. A layer that
-        reads by what those before it say does so now, and gives all that it has read."""
+        """Mixes the words that were read into the probabilities. Returns the new log p' (R, V), and
+        all that was read. A layer that reads by what the layers before it say does so now. Without
+        gradients log p' is written in place of log p.
+
+        step: the plain state of the step.
+        log_probs: (R, V), the log p that the layers before this one give.
+        reading: what `fuse` has read."""
         if reading.words is None:
             return log_probs, reading
         return mix_copy(log_probs, reading.weights, *reading.words, step.columns), reading
@@ -192,10 +224,14 @@ class SavedHistory(LayerHistory, Protocol):
     def restored(
         self, record: Mapping[str, Any], tensors: Mapping[str, Tensor], words: int
     ) -> Self:
-        """A history of the same sizes with what another one's record and tensors say.
+        """A history of the same sizes with what was saved of another one.
 
-        words: how many subwords there are. Raises ValueError for what no history can have said,
-        and ModelError for one of other sizes."""
+        record: what `record` gave.
+        tensors: what `tensors` gave.
+        words: how many subwords there are in the vocabulary.
+
+        Raises ValueError for what no history can have given. Raises ModelError for a history of
+        other sizes."""
 
 
 H = TypeVar("H", bound=LayerHistory)
@@ -217,13 +253,23 @@ class HistoryLayer(MemoryLayer[R], Generic[R, H]):
     def new_history(
         self, options: ModelOptions, backbone: Backbone, device: torch.device | str
     ) -> H | None:
-        """An empty history; None where these options want none."""
+        """An empty history of a document; None where the options want none.
+
+        options: the options of the model.
+        backbone: the base that decodes.
+        device: where the history lies."""
 
     @abstractmethod
     def write(self, history: H, keys: PairKeys) -> None:
-        """Adds the keys of a translated sentence."""
+        """Adds the keys of a translated sentence to a history.
+
+        history: the history of the sentence's document.
+        keys: the keys of the sentence."""
 
     @abstractmethod
     def collate(self, histories: Sequence[H | None], device: torch.device | str) -> Any:
-        """What the documents of a batch have, side by side, as `ready` finds it in `Collated`, with
-        its subwords as `ids`; None where they are all empty."""
+        """What the documents of a batch have, side by side, as `ready` finds it in `Collated`. It
+        has the subwords as `ids`. None where all documents have nothing.
+
+        histories: the history of every sentence's document; None where it has none.
+        device: where the result lies."""

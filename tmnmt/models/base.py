@@ -31,19 +31,26 @@ class Encoded(Protocol):
         """(B, S) bool, True on real positions."""
 
     def rows(self, index: Tensor) -> Self:
-        """The rows `index` (R,), in that order."""
+        """These rows, in their order.
+
+        index: (R,) int64, the numbers of the rows."""
 
     def cut(self, length: int) -> Self:
-        """The first `length` positions of every source."""
+        """The beginning of every source.
+
+        length: how many positions stay."""
 
     def concat(self, batches: Sequence[Self]) -> Self:
-        """These rows, then those of `batches`, all of them as `encode` gives them."""
+        """These rows, then those of other batches. All of them are as `encode` gives them.
+
+        batches: the other batches."""
 
 
 # (y_{t-1} (B,), s_{t-1} (B, d), c_t (B, l)) -> what is added to the state's update (B, update_size)
 Inject = Callable[[Tensor, Tensor, Tensor], Tensor]
 
-Before = Sequence[Sequence[int]]  # subwords of the source sentences before one, the oldest first
+# the subwords of the source sentences before one, the oldest first
+PrecedingSentences = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +73,16 @@ class SurroundingText:
     sentence: int
 
     def in_place_of(self, target: SurroundingText) -> SurroundingText:
-        """This sentence where `target` stands: all around it is that document's."""
+        """This sentence at the place of another one: all around it is the other one's document.
+
+        target: the other sentence, with its document."""
         document = Surveyed(*(tensor.clone() for tensor in target.document.tensors))
         for target_rows, source_rows in zip(document.tensors, self.document.tensors, strict=True):
             target_rows[target.sentence] = source_rows[self.sentence]
         return SurroundingText(document, target.sentence)
 
 
-Place = Before | SurroundingText | None  # what a row is read with; None: nothing
+Place = PrecedingSentences | SurroundingText | None  # what a row is read with; None: nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +95,10 @@ class Columns:
 
     @classmethod
     def build(cls, words: Tensor, vocabulary: int) -> Columns:
-        """Columns of these words (n,), ascending, of so many."""
+        """The columns of some words.
+
+        words: (n,) int64, the words, ascending.
+        vocabulary: how many words there are in all."""
         special = torch.arange(FIRST, device=words.device)
         words = torch.cat([special, words[words >= FIRST]])
         of_word = torch.full((vocabulary,), PAD, device=words.device)
@@ -111,8 +123,12 @@ class StepRecord(NamedTuple):
 
 
 def noted_along(notes: Sequence[StepRecord], rows: Sequence[int], length: int) -> StepRecord | None:
-    """What was noted of one row of every step, (T, d) and (T, S), of a source of so many subwords;
-    None where nothing was."""
+    """What the steps of one target have noted: the states (T, d), and the attention (T, S). None
+    where nothing was noted.
+
+    notes: what every step has noted, (R, d) and (R, S) each.
+    rows: the row of the target in every step.
+    length: how many subwords the source has; the attention has no more positions."""
     if not notes or not rows:
         return None
     note_rows = [*zip(notes, rows, strict=False)]
@@ -143,22 +159,35 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
     @abstractmethod
     def encode(self, src: Tensor, src_len: Tensor) -> E:
-        """src: (B, S) int64, padded with 0; src_len: (B,)."""
+        """What every step reads of the sources.
+
+        src: (B, S) int64, the subwords of the sources, padded with 0.
+        src_len: (B,) int64, how many of them each source has."""
 
     def in_document(self, encoded: E, places: Sequence[Place]) -> E:
-        """The same with what every row is read with of its document: the sentences before it,
-        without </s>, or all around it; by default as it is."""
+        """The same sources with what each is read with of its document. A model that reads nothing
+        else gives them as they are.
+
+        encoded: the sources, as `encode` gives them.
+        places: for every row the sentences before it, as subwords without </s>, or all around it;
+        None where it is read by itself."""
         return encoded
 
     def for_beam(self, encoded: E) -> E:
-        """The same with what pays only where several rows read every sentence: by
-        default as it is."""
+        """The same sources with what pays only where several rows read each of them. By default
+        they stay as they are.
+
+        encoded: the sources."""
         return encoded
 
     def limited_to(self, words: Tensor) -> Self:
-        """The same, whose read-out compares only `words` (n,), ascending: by its columns then, or
-        with -inf for all others. It is for a backbone as it decodes (`decoding.for_decoding`).
-        Raises NotImplementedError where it cannot."""
+        """The same model, whose read-out compares only some words. It then has a column for each of
+        them (`columns`), or -inf for all others. It is for a backbone as it decodes
+        (`decoding.for_decoding`).
+
+        words: (n,) int64, the words, ascending.
+
+        Raises NotImplementedError where the model cannot be limited."""
         raise NotImplementedError
 
     @property
@@ -169,29 +198,49 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
     @abstractmethod
     def start(self, encoded: E) -> S:
-        """The state before the first word."""
+        """The state before the first word.
+
+        encoded: the sources."""
 
     @abstractmethod
     def reordered(self, state: S, rows: Tensor) -> S:
-        """The rows (R,) of a state, in that order: for the beam, and to let finished sentences
-        leave."""
+        """Some rows of a state in their order, for the beam, and to let finished sentences leave.
+
+        state: the state.
+        rows: (R,) int64, the numbers of the rows."""
 
     @abstractmethod
     def step(self, prev: Tensor, state: S, encoded: E) -> tuple[S, Tensor, Tensor]:
-        """One target position: prev (B,) ids of y_{t-1} (BOS at first) -> state, context (B, l),
-        hidden (B, d)."""
+        """Goes on by one target position, and returns the state behind it, its context (B, l) and
+        its hidden state (B, d).
+
+        prev: (B,) int64, the words y_{t-1}, BOS at first.
+        state: the state before the position.
+        encoded: the sources. Where the model `shares_encoded`, they have one row for all rows of a
+        sentence's beam."""
 
     @abstractmethod
     def embed(self, ids: Tensor) -> Tensor:
-        """The embeddings of target words: (...) int64 -> (..., word_size)."""
+        """The embeddings of target words, (..., word_size).
+
+        ids: (...) int64, the words."""
 
     @abstractmethod
     def readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        """Logits (B, V), or a column for each of `columns`; also takes (B, T), (B, T, d), (B, T, l)
-        and gives (B, T, V). They are given away: who asked may write over them."""
+        """The logits of the next word, (B, V) or (B, T, V), or with a column for each of `columns`.
+        The caller may write over them.
+
+        prev: (B,) or (B, T) int64, the words y_{t-1}.
+        hidden: (B, d) or (B, T, d), the hidden states.
+        context: (B, l) or (B, T, l), the contexts."""
 
     def log_readout(self, prev: Tensor, hidden: Tensor, context: Tensor) -> Tensor:
-        """log p of the same (B,), (B, d) and (B, l), in fp32, or fp64 where the logits are."""
+        """The log probabilities of the next word, (B, V) or with a column for each of `columns`, in
+        fp32, or in fp64 where the logits are.
+
+        prev: (B,) int64, the words y_{t-1}.
+        hidden: (B, d), the hidden states.
+        context: (B, l), the contexts."""
         logits = self.readout(prev, hidden, context)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         if logits.requires_grad or not logits.is_cpu or logits.dtype != torch.float32:
@@ -202,18 +251,25 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
     @abstractmethod
     def forced(self, encoded: E, tgt: Tensor) -> tuple[Tensor, Tensor]:
-        """Teacher forcing: tgt (B, T) with </s>, without <s>, padded with 0 -> contexts (B, T, l),
-        hiddens (B, T, d).
+        """The contexts (B, T, l) and hidden states (B, T, d) of a known target (teacher forcing).
+        Position t holds the c_t and s_t that precede y_t.
 
-        Position t holds the c_t and s_t that precede y_t."""
+        encoded: the sources.
+        tgt: (B, T) int64, the targets with </s>, without <s>, padded with 0."""
 
     @abstractmethod
     def alphas(self, encoded: E, tgt: Tensor) -> Tensor:
-        """What `forced` looks at for every word: tgt (B, T) -> (B, T, S). Every row sums to 1."""
+        """The attention of `forced`, (B, T, S): how much each word of a known target looks at each
+        subword of the source. Every row sums to 1.
+
+        encoded: the sources.
+        tgt: (B, T) int64, the targets, as in `forced`."""
 
     def survey(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Surveyed:
-        """What a model that `reads_around` keeps of a document: its sentences are given, each with
-        its first translation, as subwords without </s>."""
+        """What a model that `reads_around` keeps of a document.
+
+        pairs: the sentences of the document, each with its first translation, as subwords without
+        </s>."""
         raise NotImplementedError
 
     def noting(self) -> tuple[Self, list[StepRecord]]:
@@ -232,24 +288,32 @@ class Injectable(Backbone[E, S]):
 
     @abstractmethod
     def annotations(self, encoded: E) -> Tensor:
-        """The encoder's states h (B, S, annotation_size), 0 behind a source."""
+        """The encoder's states h (B, S, annotation_size), 0 behind the end of a source.
+
+        encoded: the sources."""
 
     @abstractmethod
     def step(
         self, prev: Tensor, state: S, encoded: E, inject: Inject | None = None
     ) -> tuple[S, Tensor, Tensor]:
-        """As every backbone's; `inject` is asked once."""
+        """The step of every backbone, in which something may be added.
+
+        inject: what is added to the state's update, asked for once; None adds nothing."""
 
     @abstractmethod
     def forced(
         self, encoded: E, tgt: Tensor, inject: Inject | None = None
     ) -> tuple[Tensor, Tensor]:
-        """As every backbone's; `inject` is asked at every position, in order, each time for all
-        rows."""
+        """The known target of every backbone, along which something may be added.
+
+        inject: what is added to the state's update. It is asked for at every position, in order,
+        each time for all rows; None adds nothing."""
 
     @abstractmethod
     def alphas(self, encoded: E, tgt: Tensor, inject: Inject | None = None) -> Tensor:
-        """As every backbone's."""
+        """The attention of every backbone, along a target to which something may be added.
+
+        inject: what is added, as in `forced`."""
 
 
 @dataclass(frozen=True)
@@ -272,17 +336,29 @@ class Trainable(Backbone[E, S]):
 
     @abstractmethod
     def loss(self, src: Tensor, src_len: Tensor, tgt: Tensor, smoothing: float = 0.0) -> Tensor:
-        """Summed cross-entropy in nats of tgt (B, T) with </s>, padded with 0; a share `smoothing`
-        of every word's mass is spread evenly over the vocabulary."""
+        """The summed cross-entropy of targets, in nats.
+
+        src: (B, S) int64, the sources, padded with 0.
+        src_len: (B,) int64, how many subwords each source has.
+        tgt: (B, T) int64, the targets with </s>, padded with 0.
+        smoothing: the share of every word's mass that is spread evenly over the vocabulary, from 0
+        to 1."""
 
 
 def stacked(parts: Sequence[Tensor], dim: int = 1) -> Tensor:
-    """Rows (R, ...) of several tensors one after the other; 0 where one is shorter along `dim`."""
+    """The rows of several tensors, one tensor after the other; 0 where one is shorter than the
+    longest.
+
+    parts: the tensors (R, ...), which differ in their rows, and along one more dimension.
+    dim: that dimension."""
     longest = max(part.shape[dim] for part in parts)
     padding = [0, 0] * (parts[0].dim() - 1 - dim)
     return torch.cat([pad(part, (*padding, 0, longest - part.shape[dim])) for part in parts])
 
 
 def shift(tgt: Tensor, bos: int) -> Tensor:
-    """y_{t-1} of every position: (B, T) -> (B, T), starting with BOS."""
+    """The word y_{t-1} of every position, (B, T); BOS stands first.
+
+    tgt: (B, T) int64, the words y_t.
+    bos: the number of BOS."""
     return torch.cat([torch.full_like(tgt[:, :1], bos), tgt[:, :-1]], dim=1)

@@ -58,11 +58,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 
 from tmnmt.config.options import ContextForm as ContextForm  # which networks there are
 from tmnmt.models.base import (
-    Before,
     Encoded,
     Inject,
     Injectable,
     Place,
+    PrecedingSentences,
     S,
     SurroundingText,
     Surveyed,
@@ -104,11 +104,11 @@ class Previous(ContextNetwork):
     """A network that reads the sentences before."""
 
     def read(self, embed: Embed, places: Sequence[Place]) -> Read | None:
-        recent = [row[-self.sentences :] for row in cast("Sequence[Before]", places)]
+        recent = [row[-self.sentences :] for row in cast("Sequence[PrecedingSentences]", places)]
         return self._read(embed, recent) if any(recent) else None
 
     @abstractmethod
-    def _read(self, embed: Embed, previous: Sequence[Before]) -> Read: ...
+    def _read(self, embed: Embed, previous: Sequence[PrecedingSentences]) -> Read: ...
 
 
 class Attended(Previous):
@@ -128,7 +128,7 @@ class Attended(Previous):
         self.into = nn.Linear(2 * half, sizes.update, bias=False)
         nn.init.zeros_(self.into.weight)
 
-    def _read(self, embed: Embed, previous: Sequence[Before]) -> Read:
+    def _read(self, embed: Embed, previous: Sequence[PrecedingSentences]) -> Read:
         """States (B, S, k), keys (B, S, a), and which positions are looked at (B, S); the first is
         where there is no sentence, its state 0."""
         filled_rows = [row for row, sentences in enumerate(previous) if sentences]
@@ -172,7 +172,7 @@ class Hierarchical(Previous):
         self.into = nn.Linear(kind.size, sizes.update, bias=False)
         nn.init.zeros_(self.into.weight)
 
-    def _read(self, embed: Embed, previous: Sequence[Before]) -> Read:
+    def _read(self, embed: Embed, previous: Sequence[PrecedingSentences]) -> Read:
         """D (B, k); 0 where there is no sentence."""
         filled_rows = [row for row, sentences in enumerate(previous) if sentences]
         counts = [len(previous[row]) for row in filled_rows]
