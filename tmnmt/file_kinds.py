@@ -60,6 +60,12 @@ FILE_KINDS: Mapping[str, FileKind] = {
     "strings": FileKind(
         "Apple strings", (".strings",), "tmnmt.files.apple_strings:AppleStringsFile"
     ),
+    "xcstrings": FileKind(
+        "String Catalogs", (".xcstrings",), "tmnmt.files.string_catalog:StringCatalog", True
+    ),
+    "stringsdict": FileKind(
+        "Apple stringsdict", (".stringsdict",), "tmnmt.files.stringsdict:StringsDict"
+    ),
     "android": FileKind(
         "Android strings",
         (".xml",),

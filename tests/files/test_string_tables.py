@@ -152,6 +152,26 @@ def test_what_is_broken_is_one_error(tmp_path: Path, name: str, content: str, to
         units(opened(tmp_path, name, content))
 
 
+def test_android_plurals_get_the_forms_that_the_language_needs(tmp_path: Path) -> None:
+    file = opened(tmp_path, "strings.xml", ANDROID)
+    file.tgt_lang = "pl"
+    rows = [(unit.id, unit.source.plain, unit.plural) for unit in units(file)][-4:]
+    assert rows == [
+        ("permits[one]", "%d permit", "plural form one, for 1"),
+        ("permits[few]", "%d permits", "plural form few, for 2, 3, 4, 22, 23, …"),
+        ("permits[many]", "%d permits", "plural form many, for 0, 5, 6, 7, 8, …"),
+        ("permits[other]", "%d permits", "plural form other"),
+    ]
+    assert untouched(file) == ANDROID.encode()
+    content = filled(file, *[None] * 8, "%d zezwolenia", "%d zezwoleń").decode()
+    assert content == ANDROID.replace(
+        """<item quantity="other">""",
+        """<item quantity="few">%d zezwolenia</item>
+        <item quantity="many">%d zezwoleń</item>
+        <item quantity="other">""",
+    )
+
+
 def table(inside: str) -> str:
     return f'<resources><string name="a">{inside}</string></resources>'
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
 from tmnmt.errors import short_repr
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.texts import string_of, unit_of
@@ -17,6 +18,8 @@ from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import BOM, Edit, WholeFile
 from tmnmt.formats.encoding import byte_order_mark
 
+# arguments of Foundation, with the names of plural rules, as in %#@files@
+APPLE_FINDERS = (*ALL_FINDERS, by_pattern(r"%(?:\d{1,2}\$)?#@\w{1,100}@|%arg\b", signs="%"))
 _SPACE = re.compile(rf"[\s{BOM}]+")
 _COMMENT = re.compile(r"/\*([\s\S]*?)\*/|//([^\r\n]*)")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\[\s\S])*)"')
@@ -89,6 +92,7 @@ class AppleStringsFile(WholeFile[_Entry]):
     def _unit(self, slot: _Entry) -> Unit:
         return unit_of(
             _unescaped(self.text[slot.start : slot.end]),
+            finders=APPLE_FINDERS,
             id=slot.key,
             notes=slot.notes,
             line=self.line(slot.start),

@@ -55,6 +55,7 @@ def _segments(
 ) -> Iterator[tuple[int, Segment]]:
     report.begin_file(str(path))
     file_languages = file.src_lang or languages[0], file.tgt_lang or languages[1]
+    file.src_lang, file.tgt_lang = file_languages
     report.note_languages(file_languages)
     is_other = [*map(_language, file_languages)] != [*map(_language, languages)]
     for name, document in named_documents(file, path):

@@ -24,11 +24,18 @@ class String(NamedTuple):
     value: str
 
 
+class Span(NamedTuple):
+    """Where an object or a list stands, with its braces or brackets."""
+
+    start: int
+    end: int
+
+
 class _Container:
     """An object or a list that has not ended."""
 
-    def __init__(self, is_object: bool, path: tuple[str, ...]) -> None:
-        self.is_object, self.path = is_object, path
+    def __init__(self, is_object: bool, path: tuple[str, ...], start: int) -> None:
+        self.is_object, self.path, self.start = is_object, path, start
         self.keys = set[str]()
         self.number = -1
 
@@ -39,11 +46,20 @@ def strings(text: str, wrong: Wrong) -> Iterator[String]:
     return _Parser(text, wrong).run()
 
 
+def containers(text: str, wrong: Wrong) -> dict[tuple[str, ...], Span]:
+    """Where objects and lists stand, by the keys that lead to them. Raises as `strings` does."""
+    parser = _Parser(text, wrong)
+    for _ in parser.run():
+        pass
+    return parser.spans
+
+
 class _Parser:
     def __init__(self, text: str, wrong: Wrong) -> None:
         self._text, self._wrong = text, wrong
         self._position = 1 if text.startswith(BOM) else 0
         self._open = list[_Container]()
+        self.spans = dict[tuple[str, ...], Span]()
 
     def run(self) -> Iterator[String]:
         path: tuple[str, ...] = ()
@@ -57,11 +73,11 @@ class _Parser:
                 if not self._is_empty():
                     path = self._step()
                     continue
-                self._open.pop()
+                self._close()
             else:
                 self._skip_other()
             while self._open and not self._goes_on():
-                self._open.pop()
+                self._close()
             if not self._open:
                 break
             path = self._step()
@@ -76,8 +92,13 @@ class _Parser:
     def _begin(self, is_object: bool, path: tuple[str, ...]) -> None:
         if len(self._open) == DEEPEST:
             raise self._wrong(self._position, f"more than {DEEPEST} values inside one another")
-        self._open.append(_Container(is_object, path))
+        self._open.append(_Container(is_object, path, self._position))
         self._position += 1
+
+    def _close(self) -> None:
+        """Notes the object or list that has ended."""
+        container = self._open.pop()
+        self.spans[container.path] = Span(container.start, self._position)
 
     def _is_empty(self) -> bool:
         """Whether the object or list ends at once; then it is read."""

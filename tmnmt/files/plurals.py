@@ -1,9 +1,11 @@
-"""Plural forms of languages, as gettext's header writes them: nplurals=2; plural=(n != 1);"""
+"""Plural forms of languages, as gettext's header writes them: nplurals=2; plural=(n != 1); and by
+the categories of CLDR: one, few, other."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -46,6 +48,78 @@ _LANGUAGES = {
 }
 _BY_LANGUAGE = {code: formula for formula, codes in _LANGUAGES.items() for code in codes.split()}
 
+CATEGORIES = ("zero", "one", "two", "few", "many", "other")  # of CLDR, in its order
+# The categories that whole numbers have (CLDR 46, *Language Plural Rules*), with `other`, which
+# every language has, and which formats want; each expression says which of them a number has.
+_CATEGORIES = (
+    ("other", _SINGLE_FORM, "id ja jv km ko lo ms my th yue zh"),
+    (
+        "one other",
+        _TWO,
+        "af az bg ca da de el en eo es et eu fi fo fy gl hu ia it ka kk ky ml mn mr nb ne nl nn no"
+        " pt-pt sq sv sw ta te tk tr ur uz",
+    ),
+    ("one other", _FRENCH, "am bn fa fr gu hi hy kn pa pt si zu"),
+    ("one other", "nplurals=2; plural=(n%10!=1 || n%100==11);", "is mk"),
+    ("one few other", _SLAVIC, "bs hr sr"),
+    ("one few many other", _SLAVIC.replace("nplurals=3", "nplurals=4"), "be ru uk"),
+    ("one few other", _CZECH, "cs sk"),
+    (
+        "one few many other",
+        "nplurals=4; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);",
+        "pl",
+    ),
+    (
+        "one few other",
+        "nplurals=3; plural=(n%10==1 && (n%100<11 || n%100>19) ? 0 : n%10>=2 && (n%100<11 ||"
+        " n%100>19) ? 1 : 2);",
+        "lt",
+    ),
+    (
+        "zero one other",
+        "nplurals=3; plural=(n%10==0 || (n%100>=11 && n%100<=19) ? 0 : n%10==1 ? 1 : 2);",
+        "lv",
+    ),
+    (
+        "one few other",
+        "nplurals=3; plural=(n==1 ? 0 : n==0 || (n%100>=1 && n%100<=19) ? 1 : 2);",
+        "ro",
+    ),
+    (
+        "one two few other",
+        "nplurals=4; plural=(n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3);",
+        "sl",
+    ),
+    ("one two other", "nplurals=3; plural=(n==1 ? 0 : n==2 ? 1 : 2);", "he se"),
+    (
+        "one two few many other",
+        "nplurals=5; plural=(n==1 ? 0 : n==2 ? 1 : n>=3 && n<=6 ? 2 : n>=7 && n<=10 ? 3 : 4);",
+        "ga",
+    ),
+    (
+        "one two few other",
+        "nplurals=4; plural=(n==1 || n==11 ? 0 : n==2 || n==12 ? 1 : n>=3 && n<=19 ? 2 : 3);",
+        "gd",
+    ),
+    (
+        "one two few many other",
+        "nplurals=5; plural=(n==1 ? 0 : n==2 ? 1 : n==0 || (n%100>=3 && n%100<=10) ? 2 :"
+        " n%100>=11 && n%100<=19 ? 3 : 4);",
+        "mt",
+    ),
+    (
+        "zero one two few many other",
+        "nplurals=6; plural=(n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n==3 ? 3 : n==6 ? 4 : 5);",
+        "cy",
+    ),
+    (
+        "zero one two few many other",
+        "nplurals=6; plural=(n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 :"
+        " n%100>=11 ? 4 : 5);",
+        "ar",
+    ),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Plurals:
@@ -59,12 +133,16 @@ class Plurals:
         """Which form that is, and of which numbers, in words: "plural form 2 of 3, for 2, 3, 4, 22,
         23, …"."""
         numbers = _numbers(self.formula)[form]
-        examples = [
-            *map(str, numbers[:_NUMBERS_LISTED]),
-            *(["…"] if len(numbers) > _NUMBERS_LISTED else []),
-        ]
-        description = f"plural form {form + 1} of {self.count}"
-        return f"{description}, for {', '.join(examples)}" if examples else description
+        return f"plural form {form + 1} of {self.count}{_examples(numbers)}"
+
+
+def _examples(numbers: list[int]) -> str:
+    """The first numbers of a form, in words: ", for 2, 3, 4, 22, 23, …"; "" where it has none."""
+    examples = [
+        *map(str, numbers[:_NUMBERS_LISTED]),
+        *(["…"] if len(numbers) > _NUMBERS_LISTED else []),
+    ]
+    return f", for {', '.join(examples)}" if examples else ""
 
 
 @cache
@@ -102,3 +180,54 @@ def plurals_of_language(code: str) -> Plurals | None:
     not known here."""
     formula = _BY_LANGUAGE.get(code) or _BY_LANGUAGE.get(code.partition("-")[0])
     return plurals_of(formula) if formula else None
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """The categories of CLDR that whole numbers have in a language, and `other`, in the order of
+    CLDR. `formula`: the expression of gettext that says which of them a number has, from 0."""
+
+    names: tuple[str, ...]
+    formula: str
+
+    def describe(self, name: str) -> str:
+        """A category, and of which numbers it is: "plural form few, for 2, 3, 4, 22, 23, …"."""
+        numbers = _numbers(self.formula)[self.names.index(name)] if name in self.names else []
+        return f"plural form {name}{_examples(numbers)}"
+
+
+_CATEGORIES_BY_LANGUAGE = {
+    code: Categories(tuple(names.split()), formula)
+    for names, formula, codes in _CATEGORIES
+    for code in codes.split()
+}
+
+
+def categories_of_language(code: str) -> Categories | None:
+    """Those of a language, by its code: of a region as pt-pt, or else of the language. None: they
+    are not known here.
+
+    The `many` of French, Spanish and other Romance languages is not among them: only round
+    millions have it, and what lacks it reads `other`."""
+    by_language = _CATEGORIES_BY_LANGUAGE
+    return by_language.get(code) or by_language.get(code.partition("-")[0])
+
+
+def is_plural(names: Iterable[str]) -> bool:
+    """Whether the keys of a table are the categories of one message: `other` and no other words."""
+    keys = {*names}
+    return "other" in keys and keys <= {*CATEGORIES}
+
+
+def needed_categories(names: Iterable[str], language: str) -> list[str]:
+    """The categories that a message needs in a language, in the order of CLDR: those that it has
+    already, and those of the language, as far as they are known here."""
+    categories = categories_of_language(language)
+    needed = {*names, *(categories.names if categories else ())}
+    return [name for name in CATEGORIES if name in needed]
+
+
+def description_of(name: str, language: str) -> str:
+    """A category in words for translators, with numbers of it where the language is known."""
+    categories = categories_of_language(language)
+    return categories.describe(name) if categories else f"plural form {name}"

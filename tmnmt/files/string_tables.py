@@ -11,7 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from tmnmt.codes.placeholders import ALL_FINDERS, Finder
 from tmnmt.file_kinds import FILE_KINDS
+from tmnmt.files.plurals import description_of, is_plural, needed_categories
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import Edit, WholeFile
@@ -23,23 +25,46 @@ _ESCAPED_BLANKS = re.compile(r"((?:\\u0020|\\u00[aA]0)*)[\s\S]*?((?:\\u0020|\\u0
 _ANDROID_SIGNS = {"n": "\n", "t": "\t"}
 
 
-class _Entry(NamedTuple):
+class Insertion(NamedTuple):
+    """A text that the file has no element for yet: where it is put in, and what stands around it
+    there."""
+
+    place: int
+    prefix: str
+    suffix: str
+
+
+class Entry(NamedTuple):
+    """A text of a table. What is inside its element is from `start` to `end`; `begin`: what is put
+    in before the element begins there. `category`: that of CLDR, of a plural form. Of a form that
+    the target language needs and the file lacks, these are the places of the form that it is
+    made of, and `insertion` says where it goes."""
+
     id: str
-    start: int  # of what is inside the element
+    start: int
     end: int
     notes: tuple[str, ...]
+    begin: int = 0
+    category: str = ""
+    insertion: Insertion | None = None
 
 
-class StringTable(WholeFile[_Entry]):
+# what stands in front of the text of a new plural form, and behind it; of the form that it is in
+# front of, and its category
+Around = Callable[[Entry, str], tuple[str, str]]
+
+
+class StringTable(WholeFile[Entry]):
     """A table of texts in XML. What the file's character set lacks is written as a number."""
 
     errors = "xmlcharrefreplace"
+    finders: Sequence[Finder] = ALL_FINDERS  # of placeholders
 
     def _encoding(self, data: bytes) -> str:
         return encoding_of(data)
 
     @cached_property
-    def _slots(self) -> list[_Entry]:
+    def _slots(self) -> list[Entry]:
         check(self.text, self.wrong)
         return [
             entry
@@ -48,7 +73,7 @@ class StringTable(WholeFile[_Entry]):
         ]
 
     @abstractmethod
-    def _entries(self) -> Iterator[_Entry]:
+    def _entries(self) -> Iterator[Entry]:
         """The places of all texts."""
 
     @abstractmethod
@@ -59,19 +84,51 @@ class StringTable(WholeFile[_Entry]):
     def _written(self, string: str, inside: str) -> str:
         """What stands inside an element for a text; `inside`: what stood there."""
 
-    def _unit(self, slot: _Entry) -> Unit:
+    def _unit(self, slot: Entry) -> Unit:
         inside = self.text[slot.start : slot.end]
-        unit = unit_of(self._read(inside), id=slot.id, notes=slot.notes, line=self.line(slot.start))
+        unit = unit_of(
+            self._read(inside),
+            finders=self.finders,
+            id=slot.id,
+            notes=slot.notes,
+            line=self.line(slot.start),
+        )
         if "<!--" in inside:
             return replace(unit, state="locked", problem="a comment inside the text")
-        return unit
+        plural = description_of(slot.category, self.tgt_lang) if slot.category else ""
+        return replace(unit, plural=plural)
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         for entry, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:
                 string = string_of(filling.target)
                 inside = self.text[entry.start : entry.end]
-                yield Edit(entry.start, entry.end, self._written(string, inside))
+                new = self._written(string, inside)
+                if entry.insertion is None:
+                    yield Edit(entry.start, entry.end, new)
+                else:
+                    place, prefix, suffix = entry.insertion
+                    yield Edit(place, place, f"{prefix}{new}{suffix}")
+
+    def _with_needed_forms(self, forms: Sequence[Entry], around: Around) -> Iterator[Entry]:
+        """The plural forms of a message, and those that the target language needs beside them, in
+        front of the last resort `other`, from whose text they are made. `around`: what is
+        written around a new one."""
+        names = [form.category for form in forms]
+        needed = needed_categories(names, self.tgt_lang) if is_plural(names) else names
+        for form in forms:
+            if form.category == "other":
+                for category in needed:
+                    if category not in names:
+                        yield _new_form(form, category, around)
+            yield form
+
+    def _separator(self, offset: int) -> str:
+        """The line end and blanks in front of a place, or nothing where it does not begin a
+        line."""
+        before = self.text[:offset]
+        blanks = before[len(before.rstrip()) :]
+        return blanks if "\n" in blanks else ""
 
 
 class AndroidStrings(StringTable):
@@ -88,18 +145,32 @@ class AndroidStrings(StringTable):
             FILE_KINDS[cls.kind].has_name(path) and re.search(rb"<resources[\s>]", head) is not None
         )
 
-    def _entries(self) -> Iterator[_Entry]:
+    def _entries(self) -> Iterator[Entry]:
+        forms = list[Entry]()
         for opened, end, _ in elements(self.text):
             names = [element.name for element in opened[1:]]
+            if names == ["plurals"]:
+                yield from self._with_needed_forms(forms, self._around)
+                forms = []
             if names not in (["string"], ["string-array", "item"], ["plurals", "item"]):
                 continue
             element, parent = opened[-1], opened[1]
             if any(each.attributes.get("translatable") == "false" for each in opened):
                 continue
             label = parent.attributes.get("name", "")
+            category = element.attributes.get("quantity", "")
             if names != ["string"]:
-                label += f"[{element.attributes.get('quantity', '')}]"
-            yield _Entry(label, element.start, end, element.notes or parent.notes)
+                label += f"[{category}]"
+            entry = Entry(
+                label, element.start, end, element.notes or parent.notes, element.begin, category
+            )
+            if names == ["plurals", "item"]:
+                forms.append(entry)
+            else:
+                yield entry
+
+    def _around(self, form: Entry, category: str) -> tuple[str, str]:
+        return f'<item quantity="{category}">', f"</item>{self._separator(form.begin)}"
 
     def _read(self, inside: str) -> str:
         def sign(match: re.Match[str]) -> str:
@@ -141,9 +212,9 @@ class ResourceFile(StringTable):
         """By the name."""
         return FILE_KINDS[cls.kind].has_name(path)
 
-    def _entries(self) -> Iterator[_Entry]:
+    def _entries(self) -> Iterator[Entry]:
         comments = dict[str, str]()
-        values = list[_Entry]()
+        values = list[Entry]()
         for opened, end, _ in elements(self.text):
             names = [element.name for element in opened]
             if names[:2] != ["root", "data"] or len(names) != 3:
@@ -155,7 +226,7 @@ class ResourceFile(StringTable):
             if element.name == "comment":
                 comments[label] = plain(self.text[element.start : end]).strip()
             elif element.name == "value":
-                values.append(_Entry(label, element.start, end, ()))
+                values.append(Entry(label, element.start, end, ()))
         for entry in values:
             comment = comments.get(entry.id, "")
             yield entry._replace(notes=(comment,) if comment else ())
@@ -165,6 +236,16 @@ class ResourceFile(StringTable):
 
     def _written(self, string: str, inside: str) -> str:
         return _marked_up(string, inside, str)
+
+
+def _new_form(form: Entry, category: str, around: Around) -> Entry:
+    """A form like another one, in a category that the file lacks."""
+    prefix, suffix = around(form, category)
+    return form._replace(
+        id=form.id.removesuffix(f"[{form.category}]") + f"[{category}]",
+        category=category,
+        insertion=Insertion(form.begin, prefix, suffix),
+    )
 
 
 def _is_quoted(string: str) -> bool:
