@@ -68,6 +68,17 @@ def test_new_messages_are_filled_where_they_lie_and_counted(
     assert capsys.readouterr().out == "Nothing was to be translated.\n"
 
 
+def test_several_files_have_a_sum(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = catalogue(tmp_path / "a.po", PAIRS[0][0], "Save it.")
+    second = catalogue(tmp_path / "b|c.po", PAIRS[0][0])
+    assert run(["update", "--memory", str(folder / "index"), str(first), str(second)]) == CHANGED
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "| **2 files** | 3 | 2 | 0 | 0 | 0 | 1 | 0 |"
+    assert lines[-2].startswith(f"| {tmp_path}/b\\|c.po | 1 |") and len(lines) == 5
+
+
 def test_a_check_changes_nothing(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,6 +97,38 @@ def test_without_a_model_what_nobody_knows_stays_empty(
     assert run(["update", "--memory", str(folder / "index"), str(path)]) == CHANGED
     assert row(capsys.readouterr().out, path) == ["2", "1", "0", "0", "0", "0", "1"]
     assert [entry.msgstr for entry in polib.pofile(str(path))][2] == ""
+
+
+XLIFFS = {
+    "1.2": (
+        '<xliff version="1.2"><file original="d" source-language="en" target-language="fr" '
+        'datatype="html"><body>{}</body></file></xliff>',
+        '<trans-unit id="{}"><source>{}</source><target state="{}">{}</target></trans-unit>',
+        ("new", "translated"),
+    ),
+    "2.1": (
+        '<xliff version="2.1" xmlns="urn:oasis:names:tc:xliff:document:2.0" srcLang="en" '
+        'trgLang="fr"><file id="f">{}</file></xliff>',
+        '<unit id="{0}"><segment id="s" state="{2}"><source>{1}</source><target>{3}</target>'
+        "</segment></unit>",
+        ("initial", "translated"),
+    ),
+}
+
+
+@pytest.mark.parametrize("version", XLIFFS)
+def test_a_renamed_file_gets_no_match_twice(tmp_path: Path, version: str) -> None:
+    whole, unit, (new, translated) = XLIFFS[version]
+    known = unit.format("1", "The fee schedule is attached below.", translated, "Le barème.")
+    similar = unit.format("2", "The fee schedule is lost for good.", new, "")
+    path = tmp_path / "a.xlf"
+    path.write_text(whole.format(known + similar), encoding="utf-8")
+    assert run(["update", str(path)]) == CHANGED
+    first = path.read_text(encoding="utf-8")
+    assert first.count('origin="a.xlf"') == 1
+    renamed = path.rename(tmp_path / "b.xlf")
+    assert run(["update", str(renamed)]) == CHANGED
+    assert renamed.read_text(encoding="utf-8") == first
 
 
 def test_what_cannot_be_updated_is_told_and_nothing_is_changed(

@@ -110,8 +110,8 @@ def _fill(arguments: TranslateArguments, todo: list[Job]) -> None:
 def _checked(jobs: Sequence[Job]) -> Iterator[str]:
     """A table of what is to be translated."""
     yield from _table(
-        ["file", "segments", "to be translated"],
-        [[str(job.path), f"{job.units:,}", f"{job.open_units:,}"] for job in jobs],
+        ["segments", "to be translated"],
+        [(job.path, [job.units, job.open_units]) for job in jobs],
         "Every segment has a translation.",
     )
 
@@ -119,24 +119,25 @@ def _checked(jobs: Sequence[Job]) -> Iterator[str]:
 def _summary(jobs: Sequence[Job]) -> Iterator[str]:
     """A table of what was translated, and how."""
     yield from _table(
-        ["file", "new", *COLUMNS],
+        ["new", *COLUMNS],
         [
-            [
-                str(job.path),
-                f"{job.open_units:,}",
-                *(f"{job.counts[name]:,}" for name in COLUMNS.values()),
-            ]
+            (job.path, [job.open_units, *(job.counts[name] for name in COLUMNS.values())])
             for job in jobs
         ],
         "Nothing was to be translated.",
     )
 
 
-def _table(header: list[str], rows: list[list[str]], empty: str) -> Iterator[str]:
+def _table(header: list[str], rows: list[tuple[Path, list[int]]], empty: str) -> Iterator[str]:
+    """A table of Markdown with a row for each file, and with their sums where they are several."""
     if not rows:
         yield empty
         return
-    yield f"| {' | '.join(header)} |"
-    yield f"|{' --- |' + ' ---: |' * (len(header) - 1)}"
-    for row in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+    yield f"| file | {' | '.join(header)} |"
+    yield f"|{' --- |' + ' ---: |' * len(header)}"
+    lines = [(str(path).replace("|", "\\|"), counts) for path, counts in rows]
+    if len(lines) > 1:
+        sums = [sum(column) for column in zip(*(counts for _, counts in lines), strict=True)]
+        lines.append((f"**{len(lines)} files**", sums))
+    for name, counts in lines:
+        yield f"| {name} | {' | '.join(f'{count:,}' for count in counts)} |"

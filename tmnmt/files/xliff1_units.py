@@ -37,7 +37,15 @@ from tmnmt.files.xliff1_tools import (
     said_state,
     tool_of,
 )
-from tmnmt.files.xliff_codes import XLIFF1, candidate_of, content_of, plain_of, tag, text_of
+from tmnmt.files.xliff_codes import (
+    XLIFF1,
+    candidate_of,
+    content_of,
+    new_matches,
+    plain_of,
+    tag,
+    text_of,
+)
 from tmnmt.files.xliff_parts import Node
 from tmnmt.formats.xml_text import escaped_attribute
 from tmnmt.segments import Match
@@ -241,9 +249,7 @@ class _TransUnit(UnitElement):
             return b""
         blanks = blanks_before(self.data, self.source.start)
         candidates = (self._candidate(match, source.codes, mid) for match in filling.matches)
-        return b"".join(
-            blanks + candidate for candidate in candidates if candidate not in self.data
-        )
+        return b"".join(blanks + candidate for candidate in new_matches(candidates, self.data))
 
     def _candidate(self, match: Match, allowed_codes: Sequence[Code], mid: str) -> bytes:
         prefix, segment = self.prefix, match.segment

@@ -33,7 +33,7 @@ from tmnmt.files.xliff import (
     target_attributes,
     with_attributes,
 )
-from tmnmt.files.xliff_codes import XLIFF2, candidate_of, content_of, plain_of, text_of
+from tmnmt.files.xliff_codes import XLIFF2, candidate_of, content_of, new_matches, plain_of, text_of
 from tmnmt.files.xliff_parts import Node, Start, Whole
 from tmnmt.formats.xml_text import escaped_attribute
 from tmnmt.segments import Match
@@ -152,7 +152,7 @@ class _Unit(UnitElement):
                 matches += [self._candidate(unit, match, name) for match in filling.matches]
             start = self._data[segment.start : segment.inside]
             edits.append(Edit(segment.start, segment.inside, with_attributes(start, values)))
-        new = [match for match in matches if match not in self._data]  # others: of an earlier run
+        new = new_matches(matches, self._data)
         return edits if not new else [*edits, self._with_matches(b"".join(new))]
 
     def _with_target(self, segment: Node, source: Node, content: str) -> Edit:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -37,6 +37,8 @@ _ATTRIBUTE = re.compile(r"""\s([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
 _REFERENCE = re.compile(r"&(#x[0-9A-Fa-f]+|#[0-9]+|\w+);")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _LINE_END = re.compile("\r\n?")
+# what says in a match where it is from
+_ORIGIN = re.compile(rb"""(<[^\s<>/"']*\b(?:alt-trans|match)\b[^<>]*?) origin="[^"<>]*\"""")
 
 Attributes = dict[str, str]
 
@@ -95,6 +97,16 @@ def candidate_of(text: Text, allowed_codes: Sequence[Code], prefix: str, form: F
         else:
             parts.append(escaped(part[0].markup))
     return "".join(parts)
+
+
+def new_matches(matches: Iterable[bytes], unit: bytes) -> list[bytes]:
+    """The matches that a unit does not have yet, from whatever memory: a memory may have been
+    renamed since an earlier run.
+
+    matches: as elements.
+    unit: the bytes of the unit."""
+    unit = _ORIGIN.sub(rb"\1", unit)
+    return [match for match in matches if _ORIGIN.sub(rb"\1", match) not in unit]
 
 
 def refusal(text: Text, allowed_codes: Sequence[Code], form: Form) -> str:
