@@ -71,15 +71,20 @@ class Check(NamedTuple):
 
 
 class ChecksError(UsageError):
-    """A translation was not confirmed, since the checks found something in it; `checks`: what."""
+    """A translation was not confirmed, since the checks found something in it.
+
+    checks: what they found."""
 
     def __init__(self, checks: Sequence[Check]) -> None:
+        """checks: what the checks found."""
         super().__init__(f"not confirmed: {in_words(checks)}")
         self.checks = list(checks)
 
 
 def in_words(checks: Sequence[Check]) -> str:
-    """The checks as one line for people, as in "numbers (30), codes (lost: <g1>)"."""
+    """The checks as one line for people, as in "numbers (30), codes (lost: <g1>)".
+
+    checks: the checks."""
     return ", ".join(f"{name} ({problem})" for name, problem in checks)
 
 
@@ -99,12 +104,16 @@ def checks(
     names: Iterable[str] = CHECKS,
     languages: tuple[str, str] = ("", ""),
 ) -> list[Check]:
-    """What is found in `tgt`, a translation of `src`, by the checks of these names; of every check
-    one at most. Both may have codes; tags and placeholders are found without these, too. What
-    stands around the messages of an argument is part of each. A blank source is not looked at.
+    """What the checks find in a translation, one thing of every check at most. Tags and
+    placeholders are found in texts without codes, too. The text around the messages of an argument
+    belongs to each of them. Nothing is found where the source is blank.
 
-    languages: those of the source and the translation. Numbers, which may be words, are looked at
-    where these are known, and sentences may end with other marks."""
+    src: the source.
+    tgt: its translation.
+    names: the names of the checks, some of CHECKS.
+    languages: the languages of the source and of the translation; "" where they are not known.
+    Numbers, which may be words, are looked at where these are known, and sentences may end with
+    other marks."""
     from tmnmt.codes.messages import in_sentences
     from tmnmt.codes.tags import html_tags, with_tags
 
@@ -161,8 +170,12 @@ def _placeholders(sides: Sides) -> str:
 def missing_tokens(
     src: str, tgt: str, copied: Copied, exempt_texts: Sequence[str] = ()
 ) -> list[str]:
-    """What `tgt` lacks of what is copied from `src`, each as often as it lacks it; not what is part
-    of something that is `exempt_texts`."""
+    """What a translation lacks of what is copied from its source, each as often as it lacks it.
+
+    src: the source.
+    tgt: the translation.
+    copied: what is copied.
+    exempt_texts: texts whose parts do not count as lacking."""
     times = Counter(copied.tokens(src))
     return [
         text
@@ -173,7 +186,11 @@ def missing_tokens(
 
 
 def check_preserved(src: str, tgt: str, copied: Copied) -> list[Check]:
-    """What `tgt` lacks of what the user wants to be kept."""
+    """What a translation lacks of what the user wants to be kept, as one check at most.
+
+    src: the source.
+    tgt: the translation.
+    copied: what is copied; what the user wants to be kept comes `first` in it."""
     if not copied.first or not tgt.strip():
         return []
     lacking = missing_tokens(src, tgt, replace(copied, finders=()))
@@ -257,7 +274,10 @@ def _untranslated(sides: Sides) -> str:
 
 
 def copied_source(src: str, tgt: str) -> bool:
-    """Whether a source of COPIED_WORDS words or more was left as it is, but for its last stop."""
+    """Whether a source of COPIED_WORDS words or more was left as it is, but for its last stop.
+
+    src: the source.
+    tgt: the translation."""
     return _unstopped(src) == _unstopped(tgt) and _prose(src) >= COPIED_WORDS
 
 

@@ -24,7 +24,9 @@ _NO_SUCH_THING = (
 
 
 def sync(path: Path) -> None:
-    """The content of a file is on disk."""
+    """Puts the content of a file on disk.
+
+    path: the file."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -33,7 +35,9 @@ def sync(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """The names in a folder are on disk, where its file system can do that."""
+    """Puts the names in a folder on disk, where its file system can do that.
+
+    folder: the folder."""
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except PermissionError:
@@ -48,15 +52,21 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """All files and names below a folder are on disk; its own name is not."""
+    """Puts all files and names below a folder on disk, but not its own name.
+
+    folder: the folder."""
     for path in folder.iterdir():
         sync_tree(path) if path.is_dir() else sync(path)
     sync_folder(folder)
 
 
 def make_folder(folder: Path) -> bool:
-    """Makes a folder and those above it, and puts their names on disk; False where it is there
-    already."""
+    """Makes a folder and those above it, and puts their names on disk. Returns False where it is
+    there already.
+
+    folder: the folder.
+
+    Raises FileExistsError where a file has its name."""
     if not folder.parent.exists():
         make_folder(folder.parent)
     try:
@@ -70,8 +80,10 @@ def make_folder(folder: Path) -> bool:
 
 
 def rename(path: Path, target: Path) -> None:
-    """Gives a file or folder another name, in the place of what has it; what is in it is on disk
-    already."""
+    """Gives a file or folder another name, in the place of what has it.
+
+    path: the file or folder, whose content is on disk already.
+    target: its new path."""
     path.replace(target)
     sync_folder(target.parent)
     if path.parent != target.parent:
@@ -79,8 +91,13 @@ def rename(path: Path, target: Path) -> None:
 
 
 def create(path: Path, mode: int = 0o600) -> None:
-    """Makes an empty file where there is none; one that is there stays. Raises FileExistsError for
-    a link that leads nowhere: nothing is made where somebody else's link leads."""
+    """Makes an empty file where there is none; one that is there stays.
+
+    path: the file.
+    mode: the mode of a new file, less what the umask takes.
+
+    Raises FileExistsError for a link that leads nowhere: nothing is made where somebody else's link
+    leads."""
     if path.exists():
         return
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -100,11 +117,13 @@ class New(NamedTuple):
 
 
 def new_beside(path: Path, alone: bool = False) -> New:
-    """An empty file to take the place of `path`; its mode is to be that of `path`, else what the
-    umask leaves.
+    """An empty file that is to take the place of another. Its mode is to be that of the other, or
+    what the umask leaves where there is no other.
 
-    alone: the caller is the only one who writes `path`. Then its name is PATH.partial, and what a
-    killed one left goes. Else nobody can guess its name, and of two writers the later wins."""
+    path: the file whose place it takes.
+    alone: whether the caller is the only one who writes `path`. Then the new file is called
+    PATH.partial, and what a killed writer left there goes. Otherwise nobody can guess its name, and
+    of two writers the later one wins."""
     new = path.with_name(
         f"{path.name}.partial" if alone else f".{path.name}.{secrets.token_urlsafe(6)}"
     )
@@ -117,7 +136,10 @@ def new_beside(path: Path, alone: bool = False) -> New:
 
 
 def put_in_place(new: New, path: Path) -> None:
-    """The file takes the place of `path`, content before name. Its handle may be closed."""
+    """Puts a new file in the place of another, the content before the name.
+
+    new: the new file. Its handle may be closed.
+    path: the file whose place it takes."""
     # a library may have made it anew
     handle = os.open(new.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -130,8 +152,11 @@ def put_in_place(new: New, path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path, alone: bool = False) -> Iterator[Path]:
-    """A new file (see `new_beside`) that takes the place of `path` when the block ends well, and
-    else is gone."""
+    """Gives the path of a new file. When the block ends well, it takes the place of another file;
+    otherwise it is deleted.
+
+    path: the file whose place it takes.
+    alone: as in `new_beside`."""
     new = new_beside(path, alone)
     try:
         os.close(new.handle)
@@ -142,13 +167,20 @@ def replacing(path: Path, alone: bool = False) -> Iterator[Path]:
 
 
 def write(path: Path, content: bytes, alone: bool = False) -> None:
-    """`path` has this content, whole or not at all."""
+    """Gives a file its content, as a whole or not at all.
+
+    path: the file.
+    content: what it has from then on.
+    alone: as in `new_beside`."""
     with replacing(path, alone) as new:
         new.write_bytes(content)
 
 
 def append(path: Path, content: bytes) -> None:
-    """Writes behind what is in the file, on disk when it returns; makes it where it is missing."""
+    """Writes behind what is in a file. It is on disk on return.
+
+    path: the file, which is made where it is missing.
+    content: what is written."""
     is_new = not path.exists()
     with path.open("ab") as file:
         file.write(content)

@@ -24,14 +24,15 @@ ReadProgress = Callable[[int, float], None]
 
 
 class Progress:
-    """`with Progress("indexing", "segments", total) as progress: progress.advance(n)`; total None
-    when unknown.
+    """`with Progress("indexing", "segments", total) as progress: progress.advance(n)`.
 
-    Where only the share of the work that is done is known, `advance(n, share)` makes the total an
-    estimate. Lines come also while nothing is finished; with `lazy` nothing is shown before the
-    first `advance`: there may be none."""
+    Lines come also while nothing is finished."""
 
     def __init__(self, label: str, unit: str, total: int | None = None, lazy: bool = False) -> None:
+        """label: what is done, such as "indexing".
+        unit: what is counted, in the plural.
+        total: how many there are in all; None where this is not known.
+        lazy: whether nothing is shown before the first `advance`, of which there may be none."""
         self.label, self.unit, self.total, self.lazy = label, unit, total, lazy
         self.completed = 0
         self._bar: Bar | None = None
@@ -48,6 +49,11 @@ class Progress:
         return self
 
     def advance(self, n: int = 1, share: float | None = None) -> None:
+        """Counts what was done.
+
+        n: how many units were done since the last call.
+        share: the share of the work that is done, from 0 to 1, which makes the total an estimate;
+        None where only the units are known."""
         self.completed += n
         if share:
             self.total = round(self.completed / share)
@@ -63,7 +69,11 @@ class Progress:
             )
 
     def begin_part(self, label: str, unit: str) -> None:
-        """The next part of the work, shown in the place of the last; not begun twice."""
+        """Shows the next part of the work in the place of the last one. Nothing changes where the
+        part has begun already.
+
+        label: what is done.
+        unit: what is counted, in the plural."""
         if (label, unit) == (self.label, self.unit):
             return
         self.label = label

@@ -36,7 +36,9 @@ def match_record(match: Match) -> dict[str, Any]:
     match is worth, also "worth" and "reasons" (points by what they are for), and "adapted", its
     translation with the numbers or the case of the text, where that is another. Of a match that is
     taken as it stands, "agreement": {"copies", "total"}, and "rivals": [{"tgt", "copies"}] where
-    the memories contradict themselves."""
+    the memories contradict themselves.
+
+    match: the match."""
     segment = match.segment
     score = round(match.score, DIGITS)
     record: dict[str, Any] = {
@@ -57,8 +59,10 @@ def match_record(match: Match) -> dict[str, Any]:
 
 
 def token_record(token: Token) -> dict[str, Any]:
-    """Every field, and the sums over memory layers (`TOKEN_SUMS`); numbers to 8 digits, null where
-    infinite."""
+    """Every field of a token, and the sums over memory layers (`TOKEN_SUMS`); numbers to 8 digits,
+    null where infinite.
+
+    token: the token."""
     sums = {name: _rounded(getattr(token, name)) for name in TOKEN_SUMS}
     fields = {name: _rounded(value) for name, value in asdict(token).items()}
     lists = ("provenance", "sources", "attention", "slots")
@@ -66,7 +70,10 @@ def token_record(token: Token) -> dict[str, Any]:
 
 
 def alternative_record(alternative: Alternative) -> dict[str, Any]:
-    """{"text", "probability", "origin": that of the greater part, "tokens": [...]}."""
+    """{"text", "probability", "origin", "tokens": [...]}. The origin is that of the greater part of
+    the tokens.
+
+    alternative: the alternative."""
     origin = Counter(token.origin for token in alternative.tokens).most_common(1)[0][0]
     tokens = [token_record(token) for token in alternative.tokens]
     return {
@@ -89,22 +96,27 @@ class UnitLocation(NamedTuple):
 
 
 def json_line(translation: Translation, location: UnitLocation | None = None) -> str:
-    """The record of a translation on one line."""
+    """The record of a translation on one line.
+
+    translation: the translation.
+    location: the segment of a file that it is of; None where it is of none."""
     return json.dumps(translation_record(translation, location), ensure_ascii=False)
 
 
 def translation_record(
     translation: Translation, location: UnitLocation | None = None
 ) -> dict[str, Any]:
-    """{"src", "tgt", "origin", "score", "low", "unknown", "missing_numbers": [...],
-    "checks": [...], "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite.
+    """{"src", "tgt", "origin", "score", "low", "unknown", "missing_numbers": [...], "checks":
+    [...], "matches": [...], "tokens": [...]}; numbers to 8 digits, null where infinite.
 
-    missing_numbers: those of the source that the model's translation lacks. checks: what is found
-    in it (`tmnmt.checks`), {"name", "what"} each. A segment with codes has "src_codes" and
-    "tgt_codes", too, and one of a file begins with "file", "line", "id", "context" and
-    "repetition". One with
-    next best translations has "others", {"tgt", "score"} each. One with tokens, of a model that
-    can say, has "confidence" and "words", {"text", "confidence"} each."""
+    The missing numbers are those of the source that the model's translation lacks. The checks are
+    what is found in it (`tmnmt.checks`), {"name", "what"} each. A segment with codes has
+    "src_codes" and "tgt_codes", too, and one of a file begins with "file", "line", "id", "context"
+    and "repetition". One with next best translations has "others", {"tgt", "score"} each. One with
+    tokens, of a model that can say, has "confidence" and "words", {"text", "confidence"} each.
+
+    translation: the translation.
+    location: the segment of a file that it is of; None where it is of none."""
     from tmnmt.numbers import missing_numbers
 
     is_own = translation.origin == "model"
@@ -133,7 +145,9 @@ def translation_record(
 
 
 def pair_record(pair: Segment) -> dict[str, Any]:
-    """{"src", "tgt"}; with codes, "src_codes" and "tgt_codes", too."""
+    """{"src", "tgt"}; with codes, "src_codes" and "tgt_codes", too.
+
+    pair: the pair."""
     return {"src": pair.src, "tgt": pair.tgt} | _codes_record(pair)
 
 
@@ -147,8 +161,9 @@ def _codes_record(pair: Translation | Segment) -> dict[str, Any]:
 
 
 def checks_of(translation: Translation) -> list[Check]:
-    """What the checks find in a translation; in what a person wrote, placeholders and terms
-    alone."""
+    """What the checks find in a translation; in what a person wrote, placeholders and terms alone.
+
+    translation: the translation."""
     from tmnmt.numbers import missing_numbers
 
     if not translation.origin:
@@ -172,19 +187,25 @@ def _rounded(value: Any) -> Any:
 
 def as_written(translation: Translation) -> str:
     """The target, where it is not what its tokens say by themselves: tags and placeholders are put
-    in behind the model, capitals and numbers are mended; else nothing."""
+    in behind the model, capitals and numbers are mended. "" where it is.
+
+    translation: the translation."""
     text = "".join(decode_subwords([token.text for token in translation.tokens])).strip()
     return "" if not text or text == translation.tgt.strip() else translation.tgt
 
 
 def words(tokens: Sequence[Token]) -> list[tuple[str, str]]:
-    """Subwords joined to words, each with the origin of the greater part of its subwords."""
+    """Subwords joined to words, each with the origin of the greater part of its subwords.
+
+    tokens: the subwords."""
     return join_subwords([(token.text, token.origin) for token in tokens])
 
 
 def join_subwords(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Subwords with their origins joined to words, each with the origin of the greater part of its
-    subwords."""
+    subwords.
+
+    subwords: the subwords, as the vocabulary writes them, each with its origin."""
     words: list[tuple[list[str], list[str]]] = []
     for text, origin in subwords:
         if not words or text.startswith("▁"):
@@ -199,7 +220,9 @@ def join_subwords(subwords: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def decode_subwords(pieces: Sequence[str]) -> list[str]:
     """The text of every subword, with a blank where a word starts. Bytes such as <0xE2> are put
-    together to characters, which stand at the last of their bytes; the others have no text."""
+    together to characters, which stand at the last of their bytes; the others have no text.
+
+    pieces: the subwords, as the vocabulary writes them."""
     decoder = getincrementaldecoder("utf-8")("replace")
     texts = []
     for piece in pieces:

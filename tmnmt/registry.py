@@ -57,22 +57,35 @@ _REGISTERED: defaultdict[str, dict[str, _Entry]] = defaultdict(dict)
 
 
 def register(sort: Sort, name: str, entry: object, successor: str = "") -> None:
-    """Enters what a plug-in brings, or "module:name" of it. `successor`: the name of the entry that
-    it is to stand before, where the order matters; by default it is the last. Raises ValueError
-    where the plug-in, or another, has entered the name."""
+    """Enters what a plug-in brings.
+
+    sort: the table.
+    name: the name of the entry in it.
+    entry: the entry itself, or "module:name" of it.
+    successor: the name of the entry that it stands before, where the order matters. With "" it is
+    the last.
+
+    Raises ValueError where a plug-in has entered the name already."""
     if name in _REGISTERED[sort]:
         raise ValueError(f"{sort} {name!r} is registered already")
     _REGISTERED[sort][name] = _Entry(entry, successor)
 
 
 def unregister(sort: Sort, name: str) -> None:
-    """Takes out what `register` has entered. Raises KeyError where it is not there."""
+    """Takes out what `register` has entered.
+
+    sort: the table.
+    name: the name of the entry.
+
+    Raises KeyError where it is not there."""
     del _REGISTERED[sort][name]
 
 
 def load_plugins(sort: Sort) -> None:
-    """Imports what may bring a sort and is not imported yet; another thread that does so is waited
-    for."""
+    """Imports what may bring entries of a sort and is not imported yet. It waits for another thread
+    that does so.
+
+    sort: the table."""
     for name in (*WINGS.get(sort, ()), *PLUGINS):
         import_module(name)
 
@@ -88,6 +101,8 @@ class Registry(Mapping[str, T], Generic[T]):
     each at its place. What stands as "module:name" is imported when it is asked for."""
 
     def __init__(self, sort: Sort, core: Mapping[str, T | str]) -> None:
+        """sort: what the table is of.
+        core: the entries of the core by their names, in order, each itself or as "module:name"."""
         self.sort, self._core = sort, dict(core)
 
     def __getitem__(self, name: str) -> T:

@@ -73,15 +73,16 @@ def _marks() -> str:
             codes = [*run]
             if category == "M":
                 classes[codes[0] > 0xFFFF] += f"{chr(codes[0])}-{chr(codes[-1])}"
-    one = f"(?:[{classes[0]}]|(?=[\U00010000-\U0001ffff])[{classes[1]}])"
-    return f"{one}{{1,{_MOST_MARKS}}}"
+    mark = f"(?:[{classes[0]}]|(?=[\U00010000-\U0001ffff])[{classes[1]}])"
+    return f"{mark}{{1,{_MOST_MARKS}}}"
 
 
 def match_tokens(text: str) -> list[str]:
-    """The tokens of `text` that the fuzzy score counts, case kept: words, numbers, single
-    punctuation marks; single characters for CJK, and single letters for Thai, Lao, Khmer and
-    Burmese. Letters have their combining marks with them. The text is read in its match form. A
-    token is cut at 200 characters. Control characters separate."""
+    """The tokens that the fuzzy score counts, with their case: words, numbers, single punctuation
+    marks; single characters for CJK, and single letters for Thai, Lao, Khmer and Burmese. Letters
+    have their combining marks with them. Control characters separate.
+
+    text: the text, which is read in its match form. A token of it is cut at 200 characters."""
     if text.isascii():
         words: list[str] = _ASCII_TOKEN.findall(text)
         return words if len(text) <= MAX_TOKEN_CHARS else [word[:MAX_TOKEN_CHARS] for word in words]
@@ -95,7 +96,9 @@ def match_tokens(text: str) -> list[str]:
 
 def match_form(text: str) -> str:
     """The form in which two texts are compared: NFC, without signs that no reader sees, with
-    ligatures, presentation forms and signs of half and of full width as usual ones."""
+    ligatures, presentation forms and signs of half and of full width as usual ones.
+
+    text: the text."""
     return nfc(_SPECIAL.sub(_usual, text) if _SPECIAL.search(text) else text)
 
 
@@ -114,7 +117,10 @@ def _usual_sign(sign: str) -> str:
 
 
 def located_tokens(text: str) -> list[tuple[str, Span]]:
-    """The match tokens of a text, and where each stands in it as it is written, in characters."""
+    """The match tokens of a text, and where each begins and ends in it as it is written, in
+    characters.
+
+    text: the text."""
     if text.isascii():
         return [(token[0][:MAX_TOKEN_CHARS], token.span()) for token in _ASCII_TOKEN.finditer(text)]
     form = match_form(text)
@@ -130,7 +136,9 @@ def located_tokens(text: str) -> list[tuple[str, Span]]:
 
 
 def token_spans(text: str) -> list[Span]:
-    """Where the match tokens of a text begin and end in it as it is written, in characters."""
+    """Where the match tokens of a text begin and end in it as it is written, in characters.
+
+    text: the text."""
     return [span for _, span in located_tokens(text)]
 
 
@@ -165,7 +173,10 @@ def _composed(text: str) -> Iterator[tuple[int, int, str]]:
 
 def begins_anew(prefix: str, character: str) -> bool:
     """Whether a character stands for itself in NFC: it neither joins what stands before it nor
-    moves into it."""
+    moves into it.
+
+    prefix: what stands before it, at least one character.
+    character: the character."""
     if unicodedata.combining(character):
         return False
     last = nfc(prefix)[-1]
@@ -183,9 +194,11 @@ _HAS_ACCENTS = re.compile("[\u0370-\u03ff\u1f00-\u1fff\u0590-\u06ff\u08d0-\u08ff
 
 
 def folded(token: str) -> str:
-    """A token that is not ASCII without what does not count where case does not: Greek without
-    accents, Arabic and Hebrew without vowel signs, with one letter for those that are often
-    written for each other, and one i for Turkish."""
+    """A token without what does not count where case does not: Greek without accents, Arabic and
+    Hebrew without vowel signs, with one letter for those that are often written for each other, and
+    one i for Turkish.
+
+    token: the token, which is not ASCII."""
     plain = token.translate(_ONE_LETTER).casefold()
     if _HAS_ACCENTS.search(plain):
         signs = unicodedata.normalize("NFD", plain)
@@ -196,7 +209,9 @@ def folded(token: str) -> str:
 def is_of_special_signs(text: str) -> bool:
     """Whether a text has any of the signs that count otherwise since combining marks go with their
     letters: such marks, what the match form changes, scripts read letter by letter, and letters
-    that `folded` changes beyond their case."""
+    that `folded` changes beyond their case.
+
+    text: the text."""
     return not text.isascii() and _special_signs().search(text) is not None
 
 
@@ -209,11 +224,13 @@ def _special_signs() -> re.Pattern[str]:
 
 
 def nfc(text: str) -> str:
-    """`text` in Normalization Form C (UAX #15), in time linear in its length.
+    """A text in Normalization Form C (UAX #15), in time linear in its length.
 
     Python sorts the marks on one letter by insertion, which is quadratic: 80 KB of them took 8
     seconds. So long runs are put into that order before, by a stable sort on the combining class,
-    as the form defines it."""
+    as the form defines it.
+
+    text: the text."""
     if len(text) > 64:
         text = _LONG_RUN.sub(_in_canonical_order, text)
     return unicodedata.normalize("NFC", text)
@@ -232,30 +249,42 @@ def _in_canonical_order(run: re.Match[str]) -> str:
 
 
 def written_for_tokens(text: str, tokens: Iterable[str] | None = None) -> tuple[bytes, bool]:
-    """What compiled code reads the match tokens from: ASCII as it is, of other text the tokens, one
-    a line (and whether). tokens: of the text, where they are known. Raises UnicodeEncodeError where
-    a text is no Unicode."""
+    """What compiled code reads the match tokens of a text from, and whether these are tokens. A
+    text in ASCII is given as it is; of another text the tokens are given, one a line.
+
+    text: the text.
+    tokens: its match tokens, where they are known; None finds them.
+
+    Raises UnicodeEncodeError where the text is no Unicode."""
     if text.isascii():
         return text.encode(), False
     return "\n".join(match_tokens(text) if tokens is None else tokens).encode(), True
 
 
 def normalise(text: str) -> str:
-    """The form under which two sources count as the same: match tokens joined by one space."""
+    """The form under which two sources count as the same: match tokens joined by one space.
+
+    text: the source."""
     return " ".join(match_tokens(text))
 
 
 def one_line(text: str) -> str:
-    """`text` with a space for every line end and the blanks around it, so that whoever reads lines
-    reads one."""
+    """A text with a space for every line end and the blanks around it, so that whoever reads lines
+    reads one.
+
+    text: the text."""
     return _LINE_END.sub(" ", text) if not text.isprintable() else text
 
 
 def words(text: str) -> int:
-    """The words that translators are paid by: runs between blanks, and every character of CJK."""
+    """How many words translators are paid for: runs between blanks, and every character of CJK.
+
+    text: the text."""
     return len(_WORD.findall(text))
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Where each of those words begins and ends."""
+    """Where each of the words that `words` counts begins and ends, in characters.
+
+    text: the text."""
     return [word.span() for word in _WORD.finditer(text)]

@@ -36,11 +36,19 @@ class Vocabulary:
     """Text to subword ids and back; ids 0-3 are padding, <s>, </s> and unk."""
 
     def __init__(self, model: bytes) -> None:
+        """model: the content of a sentencepiece model.
+
+        Raises RuntimeError where it is none."""
         self._spm = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.model = model
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
+        """The vocabulary in a file.
+
+        path: the file, a sentencepiece model.
+
+        Raises ModelError where it cannot be read, or is no vocabulary."""
         try:
             model = path.read_bytes()
         except OSError as error:
@@ -49,7 +57,12 @@ class Vocabulary:
 
     @classmethod
     def parse(cls, model: bytes, path: Path) -> Vocabulary:
-        """The vocabulary whose content was read from `path`. Raises ModelError where it is none."""
+        """The vocabulary with this content.
+
+        model: the content of a sentencepiece model.
+        path: the file that it was read from, for messages.
+
+        Raises ModelError where it is none."""
         try:
             if model:
                 return cls(model)
@@ -61,8 +74,13 @@ class Vocabulary:
 
     @classmethod
     def train(cls, texts: Iterable[str], size: int) -> Vocabulary:
-        """Learned from `texts`; DataError where `size` is too small for their characters, or they
-        have none."""
+        """A vocabulary that is learned from texts.
+
+        texts: the texts.
+        size: how many subwords it has at most.
+
+        Raises DataError where the size is too small for the characters of the texts, or these have
+        none."""
         buffer = io.BytesIO()
         try:
             cls._train(iter(texts), buffer, size)
@@ -118,26 +136,39 @@ class Vocabulary:
         return self.source_side
 
     def encode(self, text: str) -> list[int]:
-        """Subword ids of a target, without <s> and </s>."""
+        """The subword ids of a target, without <s> and </s>.
+
+        text: the target."""
         return list(self._spm.encode(text))
 
     def encode_source(self, text: str) -> list[int]:
-        """Subword ids of a source, without </s>. Contractions that the vocabulary does not know are
-        spelt out, signs that it lacks read as plain ones (`PLAIN_SIGNS`), straight quotes as curly
-        ones where it lacks the former, and a word behind a quote as it is alone."""
+        """The subword ids of a source, without </s>. Contractions that the vocabulary does not know
+        are spelt out. Signs that it lacks are read as plain ones (`PLAIN_SIGNS`), and straight
+        quotes as curly ones where it lacks the former. A word behind a quote is read as it is
+        alone.
+
+        text: the source."""
         return self.encode(self._read(text))
 
     def pieces(self, text: str) -> list[str]:
-        """The subwords of a target, as written in the vocabulary."""
+        """The subwords of a target, as the vocabulary writes them.
+
+        text: the target."""
         return list(self._spm.encode(text, out_type=str))
 
     def tagged(self, ids: Sequence[int], tag: str) -> list[int]:
-        """The subwords of a source that ask for the target language `tag` instead of the model's
-        own. Raises UsageError where it has none such."""
+        """The subwords of a source that ask for another target language than the model's own.
+
+        ids: the subword ids of the source.
+        tag: the tag of the language, as the model writes it.
+
+        Raises UsageError where the model has no such tag."""
         raise UsageError(f"tag {tag}: this model has one target language, and no tags")
 
     def source_pieces(self, text: str) -> list[str]:
-        """The subwords of a source; "" for one that stands for none of its text."""
+        """The subwords of a source; "" for one that stands for none of its text.
+
+        text: the source."""
         return self.pieces(self._read(text))
 
     def _read(self, text: str) -> str:
@@ -162,18 +193,21 @@ class Vocabulary:
         return knows_contractions(map(self.piece, range(len(self))))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of subword ids; <s>, </s> and padding are left out."""
+        """The text of subwords.
+
+        ids: the subword ids, of which <s>, </s> and padding are left out."""
         return str(self._spm.decode([i for i in ids if i > UNK]))
 
     def piece(self, index: int) -> str:
-        """The subword as written in the vocabulary, "▁" for a leading space."""
+        """A subword as the vocabulary writes it, with "▁" for a leading space.
+
+        index: the id of the subword."""
         return str(self._spm.id_to_piece(index))
 
 
 class PairVocabulary(Vocabulary):
     """A sentencepiece model for each side, and the pieces that have a number: other pieces are
-    unknown. Numbers 0-3 are those of every vocabulary; `prefix` is a piece that begins every
-    source, as the language that a multilingual model translates to."""
+    unknown. Numbers 0 to 3 are those of every vocabulary."""
 
     def __init__(
         self,
@@ -183,8 +217,15 @@ class PairVocabulary(Vocabulary):
         source_pieces: Sequence[str] | None = None,
         prefix: str = "",
     ) -> None:
-        """pieces: of the target, from number 4 on. source_pieces: where the source has others.
-        Raises ValueError for a prefix that is none of the source's pieces."""
+        """source: the content of the sentencepiece model of sources.
+        target: the content of the sentencepiece model of targets.
+        pieces: the pieces of targets, from number 4 on.
+        source_pieces: the pieces of sources, from number 4 on; None where they are those of
+        targets.
+        prefix: a piece that begins every source, such as the tag of the language that a
+        multilingual model translates to; "" where there is none.
+
+        Raises ValueError for a prefix that is none of the pieces of sources."""
         super().__init__(target)
         self._source = sentencepiece.SentencePieceProcessor(model_proto=source)
         self._files = {
@@ -217,7 +258,12 @@ class PairVocabulary(Vocabulary):
 
     @classmethod
     def read(cls, files: Mapping[str, bytes], prefix: str = "") -> PairVocabulary:
-        """From what `files` gave. Raises ValueError or RuntimeError where it is damaged."""
+        """The vocabulary that a model folder holds.
+
+        files: the contents of its files, by their names, as `files` gave them.
+        prefix: a piece that begins every source; "" where there is none.
+
+        Raises ValueError or RuntimeError where it is damaged."""
         tables = json.loads(files[PIECES_FILE])
         sides = tables["target"], tables["source"]
         for pieces in sides:
@@ -233,7 +279,11 @@ class PairVocabulary(Vocabulary):
 
     @classmethod
     def combine(cls, first: Vocabulary, second: Vocabulary, prefix: str = "") -> PairVocabulary:
-        """The sources of the one, and the targets of the other; `prefix`: that of the first."""
+        """A vocabulary with the sources of one and the targets of another.
+
+        first: the vocabulary of the sources.
+        second: the vocabulary of the targets.
+        prefix: the piece that begins every source in the first; "" where there is none."""
         (source, source_pieces), (target, pieces) = first.source_side, second.target_side
         return cls(source, target, pieces, source_pieces, prefix)
 

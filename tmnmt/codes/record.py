@@ -109,12 +109,16 @@ Beside = tuple[str, str] | tuple[str, str, str]  # the texts before and after it
 
 
 def plain_of(text: Source) -> str:
-    """The text without its codes."""
+    """The text without its codes.
+
+    text: the text."""
     return text.plain if isinstance(text, Text) else text
 
 
 def surroundings(texts: Sequence[Source]) -> list[Beside]:
-    """What stands beside every text of a document: what its file says, else the texts there."""
+    """What stands beside every text of a document: what its file says, else the texts there.
+
+    texts: the texts of the document, in order."""
     plain = ["", *map(plain_of, texts), ""]
     return [
         (text.previous, text.next, text.id) if isinstance(text, Placed) else (preceding, following)
@@ -123,7 +127,9 @@ def surroundings(texts: Sequence[Source]) -> list[Beside]:
 
 
 def join_parts(parts: Iterable[Part]) -> Text:
-    """The text of these parts; where the codes said that they are does not count."""
+    """The text that some parts make. Where their codes stood before does not count.
+
+    parts: the words and the codes, in order."""
     plain = ""
     codes = list[Code]()
     for part in parts:
@@ -137,7 +143,10 @@ def join_parts(parts: Iterable[Part]) -> Text:
 
 
 def equal_codes(codes: Sequence[Code], reference: Sequence[Code]) -> bool:
-    """Whether two texts have the same codes, wherever they stand; blanks do not count."""
+    """Whether two texts have the same codes, wherever these stand. Blanks do not count.
+
+    codes: the codes of one text.
+    reference: the codes of the other text."""
     return _count_codes(codes) == _count_codes(reference)
 
 
@@ -145,8 +154,10 @@ _TAGS = "", "html"  # forms whose markup is what its format has
 
 
 def native(code: Code) -> str:
-    """What stands for a code in the format that its text is from: <b>, as text or inside a bpt. ""
-    where its element does not say it."""
+    """What stands for a code in the format that its text is from, such as <b>, which a file may
+    have as text or inside a bpt. "" where its element does not say it.
+
+    code: the code."""
     if code.form in _TAGS:
         return code.markup
     element = _ELEMENT.fullmatch(code.markup)
@@ -155,25 +166,34 @@ def native(code: Code) -> str:
 
 def alike(codes: Sequence[Code], reference: Sequence[Code]) -> bool:
     """Whether two texts have the same inline codes, as their own format has them: <b> as text is
-    the same as in a bpt of TMX or XLIFF. Blanks do not count, but for lines as `same_lines` has
-    them."""
+    the same as in a bpt of TMX or XLIFF. Blanks do not count, but for lines as in `same_lines`.
+
+    codes: the codes of one text.
+    reference: the codes of the other text."""
     ours, theirs = (_count_codes(map(_bare, without_spaces(side))) for side in (codes, reference))
     return ours == theirs and same_lines(codes, reference)
 
 
 def is_space(code: Code) -> bool:
-    """Whether it stands for white space: a blank, or a line break of a format that keeps lines."""
+    """Whether a code stands for white space: a blank, or a line break of a format that keeps lines.
+
+    code: the code."""
     return code.kind == "blank" or (not code.form and code.markup.isspace())
 
 
 def without_spaces(codes: Sequence[Code]) -> list[Code]:
-    """The inline codes that do not stand for white space."""
+    """The inline codes that do not stand for white space.
+
+    codes: the codes."""
     return [code for code in inline(codes) if not is_space(code)]
 
 
 def same_lines(codes: Sequence[Code], reference: Sequence[Code]) -> bool:
     """Whether the line breaks and tabs that are codes of one text stand in the other, too. There
-    they may be mere white space, which one format keeps as it is and another does not."""
+    they may be mere white space, which one format keeps as it is and another does not.
+
+    codes: the codes of one text.
+    reference: the codes of the other text."""
     fixed, of_any_kind = (
         [
             Counter(lines_of(code) for code in side if is_space(code) and code.kind in kinds)
@@ -185,7 +205,9 @@ def same_lines(codes: Sequence[Code], reference: Sequence[Code]) -> bool:
 
 
 def lines_of(code: Code) -> str:
-    """The line ends and tabs of white space."""
+    """The line ends and tabs of white space.
+
+    code: the code that stands for the white space."""
     return _OTHER_SPACE.sub("", _LINE_END.sub("\n", code.markup))
 
 
@@ -198,12 +220,16 @@ def _bare(code: Code) -> Code:
 
 
 def is_text(code: Code) -> bool:
-    """Whether it is written as it stands in the plain text, as %s is."""
+    """Whether a code is written as it stands in the plain text, as %s is.
+
+    code: the code."""
     return code.kind == "placeholder" and not code.form and code.covers > 0
 
 
 def inline(codes: Sequence[Code]) -> list[Code]:
-    """The codes that are not written in the plain text, and are no blanks."""
+    """The codes that are not written in the plain text, and are no blanks.
+
+    codes: the codes."""
     return [code for code in codes if code.kind != "blank" and not is_text(code)]
 
 
@@ -212,8 +238,10 @@ def _count_codes(codes: Iterable[Code]) -> Counter[tuple[str, str, str]]:
 
 
 def pairs(codes: Sequence[Code]) -> dict[int, int]:
-    """The spans: which code closes which, by their places in the list. A code whose other half is
-    missing has none."""
+    """The spans: for the place in the list of each code that opens one, the place of the code that
+    closes it. A code whose other half is missing is not there.
+
+    codes: the codes of a text."""
     waiting: dict[str, list[int]] = {}
     partners = {}
     for index, code in enumerate(codes):

@@ -58,7 +58,10 @@ class Kinds(NamedTuple):
 
 
 def whole(low: int, high: int) -> Bound:
-    """Whole numbers in a range, both ends included."""
+    """The bound of whole numbers in a range, both ends included.
+
+    low: the smallest number.
+    high: the greatest number."""
     return Bound(
         f"a whole number, {low} to {high:,}",
         lambda n: type(n) is int and low <= n <= high,
@@ -68,12 +71,17 @@ def whole(low: int, high: int) -> Bound:
 
 
 def at_least(low: int) -> Bound:
-    """Whole numbers from `low` on."""
+    """The bound of whole numbers without a greatest one.
+
+    low: the smallest number."""
     return Bound(f"a whole number of at least {low}", lambda n: type(n) is int and n >= low, low)
 
 
 def number(low: float, high: float = math.inf) -> Bound:
-    """Numbers in a range, both ends included."""
+    """The bound of numbers in a range, both ends included.
+
+    low: the smallest number.
+    high: the greatest number; without it, every finite number from `low` on is allowed."""
     allowed = f"at least {low:g}, and finite" if high == math.inf else f"from {low:g} to {high:g}"
     return Bound(
         allowed,
@@ -84,7 +92,9 @@ def number(low: float, high: float = math.inf) -> Bound:
 
 
 def is_date(text: str) -> bool:
-    """Whether it is a day as 2026-01-31."""
+    """Whether a text is a day such as 2026-01-31.
+
+    text: the text."""
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -92,7 +102,9 @@ def is_date(text: str) -> bool:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether it is a regular expression that matches something."""
+    """Whether a text is a regular expression that does not match the empty text.
+
+    text: the text."""
     try:
         return not re.compile(text).match("")
     except (re.error, RecursionError, OverflowError):
@@ -120,6 +132,6 @@ Share = Annotated[float, Bound("from 0 to 1", lambda x: 0 <= x <= 1)]
 ShareBelowOne = Annotated[float, Bound("at least 0 and below 1", lambda x: 0 <= x < 1)]
 Name = Annotated[str, Bound("not empty", bool)]
 Names = Annotated[tuple[Name, ...], Bound("not empty", bool)]
-Where = Annotated[
+FieldValue = Annotated[
     str, Bound(f"FIELD=VALUE, FIELD one of {', '.join(Segment.__slots__)}", _field_and_value)
 ]

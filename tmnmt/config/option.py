@@ -56,7 +56,12 @@ class Option(NamedTuple):
         return f"{'-' if len(self.name) == 1 else '--'}{self.name.replace('_', '-')}"
 
     def check(self, value: object, label: str = "") -> None:
-        """Raises UsageError, with the name that is `label`, for a value that it may not have."""
+        """Checks a value of the option.
+
+        value: the value.
+        label: what the message calls the option; "" takes its name.
+
+        Raises UsageError for a value that it may not have."""
         label = label or self.name.replace("_", "-")
         if value is None and self.optional:
             return
@@ -82,13 +87,18 @@ class Option(NamedTuple):
 
 
 def groups_of(kind: type[Options]) -> list[type[Options]]:
-    """The groups that a class of options consists of, in their order; a group is its only one."""
+    """The groups that a class of options consists of, in their order. A group consists of itself
+    alone.
+
+    kind: the class."""
     return [group for group in reversed(kind.__mro__) if Options in group.__bases__]
 
 
 def changed(options: Options, *groups: type[Options]) -> list[str]:
     """The options that are not as they are by default, as a command line has them.
-    groups: those that are looked at; none given: all that the options consist of."""
+
+    options: the options.
+    groups: the groups that are looked at; without any, all groups of the options."""
     looked_at = groups or (type(options),)
     entries = (option for group in looked_at for option in options_of(group))
     values = ((option, getattr(options, option.name)) for option in entries)
@@ -102,7 +112,9 @@ def changed(options: Options, *groups: type[Options]) -> list[str]:
 
 
 def options_of(group: type[Options]) -> tuple[Option, ...]:
-    """The options of a group, in their order."""
+    """The options of a group, in their order.
+
+    group: the group."""
     if group not in _OPTIONS_CACHE:
         hints = typing.get_type_hints(group, include_extras=True)
         _OPTIONS_CACHE[group] = tuple(
@@ -115,7 +127,11 @@ _OPTIONS_CACHE: dict[type, tuple[Option, ...]] = {}  # groups whose types were r
 
 
 def option(name: str, hint: Any, default: Any = None) -> Option:
-    """The option of that name, from its annotated type."""
+    """An option, from its annotated type.
+
+    name: the name of the option.
+    hint: its annotated type, which has a Help.
+    default: its default."""
     kind, *notes = typing.get_args(hint)
     optional = False
     kinds = (kind,)

@@ -253,8 +253,8 @@ class Penalties(Options):
     ] = None
 
     @property
-    def domain_asked(self) -> tuple[str, str]:
-        """The property asked for, by name and value; empty where none is."""
+    def domain_property(self) -> tuple[str, str]:
+        """The property that `domain` names, and its value; "" both where it names none."""
         name, _, value = (self.domain or "").partition("=")
         return name, value
 

@@ -31,8 +31,11 @@ SECRETS = (
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The table in a TOML file. Raises DataError where it cannot be read, UsageError where it is no
-    TOML."""
+    """The table in a TOML file.
+
+    path: the file.
+
+    Raises DataError where it cannot be read. Raises UsageError where it is no TOML."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -44,8 +47,14 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def build(kind: type[T], table: dict[str, Any], location: str) -> T:
-    """A dataclass from a TOML table, nested tables included; the keys of one marked `Flat` stand in
-    the same table, and what is not given is as in its default."""
+    """A dataclass from a TOML table, nested tables included. The keys of a field that is marked
+    `Flat` stand in the same table, and what the table leaves out is as in its default.
+
+    kind: the dataclass.
+    table: the table.
+    location: what messages call the table, such as the file and the table's name.
+
+    Raises UsageError for an unknown or missing key, and for a value that is not allowed."""
     hints = typing.get_type_hints(kind, include_extras=True)
     flat = {name: part for name, hint in hints.items() if (part := _flat(hint)) is not None}
     keys = [name for name in hints if name not in flat]
@@ -76,7 +85,9 @@ def build(kind: type[T], table: dict[str, Any], location: str) -> T:
 
 
 def keys(config: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Every key of a dataclass that `build` made, its value and its default."""
+    """Every key of a dataclass that `build` made, its value and its default.
+
+    config: the dataclass."""
     hints = typing.get_type_hints(type(config), include_extras=True)
     for entry in dataclasses.fields(config):
         value = getattr(config, entry.name)

@@ -133,7 +133,7 @@ def _of_segment(query: Query, segment: Segment, penalties: Penalties) -> list[Re
     makers = _made_by(segment)
     flaws = {
         "codes": query.codes is not None and not alike(query.codes, segment.src_codes),
-        "domain": penalties.domain is not None and not _is_of(segment, *penalties.domain_asked),
+        "domain": penalties.domain is not None and not _is_of(segment, *penalties.domain_property),
         "machine": makers & {*MACHINE} != set(),
         "alignment": makers & {*ALIGNMENT} != set(),
         "old": penalties.older_than is not None and segment.changed < penalties.older_than,

@@ -11,6 +11,7 @@ from tmnmt.config.bounds import (
     AboveZero,
     Bound,
     Count,
+    FieldValue,
     Kinds,
     Name,
     Names,
@@ -19,7 +20,6 @@ from tmnmt.config.bounds import (
     Seed,
     Share,
     ShareBelowOne,
-    Where,
 )
 from tmnmt.config.tables import build, read_toml
 from tmnmt.errors import UsageError
@@ -40,7 +40,7 @@ class CorpusConfig:
     name: Name
     files: Names
     columns: str = ""  # of TSV files without a header, counted from 1: "src=5,tgt=6,doc=1"
-    where: Where = ""  # keep only segments of which a field has this value: "origin=Text"
+    where: FieldValue = ""  # keep only segments of which a field has this value: "origin=Text"
     dev: str = ""
     test: str = ""
 

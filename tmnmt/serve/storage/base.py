@@ -34,49 +34,91 @@ class SessionStorage(Protocol):
         limit: int,
         background: Sequence[ConfirmedPair] = (),
     ) -> bool:
-        """Forgets what nobody has used since that time, whoever's it is. `background`: pairs that
-        were confirmed before the session began. False: the tenant has `limit` sessions already."""
+        """Keeps a new session, and first forgets all sessions that nobody has used for long,
+        whoever's they are. Returns False where the tenant has too many sessions; then the new one
+        is not kept.
+
+        session: the session.
+        unused_since: a session that was used last before this time is forgotten, in seconds since
+        1970.
+        limit: how many sessions a tenant may have.
+        background: the pairs that were confirmed before the session began, in order."""
 
     def background(self, tenant: str, id: str) -> list[ConfirmedPair]:
-        """The pairs that were confirmed before the session began, in order."""
+        """The pairs that were confirmed before a session began, in order; none where there is no
+        such session.
 
-    def get(self, tenant: str, id: str) -> StoredSession | None: ...
+        tenant: the tenant of the session.
+        id: the id of the session."""
+
+    def get(self, tenant: str, id: str) -> StoredSession | None:
+        """A session; None where the tenant has none of this id.
+
+        tenant: the tenant of the session.
+        id: the id of the session."""
 
     def tenant_sessions(self, tenant: str) -> list[tuple[StoredSession, int]]:
-        """All of a tenant, each with the number of its confirmed pairs."""
+        """All sessions of a tenant, each with the number of its confirmed pairs.
+
+        tenant: the tenant."""
 
     def count(self) -> int:
-        """Of all tenants."""
+        """How many sessions all tenants have together."""
 
     def touch(self, tenant: str, id: str, now: float) -> None:
-        """Somebody has used it."""
+        """Notes that somebody has used a session.
+
+        tenant: the tenant of the session.
+        id: the id of the session.
+        now: the time, in seconds since 1970."""
 
     def delete(self, tenant: str, id: str) -> bool:
-        """False: there is no such session."""
+        """Deletes a session. Returns False where there is no such session.
+
+        tenant: the tenant of the session.
+        id: the id of the session."""
 
     def append(
         self, tenant: str, id: str, pair: ConfirmedPair, feedback: Feedback, token: str
     ) -> list[Intention] | None:
-        """A pair is confirmed, with what the review is to know of it. Where the feedback names a
-        "segment", it takes the place of the pair of this segment.
+        """Adds a confirmed pair to a session. Where its feedback names a "segment", it takes the
+        place of the pairs of this segment. Returns those pairs whose place it took and that are to
+        be taken out of a memory, as intentions. None where there is no such session.
 
-        Returns the pairs whose place it took, as far as they are to be taken out of a memory: as
-        intentions, whose tokens begin with `token` and a dot. None: there is no such session."""
+        tenant: the tenant of the session.
+        id: the id of the session.
+        pair: the pair.
+        feedback: what the review is to know of the pair.
+        token: the tokens of the returned intentions begin with it and a dot."""
 
     def confirmed(self, tenant: str, id: str) -> int:
-        """How many pairs."""
+        """How many pairs are confirmed in a session; 0 where there is no such session.
+
+        tenant: the tenant of the session.
+        id: the id of the session."""
 
     def pairs(self, tenant: str, id: str) -> list[ConfirmedPair]:
-        """All of them in order."""
+        """The pairs that are confirmed in a session, in order.
+
+        tenant: the tenant of the session.
+        id: the id of the session."""
 
     def changes(self, tenant: str, id: str, numbers: Sequence[int]) -> PairChanges | None:
-        """What became of pairs of these numbers, which are in order. None: they are all, still."""
+        """What has changed in the pairs of a session since somebody knew them. None where nothing
+        has.
+
+        tenant: the tenant of the session.
+        id: the id of the session.
+        numbers: the numbers of the pairs that were known, in order."""
 
     def reviews(
         self, tenant: str, id: str, newest: int | None = None
     ) -> list[tuple[ConfirmedPair, Feedback]]:
-        """The pairs in order, each with the feedback it came with. `newest`: so many of the last
-        ones; None: all."""
+        """The pairs of a session in order, each with the feedback that it came with.
+
+        tenant: the tenant of the session.
+        id: the id of the session.
+        newest: how many are given, of the last ones; None gives all."""
 
     # A pair that is on its way between a session and a memory is an intention, under a token of the
     # caller's: it is in no session then, and whoever finds it left behind takes it out of the
@@ -92,89 +134,171 @@ class SessionStorage(Protocol):
     def intend(
         self, tenant: str, id: str, token: str, pair: ConfirmedPair, feedback: Feedback
     ) -> bool:
-        """A pair is about to be written to a memory, and confirmed. False: there is no such
-        session."""
+        """Notes that a pair is about to be written to a memory, and then confirmed. Returns False
+        where there is no such session.
+
+        tenant: the tenant of the session.
+        id: the id of the session.
+        token: a new token, by which the intention is known.
+        pair: the pair.
+        feedback: what the review is to know of the pair."""
 
     def share(self, token: str, pair: ConfirmedPair) -> bool:
-        """The pair of an intention, as it is now, holds a segment that is in the memory already.
-        False: the intention was cancelled, or somebody is deleting the segment."""
+        """Notes that the pair of an intention holds a segment that is in the memory already.
+        Returns False where the intention was cancelled, or somebody is deleting the segment.
+
+        token: the token of the intention.
+        pair: the pair as it is now, with the segment that it holds."""
 
     def withdraw(
         self, tenant: str, id: str, token: str, segment: str | None = None
     ) -> ConfirmedPair | None:
-        """The pair that was confirmed last, or that of a `segment`, is confirmed no more, and about
-        to be taken out of a memory. None: there is none."""
+        """Makes an intention of a confirmed pair, which is about to be taken out of a memory and is
+        confirmed no more. Returns the pair; None where there is none.
+
+        tenant: the tenant of the session.
+        id: the id of the session.
+        token: a new token, by which the intention is known.
+        segment: the client's name of the segment whose pair it is; None takes the pair that was
+        confirmed last."""
 
     def settle(self, token: str, pair: ConfirmedPair | None = None) -> list[Intention] | None:
-        """The pair of an intention is confirmed, as the last one of its session. `pair`: as it is
-        now; it takes the place of the pair of its segment, as with `append`. Without it, it is put
-        back as it was. Returns what `append` does; None: there is no such intention, it was
-        cancelled, or its session is gone."""
+        """Ends an intention: its pair is confirmed, as the last one of its session. Returns what
+        `append` does. None where there is no such intention, or it was cancelled, or its session is
+        gone.
+
+        token: the token of the intention.
+        pair: the pair as it is now, which takes the place of the pair of its segment, as with
+        `append`. None puts the pair back as it was."""
 
     def cancel(self, token: str, now: float) -> ConfirmedPair | None:
-        """An intention is never to be settled from now on. Returns its pair, which is to be taken
-        out of its memory. None: there is none: it was settled or dropped."""
+        """Makes sure that an intention is never settled. Returns its pair, which is to be taken out
+        of its memory. None where there is no such intention, because it was settled or dropped.
+
+        token: the token of the intention.
+        now: the time, in seconds since 1970."""
 
     def drop(self, token: str) -> None:
-        """Forgets an intention."""
+        """Forgets an intention.
+
+        token: the token of the intention."""
 
     def intentions(self) -> list[Intention]:
-        """Those of all tenants."""
+        """The intentions of all tenants."""
 
 
 class JobStorage(Protocol):
+    """Jobs, and the files that they have made."""
+
     def make(self, job: Job, tenant: str, unchanged_since: float, limit: int) -> bool:
-        """Forgets those that have not changed since that time, whoever's they are. False: the
-        tenant has `limit` jobs already."""
+        """Keeps a new job, and first forgets all jobs that have not changed for long, whoever's
+        they are. Returns False where the tenant has too many jobs; then the new one is not kept.
+
+        job: the job.
+        tenant: the tenant that it belongs to.
+        unchanged_since: a job that changed last before this time is forgotten, in seconds since
+        1970.
+        limit: how many jobs a tenant may have."""
 
     def get(self, id: str, tenant: str | None) -> Job | None:
-        """tenant: None: any."""
+        """A job; None where there is none.
+
+        id: the id of the job.
+        tenant: the tenant that it belongs to; None gives it whoever's it is."""
 
     def file(self, id: str) -> bytes | None:
-        """What it has made."""
+        """The file that a job has made; None where there is none.
+
+        id: the id of the job."""
 
     def delete(self, id: str, tenant: str) -> bool:
-        """False: there is no such job."""
+        """Deletes a job and its file. Returns False where there is no such job.
+
+        id: the id of the job.
+        tenant: the tenant that it belongs to."""
 
     def claim(self, id: str) -> bool:
-        """Whether the job awaited its file; it does no more. True once."""
+        """Notes that a job has its file, and returns whether it was awaiting one. So this is True
+        once for a job.
+
+        id: the id of the job."""
 
     def advance(self, id: str, completed: int, total: int | None, now: float) -> bool:
-        """It is at work, and so far. False: there is no such job any more."""
+        """Notes how far a job is, and that it is at work. Returns False where there is no such job
+        any more.
+
+        id: the id of the job.
+        completed: the units or bytes that are done.
+        total: the units or bytes in all; None where this is not known.
+        now: the time, in seconds since 1970."""
 
     def finish(
         self, id: str, state: State, result: Mapping[str, Any], file: bytes | None, now: float
     ) -> None:
-        """It has ended; `file`: its file. Of a job that was deleted nothing is kept."""
+        """Notes that a job has ended. Of a job that was deleted nothing is kept.
+
+        id: the id of the job.
+        state: how it has ended: "done" or "failed".
+        result: what came of it; of a failed job "error".
+        file: the file that it has made; None where it has made none.
+        now: the time, in seconds since 1970."""
 
 
 class GlossaryStorage(Protocol):
+    """Glossaries that clients have made."""
+
     def make(self, glossary: Glossary, tenant: str, limit: int) -> bool:
-        """False: the tenant has `limit` glossaries already."""
+        """Keeps a new glossary. Returns False where the tenant has too many glossaries; then it is
+        not kept.
+
+        glossary: the glossary.
+        tenant: the tenant that it belongs to.
+        limit: how many glossaries a tenant may have."""
 
     def tenant_glossaries(self, tenant: str) -> list[Glossary]:
-        """In the order in which they were made."""
+        """All glossaries of a tenant, in the order in which they were made.
 
-    def get(self, tenant: str, id: str) -> Glossary | None: ...
+        tenant: the tenant."""
+
+    def get(self, tenant: str, id: str) -> Glossary | None:
+        """A glossary; None where the tenant has none of this id.
+
+        tenant: the tenant that it belongs to.
+        id: the id of the glossary."""
 
     def change(
         self, tenant: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]
     ) -> bool:
-        """Another name, None: the same; and dictionaries in the place of those of their languages.
-        False: there is no such glossary."""
+        """Changes a glossary. Returns False where there is no such glossary.
+
+        tenant: the tenant that it belongs to.
+        id: the id of the glossary.
+        name: its new name; None keeps the name.
+        dictionaries: dictionaries that take the place of those of their languages. All others
+        stay."""
 
     def delete(self, tenant: str, id: str) -> bool:
-        """False: there is no such glossary."""
+        """Deletes a glossary. Returns False where there is no such glossary.
+
+        tenant: the tenant that it belongs to.
+        id: the id of the glossary."""
 
     def delete_dictionary(self, tenant: str, id: str, source: str, target: str) -> bool:
-        """False: there is no such dictionary."""
+        """Deletes a dictionary of a glossary. Returns False where there is no such dictionary.
+
+        tenant: the tenant that the glossary belongs to.
+        id: the id of the glossary.
+        source: the code of the source language.
+        target: the code of the target language."""
 
 
 class ClockStorage(Protocol):
     """Where looks at the clock are noted, for all servers that share it (`tmnmt.serve.clock`)."""
 
     def change(self, work: Callable[[str | None], str]) -> str:
-        """The note, after `work` has made it of the note that there was; None: there was none."""
+        """Replaces the note, and returns the new one. Of two changes at once, one may be lost.
+
+        work: gives the new note for the present one, which is None where there is none."""
 
 
 class Storage(Protocol):
@@ -193,6 +317,9 @@ class Storage(Protocol):
     def clock(self) -> ClockStorage: ...
 
     def size(self, tenant: str) -> int:
-        """Bytes of all that is kept for a tenant, more or less."""
+        """How many bytes all that is kept for a tenant has, more or less.
 
-    def close(self) -> None: ...
+        tenant: the tenant."""
+
+    def close(self) -> None:
+        """Closes the storage. Nothing may be asked of it afterwards."""

@@ -39,7 +39,10 @@ class PairChanges:
 
 
 def same_first(numbers: Sequence[int], current: Sequence[int]) -> int:
-    """How many of the first of two rows of numbers are the same."""
+    """How many of the first numbers of two rows are the same.
+
+    numbers: one row.
+    current: the other row."""
     pairs = enumerate(zip(numbers, current, strict=False))
     return next(
         (place for place, (first, second) in pairs if first != second),
@@ -60,13 +63,18 @@ class Intention:
 
 
 def memory_key(pair: ConfirmedPair) -> str | None:
-    """The segment of a memory that a pair holds; None: none."""
+    """What names the segment of a memory that a pair holds; None where it holds none.
+
+    pair: the pair."""
     return f"{abs(pair.id)} {pair.memory}" if pair.memory and pair.id else None
 
 
 def leaving(pair: ConfirmedPair, removes: str | None) -> ConfirmedPair:
-    """A pair that leaves its session, as `Intention` has it. removes: when the segment was written
-    that is to be deleted; "": none is; None: it is not known yet."""
+    """A pair that leaves its session, as `Intention` has it.
+
+    pair: the pair.
+    removes: when the segment was written that is to be deleted; "" where none is to be deleted, and
+    None where this is not known yet."""
     if removes is None:
         return pair
     return (

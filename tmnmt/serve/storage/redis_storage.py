@@ -37,6 +37,12 @@ from typing import Any, NamedTuple
 from tmnmt.engine.confirmed import pair_of, record_of
 from tmnmt.segments import ConfirmedPair
 from tmnmt.serve.storage.address import RedisAddress
+from tmnmt.serve.storage.base import (
+    ClockStorage,
+    GlossaryStorage,
+    JobStorage,
+    SessionStorage,
+)
 from tmnmt.serve.storage.records import (
     Dictionary,
     Feedback,
@@ -275,7 +281,7 @@ return 1
 """
 
 
-class Sessions:
+class Sessions(SessionStorage):
     """Sessions as `SessionStorage` has them."""
 
     def __init__(self, server: RedisServer) -> None:
@@ -551,7 +557,7 @@ class _Member:
         return _digest(self.pair), _write_time(self.pair)
 
 
-class Jobs:
+class Jobs(JobStorage):
     """Jobs as `JobStorage` has them."""
 
     def __init__(self, server: RedisServer) -> None:
@@ -622,7 +628,7 @@ class Jobs:
         return bool(self._change(keys, arguments))
 
 
-class Glossaries:
+class Glossaries(GlossaryStorage):
     """Glossaries as `GlossaryStorage` has them."""
 
     def __init__(self, server: RedisServer) -> None:
@@ -668,7 +674,7 @@ class Glossaries:
         return bool(self._server.run("HDEL", _key("glossary", tenant, id), field))
 
 
-class Clock:
+class Clock(ClockStorage):
     """Looks at the clock as `ClockStorage` has them. Of two at once one may be lost, which says
     nearly the same as the other."""
 

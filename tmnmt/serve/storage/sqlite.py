@@ -18,7 +18,13 @@ from tmnmt.engine.confirmed import pair_of, record_of
 from tmnmt.errors import DataError, ServerError
 from tmnmt.grouped import Grouped
 from tmnmt.segments import ConfirmedPair
-from tmnmt.serve.storage.base import BUSY
+from tmnmt.serve.storage.base import (
+    BUSY,
+    ClockStorage,
+    GlossaryStorage,
+    JobStorage,
+    SessionStorage,
+)
 from tmnmt.serve.storage.records import (
     Dictionary,
     Feedback,
@@ -250,7 +256,7 @@ class File:
             self._write.close()
 
 
-class Sessions:
+class Sessions(SessionStorage):
     """Sessions as `SessionStorage` has them."""
 
     def __init__(self, file: File) -> None:
@@ -518,7 +524,7 @@ def _inherit(connection: sqlite3.Connection, pair: ConfirmedPair, timestamp: str
     )
 
 
-class Jobs:
+class Jobs(JobStorage):
     """Jobs as `JobStorage` has them."""
 
     def __init__(self, file: File) -> None:
@@ -584,7 +590,7 @@ class Jobs:
         self._file.write(set_, state, json.dumps(result), file, now, id)
 
 
-class Glossaries:
+class Glossaries(GlossaryStorage):
     """Glossaries as `GlossaryStorage` has them."""
 
     def __init__(self, file: File) -> None:
@@ -644,7 +650,7 @@ class Glossaries:
         return self._file.write(delete, id, tenant, source, target)
 
 
-class Clock:
+class Clock(ClockStorage):
     """Looks at the clock as `ClockStorage` has them."""
 
     def __init__(self, file: File) -> None:
