@@ -76,6 +76,12 @@ FILE_KINDS: Mapping[str, FileKind] = {
     "resx": FileKind(
         ".NET resources", (".resx", ".resw"), "tmnmt.files.string_tables:ResourceFile"
     ),
+    "rails": FileKind(
+        "YAML of Rails",
+        (".yml", ".yaml"),
+        "tmnmt.files.rails:RailsFile",
+        mismatch="no YAML of Rails, which begins with the code of its language, as en:",
+    ),
     "subtitles": FileKind("subtitles", (".srt", ".vtt"), "tmnmt.files.subtitles:SubtitleFile"),
     "office": FileKind(
         "DOCX, XLSX, PPTX",
