@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -35,6 +36,7 @@ SERVICES = {
     "deepl": "/deepl/v2/",
     "libretranslate": "/libretranslate",
     "modernmt": "/modernmt",
+    "openai": "/openai/v1",
     "tmserver": "/tmserver",
 }
 CODED = "The %(name)s of the <b>State</b> is <br/> void."
@@ -64,6 +66,9 @@ class Asked:
         from weblate.machinery.models import validate_service_configuration
 
         given = {"url": url, "key": "any"}
+        if name == "openai":
+            of_model = {"model": "custom", "custom_model": "en-fr", "persona": "", "style": ""}
+            given = {"base_url": url, "key": "any", **of_model}
         service, configuration, self.errors = validate_service_configuration(name, given)
         self.machine = service(configuration)
         self.uses_terms("")
@@ -84,10 +89,13 @@ class Asked:
         return MockUnit(code=code, source=text, flags="python-format, xml-text")
 
     def batch(self, texts: Sequence[str], code: str = "fr") -> list[str]:
-        """What Weblate's automatic translation puts in; "": nothing."""
+        """What Weblate's automatic translation puts in; "": nothing, also where it is refused."""
+        from weblate.machinery.base import MachineTranslationError
+
         units = [self.unit(text, code) for text in texts]
-        self.machine.batch_translate(units)
-        return [unit.machinery.get("translation", [""])[0] for unit in units]
+        with suppress(MachineTranslationError):
+            self.machine.batch_translate(units)
+        return [(unit.machinery or {}).get("translation", [""])[0] for unit in units]
 
 
 def tried(name: str, url: str, texts: Sequence[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from tmnmt.serve.dialects.deepl import DEEPL, OLDER
 from tmnmt.serve.dialects.libretranslate import LIBRETRANSLATE
 from tmnmt.serve.dialects.modernmt import MODERNMT
 from tmnmt.serve.dialects.mymemory import MYMEMORY
+from tmnmt.serve.dialects.openai import OPENAI
 from tmnmt.serve.dialects.simple import SIMPLE
 from tmnmt.serve.dialects.tmserver import TMSERVER
 from tmnmt.serve.routes import Dialect
@@ -25,6 +26,7 @@ DIALECTS: Registry[Dialect] = Registry(
             OLDER,
             MODERNMT,
             MYMEMORY,
+            OPENAI,
             *SIMPLE,
         )
     },

@@ -10,7 +10,7 @@ from tmnmt.serve.http_error import Refused
 from tmnmt.serve.languages import language
 from tmnmt.serve.service import Answer, Request, Service
 
-_AGENT = "Weblate/"
+_AGENTS = ("Weblate/", "OpenAI/")  # the second is of the package by which it asks OpenAI
 _TEXTS = ("test",)
 _PAIR = ("en", "de")
 
@@ -30,6 +30,6 @@ async def answer_of(service: Service, call: ApiRequest, request: Request) -> Ans
 
 def _is_trial(call: ApiRequest, request: Request) -> bool:
     """Raises Refused for what is no language."""
-    if not call.headers.get("user-agent", "").startswith(_AGENT) or request.texts != _TEXTS:
+    if not call.headers.get("user-agent", "").startswith(_AGENTS) or request.texts != _TEXTS:
         return False
     return (language(request.source).code, language(request.target).code) == _PAIR
