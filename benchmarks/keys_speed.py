@@ -36,7 +36,8 @@ from tmnmt.errors import TmnmtError
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import check_disk, compute, header_of, plan, queries_of
-from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.keys.files import KeyFiles
+from tmnmt.keys.layout import Array
 from tmnmt.models.folder import Model, load_model
 from tmnmt.progress import Progress
 from tmnmt.segments import Segment

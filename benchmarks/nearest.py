@@ -43,6 +43,7 @@ from tmnmt.engine.settings import Settings
 from tmnmt.formats import read_memory
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, plan
+from tmnmt.keys.layout import DIRECTIONS
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import Model
 from tmnmt.segments import Segment
@@ -200,7 +201,7 @@ def prepared(model: Model, chosen: argparse.Namespace, folder: Path) -> Bench:
     if not chosen.no_keys:
         precise = replace(model, products=chosen.precision)
         with MemoryIndex.open(kept) as index:
-            compute(index, precise, plan(index, header_of(precise), model.vocab))
+            compute(index, precise, plan(index, header_of(precise, DIRECTIONS), model.vocab))
     return Bench(model, load_layers(model, "cpu"), kept, bare, folder)
 
 

@@ -30,7 +30,8 @@ from tmnmt.eval.measures.scores import score
 from tmnmt.formats import parse_columns, read_memories
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, longest, plan
-from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.keys.files import KeyFiles
+from tmnmt.keys.layout import Array
 from tmnmt.keys.pair_keys import encode_pair, force_all
 from tmnmt.models.decoding import for_decoding
 from tmnmt.models.folder import Model, load_model

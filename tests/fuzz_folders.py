@@ -373,9 +373,7 @@ def keys(index: Path, draw: Draw) -> None:
             )
             for i, record in enumerate(records):
                 at = slice(record["start"], record["start"] + record["length"])
-                records["content"][i] = key_files._content(
-                    key_files.Keys(contexts[at], hiddens[at], words[at])
-                )
+                records["content"][i] = key_files._content((contexts[at], hiddens[at], words[at]))
         body = records.tobytes()
         frame = key_files._frame_of(len(records), zlib.crc32(body)) + body + b"\n"
         (folder / "offsets").write_bytes(frame)

@@ -12,7 +12,9 @@ from tiny_model import segments, write_tiny_model
 from tiny_neighbours import with_keys
 
 from tmnmt.index import MemoryIndex, build
-from tmnmt.keys.files import Header, KeyFiles, KeyWriter, digest_of, keys_dir
+from tmnmt.keys.files import KeyFiles, KeyWriter, digest_of, keys_dir
+from tmnmt.keys.layout import Header
+from tmnmt.keys.pair import PairKeys
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.models.folder import load_model
 from tmnmt.segments import Segment
@@ -57,7 +59,8 @@ def three(tmp_path: Path) -> Datastore:
     with KeyWriter.open(keys_dir(tmp_path / "index", "m"), header) as writer:
         contexts = np.array([[0, 2], [1, 0], [-3, 0]], np.float32)
         hiddens = np.array([[math.log(3), 0], [math.log(3), 0], [1, 3**0.5]], np.float32)
-        keys = header.encoded(contexts, hiddens, np.array([1, 0, 1]))
+        words = np.array([1, 0, 1])
+        keys = header.encoded(PairKeys(*map(torch.from_numpy, (contexts, hiddens, words))))
         writer.append([1], [digest_of("x", "y")], [keys])
     files = KeyFiles.open(tmp_path / "index", "m")
     update_directions(files, files.folder / FAISS_FILE)

@@ -75,10 +75,3 @@ def test_positions_behind_the_room_are_refused() -> None:
     kernels.look_back(qkv, seen, origin, 3, 0, 2)
     with pytest.raises(ValueError, match="no room for position 4 among 4"):
         kernels.look_back(qkv, seen, origin, 4, 0, 2)
-
-
-def test_rows_of_quantised_numbers_must_have_all_their_bytes() -> None:
-    table = torch.arange(16, dtype=torch.uint8)
-    assert kernels.fewer_bits(torch.zeros(2, 34, dtype=torch.uint8), table, 64, 4).shape == (2, 32)
-    with pytest.raises(ValueError, match="rows of 33 bytes; wanted: 34"):
-        kernels.fewer_bits(torch.zeros(2, 33, dtype=torch.uint8), table, 64, 4)

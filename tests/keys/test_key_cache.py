@@ -23,19 +23,20 @@ from tmnmt import Translator
 from tmnmt.config.options import TranslationOptions
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import header_of
-from tmnmt.keys.files import Header, digest_of
-from tmnmt.keys.key_cache import MODELS, KeyCache, Layout
+from tmnmt.keys.files import digest_of
+from tmnmt.keys.key_cache import MODELS, KeyCache, rows_of
+from tmnmt.keys.layout import DIRECTIONS, Header
+from tmnmt.keys.layout import PAIRS as WHOLE_PAIRS
 from tmnmt.keys.pair import PairKeys
 from tmnmt.keys.pair_keys import PairKeyStore, encode_pair, force_all
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
 
-HEADER = Header("1234abcd", 8, 16, 50)
-LAYOUT = Layout(HEADER, directions=True)
+HEADER = Header("1234abcd", 8, 16, 50, layout=DIRECTIONS)
 WRITER = """
 import sys
 from pathlib import Path
-from keys.test_key_cache import LAYOUT, entry
+from keys.test_key_cache import HEADER, entry
 from tmnmt.keys import key_cache
 from tmnmt.keys.key_cache import KeyCache
 key_cache.LOCK_SECONDS = 60
@@ -43,7 +44,7 @@ cache, first, step = KeyCache(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv
 for number in range(first, first + 100 * step, step):
     cache.add([entry(number), entry(number + step // 2)])
     print(number, flush=True)
-""".replace("KeyCache(Path(sys.argv[1]))", "KeyCache(Path(sys.argv[1]), LAYOUT)")
+""".replace("KeyCache(Path(sys.argv[1]))", "KeyCache(Path(sys.argv[1]), HEADER)")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def index(tmp_path: Path) -> Iterator[MemoryIndex]:
 def entry(number: int) -> tuple[tuple[int, int], bytes, int]:
     """A pair of the number's own: its digest, rows and length."""
     drawn, length = random.Random(number), number % 7 + 1
-    return digest_of(str(number), ""), drawn.randbytes(length * LAYOUT.position_bytes), length
+    return digest_of(str(number), ""), drawn.randbytes(length * HEADER.position_bytes), length
 
 
 def holds(cache: KeyCache, number: int) -> bool:
@@ -69,12 +70,12 @@ def holds(cache: KeyCache, number: int) -> bool:
     digest, rows, length = entry(number)
     found = cache.find(digest)
     if found is not None:
-        assert LAYOUT.rows(found) == rows and len(found.ids) == length
+        assert rows_of(HEADER, found) == rows and len(found.ids) == length
     return found is not None
 
 
-def opened(folder: Path, layout: Layout = LAYOUT, most_bytes: int = 1 << 20) -> KeyCache:
-    cache = KeyCache(folder, layout, most_bytes)
+def opened(folder: Path, header: Header = HEADER, most_bytes: int = 1 << 20) -> KeyCache:
+    cache = KeyCache(folder, header, most_bytes)
     cache.refresh()
     return cache
 
@@ -127,9 +128,9 @@ def test_a_second_use_reads_what_the_first_has_computed(
     for keys, again in zip(first, second, strict=True):
         assert_same(keys, again)
     positions = sum(len(keys.ids) for keys in first)
-    cache = opened(index.path, Layout(header_of(model), directions))
+    cache = opened(index.path, header_of(model, DIRECTIONS if directions else WHOLE_PAIRS))
     size = sum(path.stat().st_size for path in cache.folder.glob("*.log"))
-    assert size <= positions * cache.layout.position_bytes + 24 * len(known) + 100
+    assert size <= positions * cache.header.position_bytes + 24 * len(known) + 100
 
 
 def test_the_keys_of_a_memory_do_not_depend_on_what_was_confirmed_before(
@@ -151,7 +152,7 @@ def test_the_keys_of_a_memory_do_not_depend_on_what_was_confirmed_before(
 
 
 def test_a_position_takes_132_bytes() -> None:
-    assert Layout(Header("m", 256, 256, 80), directions=True).position_bytes == 132
+    assert Header("m", 256, 256, 80, layout=DIRECTIONS).position_bytes == 132
 
 
 def test_what_no_index_holds_is_not_kept(index: MemoryIndex, model: Model) -> None:
@@ -161,7 +162,7 @@ def test_what_no_index_holds_is_not_kept(index: MemoryIndex, model: Model) -> No
     own = ("A text of the session.", "Un texte.")
     pairs = {(segment.src, segment.tgt): segment, (gone.src, gone.tgt): gone}
     store(model, True).keys_of([[*pairs, own]], pairs, [index])
-    cache = opened(index.path, Layout(header_of(model), True))
+    cache = opened(index.path, header_of(model, DIRECTIONS))
     assert len(cache) == 1 and cache.find(digest_of(segment.src, segment.tgt)) is not None
 
 
@@ -180,11 +181,11 @@ def test_a_corrected_segment_has_keys_of_its_own(
 
 def test_keys_of_another_model_are_not_read_and_the_oldest_go(tmp_path: Path) -> None:
     for number in range(MODELS + 2):
-        layout = Layout(replace(HEADER, model=f"{number}"), True)
-        cache = opened(tmp_path, layout)
+        header = replace(HEADER, model=f"{number}")
+        cache = opened(tmp_path, header)
         assert not holds(cache, 1)
         cache.add([entry(1)])
-        assert holds(opened(tmp_path, layout), 1)
+        assert holds(opened(tmp_path, header), 1)
         os.utime(cache.folder / "1.log", (number, number))
         os.utime(cache.folder, (number, number))
     names = sorted(path.name for path in (tmp_path / "keys").iterdir())
@@ -193,7 +194,7 @@ def test_keys_of_another_model_are_not_read_and_the_oldest_go(tmp_path: Path) ->
 
 def test_keys_that_were_cut_elsewhere_are_written_anew(tmp_path: Path) -> None:
     opened(tmp_path).add([entry(1)])
-    other = opened(tmp_path, Layout(replace(HEADER, max_subwords=51), True))
+    other = opened(tmp_path, replace(HEADER, max_subwords=51))
     assert not holds(other, 1)
     other.add([entry(2)])
     assert holds(other, 2) and not holds(other, 1)
@@ -345,9 +346,9 @@ def test_rows_of_words_that_the_model_lacks_are_computed_again(
 ) -> None:
     segment = next(index.segments())
     pair = segment.src, segment.tgt
-    layout = Layout(header_of(model), True)
-    width = layout.position_bytes - 4
+    header = header_of(model, DIRECTIONS)
+    width = header.position_bytes - 4
     rows = bytes(width) + np.array([len(model.vocab)], "<i4").tobytes()
-    opened(index.path, layout).add([(digest_of(*pair), rows, 1)])
+    opened(index.path, header).add([(digest_of(*pair), rows, 1)])
     (keys,) = store(model, True).keys_of([[pair]], pairs_of([segment]), [index])[0]
     assert keys.ids.tolist()[:-1] == model.vocab.encode(segment.tgt)

@@ -39,7 +39,9 @@ from tmnmt.keys.compute import (
     read_shard,
 )
 from tmnmt.keys.derived import verify
-from tmnmt.keys.files import HEADER_FILE, KeyFiles, Keys, KeyWriter, keys_dir, verify_keys
+from tmnmt.keys.files import HEADER_FILE, KeyFiles, KeyWriter, keys_dir, verify_keys
+from tmnmt.keys.layout import DIRECTIONS
+from tmnmt.keys.layout import PAIRS as WHOLE_PAIRS
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
@@ -92,9 +94,12 @@ def assert_right(files: KeyFiles, index: MemoryIndex, model: Model) -> None:
     for pair, wanted in zip(pairs, at_need(model, pairs), strict=True):
         found = files.find(*pair)
         assert found is not None, pair
-        assert found.ids.tolist() == wanted.ids.tolist()
+        assert found[-1].tolist() == wanted.ids.tolist()
+        keys = files.header.decoded(found)
         for numbers, right in zip(
-            files.header.decoded(found), (wanted.contexts, wanted.hiddens), strict=True
+            (keys.contexts.numpy(), keys.hiddens.numpy()),
+            (wanted.contexts, wanted.hiddens),
+            strict=True,
         ):
             error = np.linalg.norm(numbers - right.numpy(), axis=1)
             assert (error <= 0.015 * np.linalg.norm(right.numpy(), axis=1)).all()
@@ -134,6 +139,74 @@ def test_translating_reads_them_and_computes_none(
     assert any(translation.matches for translation in after)
     assert [t.tgt for t in after] == [t.tgt for t in before]
     assert [t.score for t in after] == pytest.approx([t.score for t in before], abs=0.02)
+
+
+def test_the_mode_nearest_reads_the_same_directions_ahead_as_at_need(
+    folder: Path, index: MemoryIndex, model: Model
+) -> None:
+    """Pairs whose contexts and states are kept in a few bits gave other directions once."""
+    header = header_of(model, DIRECTIONS)
+    pairs = {(segment.src, segment.tgt): segment for segment in index.segments()}
+    wanted = compute(index, model, plan(index, header, model.vocab)), compute_all(index, model)
+    assert [files.header.layout for files in wanted] == [DIRECTIONS, WHOLE_PAIRS]
+    store = PairKeyStore(
+        model.backbone, model.vocab, header.max_subwords, directions=True, model=header
+    )
+    at_need = store.keys_of([pairs])[0]
+    files = precomputed(index.path, header)
+    assert files is not None and files.header.position_bytes == 16 + 4
+    for pair, keys in zip(pairs, at_need, strict=True):
+        found = files.find(*pair)
+        assert found is not None
+        ahead = files.header.decoded(found)
+        assert keys.codes is not None and ahead.codes is not None
+        assert ahead.ids.tolist() == keys.ids.tolist()
+        assert ahead.codes.tolist() == keys.codes.tolist()
+        assert (len(ahead.contexts), len(ahead.hiddens)) == (0, 0)
+
+
+def test_the_mode_nearest_writes_the_same_text_with_keys_ahead_as_at_need(
+    folder: Path, index: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = TranslationOptions(mode="nearest", verbatim=0)
+    texts = [segment.src for segment in MEMORY[:30]]
+    before = Translator.load(folder, [index.path], options).translate(texts)
+    shutil.rmtree(index.path / "keys")
+    command = ["keys", "--index", str(index.path), "--model", str(folder), "--device", "cpu"]
+    assert run([*command, "--mode", "nearest"]) == 0
+
+    def force(*_: object) -> list[PairKeys]:
+        raise AssertionError("computed what was there")
+
+    monkeypatch.setattr("tmnmt.keys.pair_keys.force", force)
+    after = Translator.load(folder, [index.path], options).translate(texts)
+    assert any(translation.matches for translation in after)
+    assert [(t.tgt, t.score) for t in after] == [(t.tgt, t.score) for t in before]
+
+
+def test_the_mode_nearest_says_which_command_computes_what_it_lacks(
+    index: MemoryIndex, model: Model, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where only keys for other modes are there, as former versions computed them for all."""
+    compute_all(index, model)
+    assert precomputed(index.path, header_of(model, DIRECTIONS)) is None
+    assert "Run tmnmt keys --mode nearest" in caplog.text
+
+
+def test_a_killed_run_of_directions_is_joined_and_verified(
+    index: MemoryIndex, model: Model
+) -> None:
+    header = header_of(model, DIRECTIONS)
+    parts = [
+        compute(index, model, plan(index, header, model.vocab, shard), shard)
+        for shard in ((1, 2), (2, 2))
+    ]
+    files = compute(index, model, plan(index, header, model.vocab))
+    assert files.positions == sum(part.positions for part in parts) == verify_keys(index.path)
+    index.delete(range(1, 50))
+    renewed = compute(index, model, plan(index, header, model.vocab))
+    assert renewed.positions < files.positions / 2
+    assert [path.name for path in renewed.folder.parent.iterdir()] == [f"{model.hash}.directions"]
 
 
 def test_what_is_added_corrected_and_deleted_is_followed(index: MemoryIndex, model: Model) -> None:
@@ -415,7 +488,7 @@ def test_two_cannot_compute_the_same(index: MemoryIndex, model: Model) -> None:
 def test_a_number_too_great_for_16_bits_is_an_error(model: Model) -> None:
     keys = PairKeys(torch.full((1, 32), 1e5), torch.zeros(1, 32), torch.zeros(1, dtype=torch.int64))
     with pytest.raises(DataError, match="16 bits"):
-        tmnmt.keys.compute._encoded(header_of(model), keys)
+        header_of(model).encoded(keys)
 
 
 @pytest.mark.parametrize("text", ["", "1", "0/2", "3/2", "a/b", "1/2/3", "-1/2"])
@@ -495,6 +568,9 @@ def test_too_small_a_disk_is_refused_before_anything_is_written(
         (["--shard", "1/2", "--faiss", "ivf"], "without --shard"),
         (["--shard", "9/2"], "i/n"),
         (["--faiss", "ivfpq"], "too few for ivfpq"),
+        (["--mode", "nearest", "--faiss", "flat"], "leave out --mode"),
+        (["--mode", "off"], "--mode off reads no keys"),
+        (["--mode", "near"], "near"),
         (
             ["--device", "cuda:99"],
             "device cuda:99 is not on this machine, or torch cannot use it; there: cpu",
@@ -526,7 +602,7 @@ def test_arrays_come_back_as_they_were_written(tmp_path: Path, model: Model) -> 
     assert header.bits == 8
     pairs = [("a", "b"), ("ab", ""), ("", "ab"), ("é\udcff", "x" * 300)]
     written = [
-        Keys(
+        (
             draw.integers(0, 256, (n, 34)).astype("u1"),
             draw.integers(0, 256, (n, 34)).astype("u1"),
             draw.integers(0, 99, n).astype("<i4"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tmnmt.errors import DataError
-from tmnmt.keys.files import POSITION_BYTES, Header
+from tmnmt.keys.layout import POSITION_BYTES, Header
 from tmnmt.keys.quantised import Quantised, decode, encode, levels, row_bytes
 
 # of a normal distribution at its best levels, in one number (Max 1960, table 1)

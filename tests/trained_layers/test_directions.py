@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from tmnmt.errors import MemoryIndexError
-from tmnmt.keys.files import Array, Header, KeyFiles, KeyWriter
+from tmnmt.keys.files import KeyFiles, KeyWriter
+from tmnmt.keys.layout import Array, Header
+from tmnmt.keys.pair import PairKeys
 from tmnmt.trained_layers import key_directions as along
 from tmnmt.trained_layers.key_directions import (
     DIRECTIONS_FILE,
@@ -31,7 +34,8 @@ def keys_of(folder: Path, count: int, seed: int) -> KeyFiles:
     contexts[:, :8] = centres[ids] + 0.05 * draw.normal(size=(count, 8))
     with KeyWriter.open(folder, HEADER) as writer:
         start = writer.positions
-        writer.append([start], [(start, seed)], [HEADER.encoded(contexts, hiddens, ids)])
+        keys = PairKeys(*map(torch.from_numpy, (contexts, hiddens, ids)))
+        writer.append([start], [(start, seed)], [HEADER.encoded(keys)])
     return KeyFiles(folder, HEADER)
 
 

@@ -21,7 +21,9 @@ import tmnmt.trained_layers.key_search
 from tmnmt.errors import MemoryIndexError, UsageError
 from tmnmt.index import MemoryIndex, build
 from tmnmt.keys.compute import compute, header_of, plan, queries_of
-from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.keys.files import KeyFiles
+from tmnmt.keys.layout import Array
+from tmnmt.keys.pair import PairKeys
 from tmnmt.models.folder import Model, load_model
 from tmnmt.segments import Segment
 from tmnmt.trained_layers.faiss_index import (
@@ -79,6 +81,11 @@ def changing(tmp_path: Path, model: Model) -> Iterator[MemoryIndex]:
 
 def compute_all(index: MemoryIndex, model: Model) -> KeyFiles:
     return compute(index, model, plan(index, header_of(model), model.vocab))
+
+
+def vectors(keys: PairKeys) -> Array:
+    """Context and state of every position side by side."""
+    return torch.hstack([keys.contexts, keys.hiddens]).numpy()
 
 
 def seen(files: KeyFiles) -> ProjectedKeys:
@@ -151,10 +158,10 @@ def test_a_key_finds_itself_and_says_where_it_is(index: MemoryIndex, model: Mode
     assert keys is not None
     record = search.files.records[search.files.records["id"] == 33][0]
     places = search.places(np.arange(record["start"], record["start"] + record["length"]))
-    assert [place.position for place in places if place] == list(range(len(keys.ids)))
+    assert [place.position for place in places if place] == list(range(len(keys[-1])))
     assert [place.id for place in places if place][:-1] == ids[: search.files.header.max_subwords]
     assert {place.segment for place in places if place} == {33}
-    best = search.search(np.hstack(search.files.header.decoded(keys))[:1], 1)
+    best = search.search(vectors(search.files.header.decoded(keys))[:1], 1)
     assert best[0][0, 0] >= -1e-3
 
 
@@ -216,13 +223,12 @@ def test_keys_added_later_are_found_before_and_after_faiss_has_them(
         if update:
             update_faiss(files, kind)
         search = KeySearch.open(changing, model.hash)
-        asked = np.hstack(files.header.decoded(keys))
+        asked = vectors(files.header.decoded(keys))
         every = search.search(asked, 5)
         exact = every_score(files, asked)
         found = [{p.segment for p in search.places(row) if p} for row in every[1]]
-        best = exact.argmax(1) >= files.positions - len(
-            keys.ids
-        )  # rows whose best key is one of the new
+        # rows whose best key is one of the new
+        best = exact.argmax(1) >= files.positions - len(keys[-1])
         assert best.any()
         assert all(number in row for row, new in zip(found, best.tolist(), strict=True) if new)
 

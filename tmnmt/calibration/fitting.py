@@ -34,6 +34,7 @@ from tmnmt.index.embedded.delta import Delta
 from tmnmt.index.embedded.prepared import PreparedQuery
 from tmnmt.index.pairs import distinct
 from tmnmt.keys.compute import header_of, longest, precomputed
+from tmnmt.keys.layout import DIRECTIONS
 from tmnmt.keys.nibbles import directions, encode, rotate
 from tmnmt.keys.pair_keys import PairKeys, PairKeyStore, encode_pair, force_all
 from tmnmt.layers.mixing import mix_gold
@@ -272,7 +273,7 @@ class _Sample:
     """What is forced through one model, with what one memory has for it."""
 
     def __init__(self, model: Model, index: FolderIndex, device: str) -> None:
-        header = header_of(model)
+        header = header_of(model, DIRECTIONS)
         self.index, self.device, self.vocab = index, device, model.vocab
         self.longest, self.position_limit = longest(model), header.max_subwords
         self.backbone: Backbone = model.decoding
@@ -283,6 +284,9 @@ class _Sample:
             self.position_limit,
             device=device,
             precomputed=[files] if files is not None else [],
+            directions=True,
+            model=header,
+            forcing=lambda: model.for_directions,
         )
 
     def forced(self, stretches: Sequence[Stretch], progress: Callable[[int], None]) -> list[Forced]:
@@ -352,11 +356,12 @@ class _Sample:
     def _copyable(self, match_lists: Sequence[Sequence[Match]]) -> list[list[PairKeys]]:
         """The keys of what `_read` gives, as they are read when texts are translated."""
         texts = [[(m.segment.src, m.segment.tgt) for m in matches] for matches in match_lists]
-        kinds = cycle(ARE_FRAGMENTS)
+        segments = {(m.segment.src, m.segment.tgt): m.segment for of in match_lists for m in of}
+        keys_of_all = self.keys.keys_of(texts, segments, [self.index])
         return [
             copyable(() if are_fragments else matches, keys)
             for are_fragments, matches, keys in zip(
-                kinds, match_lists, self.keys.keys_of(texts), strict=False
+                cycle(ARE_FRAGMENTS), match_lists, keys_of_all, strict=False
             )
         ]
 
@@ -405,15 +410,20 @@ def _nearby(row: PairKeys, pairs: Sequence[PairKeys], scores: Sequence[float]) -
         infinities = torch.full((steps, 1), torch.inf)
         zeros = torch.zeros(steps, 1, dtype=torch.int64)
         return Nearby(infinities, zeros.bool(), zeros, 1)
-    hiddens = torch.cat([pair.hiddens for pair in pairs])[-MOST_POSITIONS:].float()
+    codes = torch.cat([_codes(pair) for pair in pairs])[-MOST_POSITIONS:]
     ids = torch.cat([pair.ids for pair in pairs])[-MOST_POSITIONS:]
     lengths = torch.tensor([len(pair.ids) for pair in pairs])
     score = torch.tensor(scores).repeat_interleave(lengths)[-MOST_POSITIONS:].to(ids.device)
-    similar = rotate(row.hiddens.float()) @ directions(encode(hiddens)).T
+    similar = rotate(row.hiddens.float()) @ directions(codes).T
     distance = (2.0 - 2.0 * similar).clamp_min(0.0) / score.clamp_min(LEAST_SCORE)
     nearest, place = distance.topk(min(CONSIDERED, len(ids)), largest=False)
     right = ids[place] == row.ids[:, None]
     return Nearby(nearest.cpu(), right.cpu(), place.cpu(), len(ids))
+
+
+def _codes(keys: PairKeys) -> Tensor:
+    """The directions (T, w) of the states of a pair."""
+    return keys.codes if keys.codes is not None else encode(keys.hiddens)
 
 
 def _stacked(rows: Sequence[Nearby]) -> Nearby:

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmnmt.cli.options import MODEL, interruption_note, readable, use_threads
-from tmnmt.config.options import Device, Threads
+from tmnmt.config.bounds import Choices, Help
+from tmnmt.config.options import MODES, Device, Threads
 from tmnmt.errors import UsageError
 from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
     from tmnmt.index import MemoryIndex
     from tmnmt.keys.compute import Plan, Shard
+    from tmnmt.keys.files import KeyFiles
     from tmnmt.models.folder import Model
 
 MOST_SHARDS = 100_000
+GOES_ON = "what was computed is kept; the same command goes on from there"
 MOST_KEYS = 10_000  # for a subword
 
 
@@ -33,6 +36,17 @@ class KindName(StrEnum):
     hnsw = "hnsw"
 
 
+KeyMode = Annotated[
+    str | None,
+    Choices(MODES),
+    Help(
+        "The mode that reads the keys: {choices}. Not given, it is pairs of --faiss and of a "
+        "search, else the mode in which the model translates by default.",
+        metavar="MODE",
+    ),
+]
+
+
 def keys(
     index: Annotated[str, typer.Option("--index", help="Folder of the index.")],
     model: MODEL,
@@ -42,12 +56,13 @@ def keys(
             metavar="I/N", help="Compute only part I of N, on one of N machines; see above."
         ),
     ] = None,
+    mode: KeyMode = None,
     faiss: Annotated[
-        KindName,
+        KindName | None,
         typer.Option(
             help="Search over all keys: flat is exact; auto is flat, ivf or ivfpq by their number."
         ),
-    ] = KindName.auto,
+    ] = None,
     device: Device = None,
     threads: Threads = None,
     src: Annotated[
@@ -59,14 +74,15 @@ def keys(
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=MOST_KEYS, help="Keys for every subword.")] = 8,
 ) -> None:
-    """Compute the keys of all pairs ahead, for one model, so that translating reads them; some
-    400 bytes a target subword.
+    """Compute the keys of all pairs ahead, for one model, so that translating reads them.
 
-    The size is said before it starts. Run it again after changes, or when it was interrupted: only
-    what is missing is computed. Keys lie in INDEX/keys/MODEL-HASH.
+    The mode nearest reads 132 bytes a target subword of a model of 256 numbers. All other modes,
+    and the search over all keys, read some 400. The size is said before it starts. Run it again
+    after changes, or when it was interrupted: only what is missing is computed. Keys lie in
+    INDEX/keys/MODEL-HASH.directions for the mode nearest, in INDEX/keys/MODEL-HASH for the others.
 
     On N machines with a copy of the index each: run it with --shard 1/N ... N/N, copy the folders
-    part-I-of-N from every INDEX/keys/MODEL-HASH into that of one machine, and run it there without
+    part-I-of-N from every one of these folders into that of one machine, and run it there without
     --shard, which joins them."""
     from tmnmt.index.back_ends import local_path
 
@@ -76,7 +92,15 @@ def keys(
         raise UsageError("a search needs both --src and --tgt")
     if src is not None and tgt is not None and not (src.strip() and tgt.strip()):
         raise UsageError("--src and --tgt are the texts to search for; neither may be empty")
-    if shard is not None and (src is not None or faiss != KindName.auto):
+    if mode == "off":
+        raise UsageError("--mode off reads no keys")
+    needs_pairs = src is not None or faiss is not None
+    if mode == "nearest" and needs_pairs:
+        raise UsageError(
+            "--faiss and a search need context and state of every position, which --mode nearest "
+            "does not keep; leave out --mode"
+        )
+    if shard is not None and needs_pairs:
         raise UsageError(
             "--shard computes keys only; run it without --shard for --faiss and for a search"
         )
@@ -97,14 +121,37 @@ def keys(
         check_languages(index, languages, loaded.config["src_lang"], loaded.config["tgt_lang"])
         if src is not None and tgt is not None:
             _search(memory, loaded, src, tgt, k, device)
+        elif needs_pairs or (mode or _default_mode(loaded)) != "nearest":
+            _compute_pairs(memory, loaded, part, faiss or KindName.auto, device)
         else:
-            _compute(memory, loaded, part, faiss, device)
+            _compute_directions(memory, loaded, part, device)
 
 
-def _compute(
+def _default_mode(model: Model) -> str:
+    """The mode in which a model translates by default."""
+    from tmnmt.engine.loading import load_layers
+    from tmnmt.engine.settings import default_mode
+
+    return default_mode(load_layers(model, "cpu"))
+
+
+def _compute_directions(index: MemoryIndex, model: Model, shard: Shard | None, device: str) -> None:
+    """Computes the keys that the mode nearest reads."""
+    from tmnmt.keys.compute import check_disk, header_of, plan
+    from tmnmt.keys.layout import DIRECTIONS
+
+    work = plan(index, header_of(model, DIRECTIONS), model.vocab, shard)
+    free = check_disk(index.folder, work.bytes)
+    print(f"{index.folder}: {_size(work)}; {free / 1e6:,.0f} MB free", file=sys.stderr)
+    with interruption_note(GOES_ON):
+        _print_result(_computed(index, model, work, shard, device))
+
+
+def _compute_pairs(
     index: MemoryIndex, model: Model, shard: Shard | None, faiss: KindName, device: str
 ) -> None:
-    from tmnmt.keys.compute import check_disk, compute, header_of, plan
+    """Computes the keys that all other modes read, and the search over all of them."""
+    from tmnmt.keys.compute import check_disk, header_of, plan
     from tmnmt.progress import Progress
     from tmnmt.trained_layers.faiss_index import (
         KINDS,
@@ -127,12 +174,26 @@ def _compute(
         f"{index.folder}: {of_keys}; {free / 1e6:,.0f} MB free",
         file=sys.stderr,
     )
-    with interruption_note("what was computed is kept; the same command goes on from there"):
-        with Progress("computing keys", "positions", work.positions) as progress:
-            files = compute(index, model, work, shard, device, progress.advance)
+    with interruption_note(GOES_ON):
+        files = _computed(index, model, work, shard, device)
         if shard is None:
             with Progress("FAISS", "keys") as progress:
                 update_faiss(files, kind, progress.advance)
+    _print_result(files)
+
+
+def _computed(
+    index: MemoryIndex, model: Model, work: Plan, shard: Shard | None, device: str
+) -> KeyFiles:
+    """All keys, with those that were missing. How far it is stands on stderr."""
+    from tmnmt.keys.compute import compute
+    from tmnmt.progress import Progress
+
+    with Progress("computing keys", "positions", work.positions) as progress:
+        return compute(index, model, work, shard, device, progress.advance)
+
+
+def _print_result(files: KeyFiles) -> None:
     print(f"{files.folder}: keys of {quantity(files.positions, 'position')}", file=sys.stderr)
 
 

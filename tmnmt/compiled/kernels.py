@@ -736,20 +736,6 @@ def encode_directions(states: Tensor, signs: Tensor, bounds: Tensor) -> Tensor:
     return codes
 
 
-def fewer_bits(planes: Tensor, table: Tensor, size: int, bits: int) -> Tensor:
-    """codes (n, d / 2) uint8 of rows (n, bytes) of so many bits a number; table (2^bits,): the
-    code of each level."""
-    count, row_bytes = planes.shape
-    least = 2 + bits * ((size + 7) // 8)
-    if row_bytes < least or size % 2:
-        raise ValueError(f"rows of {row_bytes} bytes; wanted: {least} for {size} numbers, even")
-    codes = torch.empty(count, size // 2, dtype=_UINT8)
-    addresses = _at("keys", planes, _UINT8, (count, row_bytes)), row_bytes
-    of_levels = _at("a table of levels", table, _UINT8, (1 << bits,))
-    steps.fewer_bits(count, size, bits, *addresses, of_levels, codes.data_ptr())
-    return codes
-
-
 class NearestArena:
     """Room for so many positions in panels: arrays of their weights, what their sums begin with,
     scales, words and places, one behind another."""

@@ -46,11 +46,8 @@ BLOCKS = 2  # of a sentence
 _ZERO, _ONE, _TWO, _NEVER = np.float32(0.0), np.float32(1.0), np.float32(2.0), np.float32(-np.inf)
 _FAR = np.float32(np.inf)
 _FULL = np.float32(1.0 - 1e-6)  # a share at most
-# eight bytes: 1 each, the bit of each byte that is its number's, all bits but the highest
-_EVERY_BYTE, _DIAGONAL = np.uint64(0x0101010101010101), np.uint64(0x0102040810204080)
 _FIFTEEN, _FOUR_BITS = np.uint64(15), np.uint64(4)
 _narrow_shares, _mix_words = part(mixing.narrow_shares), part(mixing.mix_words)
-_BELOW_HIGHEST, _SEVEN, _EIGHT = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(7), np.uint64(8)
 
 
 @part
@@ -104,30 +101,6 @@ def encode_directions(
             for b in range(BOUNDS):
                 code += np.uint8(1) if number > bounds[b] else np.uint8(0)
             codes[i // 2] |= code << np.uint8(4 * (i & 1))
-    return 0
-
-
-def fewer_bits(
-    rows: int, size: int, bits: int, planes_at: int, row_bytes: int, table_at: int, codes_at: int
-) -> int:
-    """codes (R, d / 2) uint8 of numbers of more bits, as `keys/quantised.py` keeps them: rows
-    of `row_bytes`, a scale of two bytes, then a plane for each bit. table: the code of each of its
-    levels, uint8."""
-    width, plane = size // 2, (size + 7) // 8
-    table = array_of(table_at, 1 << bits, np.uint8)
-    for row in range(rows):
-        planes = array_of(planes_at + row * row_bytes + 2, bits * plane, np.uint8)
-        codes = array_of(codes_at + row * width, width, np.uint8)
-        for byte in range(plane):
-            levels = np.uint64(0)  # of eight numbers, a byte each
-            for bit in range(bits):
-                spread = np.uint64(planes[bit * plane + byte]) * _EVERY_BYTE & _DIAGONAL
-                levels |= ((spread + _BELOW_HIGHEST) >> _SEVEN & _EVERY_BYTE) << np.uint64(bit)
-            for pair in range(4 * byte, min(4 * byte + 4, width)):
-                low = table[levels & np.uint64(255)]
-                high = table[levels >> _EIGHT & np.uint64(255)]
-                codes[pair] = low | high << np.uint8(4)
-                levels >>= np.uint64(16)
     return 0
 
 

@@ -23,6 +23,7 @@ from tmnmt.filters.contract import Reader
 from tmnmt.index.base import Index, is_in_folder
 from tmnmt.index.match_value import Trust
 from tmnmt.keys.compute import header_of, longest, longest_whole, precomputed
+from tmnmt.keys.layout import DIRECTIONS, PAIRS
 from tmnmt.keys.pair_keys import PairKeyStore
 from tmnmt.layers.combine import MemoryLayers
 from tmnmt.layers.reach import STANDARD, Reaches, reaches_of
@@ -173,7 +174,8 @@ def _pair_keys(
 ) -> PairKeyStore:
     """The store of pair keys. It reads them where `tmnmt keys` has computed them, and computes the
     others at need."""
-    header = header_of(model)
+    reads_directions = settings.mode == "nearest"
+    header = header_of(model, DIRECTIONS if reads_directions else PAIRS)
     files = [
         keys
         for index in indexes
@@ -185,7 +187,7 @@ def _pair_keys(
         header.max_subwords,
         device=device,
         precomputed=files,
-        directions=settings.mode == "nearest",
+        directions=reads_directions,
         model=header,
         forcing=lambda: model.for_directions,
     )

@@ -23,16 +23,14 @@ from tmnmt.keys.derived import DERIVED
 from tmnmt.keys.files import (
     HEADER_FILE,
     RECORD,
-    Array,
-    Header,
     KeyFiles,
-    Keys,
     KeyWriter,
     digest_of,
     keys_dir,
     models_of,
 )
-from tmnmt.keys.pair_keys import PairKeys, encode_pair, force_all
+from tmnmt.keys.layout import DIRECTIONS, PAIRS, Array, Header
+from tmnmt.keys.pair_keys import encode_pair, force_all
 from tmnmt.models.folder import Model
 from tmnmt.segments import Segment
 from tmnmt.vocab import Vocabulary
@@ -91,26 +89,40 @@ def longest_whole(model: Model) -> int:
     return model.backbone.reach * longest(model)
 
 
-def header_of(model: Model) -> Header:
-    """What keys of this model are bound to. A side of a pair is cut where it is a third longer than
-    any segment that is translated at once."""
-    max_subwords = 4 * longest_whole(model) // 3
+def header_of(model: Model, layout: str = PAIRS) -> Header:
+    """What keys of this model in this layout are bound to. A side of a pair is cut where it is a
+    third longer than any segment that is translated at once."""
     return Header(
-        model.states_hash, model.backbone.context_size, model.backbone.hidden_size, max_subwords
+        model=model.states_hash,
+        context_size=model.backbone.context_size,
+        hidden_size=model.backbone.hidden_size,
+        max_subwords=4 * longest_whole(model) // 3,
+        layout=layout,
     )
 
 
 def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:
-    """The keys that the index has of this model; None where it has none of it. Raises
-    MemoryIndexError where they are damaged, or not what they say; warns where it has keys of other
-    models only."""
-    known_models = models_of(index_dir)
-    if header.model in known_models:
-        return KeyFiles(keys_dir(index_dir, header.model), header)
-    if known_models:
-        models = known_models[0], header.model
+    """The keys that the index has of this model in this layout; None where it has none of them.
+    Raises MemoryIndexError where they are damaged, or not what they say; warns where it has keys of
+    other models, or in another layout, only."""
+    layout = header.layout
+    folder = keys_dir(index_dir, header.model, layout)
+    if (folder / HEADER_FILE).exists():
+        return KeyFiles(folder, header)
+    others = models_of(index_dir, layout)
+    if others:
         log.warning(
-            "%s: has keys of model %s, none of %s; they are computed at need", index_dir, *models
+            "%s: has keys of model %s, none of %s; they are computed at need",
+            index_dir,
+            others[0],
+            header.model,
+        )
+    elif layout == DIRECTIONS and header.model in models_of(index_dir):
+        log.warning(
+            "%s: has keys of model %s for other modes than nearest; those of nearest are computed "
+            "at need. Run tmnmt keys --mode nearest to compute them ahead",
+            index_dir,
+            header.model,
         )
     return None
 
@@ -122,7 +134,7 @@ def plan(index: FolderIndex, header: Header, vocab: Vocabulary, shard: Shard | N
     Pairs are dealt to shards by their digest, equal ones to the same, whatever else the index
     holds."""
     alive = _alive(index, header, vocab, shard)
-    folder = keys_dir(index.folder, header.model)
+    folder = keys_dir(index.folder, header.model, header.layout)
     main = _open(folder, header)
     shard_files = _open(folder / PART.format(*shard), header) if shard is not None else None
     parts = [KeyFiles(path, header) for path in parts_of(folder)] if shard is None else []
@@ -150,32 +162,32 @@ def compute(
     was made is left for the next call. progress: called with positions done.
     Raises LockedError where another process computes the same, MemoryIndexError where the disk is
     full."""
-    folder = keys_dir(index.folder, model.states_hash)
+    header = work.header
+    folder = keys_dir(index.folder, header.model, header.layout)
     if shard is not None:
         folder = folder / PART.format(*shard)
     else:
         _set_aside(folder, work)
-    backbone = model.decoding
-    with KeyWriter.open(folder, work.header) as writer:
+    backbone = model.for_directions if header.layout == DIRECTIONS else model.decoding
+    with KeyWriter.open(folder, header) as writer:
         if shard is None:
             for path in parts_of(folder):
                 _join(writer, path, work)
         for block in _blocks(work.missing):
             segments = _unchanged(block, index)
             pairs = [
-                encode_pair((s.src, s.tgt), model.vocab, work.header.max_subwords)
-                for s, _ in segments
+                encode_pair((s.src, s.tgt), model.vocab, header.max_subwords) for s, _ in segments
             ]
             forced = force_all(backbone, pairs, device)
-            keys = [_encoded(work.header, of_pair) for of_pair in forced]
+            keys = [header.encoded(of_pair) for of_pair in forced]
             writer.append(
                 [segment.id for segment, _ in segments], [digest for _, digest in segments], keys
             )
             if progress:
                 progress(int(block["length"].sum()))
         _link(writer, work.alive)
-    files = KeyFiles(folder, work.header)
-    if shard is None:
+    files = KeyFiles(folder, header)
+    if shard is None and header.layout == PAIRS:
         for derived in DERIVED.values():
             derived.update(files)
     return files
@@ -259,12 +271,6 @@ def _unchanged(records: Array, index: FolderIndex) -> list[tuple[Segment, tuple[
         for number, digest in zip(records["id"].tolist(), _tuples(records), strict=True)
         if (segment := now.get(number)) and digest_of(segment.src, segment.tgt) == digest
     ]
-
-
-def _encoded(header: Header, keys: PairKeys) -> Keys:
-    return header.encoded(
-        *(numbers.cpu().numpy() for numbers in (keys.contexts, keys.hiddens, keys.ids))
-    )
 
 
 def _join(writer: KeyWriter, path: Path, work: Plan) -> None:

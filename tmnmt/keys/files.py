@@ -1,12 +1,14 @@
 """The keys of a memory's pairs on disk: c', z', y' of every target position, computed once with one
 model.
 
-    INDEX/keys/<model hash>/
+    INDEX/keys/<model hash>/              layout `pairs`
         keys.json    what the keys belong to
         c.u8         (N, ...) contexts c' (N, l), raw: M is folded into the query; `quantised`
         z.u8         (N, ...) states z' (N, d)
         y.i32        (N,)   subword ids y', </s> too
         offsets      which rows are whose: frames of records, each frame with its checksums
+    INDEX/keys/<model hash>.directions/   layout `directions`: s.u4 in place of c.u8 and z.u8
+        s.u4         (N, ...) directions of the states z'; `nibbles`
 
 All but keys.json only grow. A block's rows are on disk before the frame that names them: what a
 killed writer left behind the last whole frame was never there, readers stop before it and the next
@@ -23,13 +25,12 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tmnmt.durable import make_folder, sync_folder, write
 from tmnmt.errors import MemoryIndexError, short_repr
@@ -37,16 +38,14 @@ from tmnmt.index.embedded.journal import SECTOR
 from tmnmt.index.embedded.lock import writing
 from tmnmt.index.embedded.manifest import KEYS_DIR
 from tmnmt.index.embedded.small_json import is_count, is_text, read_small
-from tmnmt.keys.quantised import Quantised, decode, encode, row_bytes
+from tmnmt.keys.layout import FORMAT, LAYOUTS, PAIRS, Array, Header, Keys
+from tmnmt.keys.quantised import Quantised
 
-FORMAT = 3
 HEADER_FILE, OFFSETS_FILE = "keys.json", "offsets"
 MOST_HEADER_BYTES = 1 << 13  # of keys.json
 LONGEST_NAME = 100  # of a model
 LARGEST = 1 << 20  # of l, d and where pairs are cut
 MOST_ROWS = 1 << 40
-POSITION_BYTES = 400  # of a target position, if that leaves LEAST_BITS a number
-LEAST_BITS = 3  # chosen on dev: BLEU is that of keys in full
 # of a segment: its id, its first row and number of rows, their CRC-32, the digest of its texts
 RECORD = np.dtype(
     [("id", "<i8"), ("start", "<i8"), ("length", "<i4"), ("content", "<u4"), ("digest", "<u8", 2)]
@@ -56,70 +55,10 @@ _FRAME = np.dtype([("records", "<u4"), ("checksum", "<u4"), ("own", "<u4")])
 _END = b"\n"  # behind the records of a frame
 _CHECKSUM = "checksum"  # in keys.json, of all else in it
 
-Array = NDArray[Any]
 
-
-class Keys(NamedTuple):
-    """The keys of one pair as they lie on disk; `Header.decoded` gives the numbers."""
-
-    contexts: Array  # (T, ...) uint8 of c'
-    hiddens: Array  # (T, ...) uint8 of z'
-    ids: Array  # (T,) int32 y'
-
-
-@dataclass(frozen=True)
-class Header:
-    """What keys belong to: those of another model are an error, never a wrong answer."""
-
-    model: str  # its hash
-    context_size: int  # l
-    hidden_size: int  # d
-    max_subwords: int  # where a side of a longer pair was cut
-    format: int = FORMAT
-
-    @property
-    def bits(self) -> int:
-        """Of a number of a key: as many as fit `POSITION_BYTES`."""
-        fitting = (
-            bits for bits in range(8, LEAST_BITS, -1) if self._bytes_at(bits) <= POSITION_BYTES
-        )
-        return next(fitting, LEAST_BITS)
-
-    @property
-    def position_bytes(self) -> int:
-        """Bytes on disk of one target position."""
-        return self._bytes_at(self.bits)
-
-    def _bytes_at(self, bits: int) -> int:
-        return row_bytes(self.context_size, bits) + row_bytes(self.hidden_size, bits) + 4
-
-    @property
-    def columns(self) -> tuple[tuple[str, str, int], ...]:
-        """The files of the rows: name, type, numbers a row."""
-        return (
-            ("c.u8", "u1", row_bytes(self.context_size, self.bits)),
-            ("z.u8", "u1", row_bytes(self.hidden_size, self.bits)),
-            ("y.i32", "<i4", 1),
-        )
-
-    def encoded(self, contexts: Array, hiddens: Array, ids: Array) -> Keys:
-        """The keys of a pair, (T, l), (T, d) and (T,), for the disk. Raises DataError for numbers
-        that cannot be kept."""
-        return Keys(
-            encode(contexts, self.bits), encode(hiddens, self.bits), ids.astype("<i4", copy=False)
-        )
-
-    def decoded(self, keys: Keys) -> tuple[Array, Array]:
-        """c' (T, l) and z' (T, d) of a pair, float32."""
-        return (
-            decode(keys.contexts, self.context_size, self.bits),
-            decode(keys.hiddens, self.hidden_size, self.bits),
-        )
-
-
-def keys_dir(index_dir: Path, model: str) -> Path:
-    """Where an index has the keys of the model with this hash."""
-    return index_dir / KEYS_DIR / model
+def keys_dir(index_dir: Path, model: str, layout: str = PAIRS) -> Path:
+    """Where an index has the keys of the model with this hash in this layout."""
+    return index_dir / KEYS_DIR / (model if layout == PAIRS else f"{model}.{layout}")
 
 
 def digest_of(src: str, tgt: str) -> tuple[int, int]:
@@ -144,22 +83,30 @@ class KeyFiles:
         )  # (segments,) RECORD, in the order they were written
         self.positions = _rows(self.records)  # N
         self._rows = self._mapped()
-        self.contexts = Quantised(self._rows[0], header.context_size, header.bits)  # (N, l)
-        self.hiddens = Quantised(self._rows[1], header.hidden_size, header.bits)  # (N, d)
-        self.ids = self._rows[2]  # (N,)
+        self.ids = self._rows[-1]  # (N,)
         self._by_digest = np.argsort(self.records["digest"][:, 0], kind="stable")
         self._digests = self.records["digest"][self._by_digest, 0]
 
+    @cached_property
+    def contexts(self) -> Quantised:
+        """c' (N, l), of the layout `pairs`."""
+        return Quantised(self._rows[0], self.header.context_size, self.header.bits)
+
+    @cached_property
+    def hiddens(self) -> Quantised:
+        """z' (N, d), of the layout `pairs`."""
+        return Quantised(self._rows[1], self.header.hidden_size, self.header.bits)
+
     @classmethod
     def open(cls, index_dir: Path, model: str) -> KeyFiles:
-        """The keys that the index has of the model with this hash. Raises MemoryIndexError where it
-        has none; the error names the models that it has keys of."""
+        """The keys of the layout `pairs` that the index has of the model with this hash. Raises
+        MemoryIndexError where it has none; the error names the models that it has keys of."""
         folder = keys_dir(index_dir, model)
         if not (folder / HEADER_FILE).exists():
             model_names = ", ".join(models_of(index_dir))
             state = f"has keys of model {model_names} only, none" if model_names else "has no keys"
             raise MemoryIndexError(
-                f"{index_dir}: {state} of model {model}; compute them with tmnmt keys"
+                f"{index_dir}: {state} of model {model}; compute them with tmnmt keys --faiss auto"
             )
         header = _read_header(folder)
         return cls(folder, replace(header, model=model))
@@ -184,7 +131,7 @@ class KeyFiles:
         what was written."""
         record = self.records[number]
         rows = slice(int(record["start"]), int(record["start"]) + int(record["length"]))
-        keys = Keys(*(np.array(column[rows]) for column in self._rows))
+        keys = tuple(np.array(column[rows]) for column in self._rows)
         if _content(keys) != int(record["content"]):
             problem = f"{self.folder}: the keys of segment {record['id']} are damaged"
             raise MemoryIndexError(f"{problem}; delete this folder and run tmnmt keys again")
@@ -197,7 +144,7 @@ class KeyFiles:
             problem = f"{self.folder}: keys of subwords that the model does not have"
             raise MemoryIndexError(f"{problem}; delete this folder and run tmnmt keys again")
 
-    def _mapped(self) -> tuple[Array, Array, Array]:
+    def _mapped(self) -> tuple[Array, ...]:
         arrays = []
         for name, dtype, width in self.header.columns:
             path, shape = self.folder / name, (self.positions, width)
@@ -208,7 +155,7 @@ class KeyFiles:
             arrays.append(
                 np.empty(shape, dtype) if empty else np.memmap(path, dtype, "r", shape=shape)
             )
-        return arrays[0], arrays[1], arrays[2][:, 0]
+        return (*arrays[:-1], arrays[-1][:, 0])
 
 
 class KeyWriter:
@@ -251,7 +198,7 @@ class KeyWriter:
             return
         records = np.zeros(len(ids), RECORD)
         records["id"], records["digest"] = ids, digests
-        records["length"] = [len(pair_keys.ids) for pair_keys in keys]
+        records["length"] = [len(pair_keys[-1]) for pair_keys in keys]
         records["start"] = self.positions + np.cumsum(records["length"]) - records["length"]
         records["content"] = [_content(pair_keys) for pair_keys in keys]
         columns = [np.concatenate(column) for column in zip(*keys, strict=True)]
@@ -280,10 +227,12 @@ class KeyWriter:
         self._offset += len(frame)
 
 
-def models_of(index_dir: Path) -> list[str]:
-    """The hashes of the models that the index has keys of."""
+def models_of(index_dir: Path, layout: str = PAIRS) -> list[str]:
+    """The hashes of the models that the index has keys of in this layout."""
+    suffix = keys_dir(index_dir, "", layout).name if layout != PAIRS else ""
     names = (path.parent.name for path in (index_dir / KEYS_DIR).glob(f"*/{HEADER_FILE}"))
-    return sorted(name for name in names if "." not in name)  # X.old: being written again
+    models = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
+    return sorted(model for model in models if "." not in model)  # X.old: being written again
 
 
 def verify_keys(index_dir: Path) -> int:
@@ -380,6 +329,8 @@ def _read_header(folder: Path) -> Header:
             and header.model.isprintable()
             and len(header.model) <= LONGEST_NAME
         )
+        if header.layout not in LAYOUTS:
+            raise ValueError(f"layout {short_repr(header.layout)} is not known")
         if not has_name or not all(is_count(size, 1) and size <= LARGEST for size in sizes):
             raise ValueError("a size or a name is not what it should be")
         if checksum != _header_checksum(header):
@@ -414,12 +365,12 @@ def _sizes(header: Header) -> str:
 
 
 def _write_header(folder: Path, header: Header) -> None:
-    content = json.dumps(asdict(header) | {_CHECKSUM: _header_checksum(header)}) + "\n"
+    content = json.dumps(header.record() | {_CHECKSUM: _header_checksum(header)}) + "\n"
     write(folder / HEADER_FILE, content.encode(), alone=True)
 
 
 def _header_checksum(header: Header) -> int:
-    return zlib.crc32(json.dumps(asdict(header)).encode())
+    return zlib.crc32(json.dumps(header.record()).encode())
 
 
 def _cut(path: Path, size: int) -> None:

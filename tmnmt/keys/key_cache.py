@@ -7,7 +7,7 @@ A log begins with what its keys belong to, and then only grows, frame by frame:
 
     frame    number of records, CRC-32 of the records, CRC-32 of these two
     records  of every pair: digest of its two texts, target positions, CRC-32 of its rows
-    rows     of every pair, as its layout has them
+    rows     of every pair, column after column, as its layout has them (`layout.py`)
 
 Readers take no lock. They stop before a frame that is not whole, and a pair whose rows are not what
 its checksum says counts as missing; it is computed again. So nothing needs to be put on disk at
@@ -27,21 +27,18 @@ import weakref
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from tmnmt.durable import make_folder
 from tmnmt.errors import LockedError, MemoryIndexError
 from tmnmt.index.embedded.lock import writing
 from tmnmt.index.embedded.manifest import KEYS_DIR
-from tmnmt.keys import nibbles
-from tmnmt.keys.files import Array, Header, Keys
-from tmnmt.keys.pair import PairKeys, directions_of
+from tmnmt.keys.layout import Array, Header
+from tmnmt.keys.pair import PairKeys
 
 FORMAT = 1
 MOST_BYTES = 1 << 28  # of the logs of one model and layout
@@ -56,62 +53,25 @@ Digest = tuple[int, int]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What is kept of a position: the direction of its state alone (`nibbles.py`), or context and
-    state in a few bits a number (`quantised.py`); and its subword."""
+def rows_of(header: Header, keys: PairKeys) -> bytes:
+    """The rows of a pair. Raises DataError for numbers that cannot be kept."""
+    return b"".join(column.tobytes() for column in header.encoded(keys))
 
-    header: Header
-    directions: bool
 
-    @property
-    def name(self) -> str:
-        return "directions" if self.directions else "pairs"
+def keys_of_rows(header: Header, rows: bytes, length: int) -> PairKeys:
+    """The keys of a pair of so many positions, from its rows."""
+    columns, start = list[Array](), 0
+    for _, dtype, width in header.columns:
+        end = start + length * width * np.dtype(dtype).itemsize
+        columns.append(np.frombuffer(rows[start:end], dtype).reshape(length, width))
+        start = end
+    return header.decoded((*columns[:-1], columns[-1][:, 0]))
 
-    @property
-    def position_bytes(self) -> int:
-        """Of a target position."""
-        return 4 + sum(self._widths)
 
-    @property
-    def _widths(self) -> Sequence[int]:
-        """Bytes of a position before its subword, by column."""
-        if self.directions:
-            return (nibbles.width(self.header.hidden_size),)
-        return tuple(width for _, kind, width in self.header.columns if kind == "u1")
-
-    def rows(self, keys: PairKeys) -> bytes:
-        """The rows of a pair. Raises DataError for numbers that cannot be kept."""
-        ids = keys.ids.cpu().numpy().astype("<i4")
-        if self.directions:
-            codes = keys.as_codes().codes
-            columns = [codes.cpu().numpy()] if codes is not None else []
-        else:
-            contexts, hiddens = (part.cpu().numpy() for part in (keys.contexts, keys.hiddens))
-            columns = [*self.header.encoded(contexts, hiddens, ids)[:2]]
-        return b"".join(column.tobytes() for column in (*columns, ids))
-
-    def keys(self, rows: bytes, length: int) -> PairKeys:
-        """The keys of a pair of so many positions, from its rows."""
-        columns, start = [], 0
-        for width in self._widths:
-            end = start + length * width
-            columns.append(np.frombuffer(rows[start:end], np.uint8).reshape(length, width))
-            start = end
-        ids = np.frombuffer(rows[start:], "<i4")
-        words = torch.from_numpy(ids.astype(np.int64))
-        sizes = self.header.context_size, self.header.hidden_size
-        if self.directions:
-            return directions_of(*sizes, words, torch.from_numpy(columns[0].copy()))
-        vectors = self.header.decoded(Keys(columns[0], columns[1], ids))
-        contexts, hiddens = map(torch.from_numpy, vectors)
-        return PairKeys(contexts, hiddens, words)
-
-    @property
-    def head(self) -> bytes:
-        """What every log of this layout begins with."""
-        contents = repr((FORMAT, self.name, self.position_bytes, self.header)).encode()
-        return b"tmnmt key cache\n" + blake2b(contents, digest_size=16).digest()
+def head_of(header: Header) -> bytes:
+    """What every log of this layout begins with."""
+    contents = repr((FORMAT, header.position_bytes, header)).encode()
+    return b"tmnmt key cache\n" + blake2b(contents, digest_size=16).digest()
 
 
 class _Place(NamedTuple):
@@ -157,9 +117,9 @@ class KeyCache:
     """The keys of one model that an index keeps in one layout. Not for several threads at once, but
     for several processes. A folder that cannot be written to is only read."""
 
-    def __init__(self, index_dir: Path, layout: Layout, most_bytes: int = MOST_BYTES) -> None:
-        self.index_dir, self.layout, self.most_bytes = index_dir, layout, most_bytes
-        self.folder = index_dir / KEYS_DIR / f"{layout.header.model}.{layout.name}{SUFFIX}"
+    def __init__(self, index_dir: Path, header: Header, most_bytes: int = MOST_BYTES) -> None:
+        self.index_dir, self.header, self.most_bytes = index_dir, header, most_bytes
+        self.folder = index_dir / KEYS_DIR / f"{header.model}.{header.layout}{SUFFIX}"
         self.is_writable = True
         self._logs: dict[int, _Log] = {}
         self._places: dict[Digest, _Place] = {}
@@ -177,7 +137,7 @@ class KeyCache:
         for number in sorted(numbers):
             if number not in self._logs:
                 with suppress(OSError):  # removed meanwhile, or not for us to read
-                    self._logs[number] = _Log(self.folder / f"{number}.log", self.layout.head)
+                    self._logs[number] = _Log(self.folder / f"{number}.log", head_of(self.header))
             if number in self._logs:
                 self._read_on(number)
 
@@ -185,7 +145,9 @@ class KeyCache:
         """The keys of a pair by the digest of its texts; None where none are known, or they are
         damaged."""
         rows = self._rows(digest)
-        return None if rows is None else self.layout.keys(rows, self._places[digest].length)
+        return (
+            None if rows is None else keys_of_rows(self.header, rows, self._places[digest].length)
+        )
 
     def renew(self, digests: Iterable[Digest]) -> None:
         """Keeps those of these pairs that would go when the next log begins, as they were used."""
@@ -203,7 +165,7 @@ class KeyCache:
         place = self._places.get(digest)
         if place is None:
             return None
-        size = place.length * self.layout.position_bytes
+        size = place.length * self.header.position_bytes
         rows = os.pread(self._logs[place.log].handle, size, place.offset)
         if len(rows) != size or zlib.crc32(rows) != place.content:
             del self._places[digest]
@@ -266,7 +228,7 @@ class KeyCache:
             return latest
         number = latest + 1
         path = self.folder / f"{number}.log"
-        path.write_bytes(self.layout.head)
+        path.write_bytes(head_of(self.header))
         for log_number in self._logs:
             if log_number < latest or not fits:
                 (self.folder / f"{log_number}.log").unlink(missing_ok=True)
@@ -274,7 +236,7 @@ class KeyCache:
         return number
 
     def _read_on(self, number: int) -> None:
-        position_bytes = self.layout.position_bytes
+        position_bytes = self.header.position_bytes
         for rows_at, records in self._logs[number].new_records(position_bytes):
             offset = rows_at
             for digest, length, content in records.tolist():

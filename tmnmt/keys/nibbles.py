@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import normalize, pad
 
 from tmnmt.compiled import kernels
-from tmnmt.keys.quantised import Array, decode, levels, rotation, signs_of
+from tmnmt.keys.quantised import levels, rotation, signs_of
 
 BITS = 4
 LARGEST = 127  # of a level as a whole number
@@ -77,22 +77,6 @@ def directions(codes: Tensor) -> Tensor:
     square = numbers.square().sum(-1, keepdim=True).clamp_min(1.0)
     vectors: Tensor = numbers * (level_codes.shape[-1] ** 0.5 / unit / square)
     return vectors
-
-
-def of_quantised(rows: Array, size: int, bits: int) -> Tensor:
-    """Rows (n, row_bytes) of `quantised.encode` with so many bits a number to (n, w) uint8: both
-    turn a vector alike."""
-    if size % 2:
-        return encode(torch.from_numpy(decode(rows, size, bits)))
-    planes = torch.from_numpy(np.ascontiguousarray(rows))
-    return kernels.fewer_bits(planes, _table(bits), size, bits)
-
-
-@cache
-def _table(bits: int) -> Tensor:
-    """The code of each of 2^bits levels."""
-    centres = levels(bits)[0]
-    return torch.from_numpy(np.searchsorted(levels(BITS)[1], centres).astype(np.uint8))
 
 
 def _packed(codes: Tensor) -> Tensor:

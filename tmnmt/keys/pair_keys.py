@@ -6,17 +6,17 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 import torch
 
 from tmnmt.index.base import FolderIndex, Index, is_in_folder
-from tmnmt.keys import nibbles
-from tmnmt.keys.files import Header, KeyFiles, Keys, digest_of
-from tmnmt.keys.key_cache import KeyCache, Layout
+from tmnmt.keys.files import KeyFiles, digest_of
+from tmnmt.keys.key_cache import KeyCache, keys_of_rows, rows_of
+from tmnmt.keys.layout import DIRECTIONS, PAIRS, Header
 from tmnmt.keys.pair import PairKeys as PairKeys
-from tmnmt.keys.pair import directions_of
 from tmnmt.models.base import Backbone
 from tmnmt.segments import Segment
 from tmnmt.vocab import EOS, PAD, Vocabulary
@@ -29,8 +29,9 @@ BATCH_POSITIONS = 1024  # padded target positions forced at once: more do not fi
 
 
 class PairKeyStore:
-    """`keys_of` takes from `precomputed` what was computed by `tmnmt keys`, and computes what it
-    does not have; the least recently used pairs are forgotten first.
+    """`keys_of` takes from `precomputed` what was computed by `tmnmt keys`, in the layout that the
+    store gives, and computes what it does not have; the least recently used pairs are forgotten
+    first.
 
     Pairs of a memory are given as a disk keeps them, in a few bits a number, whether or not they
     are kept; all others, such as those that a session confirmed, are given in full.
@@ -56,7 +57,8 @@ class PairKeyStore:
         gives the backbone that these directions are computed with, once one is needed; None: it is
         `backbone`."""
         self.directions = directions
-        self.layout = Layout(model, directions) if model is not None else None
+        layout = DIRECTIONS if directions else PAIRS
+        self.header = replace(model, layout=layout) if model is not None else None
         self._caches: dict[Path, KeyCache] = {}
         self.backbone, self.vocab, self.device, self.gradients = backbone, vocab, device, gradients
         self._forcing = forcing
@@ -89,7 +91,7 @@ class PairKeyStore:
         segments: Mapping[Pair, Segment],
         caches: Sequence[tuple[FolderIndex, KeyCache]],
     ) -> list[list[PairKeys]]:
-        coarse = self.layout is not None and not self.directions
+        coarse = self.header is not None and not self.directions
         stored = set(segments) if coarse else set()
         keys_of: dict[Pair, PairKeys] = {}
         for pair in {pair: None for pairs in pairs_of for pair in pairs}:
@@ -120,12 +122,12 @@ class PairKeyStore:
 
     def _caches_of(self, indexes: Sequence[Index]) -> list[tuple[FolderIndex, KeyCache]]:
         """Those of the indexes that are folders, opened at their first use."""
-        if self.layout is None:
+        if self.header is None:
             return []
         folders = [*filter(is_in_folder, indexes)]
         for index in folders:
             if index.folder not in self._caches:
-                self._caches[index.folder] = KeyCache(index.folder, self.layout)
+                self._caches[index.folder] = KeyCache(index.folder, self.header)
         return [(index, self._caches[index.folder]) for index in folders]
 
     def _put(
@@ -136,11 +138,11 @@ class PairKeyStore:
     ) -> dict[Pair, PairKeys]:
         """Puts pairs of a memory beside the index that still holds their segment. Returns them as
         they are read back; others as they are."""
-        if self.layout is None:
+        header = self.header
+        if header is None:
             return computed
-        layout = self.layout
         rest = [pair for pair in computed if pair in segments]
-        rows = {pair: (layout.rows(computed[pair]), len(computed[pair].ids)) for pair in rest}
+        rows = {pair: (rows_of(header, computed[pair]), len(computed[pair].ids)) for pair in rest}
         for index, cache in caches:
             now = index.find({segments[pair].id for pair in rest})
             living = [
@@ -148,9 +150,11 @@ class PairKeyStore:
             ]
             cache.add([(digest_of(*pair), *rows[pair]) for pair in living])
             rest = [pair for pair in rest if pair not in living]
-        if layout.directions:
+        if self.directions:
             return computed
-        return computed | {pair: self._on_device(layout.keys(*rows[pair])) for pair in rows}
+        return computed | {
+            pair: self._on_device(keys_of_rows(header, *rows[pair])) for pair in rows
+        }
 
     def _on_device(self, keys: PairKeys) -> PairKeys:
         parts = keys.contexts, keys.hiddens, keys.ids, keys.codes
@@ -184,8 +188,8 @@ class PairKeyStore:
         for files in self.precomputed:
             keys = files.find(*pair)
             if keys is not None:
-                files.check_words(keys.ids, len(self.vocab))
-                return self._of_files(files.header, keys)
+                files.check_words(keys[-1], len(self.vocab))
+                return self._on_device(files.header.decoded(keys))
         digest = digest_of(*pair) if caches else (0, 0)
         for _, cache in caches:
             cached = cache.find(digest)
@@ -198,16 +202,6 @@ class PairKeyStore:
         right checksum, too."""
         ids = keys.ids
         return not len(ids) or (int(ids.min()) >= 0 and int(ids.max()) < len(self.vocab))
-
-    def _of_files(self, header: Header, keys: Keys) -> PairKeys:
-        ids = torch.from_numpy(keys.ids).long().to(self.device)
-        if self.directions:
-            codes = nibbles.of_quantised(keys.hiddens, header.hidden_size, header.bits)
-            return directions_of(header.context_size, header.hidden_size, ids, codes)
-        contexts, hiddens = (
-            torch.from_numpy(array).to(self.device) for array in header.decoded(keys)
-        )
-        return PairKeys(contexts, hiddens, ids)
 
 
 def _texts_match(segment: Segment | None, reference: Segment) -> bool:

@@ -12,7 +12,8 @@ import numpy as np
 
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index, is_in_folder
-from tmnmt.keys.files import Array, KeyFiles
+from tmnmt.keys.files import KeyFiles
+from tmnmt.keys.layout import Array
 from tmnmt.segments import Segment
 from tmnmt.trained_layers.faiss_index import CHECKSUM_BYTES, FAISS_FILE, load_faiss
 from tmnmt.trained_layers.key_directions import Directions

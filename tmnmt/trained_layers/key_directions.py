@@ -23,7 +23,8 @@ import numpy as np
 from tmnmt.durable import write
 from tmnmt.errors import MemoryIndexError
 from tmnmt.index.embedded.manifest import KEYS_DIR
-from tmnmt.keys.files import Array, Header, KeyFiles
+from tmnmt.keys.files import KeyFiles
+from tmnmt.keys.layout import Array, Header
 
 DIRECTIONS_FILE = "directions.f32"
 FORMAT = 1

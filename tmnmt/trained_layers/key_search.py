@@ -10,7 +10,8 @@ import numpy as np
 
 from tmnmt.errors import UsageError
 from tmnmt.index.base import FolderIndex
-from tmnmt.keys.files import Array, KeyFiles, digest_of
+from tmnmt.keys.files import KeyFiles, digest_of
+from tmnmt.keys.layout import Array
 from tmnmt.segments import Segment
 from tmnmt.trained_layers.faiss_index import FAISS_FILE, Kind, check_faiss, open_faiss
 from tmnmt.trained_layers.key_directions import (

@@ -24,7 +24,7 @@ from tmnmt.engine.settings import Settings
 from tmnmt.errors import UsageError
 from tmnmt.index.base import Index
 from tmnmt.index.fuzzy import edit_distance, fuzzy_score
-from tmnmt.keys.files import Array
+from tmnmt.keys.layout import Array
 from tmnmt.layers.collated import Pairs
 from tmnmt.models.folder import Model
 from tmnmt.registry import Registry

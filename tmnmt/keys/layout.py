@@ -1,0 +1,153 @@
+"""What keys on disk belong to, and what is kept of every target position. Each layout has a name:
+
+    pairs         context c' and state z' in a few bits a number (`quantised.py`), and the subword
+                  y'
+    directions    the direction of z' alone in four bits a number (`nibbles.py`), and the subword
+                  y'; nearest positions read no more than that
+
+l: numbers of a context    d: numbers of a state    T: target positions of a pair"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import torch
+from numpy.typing import NDArray
+
+from tmnmt.keys import nibbles
+from tmnmt.keys.pair import PairKeys, directions_of
+from tmnmt.keys.quantised import decode, encode, row_bytes
+
+FORMAT = 3
+POSITION_BYTES = 400  # of a target position with context and state, if LEAST_BITS are left
+LEAST_BITS = 3  # of a number; chosen on dev: BLEU is that of keys in full
+PAIRS, DIRECTIONS = "pairs", "directions"
+
+Array = NDArray[Any]
+# the keys of one pair as they lie on disk, column by column: uint8 (T, ...), at last y' (T,) int32
+Keys = tuple[Array, ...]
+
+
+class Column(NamedTuple):
+    """A file of rows: its name, the type of its numbers, and how many there are in a row."""
+
+    name: str
+    dtype: str
+    width: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """What keys belong to: those of another model are an error, never a wrong answer."""
+
+    model: str  # its hash
+    context_size: int  # l
+    hidden_size: int  # d
+    max_subwords: int  # where a side of a longer pair was cut
+    format: int = FORMAT
+    layout: str = PAIRS
+
+    @property
+    def bits(self) -> int:
+        """Bits of a number of contexts and states: as many as fit `POSITION_BYTES`."""
+        fitting = (
+            bits for bits in range(8, LEAST_BITS, -1) if self._bytes_at(bits) <= POSITION_BYTES
+        )
+        return next(fitting, LEAST_BITS)
+
+    @property
+    def position_bytes(self) -> int:
+        """Bytes on disk of one target position."""
+        return sum(column.width for column in self.vector_columns) + 4
+
+    def _bytes_at(self, bits: int) -> int:
+        return row_bytes(self.context_size, bits) + row_bytes(self.hidden_size, bits) + 4
+
+    @property
+    def vector_columns(self) -> tuple[Column, ...]:
+        """The columns before that of the subwords."""
+        return LAYOUTS[self.layout].columns(self)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns."""
+        return (*self.vector_columns, Column("y.i32", "<i4", 1))
+
+    def encoded(self, keys: PairKeys) -> Keys:
+        """The keys of a pair for the disk. Raises DataError for numbers that cannot be kept."""
+        ids = keys.ids.cpu().numpy().astype("<i4", copy=False)
+        return (*LAYOUTS[self.layout].encoded(self, keys), ids)
+
+    def decoded(self, keys: Keys) -> PairKeys:
+        """The keys of a pair from the disk, on the CPU."""
+        return LAYOUTS[self.layout].decoded(self, keys)
+
+    def record(self) -> dict[str, Any]:
+        """The same for JSON. The layout `pairs`, which was the only one once, is not named."""
+        record = asdict(self)
+        if self.layout == PAIRS:
+            del record["layout"]
+        return record
+
+
+class Layout(ABC):
+    """What is kept of a position before its subword."""
+
+    @abstractmethod
+    def columns(self, header: Header) -> tuple[Column, ...]:
+        """Its columns."""
+
+    @abstractmethod
+    def encoded(self, header: Header, keys: PairKeys) -> Keys:
+        """The rows of these columns. Raises DataError for numbers that cannot be kept."""
+
+    @abstractmethod
+    def decoded(self, header: Header, keys: Keys) -> PairKeys:
+        """What the rows of all columns stand for."""
+
+
+class Pairs(Layout):
+    """Context and state."""
+
+    def columns(self, header: Header) -> tuple[Column, ...]:
+        return (
+            Column("c.u8", "u1", row_bytes(header.context_size, header.bits)),
+            Column("z.u8", "u1", row_bytes(header.hidden_size, header.bits)),
+        )
+
+    def encoded(self, header: Header, keys: PairKeys) -> Keys:
+        vectors = (part.cpu().numpy() for part in (keys.contexts, keys.hiddens))
+        return tuple(encode(part, header.bits) for part in vectors)
+
+    def decoded(self, header: Header, keys: Keys) -> PairKeys:
+        sizes = header.context_size, header.hidden_size
+        contexts, hiddens = (
+            torch.from_numpy(decode(rows, size, header.bits))
+            for rows, size in zip(keys[:2], sizes, strict=True)
+        )
+        return PairKeys(contexts, hiddens, _words(keys))
+
+
+class Directions(Layout):
+    """The direction of the state alone."""
+
+    def columns(self, header: Header) -> tuple[Column, ...]:
+        return (Column("s.u4", "u1", nibbles.width(header.hidden_size)),)
+
+    def encoded(self, header: Header, keys: PairKeys) -> Keys:
+        codes = keys.codes if keys.codes is not None else nibbles.encode(keys.hiddens)
+        return (codes.cpu().numpy(),)
+
+    def decoded(self, header: Header, keys: Keys) -> PairKeys:
+        codes = torch.from_numpy(keys[0].copy())
+        return directions_of(header.context_size, header.hidden_size, _words(keys), codes)
+
+
+LAYOUTS: Mapping[str, Layout] = {PAIRS: Pairs(), DIRECTIONS: Directions()}
+
+
+def _words(keys: Keys) -> torch.Tensor:
+    return torch.from_numpy(keys[-1].astype("int64"))
