@@ -55,18 +55,32 @@ class BackEnd(Protocol):
     sends: bool
 
     def location(self, place: str) -> Hashable:
-        """Equal for two names of one index. Raises UsageError for what is no address."""
+        """What names an index: equal for two names of one index.
+
+        place: the address.
+
+        Raises UsageError for what is no address."""
 
     def open(self, place: str, src_lang: str | None, tgt_lang: str | None) -> BuiltIndex:
-        """The index there. Raises MemoryIndexError where there is none, or it is of other
-        languages; ServerError."""
+        """Opens an index.
+
+        place: its address.
+        src_lang: the source language that it must have; None takes any.
+        tgt_lang: the target language that it must have; None takes any.
+
+        Raises MemoryIndexError where there is no index, or it is of other languages. Raises
+        ServerError where the server cannot be reached."""
 
     def build(self, job: BuildJob) -> BuiltCounts:
-        """The index, whole or not at all. Errors as of `tmnmt.index.embedded.build.build`, and
-        ServerError."""
+        """Builds an index as a whole, or not at all, and returns how much is in it.
+
+        job: the index that is built.
+
+        Raises what `tmnmt.index.embedded.build.build` raises, and ServerError where the server
+        cannot be reached."""
 
 
-class _Folders:
+class _Folders(BackEnd):
     """Indexes in folders."""
 
     options: Sequence[str] = ()
@@ -99,13 +113,17 @@ BACK_ENDS: Registry[BackEnd] = Registry(
 
 
 def is_address(place: object) -> bool:
-    """Whether an address is meant, well or badly; everything else is a path."""
+    """Whether an address is meant, well or badly written; everything else is a path.
+
+    place: what a user names."""
     return isinstance(place, str) and ("://" in place or _scheme(place) is not None)
 
 
 def back_end_of(place: str | Path) -> BackEnd:
-    """What has the index of this name. An address that begins as none does goes to the first back
-    end, which refuses it."""
+    """The back end that has an index. An address that begins like that of no back end goes to the
+    first one, which refuses it.
+
+    place: the folder or the address of the index."""
     if not is_address(place):
         return _FOLDERS
     return BACK_ENDS[_scheme(str(place)) or next(iter(BACK_ENDS))]
@@ -116,28 +134,41 @@ def _scheme(place: str) -> str | None:
 
 
 def local_path(place: str | Path) -> Path | None:
-    """Where it lies on this machine; None: at an address."""
+    """The path of an index on this machine; None where it is at an address.
+
+    place: the folder or the address of the index."""
     return None if is_address(place) else Path(place)
 
 
 def is_index(place: str | Path) -> bool:
-    """Whether a built index is meant, and not a memory file: an address, or a folder."""
+    """Whether a built index is meant, and not a memory file: an address, or a folder.
+
+    place: what a user names."""
     return is_address(place) or Path(place).is_dir()
 
 
 def is_absent(place: str | Path) -> bool:
-    """Whether a place is a folder without an index, which is empty or not there."""
+    """Whether a place is a folder without an index, which is empty or not there.
+
+    place: a folder or an address."""
     return not is_address(place) and is_to_be_built(Path(place))
 
 
 def check_address(place: str | Path) -> None:
-    """Raises UsageError for an address that is none, or that has a password in it."""
+    """Checks an address; a path is always right.
+
+    place: a folder or an address.
+
+    Raises UsageError for an address that is none, or that has a password in it."""
     if is_address(place):
         back_end_of(place).location(str(place))
 
 
 def same_place(place: str, other_place: str) -> bool:
-    """Whether two names are those of one index."""
+    """Whether two names are those of one index.
+
+    place: a folder or an address.
+    other_place: another one."""
     ends = back_end_of(place), back_end_of(other_place)
     return ends[0] is ends[1] and ends[0].location(place) == ends[1].location(other_place)
 
@@ -145,13 +176,24 @@ def same_place(place: str, other_place: str) -> bool:
 def open_index(
     place: str | Path, src_lang: str | None = None, tgt_lang: str | None = None
 ) -> BuiltIndex:
-    """The built index in a folder, or at an address. Raises MemoryIndexError and ServerError;
-    UsageError for what is no address."""
+    """Opens the built index in a folder, or at an address.
+
+    place: the folder or the address.
+    src_lang: the source language that it must have; None takes any.
+    tgt_lang: the target language that it must have; None takes any.
+
+    Raises MemoryIndexError where there is no index, or it is of other languages. Raises ServerError
+    where the server cannot be reached. Raises UsageError for what is no address."""
     return back_end_of(place).open(str(place), src_lang, tgt_lang)
 
 
 def check_build_options(place: str | Path, options: Iterable[str]) -> None:
-    """Raises UsageError where the back end has no such option."""
+    """Checks that a back end has some options.
+
+    place: the folder or the address, which tells the back end.
+    options: the names of the options.
+
+    Raises UsageError where the back end lacks one of them."""
     unknown = [name for name in options if name not in back_end_of(place).options]
     if not unknown:
         return
@@ -161,9 +203,12 @@ def check_build_options(place: str | Path, options: Iterable[str]) -> None:
 
 
 def prepare_search(places: Iterable[str] | None = None, concordance: bool = False) -> None:
-    """Has another process compile the search of indexes in folders, and that for phrases where
-    asked, which is done once on a machine; not where `places` are given and none of them is a path.
-    For commands that read files or models first, and then search."""
+    """Lets another process compile the search of indexes in folders, which is done once on a
+    machine. It is for commands that read files or models first, and then search.
+
+    places: the folders and addresses that will be searched; nothing is compiled where all are
+    addresses. None stands for folders.
+    concordance: whether the search for phrases is compiled, too."""
     from tmnmt.index.kernels.arrays import best_of_each, newest_with
 
     if places is None or not all(map(is_address, places)):

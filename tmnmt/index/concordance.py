@@ -34,7 +34,9 @@ class Word(NamedTuple):
     is_beginning: bool = False
 
     def is_in(self, token: str) -> bool:
-        """Whether a token of this spelling is meant."""
+        """Whether a token is meant.
+
+        token: a match token, as `spelling` has it."""
         return token.startswith(self.text) if self.is_beginning else token == self.text
 
 
@@ -79,12 +81,17 @@ class Phrase:
         return tuple(dict.fromkeys(real or phrase_words))
 
     def side_text(self, segment: Segment) -> str:
-        """The text that is looked at."""
+        """The text of a segment that is looked at.
+
+        segment: the segment."""
         return segment.src if self.side == "source" else segment.tgt
 
     def places(self, text: str) -> list[Span]:
-        """Where it stands in `text`, in characters: every whole phrase, those that overlap an
-        earlier one left out; near each other, every word of the shortest stretches with all."""
+        """Where the phrase stands in a text, in characters: every whole phrase, without those that
+        overlap an earlier one. Where its words may stand near each other, these are the places of
+        every word of the shortest stretches with all words.
+
+        text: the text."""
         spans = located_tokens(text)
         spellings = [spelling(token, self.match_case) for token, _ in spans]
         places = [place for _, place in spans]
@@ -131,7 +138,10 @@ class Occurrence(NamedTuple):
 
 
 def spelling(token: str, match_case: bool = False) -> str:
-    """A match token as it is compared with others."""
+    """A match token as it is compared with others.
+
+    token: the token.
+    match_case: whether case counts."""
     if token.isascii():
         return token if match_case else token.lower()
     unified = token.translate(_SIMILAR_LETTERS)
@@ -139,8 +149,12 @@ def spelling(token: str, match_case: bool = False) -> str:
 
 
 def occurrences(phrase: Phrase, segments: Iterable[Segment], k: int) -> list[Occurrence]:
-    """The `k` newest of these segments that have the phrase (greatest `changed`, then smallest
-    id)."""
+    """The newest segments that have a phrase (greatest `changed`, then smallest id), each with its
+    places.
+
+    phrase: the phrase.
+    segments: the segments that are looked at.
+    k: how many segments are given at most."""
     occurring = [
         (segment, places)
         for segment in segments
@@ -152,6 +166,10 @@ def occurrences(phrase: Phrase, segments: Iterable[Segment], k: int) -> list[Occ
 
 
 def check_concordance(k: int) -> None:
-    """Raises UsageError where no number of segments is asked for."""
+    """Checks how many segments are wanted.
+
+    k: the number.
+
+    Raises UsageError for a number below 1."""
     if k < 1:
         raise UsageError(f"k is {k}; it must be at least 1")

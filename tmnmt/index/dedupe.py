@@ -16,11 +16,12 @@ def duplicates(
     segments: Iterable[Segment], criterion: By = "pair", within_documents: bool = False
 ) -> list[int]:
     """The ids of all but the newest (greatest `changed`, then smallest id) among segments that are
-    equal in the match tokens of both sides; of the source alone by "source". Within documents: only
-    among those of one document.
+    equal in match tokens. It takes some 150 bytes of memory a distinct segment, for which a hash of
+    128 bits stands.
 
-    Memory: some 150 bytes a distinct segment, for which a hash of 128 bits stands.
-    """
+    segments: the segments.
+    criterion: what has to be equal: "pair" for both texts, "source" for the source alone.
+    within_documents: whether only segments of one document are compared."""
     newest: dict[bytes, tuple[str, int]] = {}
     older = []
     for segment in segments:

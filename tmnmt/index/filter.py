@@ -31,7 +31,9 @@ class Filter:
         return self != Filter()
 
     def keeps(self, segment: Segment) -> bool:
-        """Whether `segment` is meant."""
+        """Whether a segment meets all conditions.
+
+        segment: the segment."""
         return all(
             _OPERATORS[sign](getattr(segment, name), value)
             for name, sign, value in self._conditions()
@@ -65,7 +67,11 @@ NO_FILTER = Filter()
 
 
 def filter_of(options: SegmentFilter) -> Filter:
-    """The filter that the options say. Raises UsageError for what is no date, or no text."""
+    """The filter that some options describe.
+
+    options: the options.
+
+    Raises UsageError for what is no date, or no text."""
     for name in ("document", "origin", "user", "property"):
         _check_text(getattr(options, name))
     name, sign, value = (options.property or "").partition("=")

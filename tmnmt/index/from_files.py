@@ -23,7 +23,17 @@ def build_at(
     force: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> BuiltCounts:
-    """An index over segments in a folder or at an address; errors as of `BackEnd.build`."""
+    """Builds an index in a folder or at an address, and returns how much is in it.
+
+    place: the folder or the address.
+    segments: the segments.
+    src_lang: the code of their source language.
+    tgt_lang: the code of their target language.
+    force: whether an index that is there is replaced.
+    progress: is called with the number of segments that are done since the last call; None tells
+    nobody.
+
+    Raises what `BackEnd.build` raises."""
     listener = None if progress is None else lambda count, _: progress(count)
     return back_end_of(place).build(BuildJob(place, segments, src_lang, tgt_lang, force, listener))
 
@@ -41,10 +51,22 @@ def build_from_files(
     sending: ReadProgress | None = None,
     seconds_to_wait: float = 0.0,
 ) -> tuple[BuiltCounts, Report]:
-    """An index over the segments of memory files, and what became of their units. `options`: of the
-    back end. `progress` is told of units read, then `sending` of segments that a server has taken.
-    Errors as of `BackEnd.build`; UsageError for an option that the back end has not, FormatError
-    where a file is unusable or no unit of all is kept. Then nothing has changed."""
+    """Builds an index over the segments of memory files, and returns how much is in it and what
+    became of the units of the files. After an error nothing has changed.
+
+    place: the folder or the address.
+    paths: the memory files.
+    src_lang: the code of their source language.
+    tgt_lang: the code of their target language.
+    columns: which columns of tables are read; None finds them by their names.
+    force: whether an index that is there is replaced.
+    options: options of the back end, by their names.
+    progress: is told of units that are read.
+    sending: is told of segments that a server has taken; a folder has no such step.
+    seconds_to_wait: how long another writer to the folder is waited for.
+
+    Raises what `BackEnd.build` raises. Raises UsageError for an option that the back end lacks.
+    Raises FormatError where a file is unusable or no unit of all is kept."""
     back_end = back_end_of(place)
     check_build_options(place, options or {})
     reader = read_memories(paths, src_lang, tgt_lang, columns=columns, progress=progress)

@@ -27,27 +27,38 @@ class WordEdit(NamedTuple):
 
 
 def score_of(edits: int, longer: int) -> float:
-    """1 - ED / max(|x|, |y|), in [0, 1]. Equal fractions give the same float, so that ties are
-    ties."""
+    """The fuzzy score, 1 - ED / max(|x|, |y|), from 0 to 1. Equal fractions give the same float, so
+    that ties are ties.
+
+    edits: how many match tokens have to be edited.
+    longer: how many match tokens the longer of the two texts has, at least 1."""
     return 1.0 - edits / longer
 
 
 def edit_distance(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> int:
-    """Unit-cost Levenshtein distance in tokens."""
+    """The Levenshtein distance of two texts in tokens, where every edit costs 1.
+
+    x_tokens: the match tokens of one text.
+    y_tokens: the match tokens of the other text."""
     return Levenshtein.distance(*_numbered(x_tokens, y_tokens))
 
 
 def fuzzy_score(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> float:
-    """1 - ED(x, y) / max(|x|, |y|) over match tokens, in [0, 1]; 0 where x or y has no token (Gu et
-    al., eq. 5)."""
+    """1 - ED(x, y) / max(|x|, |y|) over match tokens, from 0 to 1; 0 where x or y has no token (Gu
+    et al., eq. 5).
+
+    x_tokens: the match tokens of one text.
+    y_tokens: the match tokens of the other text."""
     if not x_tokens or not y_tokens:
         return 0.0
     return score_of(edit_distance(x_tokens, y_tokens), max(len(x_tokens), len(y_tokens)))
 
 
 def fuzzy_scores(texts: Sequence[Sequence[str]]) -> Callable[[int], NDArray[np.float64]]:
-    """A function that gives the fuzzy score of every text with the text of this number,
-    (texts,)."""
+    """A function that takes the number of a text and gives the fuzzy scores of all texts with it,
+    (texts,).
+
+    texts: the match tokens of every text."""
     numbers: dict[str, int] = {}
     numbered = [[numbers.setdefault(token, len(numbers)) for token in text] for text in texts]
     lengths = np.array([len(text) for text in texts])
@@ -61,8 +72,11 @@ def fuzzy_scores(texts: Sequence[Sequence[str]]) -> Callable[[int], NDArray[np.f
 
 
 def word_edits(x_tokens: Sequence[str], y_tokens: Sequence[str]) -> list[WordEdit]:
-    """The fewest word edits that turn x into y, as spans in order, equal ones included; they cover
-    both whole."""
+    """The fewest word edits that turn x into y, as spans in order. Equal spans are among them, so
+    that all together cover both texts.
+
+    x_tokens: the match tokens of x.
+    y_tokens: the match tokens of y."""
     opcodes = Levenshtein.opcodes(*_numbered(x_tokens, y_tokens))
     return [
         WordEdit(cast(Tag, op.tag), op.src_start, op.src_end, op.dest_start, op.dest_end)

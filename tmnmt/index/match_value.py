@@ -83,12 +83,18 @@ def worth(
     penalties: Penalties = Penalties(),
     trust: Trust = IN_FULL,
 ) -> Worth:
-    """What the match is worth for this text, why, and its translation adapted to it.
+    """What a match is worth for a text, why, and its translation adapted to the text.
 
     A text that is the same counts 100, one of the same skeleton too, less points for what differs,
     and one with other placeholders; any other its fuzzy score in per cent. Then points are taken
     for codes, domain, origin, age and memory. What is still 100, word for word, gets a point for
-    each of previous segment, next segment and id that is the same, two at most."""
+    each of previous segment, next segment and id that is the same, two at most.
+
+    query: the text, and where it stands.
+    match: the match.
+    context: the neighbours of the match in its own document.
+    penalties: how many points are taken off, and for what.
+    trust: how far the memory of the match is trusted."""
     value, reasons, adapted = _of_text(query.text, match, penalties)
     reasons += _of_segment(query, match.segment, penalties)
     reasons += [Reason("memory", -trust.penalty)] if trust.penalty else []
@@ -198,7 +204,9 @@ class FindsById(Protocol):
     """An index that gives segments by their ids."""
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """Those of the segments with these ids that there are."""
+        """Those of these segments that are there, by their ids.
+
+        ids: the ids that are looked for."""
         ...
 
 
@@ -206,12 +214,17 @@ class Neighbours:
     """The neighbours of segments of an index, which is asked for all of them together."""
 
     def __init__(self, index: FindsById, segments: Iterable[Segment] = ()) -> None:
+        """index: the index.
+        segments: the segments whose neighbours are fetched at once."""
         self._index = index
         self._ids = _neighbour_ids(segments)
         self._segments = index.find(sorted(self._ids)) if self._ids else {}
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """As `FindsById.find`; the index is asked only for others than those."""
+        """Those of these segments that are there, by their ids. The index is asked only for those
+        that were not fetched before.
+
+        ids: the ids that are looked for."""
         numbers = list(ids)
         if missing := [number for number in numbers if number not in self._ids]:
             self._ids |= set(missing)
@@ -222,8 +235,12 @@ class Neighbours:
 def neighbours(
     index: Index, queries: Iterable[Query], matches: Iterable[Sequence[Match]]
 ) -> Neighbours | None:
-    """The neighbours of those matches that may be in the same place as their query, one query for
-    every run of matches, best first; None where the index does not give segments by their ids."""
+    """The neighbours of those matches that may stand in the same place as their query. None where
+    the index does not give segments by their ids.
+
+    index: the index that the matches are of.
+    queries: the queries.
+    matches: for every query its matches, best first."""
     if not isinstance(index, FindsById):
         return None
     segments = [
@@ -241,8 +258,11 @@ def _neighbour_ids(segments: Iterable[Segment]) -> set[int]:
 
 
 def find_contexts(index: FindsById, segments: Sequence[Segment]) -> list[AdjacentSources]:
-    """The neighbours of every segment: what has the next smaller or greater id, and the next
-    position in the same document."""
+    """The neighbours of every segment in its document: what has the next smaller or greater id, and
+    the next position.
+
+    index: the index that the segments are of.
+    segments: the segments."""
     adjacent = index.find(sorted(_neighbour_ids(segments)))
     return [
         AdjacentSources(
@@ -268,8 +288,14 @@ def valued(
     penalties: Penalties = Penalties(),
     trust: Trust = IN_FULL,
 ) -> list[Match]:
-    """The matches with what they are worth. `index`: what is asked for the neighbours of those that
-    are full, of the first 256 of them."""
+    """The matches with what they are worth.
+
+    query: the text that they were found for.
+    matches: the matches, best first.
+    index: is asked for the neighbours of the full matches, of the first 256 of them; None where
+    neighbours do not count.
+    penalties: how many points are taken off, and for what.
+    trust: how far the memory of the matches is trusted."""
     cached: dict[object, Worth] = {}  # copies are worth the same
     plain = []
     for match in matches:
@@ -298,7 +324,11 @@ def _counts(segment: Segment, penalties: Penalties) -> object:
 
 
 def most_worth(matches: Iterable[Match], k: int) -> list[Match]:
-    """The at most `k` worth most; of equals the most alike, the newest, the smallest id."""
+    """The matches that are worth most, best first. Among equals the one that is most alike comes
+    first, then the newest, then the one with the smallest id.
+
+    matches: the matches, with their worth.
+    k: how many are given at most."""
     ordered = sorted(matches, key=lambda match: match.segment.id)
     ordered.sort(key=lambda match: match.segment.changed, reverse=True)
     ordered.sort(key=lambda match: (_value(match), match.score), reverse=True)

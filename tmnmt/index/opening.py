@@ -28,13 +28,17 @@ log = logging.getLogger(__name__)
 def open_memory(
     path: str | Path, src_lang: str, tgt_lang: str, progress: ReadProgress | None = None
 ) -> BuiltIndex:
-    """The memory at `path`: a built index is opened as by `open_index`; a memory file (or PREFIX of
-    two plain files) is indexed once under the user's cache folder, and found there by name and
-    content from then on, wherever it then lies.
+    """Opens a built index as `open_index` does, or a memory file. A file is indexed once under the
+    user's cache folder, and found there by its name and content from then on, wherever it then
+    lies.
 
-    progress: called when the file has to be indexed, as `Reader` says. Raises as
-    `open_index`, FormatError, and UsageError for a pipe.
-    """
+    path: the folder or address of an index, a memory file, or the PREFIX of two plain files.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    progress: is told of units that are read, where the file has to be indexed.
+
+    Raises what `open_index` raises. Raises FormatError where the file is unusable. Raises
+    UsageError for a pipe."""
     if is_index(path):
         return open_index(path, src_lang, tgt_lang)
     path = Path(path)

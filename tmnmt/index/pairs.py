@@ -24,7 +24,9 @@ OVERSAMPLED = 3  # times as many segments are searched for as pairs are wanted
 
 
 def distinct(matches: Iterable[Match]) -> list[Match]:
-    """The first match of every source and target."""
+    """The first match of every pair of source and target.
+
+    matches: the matches."""
     best: dict[tuple[str, str], Match] = {}
     for match in matches:
         best.setdefault((match.segment.src, match.segment.tgt), match)
@@ -34,11 +36,14 @@ def distinct(matches: Iterable[Match]) -> list[Match]:
 def search_pairs(
     index: Index, queries: Sequence[str], k: int, threshold: float
 ) -> list[list[Match]]:
-    """As `Index.search`, and as exact, but for every query its `k` best distinct pairs, each by its
-    first segment.
+    """For every query its best distinct pairs, each by its first segment. The search is as exact as
+    `Index.search`. Where copies take the places, more segments are looked for, until there are `k`
+    pairs or no more segments.
 
-    Where copies take the places, more segments are asked for, until there are `k` pairs or no more
-    segments."""
+    index: the index.
+    queries: the texts that are looked for.
+    k: how many pairs are given for a query at most.
+    threshold: the smallest fuzzy score, from 0 to 1."""
     answers = widened(
         index, queries, k * OVERSAMPLED, threshold, lambda matches: len(distinct(matches)) >= k
     )
@@ -46,8 +51,12 @@ def search_pairs(
 
 
 def concordance_pairs(index: WritableIndex, phrase: Phrase, k: int) -> list[Occurrence]:
-    """As `WritableIndex.concordance`, but its `k` newest distinct pairs, each by its newest
-    segment."""
+    """The newest distinct pairs that have a phrase, each by its newest segment, in the order of
+    `WritableIndex.concordance`.
+
+    index: the index.
+    phrase: the phrase.
+    k: how many pairs are given at most."""
     size = k * OVERSAMPLED
     while True:
         occurrences = index.concordance(phrase, size)
@@ -73,11 +82,17 @@ def search_by_worth(
     penalties: Penalties = Penalties(),
     trust: Trust = IN_FULL,
 ) -> list[list[Match]]:
-    """For every text its `k` distinct pairs that are worth most, with their worth. They are of a
-    fuzzy score of `threshold` or more, or of the same skeleton and worth as much in per cent.
+    """For every text the distinct pairs that are worth most, with their worth. Where points are
+    taken off those found, more are looked for, until none of the others can be worth more: points
+    only lower what a fuzzy score is worth.
 
-    Where points are taken of those found, more are asked for, until none of the others can be worth
-    more: points only lower what a fuzzy score is worth."""
+    index: the index.
+    queries: the texts, and where they stand.
+    k: how many pairs are given for a text at most.
+    threshold: the smallest fuzzy score, from 0 to 1. A pair of the same skeleton counts where it is
+    worth as much in per cent.
+    penalties: how many points are taken off, and for what.
+    trust: how far the memory is trusted."""
     size = k * OVERSAMPLED
     answers = index.look_up(
         [
@@ -129,10 +144,11 @@ def _surpasses(last: Sequence[Match], following: Match) -> bool:
 
 def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:
     """How many segments of the index have the source and the target of each of these matches, at
-    least 1.
+    least 1. Segments of the same source have a score of 1 with it, and so this is one more search,
+    for all of those.
 
-    Segments of the same source have a score of 1 with it, hence this is a search as well, for all
-    of those."""
+    index: the index.
+    matches: the matches."""
     sources = [match.segment.src for match in matches]
     copies_of = copies(index, sources)
     times = {
@@ -146,7 +162,10 @@ def count_copies(index: Index, matches: Sequence[Match]) -> list[int]:
 
 
 def copies(index: Index, queries: Sequence[str]) -> dict[str, list[Match]]:
-    """For every query all segments of the index whose source has its match tokens."""
+    """For every query all segments of the index whose source has its match tokens.
+
+    index: the index.
+    queries: the texts."""
     texts = list(dict.fromkeys(queries))
     if not texts:
         return {}

@@ -13,8 +13,12 @@ from tmnmt.text import match_tokens
 
 
 def of_skeleton(tokens: Sequence[str], segments: Iterable[Segment], k: int) -> list[Match]:
-    """The at most `k` best of those segments that have the skeleton of a text of these match
-    tokens: an index finds them by a hash, which others may have."""
+    """The best of some segments that have the skeleton of a text. An index finds these by a hash,
+    which other segments may have, too.
+
+    tokens: the match tokens of the text.
+    segments: the segments.
+    k: how many are given at most."""
     skeleton = bones(tokens)
     if not skeleton:
         return []
@@ -24,7 +28,10 @@ def of_skeleton(tokens: Sequence[str], segments: Iterable[Segment], k: int) -> l
 
 
 def scored(tokens: Sequence[str], segment: Segment) -> Match:
-    """A segment with its fuzzy score beside a text of these match tokens."""
+    """A segment with its fuzzy score beside a text.
+
+    tokens: the match tokens of the text.
+    segment: the segment."""
     return _scored(tokens, segment, match_tokens(segment.src))
 
 

@@ -30,16 +30,23 @@ class Ranking(NamedTuple):
 
 
 def candidates(selection: Selection, k: int) -> int:
-    """How many pairs, the best by fuzzy score, `selected` should be given to take `k` of."""
+    """How many pairs, the best by fuzzy score, `selected` should choose from.
+
+    selection: how pairs are selected.
+    k: how many pairs are selected."""
     best = selection.select == "topk" and selection.similarity == "fuzzy"
     return k if best else max(k, CANDIDATES)
 
 
 def selected(selection: Selection, query: str, matches: Sequence[Match], k: int) -> list[Match]:
-    """At most `k` of `matches` (best first), in the order in which they were chosen.
+    """The matches that are read, in the order in which they were chosen. Another similarity than
+    "fuzzy" first gives the matches its own score and ranks them by it. That is not exact: what the
+    fuzzy score has not brought among the matches is not seen.
 
-    Another similarity than "fuzzy" first gives the matches its own score and ranks them by it.
-    That is not exact: what the fuzzy score has not brought among `matches` is not seen."""
+    selection: how pairs are selected.
+    query: the text that the matches were found for.
+    matches: the matches, best first.
+    k: how many are chosen at most."""
     ranking: Ranking = SIMILARITIES[selection.similarity]
     select: Selector = SELECTIONS[selection.select]
     return select(selection, query, ranking.ranked(query, matches), k)
@@ -53,16 +60,25 @@ class Coverage(NamedTuple):
 
 
 def select_top(selection: Selection, query: str, matches: Sequence[Match], k: int) -> list[Match]:
-    """The first `k` of `matches`, which are best first."""
+    """The first matches.
+
+    selection: the options of the selection, none of which counts here.
+    query: the text that the matches were found for.
+    matches: the matches, best first.
+    k: how many are chosen at most."""
     return list(matches[:k])
 
 
 def select_greedy(
     selection: Selection, query: str, matches: Sequence[Match], k: int
 ) -> list[Match]:
-    """At most `k` of `matches`: the best score first, then always the pair that covers most source
-    tokens not covered yet, ties by score; ends when no pair covers anything new (as in neural fuzzy
-    repair)."""
+    """The best match first, then always the one that covers most source tokens that are not covered
+    yet, ties by score. It ends when no match covers anything new (as in neural fuzzy repair).
+
+    selection: the options of the selection, none of which counts here.
+    query: the text that the matches were found for.
+    matches: the matches, best first.
+    k: how many are chosen at most."""
     remaining = with_positions(query, matches)
     chosen: list[Match] = []
     covered_tokens: set[int] = set()
@@ -92,8 +108,11 @@ FUZZY = Ranking(fuzzy_scores, _unranked)
 
 
 def covered(query_tokens: Sequence[str], source_tokens: Sequence[str]) -> frozenset[int]:
-    """The positions of the query's tokens that the source also has, by the edit distance's own
-    alignment."""
+    """The positions of a query's tokens that a source also has, by the alignment of the edit
+    distance.
+
+    query_tokens: the match tokens of the query.
+    source_tokens: the match tokens of the source."""
     edits = word_edits(query_tokens, source_tokens)
     return frozenset(
         i for edit in edits if edit.tag == "equal" for i in range(edit.x_start, edit.x_end)
@@ -101,7 +120,10 @@ def covered(query_tokens: Sequence[str], source_tokens: Sequence[str]) -> frozen
 
 
 def coverage(query: str, selection: Sequence[Match]) -> list[Coverage]:
-    """For every chosen pair, in their order, which of the query's match tokens it covers."""
+    """For every chosen pair, in their order, which match tokens of the query it covers.
+
+    query: the text.
+    selection: the chosen pairs."""
     coverages: list[Coverage] = []
     covered_tokens: set[int] = set()
     for _, positions in with_positions(query, selection):
@@ -113,6 +135,9 @@ def coverage(query: str, selection: Sequence[Match]) -> list[Coverage]:
 
 
 def with_positions(query: str, matches: Sequence[Match]) -> list[tuple[Match, frozenset[int]]]:
-    """Every match with the positions of the query's match tokens that its source covers."""
+    """Every match with the positions of the query's match tokens that its source covers.
+
+    query: the text.
+    matches: the matches."""
     tokens = match_tokens(query)
     return [(match, covered(tokens, match_tokens(match.segment.src))) for match in matches]

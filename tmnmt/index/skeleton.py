@@ -31,18 +31,24 @@ _TOKENS_AT_ONCE = 1 << 21  # that are hashed together
 
 
 def skeleton(text: str) -> tuple[str, ...]:
-    """What counts of the match tokens of `text`, in order; nothing for punctuation alone."""
+    """What counts of the match tokens of a text, in order; nothing for punctuation alone.
+
+    text: the text."""
     return bones(match_tokens(text))
 
 
 def bones(tokens: Iterable[str]) -> tuple[str, ...]:
-    """The skeleton of a text of these match tokens."""
+    """The skeleton of a text.
+
+    tokens: its match tokens."""
     return tuple(filter(None, map(bone, tokens)))
 
 
 @lru_cache(1 << 16)
 def bone(token: str) -> str:
-    """What counts of a match token; "" of punctuation."""
+    """What counts of a match token; "" for punctuation.
+
+    token: the match token."""
     if token.isascii():
         if token.isalpha():
             return token.lower()
@@ -55,7 +61,9 @@ def bone(token: str) -> str:
 
 
 def skeleton_hash(parts: Iterable[str]) -> int:
-    """32 bits of a skeleton; equal skeletons have equal ones, and nearly all others do not."""
+    """32 bits of a skeleton. Equal skeletons have equal ones, and nearly all others do not.
+
+    parts: the skeleton."""
     total: int = sum(map(mul, map(_hashed, parts), map(_multiplier, numbers_from(0))))
     return (total & _MASK) >> _BITS
 
@@ -63,9 +71,12 @@ def skeleton_hash(parts: Iterable[str]) -> int:
 def sorted_hashes(
     words: Sequence[str], tokens: NDArray[Any], lengths: NDArray[Any]
 ) -> NDArray[np.uint64]:
-    """The hashes of the texts whose tokens, as numbers of `words`, lie end to end in `tokens`, the
-    shortest first; ascending. Of 64 bits the higher half is the hash, the lower one the number of
-    the text. Those without a skeleton are left out."""
+    """The hashes of texts, (texts,), ascending. Of 64 bits the higher half is the hash, the lower
+    one the number of the text. Texts without a skeleton are left out.
+
+    words: the words, by their numbers.
+    tokens: (tokens,), the match tokens of all texts end to end, as numbers of words.
+    lengths: (texts,), how many tokens each text has, the shortest first."""
     of_word = np.array([_hashed(part) if (part := bone(word)) else 0 for word in words], np.uint64)
     parts = [np.empty(0, np.uint64)]
     ends = np.flatnonzero(np.diff(lengths, append=-1)) + 1  # where texts of another length begin
@@ -82,7 +93,10 @@ def sorted_hashes(
 
 
 def texts_with(hashes: NDArray[np.uint64], skeletons: Sequence[int]) -> list[NDArray[np.int64]]:
-    """For every one of these skeletons' hashes the numbers of the texts that have it, ascending."""
+    """For each of some hashes of skeletons the numbers of the texts that have it, ascending.
+
+    hashes: what `sorted_hashes` gave.
+    skeletons: the hashes that are looked for."""
     low = (1 << _BITS) - 1
     first = np.array(skeletons, np.uint64) << np.uint64(_BITS)
     begins = np.searchsorted(hashes, first).tolist()

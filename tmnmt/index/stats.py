@@ -35,8 +35,11 @@ class Stats:
 
 
 def stats(index: BuiltIndex, conditions: Filter = NO_FILTER) -> Stats:
-    """The Stats of the wanted segments, which are read; changes, generation and bytes are those of
-    the whole index."""
+    """Counts of the segments that meet some conditions, all of which are read. The changes, the
+    generation and the bytes are those of the whole index.
+
+    index: the index.
+    conditions: which segments are counted."""
     documents = Counter[str]()
     origins = Counter[str]()
     users = Counter[str]()

@@ -50,12 +50,18 @@ class Adapted(NamedTuple):
 
 
 def differences(query: str, src: str) -> Differences | None:
-    """None where the texts have not the same skeleton, or none at all."""
+    """What two texts differ in; None where they have not the same skeleton, or none at all.
+
+    query: one text.
+    src: the other text."""
     return differences_of(match_tokens(query), match_tokens(src))
 
 
 def differences_of(first: Sequence[str], second: Sequence[str]) -> Differences | None:
-    """As `differences`, of texts of these match tokens."""
+    """What two texts differ in; None where they have not the same skeleton, or none at all.
+
+    first: the match tokens of one text.
+    second: the match tokens of the other text."""
     bones, second_bones = [list(map(bone, tokens)) for tokens in (first, second)]
     if [part for part in bones if part] != [part for part in second_bones if part] or not any(
         bones
@@ -76,7 +82,11 @@ def differences_of(first: Sequence[str], second: Sequence[str]) -> Differences |
 
 
 def adapt(query: str, segment: Segment, differing: Differences) -> Adapted:
-    """The target with what is sure put into it, of a segment with these differences."""
+    """The target of a segment, with what is sure put into it.
+
+    query: the text that it is to be the translation of.
+    segment: the segment.
+    differing: what the text and the segment's source differ in."""
     src, tgt = segment.src, segment.tgt
     with_numbers = _with_numbers(query, src, tgt) if differing.numbers else tgt
     tgt = tgt if with_numbers is None else with_numbers
@@ -91,9 +101,12 @@ def adapt(query: str, segment: Segment, differing: Differences) -> Adapted:
 
 
 def renamed(query: str, segment: Segment) -> str | None:
-    """The target with the placeholders, code and the like of `query` in place of those of its
-    source, where two texts differ in these alone; None where they do not, or where the target has
-    one not as often as the source."""
+    """The target of a segment with the placeholders, code and the like of a text in place of those
+    of its source. None where the text and the source differ in more than these, and where the
+    target has one not as often as the source.
+
+    query: the text.
+    segment: the segment."""
     words, names = _around_names(query)
     if not names:
         return None

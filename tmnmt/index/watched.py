@@ -99,8 +99,15 @@ class WatchedMemory(MemoryIndex):
 def watch(
     path: str | Path, src_lang: str, tgt_lang: str, progress: ReadProgress | None = None
 ) -> WatchedMemory:
-    """An index of the memory file at `path` that follows it. Raises UsageError where it is no file,
-    FormatError where it is no whole memory now."""
+    """An index of a memory file that follows the file.
+
+    path: the memory file.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    progress: is told of units that are read.
+
+    Raises UsageError where there is no such file. Raises FormatError where it is no whole memory
+    now."""
     if (local := local_path(path)) is None or not local.is_file():
         raise UsageError(f"{path}: what is watched is a memory file, and this is none")
     folder = Path(tempfile.mkdtemp(prefix="tmnmt-"))

@@ -45,8 +45,11 @@ class Secrets:
 
 
 def parse_address(text: str) -> ElasticAddress:
-    """The parts of an address. Raises UsageError where it is not of the form, or has a password in
-    it."""
+    """The parts of an address.
+
+    text: the address.
+
+    Raises UsageError where it is not of the form, or has a password in it."""
     safe_text = _without_secrets(text)
     if "@" in text:
         variables = f"{USER} and {PASSWORD}, or {API_KEY}"
@@ -64,8 +67,11 @@ def parse_address(text: str) -> ElasticAddress:
 
 
 def read_secrets(environment: Mapping[str, str] = os.environ) -> Secrets:
-    """The secrets of the environment. Raises UsageError where they are incomplete or contradict
-    each other."""
+    """The secrets that the environment holds.
+
+    environment: the variables of the environment.
+
+    Raises UsageError where they are incomplete or contradict each other."""
     user, password, key, ca = (
         environment.get(name) or None for name in (USER, PASSWORD, API_KEY, CA)
     )
@@ -79,7 +85,9 @@ def read_secrets(environment: Mapping[str, str] = os.environ) -> Secrets:
 
 
 def open_hosts(address: ElasticAddress) -> list[str]:
-    """Those to which everything goes as anybody on the way can read it."""
+    """The hosts to which everything goes as anybody on the way can read it.
+
+    address: the address."""
     return [host for host in address.hosts if host.startswith("http://") and not _is_loopback(host)]
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from tmnmt.index.back_ends import BackEnd, BuildJob
 from tmnmt.index.elastic.address import parse_address
 
 if TYPE_CHECKING:
-    from tmnmt.index.back_ends import BuildJob
     from tmnmt.index.elastic.index import ElasticIndex
     from tmnmt.index.elastic.layout import ElasticManifest
 
 
-class ElasticBackEnd:
+class ElasticBackEnd(BackEnd):
     """Indexes on a server."""
 
     options = ("shards", "replicas")

@@ -66,13 +66,24 @@ def build_elastic(
     seconds_to_answer: float = SECONDS_TO_ANSWER,
     progress: ReadProgress | None = None,
 ) -> ElasticManifest:
-    """An index over `segments` at `address`, whole or not at all; ids count from 1 in the given
-    order. `progress` is told of the segments that the server has taken.
+    """Builds an index as a whole, or not at all, and returns its manifest. Until the end the index
+    that was there answers.
 
-    Until the end the index that was there answers. Raises IndexExistsError where there is one,
-    LockedError where a build is under way or was stopped (`force` replaces both), MemoryIndexError
-    where the name belongs to something else, ServerError with what was done and how to go on; an
-    error of `segments` leaves everything as it was."""
+    address: where the index lies.
+    segments: the segments, whose ids count from 1 in their order. An error of theirs leaves
+    everything as it was.
+    src_lang: the code of their source language.
+    tgt_lang: the code of their target language.
+    force: whether an index that is there is replaced, and a build that is under way or was stopped.
+    shards: how many shards the index has.
+    replicas: how many copies of every shard there are besides.
+    patience: how many seconds lost connections and a busy server are waited for, in all.
+    seconds_to_answer: how many seconds the server has for an answer.
+    progress: is told of the segments that the server has taken.
+
+    Raises IndexExistsError where there is an index. Raises LockedError where a build is under way
+    or was stopped. Raises MemoryIndexError where the name belongs to something else. Raises
+    ServerError with what was done and how to go on."""
     with (
         closing(Server(address, patience, seconds_to_answer)) as server,
         tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
@@ -294,8 +305,12 @@ def _requests(groups: _Groups) -> Iterator[tuple[list[tuple[str, bytes]], int]]:
 
 
 def send(server: Server, index: str, operations: list[tuple[str, bytes]]) -> None:
-    """All operations are done by the server; what it refuses because it is busy is sent again,
-    slower and slower."""
+    """Lets the server do some operations. What it refuses because it is busy is sent again, slower
+    and slower.
+
+    server: the server.
+    index: the name of the index.
+    operations: every operation with its lines: the action, and what is written."""
     from elasticsearch import ApiError
 
     waiting = Waiting(server)

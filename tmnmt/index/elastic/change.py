@@ -59,10 +59,15 @@ class Writer:
     done for certain, and MemoryIndexError where the index is built anew meanwhile."""
 
     def __init__(self, server: Server, generation: ElasticGeneration) -> None:
+        """server: the server.
+        generation: the generation that is changed."""
         self._server, self._generation = server, generation
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
-        """Adds segments; their ids, ascending. On return they are durable and can be found."""
+        """Adds segments and returns their ids, ascending. On return they are durable and can be
+        found.
+
+        segments: the segments."""
         first = self._reserve(len(segments)) if segments else 0
         numbered = [replace(segment, id=first + i) for i, segment in enumerate(segments)]
         _check_texts(numbered)
@@ -79,10 +84,14 @@ class Writer:
         return [segment.id for segment in numbered]
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
-        """Puts `change(segment)` in the place of every segment with one of these ids; the new
-        segments. `change` is called more than once: to check first, and again where somebody else
-        has changed the segment meanwhile. Raises UnknownIdError, DataError: nothing was changed; or
-        an UnknownIdError that says what was deleted meanwhile."""
+        """Replaces segments and returns the new ones.
+
+        ids: the ids of the segments.
+        change: gives the new segment for the old one. It is called more than once: to check first,
+        and again where somebody else has changed the segment meanwhile.
+
+        Raises UnknownIdError or DataError; then nothing was changed, unless the UnknownIdError says
+        what was deleted meanwhile."""
         numbers = list(dict.fromkeys(ids))
         changed = [change(segment) for segment in self.get(numbers)]
         check_sources(changed)
@@ -108,14 +117,21 @@ class Writer:
         return [new[number] for number in numbers]
 
     def delete(self, ids: Iterable[int]) -> None:
-        """Deletes the segments with these ids. Raises UnknownIdError: nothing was deleted."""
+        """Deletes segments.
+
+        ids: the ids of the segments.
+
+        Raises UnknownIdError; then nothing was deleted."""
         numbers = list(dict.fromkeys(ids))
         self.get(numbers)
         self._step_by_step(numbers, partial(self._change, change=Document.remove), "deleted")
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
-        """The segments with these ids, in their order, as a search finds them. Raises
-        UnknownIdError."""
+        """The segments with these ids, in the order of the ids, as a search finds them.
+
+        ids: the ids.
+
+        Raises UnknownIdError where a segment is not there."""
         numbers = list(ids)
         segments: dict[int, Segment] = {}
         rest = iter(dict.fromkeys(numbers))

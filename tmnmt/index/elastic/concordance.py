@@ -35,8 +35,14 @@ def with_phrase(
     conditions: Filter,
     find: Callable[[Iterable[int]], Mapping[int, Segment]],
 ) -> list[Occurrence]:
-    """The `k` newest segments that are meant and have the phrase. `find` gives segments by id. Of
-    an index of a former format all segments are read."""
+    """The newest segments that have a phrase, each with its places. Of an index of a former format
+    all segments are read.
+
+    server: the server.
+    phrase: the phrase.
+    k: how many segments are given at most.
+    conditions: which segments are found.
+    find: gives segments by their ids."""
     while True:
         manifest = read_generation(server).manifest
         try:

@@ -28,8 +28,8 @@ REQUESTS_KEPT = 100
 
 @dataclass
 class Document:
-    """A document as it was read, being changed. `moving`: what some of its segments are to become
-    in another one."""
+    """A document as it was read, being changed. `moving` has, by their ids, what some of its
+    segments are to become in another document."""
 
     name: str
     # the condition that it is as it was read; empty where there is none yet
@@ -41,7 +41,9 @@ class Document:
 
     def put(self, segment: Segment) -> None:
         """Takes a segment, or a new version of one of its own: to keep it or, where it belongs
-        elsewhere, to move."""
+        elsewhere, to move.
+
+        segment: the segment."""
         if name_of(segment) != self.name:
             self.moving[segment.id] = segment
         elif segment.id not in self.pairs or self.pairs[segment.id].changed < segment.changed:
@@ -49,16 +51,24 @@ class Document:
             self.corrected.add(segment.id)
 
     def remove(self, number: int) -> None:
+        """Removes a segment.
+
+        number: the id of the segment."""
         del self.pairs[number]
         self.moving.pop(number, None)
 
     def arrived(self, names: Set[str]) -> None:
-        """Lets those go that have come to these documents."""
+        """Removes the segments that have come to some documents.
+
+        names: the names of these documents."""
         for number in [number for number, new in self.moving.items() if name_of(new) in names]:
             self.remove(number)
 
     def operation(self, manifest: ElasticManifest, request: str) -> list[bytes]:
-        """The lines of a bulk request of this name that write it, in an index that was built so."""
+        """The lines of a bulk request that writes the document.
+
+        manifest: what the index held when it was built.
+        request: the name of the request, which the document keeps; "" for none."""
         condition = {"_id": self.name, **self.version}
         action = orjson.dumps({"index" if self.version else "create": condition})
         requests = [*self.requests, request][-REQUESTS_KEPT:] if request else self.requests
@@ -82,6 +92,10 @@ class Document:
 
 
 def document_of(name: str, answer: Any) -> Document:
+    """The document of an answer of the server.
+
+    name: the name of the document.
+    answer: the answer to a request for it."""
     content = answer["_source"] if answer["found"] else {}
     moving = {pair["id"]: becoming(pair) for pair in content.get("pairs", ())}
     return Document(
@@ -95,8 +109,14 @@ def document_of(name: str, answer: Any) -> Document:
 
 
 def name_of(segment: Segment) -> str:
+    """The name of the document that a segment belongs to.
+
+    segment: the segment."""
     return key(normalise(segment.src), segment.id)
 
 
 def unless_changed(answer: Any) -> dict[str, int]:
+    """The condition that a document is as it was read.
+
+    answer: the answer that it was read from."""
     return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}

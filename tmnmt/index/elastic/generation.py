@@ -48,7 +48,11 @@ class GenerationGone(MemoryIndexError):
 
 
 def read_generation(server: Server) -> ElasticGeneration:
-    """The generation that answers now. Raises MemoryIndexError: no index, not ours, or of another
+    """The generation that answers now.
+
+    server: the server.
+
+    Raises MemoryIndexError where there is no index, or it is not one of tmnmt, or of another
     format."""
     from elasticsearch import NotFoundError
 
@@ -87,8 +91,15 @@ def pages(
     size_of_page: int | None = None,
     **parameters: Any,
 ) -> Iterator[list[Hit]]:
-    """All hits of a query in order, as of one moment, page by page. Raises GenerationGone where the
-    index is replaced meanwhile."""
+    """All hits of a query in order, as of one moment, page by page.
+
+    server: the server.
+    query: the query.
+    sort: the fields that the hits are sorted by.
+    size_of_page: how many hits a page has at most; None takes a size that suits most.
+    parameters: parameters of the search besides.
+
+    Raises GenerationGone where the index is replaced meanwhile."""
     from elastic_transport import TransportError
     from elasticsearch import ApiError, NotFoundError
 
@@ -127,8 +138,11 @@ def pages(
 
 
 def every_segment(server: Server) -> Iterator[Segment]:
-    """All segments in order of id, once each also where one is moving from a document to another.
-    The documents come in order of their smallest id; the others wait for their turn."""
+    """All segments in the order of their ids, each once, also where one is moving from a document
+    to another. The documents come in the order of their smallest id; the other segments wait for
+    their turn.
+
+    server: the server."""
     waiting: list[tuple[int, int, Segment]] = []
     number = count()  # segments have no order
     for page in pages(server, HOLDS_PAIRS, BY_ID):

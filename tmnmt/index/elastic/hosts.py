@@ -87,14 +87,19 @@ class Hosts(Transport):
 
 
 def only_reads(method: str, target: str) -> bool:
-    """Whether a request changes nothing, so that two hosts may be asked for the same."""
+    """Whether a request changes nothing, so that two hosts may get the same one.
+
+    method: the method of HTTP.
+    target: the path of the request, with its query."""
     return method in ("GET", "HEAD") or (
         method == "POST" and target.partition("?")[0].endswith(READING)
     )
 
 
 def misses_an_index(answer: Any) -> bool:
-    """Whether a host says, of all that was asked or of a part, that there is no such index."""
+    """Whether a host says, of a whole request or of a part, that there is no such index.
+
+    answer: the JSON of its answer."""
     if not isinstance(answer, Mapping):
         return False
     errors = [

@@ -73,6 +73,9 @@ class ElasticIndex(BuiltIndex):
     `requests` counts the searches the server was asked for, one for nearly every query."""
 
     def __init__(self, server: Server) -> None:
+        """server: the server.
+
+        Raises MemoryIndexError where it has no index of tmnmt under the name."""
         self._server = server
         self.address = server.address
         self.manifest = read_generation(server).manifest
@@ -90,10 +93,16 @@ class ElasticIndex(BuiltIndex):
         patience: float = PATIENCE,
         seconds_to_answer: float = SECONDS_TO_ANSWER,
     ) -> ElasticIndex:
-        """The index at `address`. Lost connections and a busy server are waited for, `patience`
-        seconds in all.
-        Raises ServerError, and MemoryIndexError: no index, not ours, of another format or of other
-        languages."""
+        """Opens the index at an address.
+
+        address: the address.
+        src_lang: the source language that it must have; None takes any.
+        tgt_lang: the target language that it must have; None takes any.
+        patience: how many seconds lost connections and a busy server are waited for, in all.
+        seconds_to_answer: how many seconds the server has for an answer.
+
+        Raises ServerError where the server cannot be reached. Raises MemoryIndexError where there
+        is no index, or it is not one of tmnmt, or of another format or of other languages."""
         server = Server(address, patience, seconds_to_answer)
         try:
             index = cls(server)
@@ -115,8 +124,8 @@ class ElasticIndex(BuiltIndex):
         return str(self.address)
 
     def restricted_to(self, conditions: Filter) -> Self:
-        """As `WritableIndex.restricted_to` says. The server does not know the filter: what it finds
-        is looked at until it is sure that nothing better follows."""
+        """The server does not know the filter: what it finds is looked at until it is sure that
+        nothing better follows."""
         view = copy.copy(self)
         view.conditions = conditions
         return view
@@ -124,10 +133,11 @@ class ElasticIndex(BuiltIndex):
     def look_up(
         self, queries: Sequence[IndexQuery], exclude_sources: bool = False
     ) -> list[IndexAnswer]:
-        """As `Index.look_up` says, with what any process has added, and nearly always by one
-        request for 32 queries; of more than 200 sources of one skeleton, those of as many match
-        tokens first, then any. An index of a former format has no skeletons. Raises ServerError,
-        which says how many of the queries were answered."""
+        """The answer includes what any process has added, and nearly always takes one request for
+        32 queries. Of more than 200 sources of one skeleton, those of as many match tokens come
+        first, then any. An index of a former format has no skeletons.
+
+        Raises ServerError, which says how many of the queries were answered."""
         check_queries(queries)
         questions = {query: _Question(query, exclude_sources, self.conditions) for query in queries}
         pending = [question for question in questions.values() if question.tokens]
@@ -143,44 +153,42 @@ class ElasticIndex(BuiltIndex):
         return [questions[query].answer() for query in queries]
 
     def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
-        """As `WritableIndex.concordance` says, with what any process has changed. Raises
-        ServerError."""
+        """The answer includes what any process has changed.
+
+        Raises ServerError where the server cannot be reached."""
         check_concordance(k)
         return with_phrase(self._server, phrase, k, self.conditions, self.find)
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
-        """Adds segments; their ids. On return they are durable, and the next search by anyone finds
-        them. Without `changed` (or `created`) they get the present time. Several may add at once.
-        Raises ServerError with what was added and what perhaps, DataError."""
+        """Several processes may add at once.
+
+        Raises ServerError with what was added and what perhaps was. Raises DataError for a text
+        that cannot be kept."""
         return self._writer().add(dated(segments))
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
-        """As `MemoryIndex.edit`, but not all or none where the server goes away meanwhile: then a
-        ServerError says how many were corrected. Where somebody else changes a segment at once,
-        `change` is called again with what that has made of it; where somebody deletes it, an
-        UnknownIdError says so."""
+        """Where the server goes away meanwhile, a ServerError says how many segments were
+        corrected. Where somebody else changes a segment at once, `change` is called again with what
+        that has made of it; where somebody deletes it, an UnknownIdError says so."""
         return self._writer().edit(ids, change)
 
     def delete(self, ids: Iterable[int]) -> None:
-        """As `MemoryIndex.delete`, but as far as a ServerError says where the server goes away
-        meanwhile."""
+        """Where the server goes away meanwhile, a ServerError says how far the segments were
+        deleted."""
         self._writer().delete(ids)
 
     def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
-        """Deletes those of all segments, as they are when this begins, that `choose` names by id;
-        their ids."""
+        """The segments are those that are there when this begins; others may change the index
+        meanwhile."""
         writer = self._writer()
         ids = list(dict.fromkeys(choose(self.segments())))
         writer.delete(ids)
         return ids
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
-        """The segments with these ids, in their order. Raises UnknownIdError where
-        there is none."""
         return self._writer().get(ids)
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """Those of the segments with these ids that there are."""
         numbers = set(ids)
         if not numbers:
             return {}
@@ -190,8 +198,8 @@ class ElasticIndex(BuiltIndex):
         return {segment.id: segment for segment in segments if segment.id in numbers}
 
     def segments(self, conditions: Filter = NO_FILTER) -> Iterator[Segment]:
-        """The segments that are meant, in order of id, as they are when the first is asked for. All
-        are read."""
+        """The segments are those that are there when the first is read. All are read, whatever the
+        conditions."""
         return filter(conditions.keeps, every_segment(self._server))
 
     def changes(self) -> tuple[int, int, int]:
@@ -204,8 +212,8 @@ class ElasticIndex(BuiltIndex):
 
     def compact(self, progress: Callable[[int], None] | None = None) -> None:
         """Drops what was deleted and makes one part of every shard, so that searches are at their
-        fastest; the server does it, while searches and changes go on. Corrections that were broken
-        off are carried to their end."""
+        fastest. The server does it while searches and changes go on, and nobody is told how far it
+        is. Corrections that were broken off are carried to their end."""
         self._writer().finish()
         merge(self._server)
 

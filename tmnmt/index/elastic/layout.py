@@ -83,8 +83,12 @@ class ElasticManifest:
 
 
 def read_meta(meta: Any, location: str) -> ElasticManifest:
-    """The manifest in a mapping's `_meta`. Raises MemoryIndexError: not ours, of another format,
-    damaged."""
+    """The manifest in the `_meta` of a mapping.
+
+    meta: the `_meta`.
+    location: what messages call the index.
+
+    Raises MemoryIndexError where it is not one of tmnmt, or of another format, or damaged."""
     content = meta.get(_META) if isinstance(meta, Mapping) else None
     if not isinstance(content, Mapping) or "format" not in content:
         raise MemoryIndexError(f"{location}: an Elasticsearch index that tmnmt did not make")
@@ -168,13 +172,18 @@ def mappings() -> dict[str, Any]:
 
 
 def exclusive_alias(concrete: str) -> str:
-    """The alias under which this generation is known, and never another."""
+    """The alias under which a generation is known, and never another.
+
+    concrete: the name of the generation's index."""
     return f"{concrete}-only"
 
 
 def key(tokens: str, number: int) -> str:
-    """The id of the document that segment `number` of these tokens, joined by spaces, belongs to:
-    128 bits of a cryptographic hash. Segments without tokens stand alone."""
+    """The id of the document that a segment belongs to: 128 bits of a cryptographic hash. Segments
+    without tokens stand alone.
+
+    tokens: the match tokens of its source, joined by spaces.
+    number: the id of the segment."""
     content = tokens or f" {number}"  # no token has or is a space
     return urlsafe_b64encode(
         blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -188,8 +197,13 @@ def document(
     has_skeleton: bool = True,
     has_words: bool = True,
 ) -> bytes:
-    """The document of one token sequence as JSON, of pairs by id as JSON, newest first, and of
-    `changes`."""
+    """The document of one token sequence as JSON.
+
+    tokens: the match tokens.
+    pairs: its pairs, newest first, each by its id as JSON.
+    changes: the fields of what was changed, as `changes` gives them.
+    has_skeleton: whether the index keeps skeletons.
+    has_words: whether the index keeps the words of phrases."""
     ids, texts = zip(*pairs, strict=True)
     searched = (
         b'"tokens":%b,"n":%d,' % (orjson.dumps(" ".join(terms(tokens))), len(tokens))
@@ -227,7 +241,9 @@ def _spell(tokens: Iterable[str]) -> str:
 
 
 def hash_of(parts: Sequence[str]) -> str:
-    """A skeleton as a document has it."""
+    """The hash of a skeleton as a document has it.
+
+    parts: the skeleton."""
     return f"{skeleton_hash(parts):08x}"
 
 
@@ -238,8 +254,13 @@ def changes(
     moving: Iterable[int],
     requests: Sequence[str],
 ) -> str:
-    """The fields of what was changed since an index of `base_count` segments was built; ""
-    for nothing."""
+    """The fields of what was changed in a document since its index was built; "" for nothing.
+
+    ids: the ids of its segments.
+    base_count: how many segments the index was built of.
+    corrected: the ids of segments that were corrected.
+    moving: the ids of segments that are moving to another document.
+    requests: the names of the last requests that have changed it."""
     added = sum(number > base_count for number in ids)
     lists = {"corrected": sorted(corrected), "moving": sorted(moving), "requests": list(requests)}
     fields: dict[str, Any] = {"added": added, **lists}
@@ -249,13 +270,20 @@ def changes(
 
 
 def emptied(requests: Sequence[str] = ()) -> bytes:
-    """A document that holds no pairs, as JSON, emptied now by the last of these requests."""
+    """A document that holds no pairs, as JSON, which was emptied now.
+
+    requests: the names of the last requests that have changed it."""
     return orjson.dumps({"pairs": [], "requests": list(requests), "emptied": datetime.now(UTC)})
 
 
 def encode_segment(segment: Segment, number: int, becomes: Segment | None = None) -> bytes:
-    """A segment with the id `number` as JSON, and what it is about to become in another document;
-    what is empty is left out. Raises DataError: a text is no Unicode, or cannot have its codes."""
+    """A segment as JSON, without what is empty.
+
+    segment: the segment.
+    number: the id that it gets.
+    becomes: what it is about to become in another document; None where it stays.
+
+    Raises DataError where a text is no Unicode, or cannot have its codes."""
     fields = zip(_FIELDS, _values(segment), strict=True)
     content: dict[str, Any] = {"id": number, **{name: value for name, value in fields if value}}
     for name, side in _CODES.items():
@@ -272,7 +300,9 @@ def encode_segment(segment: Segment, number: int, becomes: Segment | None = None
 
 
 def read(pair: Mapping[str, Any]) -> Segment:
-    """The segment that `written` wrote."""
+    """The segment that `encode_segment` wrote.
+
+    pair: its JSON."""
     if "becomes" in pair:
         pair = {name: value for name, value in pair.items() if name != "becomes"}
     texts = {"src": "", "tgt": "", **pair}
@@ -284,5 +314,7 @@ def read(pair: Mapping[str, Any]) -> Segment:
 
 
 def becoming(pair: Mapping[str, Any]) -> Segment | None:
-    """What it is about to become in another document; None: it stays."""
+    """What a segment is about to become in another document; None where it stays.
+
+    pair: the JSON of the segment."""
     return read(pair["becomes"]) if "becomes" in pair else None

@@ -22,9 +22,10 @@ FLOAT_SLACK = 1e-5  # its scores are 32-bit
 
 
 def terms(tokens: Sequence[str]) -> list[str]:
-    """The tokens as a set: an occurrence after the first carries its number. The sign stands in no
-    token but itself. Of long tokens that begin alike the overlap counts too many: its bound is
-    looser, and still one."""
+    """The tokens as a set: an occurrence after the first carries its number. Of long tokens that
+    begin alike the overlap counts too many: its bound is looser, and still one.
+
+    tokens: the match tokens."""
     numbered = [token[:MOST_CHARS] for token in tokens]
     distinct = set(numbered)
     times = dict[str, int]()
@@ -40,10 +41,12 @@ def terms(tokens: Sequence[str]) -> list[str]:
 
 
 def candidates(tokens: Sequence[str], threshold: float) -> dict[str, Any]:
-    """The query for every document whose bound reaches `threshold`, bounds as scores (the module).
+    """The query for every document whose bound reaches a score; its bound is the score of a
+    document. Of a text with more terms than may be looked for, only the first are, and the others
+    count as found: the bound is looser, and still one.
 
-    Of a text with more terms than may be asked for, the first so many are asked for and the rest
-    counts as found: the bound is looser, and still one."""
+    tokens: the match tokens of the text.
+    threshold: the smallest fuzzy score, from 0 to 1."""
     query_terms = terms(tokens)[:MOST_CLAUSES]
     granted = len(tokens) - len(query_terms)
     shared = math.ceil(threshold * len(tokens) - SLACK) - granted
@@ -75,7 +78,10 @@ def candidates(tokens: Sequence[str], threshold: float) -> dict[str, Any]:
 
 
 def of_skeleton_query(skeleton: str, length: int) -> dict[str, Any]:
-    """The query for every document of this skeleton, those of so many match tokens first."""
+    """The query for every document of a skeleton, those of the same length first.
+
+    skeleton: the hash of the skeleton, as `hash_of` gives it.
+    length: how many match tokens the text has."""
     same_length = {"constant_score": {"filter": {"term": {"n": length}}}}
     return {"bool": {"filter": [{"term": {"skeleton": skeleton}}], "should": [same_length]}}
 

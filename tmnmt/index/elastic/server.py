@@ -40,6 +40,11 @@ class Server:
         patience: float = PATIENCE,
         seconds_to_answer: float = SECONDS_TO_ANSWER,
     ) -> None:
+        """address: the address.
+        patience: how many seconds lost connections and a busy server are waited for, in all.
+        seconds_to_answer: how many seconds the server has for an answer.
+
+        Raises UsageError where the secrets of the environment are incomplete."""
         from elasticsearch import Elasticsearch
 
         from tmnmt.index.elastic.hosts import FirstHost, Hosts
@@ -66,9 +71,14 @@ class Server:
     def ask(
         self, request: Callable[..., T], *, expected: Sequence[int] = (), **parameters: Any
     ) -> T:
-        """What a method of the client returns for `parameters`. A lost connection and a busy server
-        are tried again until patience ends, so the request must be harmless when it is made twice.
-        Raises ServerError; ApiError for the HTTP codes in `expected`."""
+        """What a method of the client returns. A lost connection and a busy server are tried again
+        until patience ends, so the request must be harmless when it is made twice.
+
+        request: the method.
+        expected: the codes of HTTP that are raised as ApiError, because the caller handles them.
+        parameters: the parameters of the method.
+
+        Raises ServerError for every other failure."""
         from elastic_transport import TlsError
         from elasticsearch import ApiError, ConnectionTimeout, TransportError
 
@@ -100,7 +110,9 @@ class Server:
                 waiting.pause(f"is too busy (HTTP {error.status_code}): {reason(error)}", error)
 
     def error(self, problem: str) -> ServerError:
-        """An error of this server, to be raised."""
+        """An error of this server, to be raised.
+
+        problem: what is wrong, in words."""
         return ServerError(f"{self.address}: {problem}")
 
     def close(self) -> None:
@@ -111,13 +123,19 @@ class Waiting:
     """Pauses that grow, until the server's patience ends: then `pause` raises."""
 
     def __init__(self, server: Server) -> None:
+        """server: the server."""
         self._server = server
         self._start = time.monotonic()
         self._seconds = FIRST_PAUSE
         self._is_announced = False
 
     def pause(self, problem: str, cause: Exception | None = None) -> None:
-        """Waits for the next try. Raises ServerError when there is no time left for one."""
+        """Waits for the next try.
+
+        problem: why one is needed, in words.
+        cause: the error that the last try raised; None where it raised none.
+
+        Raises ServerError when there is no time left for a try."""
         waited = time.monotonic() - self._start
         if waited + self._seconds > self._server.patience:
             raise self._server.error(
@@ -131,7 +149,9 @@ class Waiting:
 
 
 def reason(error: ApiError) -> str:
-    """Why the server refused, in its own words, without its stack."""
+    """Why the server refused, in its own words, without its stack.
+
+    error: the error of the client."""
     body: Any = error.body
     return (
         reason_in(body.get("error", body))
@@ -141,7 +161,9 @@ def reason(error: ApiError) -> str:
 
 
 def reason_in(problem: Any) -> str:
-    """The words of an `error` object as Elasticsearch answers it."""
+    """The words of an error.
+
+    problem: the `error` object of an answer of Elasticsearch."""
     if not isinstance(problem, Mapping):
         return str(problem)
     inner = problem.get("failed_shards") or problem.get("root_cause") or ()

@@ -27,13 +27,18 @@ SECONDS_TO_MERGE = 3600.0  # minutes for some ten million pairs
 
 
 def count_segments(server: Server, generation: ElasticGeneration) -> int:
-    """How many segments the index holds."""
+    """How many segments the index holds.
+
+    server: the server.
+    generation: the generation that answers."""
     return _sums(server, generation)["all"]
 
 
 def count_changes(server: Server, generation: ElasticGeneration) -> tuple[int, int, int]:
-    """How many segments were added, corrected and deleted since the index was built,
-    and stay so."""
+    """How many segments were added, corrected and deleted since the index was built, and stay so.
+
+    server: the server.
+    generation: the generation that answers."""
     sums = _sums(server, generation)
     return (
         sums["added"],
@@ -43,15 +48,21 @@ def count_changes(server: Server, generation: ElasticGeneration) -> tuple[int, i
 
 
 def stored_bytes(server: Server) -> int:
-    """Bytes on disk of one copy of every shard."""
+    """The bytes on disk of one copy of every shard.
+
+    server: the server."""
     answer = server.ask(server.client.indices.stats, index=server.address.name, metric="store")
     return int(answer["_all"]["primaries"]["store"]["size_in_bytes"])
 
 
 def merge(server: Server) -> None:
     """Makes every shard one part, without what was deleted (but of late: that is kept for a while,
-    for replicas). Searches and changes go on; the server ends what it has begun, also where nobody
-    waits. Raises ServerError."""
+    for replicas). Searches and changes go on. The server ends what it has begun, also where nobody
+    waits.
+
+    server: the server.
+
+    Raises ServerError where not all was merged; nothing is lost then."""
     patient = server.client.options(request_timeout=SECONDS_TO_MERGE)
     answer = server.ask(patient.indices.forcemerge, index=server.address.name, max_num_segments=1)
     if failures := answer["_shards"].get("failures"):
@@ -62,9 +73,12 @@ def merge(server: Server) -> None:
 
 
 def verify(server: Server) -> int:
-    """Reads everything; how many segments there are. Raises MemoryIndexError at the first document
-    that is not as it was written. That every byte is as it was, Elasticsearch sees for itself by
-    checksums when it reads it."""
+    """Reads everything, and returns how many segments there are. Elasticsearch itself checks by
+    checksums that every byte is as it was.
+
+    server: the server.
+
+    Raises MemoryIndexError at the first document that is not as it was written."""
     id_bits = bytearray()  # one bit an id
     count = 0
     twice: list[int] = []

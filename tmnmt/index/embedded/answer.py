@@ -19,8 +19,13 @@ def answers_of_latest(
     is_meant: Callable[[Segment], bool],
     without_equal: bool = False,
 ) -> list[PartAnswer]:
-    """For every query what it wants of the segments that are meant and stand in `delta`, in no
-    order."""
+    """For every query what it wants of the latest additions, in no order.
+
+    delta: the latest additions.
+    queries: the queries.
+    is_meant: says of a segment whether it may be found.
+    without_equal: whether every segment is left out whose source equals the query in match
+    tokens."""
     if not delta:
         return [PartAnswer([], [], [])] * len(queries)
     answers = []
@@ -42,7 +47,13 @@ def answers_of(
     without_equal: bool,
     threads: int,
 ) -> list[IndexAnswer]:
-    """For every query what it wants of all parts, and of the `latest` additions."""
+    """For every query what it wants of the whole index.
+
+    parts: the parts of the index that have postings.
+    latest: for every query what the latest additions have.
+    queries: the queries.
+    without_equal: whether every segment is left out whose source equals the query in match tokens.
+    threads: how many threads search."""
     part_answers = [latest, *(part.look_up(queries, without_equal, threads) for part in parts)]
     return [
         _combine(query, of_parts) for query, *of_parts in zip(queries, *part_answers, strict=True)

@@ -50,15 +50,22 @@ def build(
     progress: Callable[[int], None] | None = None,
     seconds_to_wait: float = 0.0,
 ) -> Manifest:
-    """An index over `segments` at `index_dir`, whole or not at all; ids count from 1 in the given
-    order.
+    """Builds an index as a whole, or not at all, and returns its manifest. Where the build ends at
+    any moment, even by SIGKILL, the index that was there before still answers; where there was
+    none, the next build begins anew.
 
-    Ended at any moment, even by SIGKILL, the index that was there before still answers; where there
-    was none, the next build begins anew. Raises
-    IndexExistsError where there is one and `force` is not given, HalfIndexError where there is one
-    without its manifest, MemoryIndexError where the folder holds something else, LockedError where
-    another process still writes after `seconds_to_wait`; an error of `segments` leaves everything
-    as it was."""
+    index_dir: the folder of the index.
+    segments: the segments, whose ids count from 1 in their order. An error of theirs leaves
+    everything as it was.
+    src_lang: the code of their source language.
+    tgt_lang: the code of their target language.
+    force: whether an index that is there is replaced.
+    progress: is called after every part with the number of its segments; None tells nobody.
+    seconds_to_wait: how long another writer is waited for.
+
+    Raises IndexExistsError where there is an index and `force` is false. Raises HalfIndexError
+    where there is one without its manifest and `force` is false. Raises MemoryIndexError where the
+    folder holds something else. Raises LockedError where another process still writes."""
     _check_place(index_dir, force)
     runs = in_runs(segments)
     first = next(runs, [])  # before anything is made: most errors of a memory file show here
@@ -82,10 +89,16 @@ def write_generation(
     progress: Callable[[int], None] | None = None,
     last_id: int | None = None,
 ) -> Manifest:
-    """Makes `runs` of segments the valid generation of an index whose lock the caller holds.
+    """Makes segments the valid generation of an index whose lock the caller holds.
 
-    They are numbered from 1; or, with the greatest id that was ever given as `last_id`, keep their
-    ids. Raises MemoryIndexError where they cannot be written (disk full): the generation before
+    index_dir: the folder of the index.
+    runs: the segments, in lists that are written at once.
+    languages: the codes of the source and the target language.
+    progress: is called after every list with the number of its segments; None tells nobody.
+    last_id: the greatest id that was ever given, with which the segments keep their ids. None
+    numbers them from 1.
+
+    Raises MemoryIndexError where they cannot be written (disk full); the generation before
     stays."""
     number = _next_generation(index_dir)
     folder = index_dir / f"generation-{number}"
@@ -109,8 +122,11 @@ def write_generation(
 
 
 def remove_leftovers(index_dir: Path, keep: int) -> None:
-    """Removes what is not of the generation `keep`: replaced, or left by a writer that was killed.
-    The caller holds the index's lock. What cannot be removed stays for the next."""
+    """Removes what was replaced, or left by a writer that was killed. The caller holds the index's
+    lock. What cannot be removed stays for the next call.
+
+    index_dir: the folder of the index.
+    keep: the number of the generation that stays."""
     for path in index_dir.glob("generation-*"):
         if _number(path) != keep:
             shutil.rmtree(path, ignore_errors=True)
@@ -160,7 +176,9 @@ def _build_generation(
 
 
 def in_runs(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
-    """`segments` in lists, as they are written."""
+    """Segments in lists, as they are written.
+
+    segments: the segments."""
     rest = iter(segments)
     while run := list(islice(rest, SEGMENTS_A_WRITE)):
         yield run

@@ -41,8 +41,12 @@ class Delta:
         yield from self._without_tokens.values()
 
     def add(self, segment: Segment) -> None:
-        """A segment that the next search finds; one without tokens in its source matches
-        nothing."""
+        """Adds a segment, which the next search finds. One without tokens in its source matches
+        nothing.
+
+        segment: the segment, with its id.
+
+        Raises MemoryIndexError where the segments have too many distinct tokens together."""
         tokens = match_tokens(segment.src)
         if not tokens:
             self._without_tokens[segment.id] = segment
@@ -62,7 +66,9 @@ class Delta:
             self._skeletons[_skeleton_of(segment)].add(segment.id)
 
     def remove(self, number: int) -> None:
-        """The segment with this id is found no more; nothing where there is none."""
+        """Removes a segment. Nothing happens where there is none of this id.
+
+        number: the id of the segment."""
         self._without_tokens.pop(number, None)
         place = self._place.pop(number, None)
         if place is None:
@@ -76,7 +82,9 @@ class Delta:
 
     def same_skeleton(self, query: PreparedQuery) -> list[Segment]:
         """The segments of the query's skeleton, where it wants some, and perhaps of another, in no
-        order."""
+        order.
+
+        query: the query."""
         if not query.skeleton or not self._segments:
             return []
         if self._skeletons is None:
@@ -89,7 +97,12 @@ class Delta:
     def search(
         self, query: PreparedQuery, threshold: float, without_equal: bool = False
     ) -> list[Match]:
-        """Every match of score >= `threshold`, in no order."""
+        """Every match of a query, in no order.
+
+        query: the query.
+        threshold: the smallest fuzzy score, from 0 to 1.
+        without_equal: whether every segment is left out whose source equals the query in match
+        tokens."""
         if not self._encoded or not query.tokens:
             return []
         text = "".join([self._character.get(token, _UNKNOWN) for token in query.tokens])

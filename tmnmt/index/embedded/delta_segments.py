@@ -32,7 +32,9 @@ class Sealed:
     part: Part
 
     def exclude(self, numbers: set[int]) -> Sealed:
-        """The same with more of its segments dead."""
+        """The same segments, of which more are dead.
+
+        numbers: the ids of those that are dead from now on; ids of other segments do not matter."""
         removed = numbers & self.segments.keys()
         return (
             replace(self, part=self.part._replace(dead=self.part.dead | removed))
@@ -41,7 +43,9 @@ class Sealed:
         )
 
     def ids(self, conditions: Filter) -> list[int]:
-        """Those of the segments that are meant."""
+        """The ids of the segments that meet some conditions.
+
+        conditions: the conditions."""
         return [number for number, segment in self.segments.items() if conditions.keeps(segment)]
 
     def alive(self) -> Iterable[Segment]:
@@ -51,8 +55,11 @@ class Sealed:
 
 
 def seal(segments: Iterable[Segment], earlier: tuple[Sealed, ...]) -> tuple[Sealed, ...]:
-    """`earlier` and a new part of `segments`, merged with the latest parts while these are no
-    larger."""
+    """The parts after more segments were sealed. The new part is merged with the latest parts while
+    these are no larger.
+
+    segments: the segments that are sealed.
+    earlier: the parts that there are."""
     together = {segment.id: segment for segment in segments}
     while earlier and len(earlier[-1].segments) <= min(len(together), MOST_MERGED):
         *rest, last = earlier
@@ -65,7 +72,9 @@ def seal(segments: Iterable[Segment], earlier: tuple[Sealed, ...]) -> tuple[Seal
 
 
 def inverted(segments: Iterable[Segment]) -> Postings:
-    """Postings in files that are gone as soon as they are mapped."""
+    """Postings of segments, in files that are gone as soon as they are mapped.
+
+    segments: the segments."""
     with (
         tempfile.TemporaryDirectory(prefix="tmnmt-") as folder,
         closing(Inversion(Path(folder))) as inversion,

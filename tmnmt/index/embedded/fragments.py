@@ -47,6 +47,7 @@ class Fragments:
     """The sources of postings with these parts."""
 
     def __init__(self, parts: Mapping[str, NDArray[Any]]) -> None:
+        """parts: the arrays of the postings, by their names."""
         self._text, self._tokens = parts["vocabulary"], parts["tokens"]
         self._start, self._positions = parts["position_start"], parts["positions"]
         self._length_start, self._token_start = parts["length_start"], parts["token_start"]
@@ -54,8 +55,14 @@ class Fragments:
         self._ids = parts["ids"]
 
     def covering(self, words: Sequence[str], k: int, is_meant: Callable[[int], bool]) -> list[int]:
-        """The ids of at most `k` segments that are meant, in the order in which they are taken; of
-        equal sources the newest. Raises ValueError and IndexError where what is read is damaged."""
+        """The ids of segments that together cover most of a text's rare phrases, in the order in
+        which they are taken; of equal sources the newest.
+
+        words: the match tokens of the text.
+        k: how many ids are given at most.
+        is_meant: says of an id whether the segment may be taken.
+
+        Raises ValueError and IndexError where what is read is damaged."""
         text = np.array([self._numbers.get(word, -1) for word in words], np.int64)
         phrases = self._phrases(text, self._runs(text))
         return self._select(phrases, k, is_meant) if len(phrases.groups) else []

@@ -33,6 +33,10 @@ class Generation:
     the parts under it."""
 
     def __init__(self, manifest: Manifest, index_dir: Path) -> None:
+        """manifest: what the generation holds.
+        index_dir: the folder of the index.
+
+        Raises MemoryIndexError where a part is missing or damaged."""
         check_files(manifest, index_dir)
         self.manifest = manifest
         self.store = Store(manifest.generation_dir(index_dir))
@@ -72,9 +76,11 @@ class Generation:
             self._apply(changes)
 
     def parts(self, conditions: Filter = NO_FILTER, *, with_words: bool = False) -> list[Part]:
-        """All that has postings, of which only the segments that are meant are found; what was
-        added lately gets some first where it is much. with_words: all know where words stand; an
-        index of a former format gets such postings first."""
+        """All that has postings. What was added lately gets some first where it is much.
+
+        conditions: which segments are found.
+        with_words: whether all parts have to know where words stand; an index of a former format
+        gets such postings first."""
         if len(self.delta) > self._loose:
             self._seal()
         base = self._base
@@ -123,8 +129,11 @@ class Generation:
             self._loose, self.delta = LOOSE, Delta()
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """The segments with these ids as they are now. Raises UnknownIdError where one is not or no
-        more there."""
+        """The segments with these ids as they are now.
+
+        ids: the ids.
+
+        Raises UnknownIdError where one is not or no more there."""
         segments: dict[int, Segment] = {}
         for number in ids:
             segment = self._changed[number] if number in self._changed else self._stored(number)
@@ -136,7 +145,9 @@ class Generation:
         return segments
 
     def present(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """Those of the segments with these ids that there are, as they are now."""
+        """Those of these segments that are there, as they are now, by their ids.
+
+        ids: the ids that are looked for."""
         numbers = list(dict.fromkeys(ids))
         segments = self.store.present(
             [n for n in numbers if n <= self.manifest.last_id and n not in self._changed]
@@ -147,7 +158,9 @@ class Generation:
         }
 
     def segments(self, conditions: Filter = NO_FILTER) -> Iterator[Segment]:
-        """The segments that are meant, as they are now, in order of id."""
+        """The segments that meet some conditions, as they are now, in the order of their ids.
+
+        conditions: the conditions."""
         changed = dict(self._changed)
         later = [
             segment

@@ -30,6 +30,8 @@ class InMemoryIndex(Index):
     Only one thread may use it at a time, until it is settled."""
 
     def __init__(self, src_lang: str = "", tgt_lang: str = "") -> None:
+        """src_lang: the code of the source language; "" where nobody asks for it.
+        tgt_lang: the code of the target language."""
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
         self._delta = Delta()
         self._sealed = tuple[Sealed, ...]()
@@ -37,7 +39,11 @@ class InMemoryIndex(Index):
 
     @classmethod
     def build(cls, segments: Iterable[Segment]) -> InMemoryIndex:
-        """An index of segments that is settled. Raises DataError for a source that is too long."""
+        """An index of segments that is settled.
+
+        segments: the segments.
+
+        Raises DataError for a source that is too long."""
         index = cls()
         for segment in dated(segments):
             index._number(segment)
@@ -48,8 +54,11 @@ class InMemoryIndex(Index):
         return len(self._segments)
 
     def add(self, segments: Iterable[Segment]) -> list[int]:
-        """Adds segments, which the next search finds; their ids. Raises DataError for a source that
-        is too long."""
+        """Adds segments, which the next search finds, and returns their ids.
+
+        segments: the segments. Without `changed` (or `created`) they get the present time.
+
+        Raises DataError for a source that is too long."""
         ids = list[int]()
         for segment in dated(segments):
             numbered = self._number(segment)
@@ -72,13 +81,14 @@ class InMemoryIndex(Index):
             self._sealed, self._delta = seal(self._segments.values(), ()), Delta()
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """Those of the segments with these ids that there are."""
+        """Those of these segments that are there, by their ids.
+
+        ids: the ids that are looked for."""
         return {number: self._segments[number] for number in ids if number in self._segments}
 
     def look_up(
         self, queries: Sequence[IndexQuery], exclude_sources: bool = False
     ) -> list[IndexAnswer]:
-        """As `Index.look_up` says."""
         check_queries(queries)
         prepared = [*map(PreparedQuery, queries)]
         latest = answers_of_latest(self._delta, prepared, NO_FILTER.keeps, exclude_sources)
@@ -88,7 +98,7 @@ class InMemoryIndex(Index):
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
-        """As `Index.covering` says, of the segments that have postings."""
+        """Only the segments that have postings are looked at."""
         words = match_tokens(text)
         of_parts = (sealed.part.covering(words, k, accepts) for sealed in self._sealed)
         return [scored(words, segment) for segment in [*chain.from_iterable(of_parts)][:k]]

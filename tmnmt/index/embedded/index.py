@@ -100,6 +100,8 @@ class MemoryIndex(FolderIndex):
     Every call sees what any process had changed, compacted or built anew by the time it began."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
+        """path: the folder of the index.
+        manifest: the manifest that it has now."""
         self.path = path
         self.src_lang, self.tgt_lang = manifest.src_lang, manifest.tgt_lang
         self._lock = threading.RLock()
@@ -114,9 +116,14 @@ class MemoryIndex(FolderIndex):
     def open(
         cls, path: Path, src_lang: str | None = None, tgt_lang: str | None = None
     ) -> MemoryIndex:
-        """The index at `path`; its parts are mapped, not read. Raises MemoryIndexError: no index,
-        half of one, damaged, of another format, or (where languages are given) of other
-        languages."""
+        """Opens the index in a folder. Its parts are mapped, not read.
+
+        path: the folder.
+        src_lang: the source language that it must have; None takes any.
+        tgt_lang: the target language that it must have; None takes any.
+
+        Raises MemoryIndexError where there is no index, or half of one, or where it is damaged, of
+        another format or of other languages."""
         path = Path(path)
         manifest = read_manifest(path)
         check_languages(str(path), (manifest.src_lang, manifest.tgt_lang), src_lang, tgt_lang)
@@ -150,7 +157,6 @@ class MemoryIndex(FolderIndex):
         return self._now.manifest
 
     def restricted_to(self, conditions: Filter) -> Self:
-        """As `WritableIndex.restricted_to` says."""
         view = copy.copy(self)
         view.conditions = conditions
         return view
@@ -158,8 +164,8 @@ class MemoryIndex(FolderIndex):
     def look_up(
         self, queries: Sequence[IndexQuery], exclude_sources: bool = False
     ) -> list[IndexAnswer]:
-        """As `Index.look_up` says; equal to scoring every segment, and includes what any process
-        has added."""
+        """The answer equals that of scoring every segment, and includes what any process has
+        added."""
         check_queries(queries)
         prepared = [*dict.fromkeys(map(PreparedQuery, queries))]
 
@@ -178,8 +184,8 @@ class MemoryIndex(FolderIndex):
     def covering(
         self, text: str, k: int, accepts: Callable[[int], bool] = accept_always
     ) -> list[Match]:
-        """As `Index.covering` says (`embedded.fragments`). What was added since the index
-        was built is looked at once there is much of it, or after a compaction."""
+        """What was added since the index was built is looked at once there is much of it, or after
+        a compaction (`embedded.fragments`)."""
         words = match_tokens(text)
 
         def of_parts(parts: list[Part], _: None) -> list[Segment]:
@@ -189,8 +195,8 @@ class MemoryIndex(FolderIndex):
         return [scored(words, segment) for segment in segments[:k]]
 
     def concordance(self, phrase: Phrase, k: int = 20) -> list[Occurrence]:
-        """As `WritableIndex.concordance` says, with what any process has changed. Of an index of a
-        former format all segments are read the first time."""
+        """The answer includes what any process has changed. Of an index of a former format all
+        segments are read the first time."""
         check_concordance(k)
 
         def of_latest(delta: Delta) -> list[Segment]:
@@ -202,21 +208,19 @@ class MemoryIndex(FolderIndex):
         return occurrences(phrase, self._of_one_moment(of_latest, of_all, with_words=True), k)
 
     def add(self, segments: Sequence[Segment]) -> list[int]:
-        """Adds segments, all or none; their ids. On return they are on disk, and the next search by
-        anyone finds them.
+        """All segments are added, or none.
 
-        Without `changed` (or `created`) they get the present time. Raises LockedError where another
-        process is writing, DataError for a source of more than 65,535 tokens, MemoryIndexError
-        where the disk is full."""
+        Raises LockedError where another process is writing. Raises DataError for a source of more
+        than 65,535 tokens. Raises MemoryIndexError where the disk is full."""
         new = dated(segments)
         with self._changes.change(self._begin, self._end) as changes:
             return changes.add(new)
 
     def edit(self, ids: Iterable[int], change: Callable[[Segment], Segment]) -> list[Segment]:
-        """Puts `change(segment)` in the place of every segment with one of these ids, all or none,
-        as durable and visible as an addition; the new segments. The id stays; `changed` becomes the
-        present time unless `change` gave a new one. Raises UnknownIdError, and what `add`
-        raises."""
+        """All segments are replaced, or none. Their ids stay; `changed` becomes the present time
+        unless the new segment has another one.
+
+        Raises UnknownIdError where a segment is not there, and what `add` raises."""
         with self._changes.change(self._begin, self._end) as changes:
             changes.flush()
             old = changes.generation.by_ids(ids)
@@ -226,36 +230,32 @@ class MemoryIndex(FolderIndex):
         return edited
 
     def delete(self, ids: Iterable[int]) -> None:
-        """Deletes the segments with these ids, all or none, as durable and visible as an addition.
-        Their ids are never given again. Raises UnknownIdError, LockedError, MemoryIndexError."""
+        """All segments are deleted, or none. Their ids are never given again.
+
+        Raises UnknownIdError where a segment is not there. Raises LockedError where another process
+        is writing. Raises MemoryIndexError where the disk is full."""
         with self._changes.change(self._begin, self._end) as changes:
             changes.flush()
             changes.make([(number, None) for number in changes.generation.by_ids(ids)])
 
     def delete_chosen(self, choose: Callable[[Iterator[Segment]], Iterable[int]]) -> list[int]:
-        """Deletes those of all segments that `choose` names by id, while nobody else can write;
-        their ids."""
         with self._writing() as generation:
             ids = list(dict.fromkeys(choose(generation.segments())))
             self._put_on_disk(generation, encoded((number, None) for number in ids))
         return ids
 
     def get(self, ids: Iterable[int]) -> list[Segment]:
-        """The segments with these ids, in their order. Raises UnknownIdError where
-        there is none."""
         numbers = list(ids)
         with self._lock:
             segments = self._refreshed().by_ids(numbers)
         return [segments[number] for number in numbers]
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """Those of the segments with these ids that there are."""
         with self._lock:
             return self._refreshed().present(ids)
 
     def segments(self, conditions: Filter = NO_FILTER) -> Iterator[Segment]:
-        """The segments that are meant, in order of id, as they are at this moment whatever changes
-        later."""
+        """The segments are those of this moment, whatever changes later."""
         with self._lock:
             return self._refreshed().segments(conditions)
 
@@ -277,9 +277,11 @@ class MemoryIndex(FolderIndex):
             return len(self._refreshed())
 
     def compact(self, progress: Callable[[int], None] | None = None) -> Manifest:
-        """Merges all changes into a new generation; searches go on meanwhile, writers wait. Killed,
-        or where the disk is full (MemoryIndexError), everything is as before. Does nothing where
-        nothing was changed, unless the index is of a former format."""
+        """The changes go into a new generation. Searches go on meanwhile, and writers wait. Where
+        the process is killed or the disk is full, everything is as before. Nothing happens where
+        nothing was changed, unless the index is of a former format.
+
+        Raises MemoryIndexError where the disk is full."""
         with self._writing() as generation:
             if generation.journal.offset or generation.manifest.format < FORMAT:
                 languages = generation.manifest.src_lang, generation.manifest.tgt_lang

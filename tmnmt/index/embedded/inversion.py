@@ -40,10 +40,11 @@ class _Numbers(dict[str, int]):
 
 class Inversion:
     """Collects segments, then writes the postings of all their sources, or where words stand in
-    their targets. Tokens wait in a file without a name in `waiting` (a folder; default: the
-    system's for temporary files), 4 bytes each."""
+    their targets. Tokens wait in a file without a name, 4 bytes each."""
 
     def __init__(self, waiting: Path | None = None, side: Literal["src", "tgt"] = "src") -> None:
+        """waiting: the folder where tokens wait; None takes the system's folder of temporary files.
+        side: the texts that are read, "src" or "tgt"."""
         from tmnmt.index.kernels.inversion import compile_all
         from tmnmt.index.kernels.tokens import NewWords
 
@@ -55,9 +56,13 @@ class Inversion:
         self._vocabulary, self._changed, self._documents = NewWords(), _Numbers(), _Numbers()
 
     def add(self, numbers: Iterable[int], segments: Sequence[Segment]) -> None:
-        """Segments with their ids. Those without tokens match nothing: they are left out, and told
-        in `without_tokens`.
-        Raises DataError for a source beyond 65,535 tokens."""
+        """Takes segments. Those without tokens match nothing: they are left out, and stand in
+        `without_tokens`.
+
+        numbers: the ids of the segments.
+        segments: the segments.
+
+        Raises DataError for a source of more than 65,535 tokens."""
         tokens, lengths = self._vocabulary.encode(
             [getattr(segment, self._side) for segment in segments]
         )
@@ -76,8 +81,10 @@ class Inversion:
         self._file.write(tokens.data)
 
     def write(self, folder: Path, *, positions: bool = True) -> tuple[int, int]:
-        """Writes the postings into the new folder, with `positions` also where every word stands;
-        how many distinct sources and distinct tokens they hold."""
+        """Writes the postings, and returns how many distinct sources and distinct tokens they hold.
+
+        folder: the folder of the postings, which is made.
+        positions: whether it is also written where every word stands."""
         folder.mkdir()
         by_rank = self._newest_first()
         tokens, words = self._numbered(positions)
@@ -97,8 +104,9 @@ class Inversion:
         return len(lengths), len(words)
 
     def write_targets(self, folder: Path) -> None:
-        """Writes where every word of the targets stands into the folder of the postings. The
-        sequences themselves are not kept."""
+        """Writes where every word of the targets stands. The sequences themselves are not kept.
+
+        folder: the folder of the postings."""
         by_rank = self._newest_first()
         tokens, words = self._numbered(True)
         laid_out = folder / "target.npy"
@@ -156,8 +164,12 @@ class Inversion:
 
 
 def write_groups(path: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, Int32, Int32]:
-    """Writes to `path` the distinct sequences among those laid end to end in `tokens`, sorted by
-    length. Returns every sequence's group, every group's length, and what was written."""
+    """Writes the distinct sequences among many, sorted by length. Returns the group of every
+    sequence, the length of every group, and what was written.
+
+    path: the file.
+    tokens: (tokens,), all sequences end to end.
+    lengths: (sequences,), how many tokens each sequence has."""
     from tmnmt.index.kernels.inversion import hashes, lay_out, number_groups
 
     starts = _sums(lengths)
@@ -171,8 +183,12 @@ def write_groups(path: Path, tokens: Int32, lengths: Int32) -> tuple[Int32, Int3
 
 
 def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int) -> None:
-    """Writes the columns and postings of groups of these lengths that lie end to end in
-    `tokens`."""
+    """Writes the columns and postings of groups.
+
+    folder: the folder of the postings.
+    tokens: (tokens,), the groups end to end.
+    lengths: (groups,), how many tokens each group has.
+    vocabulary: how many distinct tokens there are."""
     from tmnmt.index.kernels.inversion import count_features, fill, most_occurrences
 
     feature_start = _sums(most_occurrences(tokens, lengths, vocabulary)).astype(np.int32)
@@ -194,7 +210,12 @@ def write_features(folder: Path, tokens: Int32, lengths: Int32, vocabulary: int)
 
 
 def write_positions(folder: Path, prefix: str, tokens: Int32, vocabulary: int) -> None:
-    """Writes where every word stands in the groups that lie end to end in `tokens`."""
+    """Writes where every word stands in the groups.
+
+    folder: the folder of the postings.
+    prefix: what the names of the files begin with, which tells the side.
+    tokens: (tokens,), the groups end to end.
+    vocabulary: how many distinct tokens there are."""
     from tmnmt.index.kernels.inversion import place
 
     start = _sums(np.bincount(tokens, minlength=vocabulary))

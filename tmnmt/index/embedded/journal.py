@@ -47,6 +47,7 @@ class Journal:
     found behind them, of a change that was never acknowledged."""
 
     def __init__(self, path: Path) -> None:
+        """path: the file."""
         self.path = path
         self._name = str(path)
         self.offset = self.unfinished = 0
@@ -54,10 +55,13 @@ class Journal:
         self._pending: int | None = None  # where one begins that is being put on disk
 
     def read(self, last_id: int | None = None) -> list[Change]:
-        """The changes made since the last call, in order; what it gives is on disk, for no reader
-        may see a change that a power cut takes back. Raises MemoryIndexError where the file is
-        missing, damaged or no regular file, and, with the greatest id that was given before as
-        `last_id`, where an id leaves others out: none is ever left out."""
+        """The changes made since the last call, in order. What it gives is on disk, for no reader
+        may see a change that a power cut takes back.
+
+        last_id: the greatest id that was given before. With it, an error is raised where an id
+        leaves others out, which no writer does. None does not look at ids.
+
+        Raises MemoryIndexError where the file is missing, damaged or no regular file."""
         try:
             status = os.lstat(self._name)  # every search asks: half the time of Path.lstat
             self._check_kind(status.st_mode)
@@ -99,8 +103,9 @@ class Journal:
     @contextmanager
     def appending(self, lock: AbstractContextManager[object]) -> Iterator[None]:
         """While the block appends, this process reads no further than before, and waits for no
-        disk. The caller holds the index's lock on the folder, and has read everything. `lock`:
-        whoever reads holds it."""
+        disk. The caller holds the index's lock on the folder, and has read everything.
+
+        lock: what whoever reads holds."""
         with lock:
             self._pending = self.offset
         try:
@@ -110,11 +115,13 @@ class Journal:
                 self._pending = None
 
     def append(self, body: bytes) -> None:
-        """Puts changes, as `encoded` gives them, on disk behind what was read, as one. The caller
-        holds the index's lock and has read everything.
+        """Puts changes on disk behind what was read, as one. The caller holds the index's lock and
+        has read everything.
 
-        Raises MemoryIndexError where they cannot be written (disk full, no regular file): then none
-        is; DataError for more than a frame can hold."""
+        body: the changes, as `encoded` gives them.
+
+        Raises MemoryIndexError where they cannot be written (disk full, no regular file); then none
+        is. Raises DataError for more than a frame can hold."""
         frame, start = _frame(body, self.offset), self.offset
         try:
             handle = self._open(os.O_RDWR)
@@ -195,7 +202,11 @@ class Journal:
 
 
 def encoded(changes: Iterable[Change]) -> bytes:
-    """Changes as the journal has them. Raises DataError for what is no Unicode text."""
+    """Changes as the journal has them.
+
+    changes: for every change the id of a segment, and the segment; None where it is deleted.
+
+    Raises DataError for what is no Unicode text."""
     try:
         return b"".join(_line(number, segment) for number, segment in changes)
     except UnicodeEncodeError as error:

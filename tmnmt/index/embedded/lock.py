@@ -18,8 +18,13 @@ LOCK_FILE = ".lock"
 
 @contextmanager
 def writing(folder: Path, seconds: float) -> Iterator[None]:
-    """Holds the right to write to `folder`. Raises LockedError with the holder's pid after waiting
-    `seconds`."""
+    """Holds the right to write to a folder.
+
+    folder: the folder.
+    seconds: how long another writer is waited for.
+
+    Raises LockedError with the process id of the other writer. Raises MemoryIndexError where nobody
+    can write to the folder."""
     try:
         handle = os.open(
             folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644

@@ -56,18 +56,30 @@ class Manifest:
     format: int = FORMAT
 
     def generation_dir(self, index_dir: Path) -> Path:
+        """The folder of the generation.
+
+        index_dir: the folder of the index."""
         return index_dir / f"generation-{self.generation}"
 
     def postings_dir(self, index_dir: Path) -> Path:
+        """The folder of the postings.
+
+        index_dir: the folder of the index."""
         return self.generation_dir(index_dir) / f"postings-{self.postings}"
 
     def journal_path(self, index_dir: Path) -> Path:
+        """The file of the journal.
+
+        index_dir: the folder of the index."""
         return self.generation_dir(index_dir) / JOURNAL_FILE
 
 
 def read_manifest(index_dir: Path) -> Manifest:
-    """The manifest of the index at `index_dir`. Raises MemoryIndexError: no index, damaged, of
-    another format."""
+    """The manifest of an index.
+
+    index_dir: the folder of the index.
+
+    Raises MemoryIndexError where there is no index, or it is damaged or of another format."""
     path = index_dir / MANIFEST_FILE
     if not index_dir.exists():
         raise MemoryIndexError(f"{index_dir}: no such index; make one with tmnmt build-index")
@@ -90,8 +102,13 @@ def read_manifest(index_dir: Path) -> Manifest:
 
 
 def check_files(manifest: Manifest, index_dir: Path) -> None:
-    """Raises MemoryIndexError where a part is missing or has another size. Reads no content: see
-    `check_content`."""
+    """Checks that all parts are there and have their sizes. Their contents are not read
+    (`check_content`).
+
+    manifest: the manifest.
+    index_dir: the folder of the index.
+
+    Raises MemoryIndexError where a part is missing or has another size."""
     folder = manifest.generation_dir(index_dir)
     for name, (size, _) in manifest.files.items():
         real_size = (folder / name).stat().st_size if (folder / name).is_file() else None
@@ -107,8 +124,12 @@ def check_files(manifest: Manifest, index_dir: Path) -> None:
 
 
 def check_content(manifest: Manifest, index_dir: Path) -> None:
-    """Raises MemoryIndexError where a part's content is not what was built (sha256). Reads
-    everything."""
+    """Reads all parts and checks that they are what was built.
+
+    manifest: the manifest.
+    index_dir: the folder of the index.
+
+    Raises MemoryIndexError where the sha256 of a part is another."""
     check_files(manifest, index_dir)
     folder = manifest.generation_dir(index_dir)
     for name, (_, sha256) in manifest.files.items():
@@ -119,8 +140,11 @@ def check_content(manifest: Manifest, index_dir: Path) -> None:
 
 
 def describe_files(folder: Path, subfolder: Path) -> dict[str, tuple[int, str]]:
-    """Size and sha256 of the store and of every file in `subfolder`, named by its path below
-    `folder`; each is on disk afterwards."""
+    """The size and sha256 of the store and of every file of the postings, by their paths below the
+    generation's folder. Each is on disk afterwards.
+
+    folder: the folder of the generation.
+    subfolder: the folder of the postings in it."""
     described = {}
     for path in [*(folder / name for name in STORE_FILES), *sorted(subfolder.iterdir())]:
         described[path.relative_to(folder).as_posix()] = (path.stat().st_size, _sha256(path))
@@ -131,13 +155,18 @@ def describe_files(folder: Path, subfolder: Path) -> dict[str, tuple[int, str]]:
 
 
 def note_first_build(index_dir: Path) -> None:
-    """Notes, on disk, that the first generation of an index is built from now on."""
+    """Notes, on disk, that the first generation of an index is built from now on.
+
+    index_dir: the folder of the index."""
     append(index_dir / FIRST_BUILD_FILE, b"")
 
 
 def write_manifest(manifest: Manifest, index_dir: Path) -> None:
-    """Makes `manifest` the valid one by an atomic rename: killed at any moment, the old or the new
-    one stands."""
+    """Makes a manifest the valid one by an atomic rename. Where the process is killed at any
+    moment, the old or the new one stands.
+
+    manifest: the manifest.
+    index_dir: the folder of the index."""
     path, first_build = index_dir / MANIFEST_FILE, index_dir / FIRST_BUILD_FILE
     content = _serialise(manifest).encode()
     if first_build.exists():
@@ -149,16 +178,21 @@ def write_manifest(manifest: Manifest, index_dir: Path) -> None:
 
 def is_to_be_built(index_dir: Path) -> bool:
     """Whether a folder has no index yet: there is none, it is empty, or its first build is under
-    way or was killed. Not where an index has lost its manifest: that may hold what was added."""
+    way or was killed. This is not so where an index has lost its manifest, because that may hold
+    what was added.
+
+    index_dir: the folder."""
     if index_dir.exists() and not index_dir.is_dir():
         return False
     return not (index_dir / MANIFEST_FILE).exists() and half_index(index_dir) is None
 
 
 def manifest_version(path: str) -> tuple[int, int, int]:
-    """What changes whenever another manifest becomes the valid one at `path`, a string for speed:
-    every search asks.
-    Raises MemoryIndexError: no index any more."""
+    """What changes whenever another manifest becomes the valid one.
+
+    path: the file of the manifest, as a string for speed, because every search asks.
+
+    Raises MemoryIndexError where there is no index any more."""
     try:
         status = os.stat(path)  # noqa: PTH116  # half the time of Path.stat
     except OSError as error:
@@ -237,8 +271,10 @@ def _is_part(entry: object) -> bool:
 
 
 def half_index(index_dir: Path) -> str | None:
-    """What is to be said of a folder that has a generation and has lost its manifest; None where
-    that is not so."""
+    """What messages say of a folder that has a generation and has lost its manifest; None where
+    that is not so.
+
+    index_dir: the folder."""
     if any((index_dir / name).exists() for name in (MANIFEST_FILE, FIRST_BUILD_FILE)):
         return None
     if not any(index_dir.glob("generation-*")):

@@ -46,7 +46,12 @@ class Part(NamedTuple):
         self, queries: Sequence[PreparedQuery], without_equal: bool, threads: int
     ) -> list[PartAnswer]:
         """For every query what it wants of the segments that are not dead. Each segment is fetched
-        once."""
+        once.
+
+        queries: the queries.
+        without_equal: whether every segment is left out whose source equals the query in match
+        tokens.
+        threads: how many threads search."""
         hits = self._searched(queries, without_equal, threads)
         sources = self._same_source(queries, hits, threads)
         skeletons = self.postings.same_skeleton(queries, self._is_meant)
@@ -102,8 +107,11 @@ class Part(NamedTuple):
     def covering(
         self, words: Sequence[str], k: int, accepts: Callable[[int], bool]
     ) -> Iterable[Segment]:
-        """At most `k` segments that are not dead, and whose ids are accepted, which together cover
-        most of the rare phrases of these match tokens."""
+        """The segments that are not dead and together cover most of a text's rare phrases.
+
+        words: the match tokens of the text.
+        k: how many segments are given at most.
+        accepts: says of an id whether the segment may be taken."""
 
         def is_meant(number: int) -> bool:
             return self._is_meant(number) and accepts(number)
@@ -111,7 +119,10 @@ class Part(NamedTuple):
         return self._fetched(self.postings.covering(words, k, is_meant))
 
     def with_phrase(self, phrase: Phrase, k: int) -> Iterable[Segment]:
-        """The `k` newest segments that are not dead and have the phrase."""
+        """The newest segments that are not dead and have a phrase.
+
+        phrase: the phrase.
+        k: how many segments are given at most."""
         allowed_ids, size = None if self.subset is None else self.subset.of_ids, k
         while True:
             ids = self.postings.with_phrase(phrase, size, allowed_ids)
@@ -128,9 +139,16 @@ class Part(NamedTuple):
         without_equal: bool,
         threads: int,
     ) -> list[list[Hit]]:
-        """For every query the at most `k` best hits that are not dead, best first. Exact: hits come
-        in one order, so the first of a longer list are the first; where too many of them are dead,
-        twice as many are asked for."""
+        """For every query the best hits that are not dead, best first. They are exact: hits come in
+        one order, so the first of a longer list are the first. Where too many of them are dead,
+        twice as many are looked for.
+
+        queries: the queries.
+        k: how many hits are given for a query at most.
+        threshold: the smallest fuzzy score, from 0 to 1.
+        without_equal: whether every segment is left out whose source equals the query in match
+        tokens.
+        threads: how many threads search."""
         dead, allowed = self.dead, None if self.subset is None else self.subset.by_rank
         if not dead:
             return self.postings.search(

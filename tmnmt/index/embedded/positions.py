@@ -39,7 +39,9 @@ Lists = Sequence[tuple[Int64, Int64]]  # of every word: where its lists begin an
 
 
 def order_of(word: str) -> tuple[str, str]:
-    """What words are sorted by."""
+    """What words are sorted by.
+
+    word: the word."""
     return spelling(word), word
 
 
@@ -47,6 +49,8 @@ class WordPositions:
     """The positions of the words of one side, by the parts of postings with these names."""
 
     def __init__(self, parts: Mapping[str, NDArray[Any]], prefix: str) -> None:
+        """parts: the arrays of the postings, by their names.
+        prefix: what the names of one side begin with."""
         self._text = parts[f"{prefix}vocabulary"]
         self._start, self._positions = parts[prefix + POSITION_START], parts[prefix + POSITIONS]
         self._length_start = parts[f"{prefix}length_start"]
@@ -55,8 +59,13 @@ class WordPositions:
         self._ids = parts[f"{prefix}ids"]
 
     def newest(self, phrase: Phrase, k: int, allowed_ids: NDArray[np.bool_] | None) -> list[int]:
-        """The ids of the `k` newest segments that have the phrase. `allowed_ids`: which ids count;
-        None: all. Raises ValueError and IndexError where what is read is damaged."""
+        """The ids of the newest segments that have a phrase.
+
+        phrase: the phrase.
+        k: how many ids are given at most.
+        allowed_ids: (ids,), by id whether the segment counts; None lets all count.
+
+        Raises ValueError and IndexError where what is read is damaged."""
         lists = [self._lists(word, phrase.match_case) for word in phrase.words]
         counts = [int((ends - begins).sum()) for begins, ends in lists]
         k = min(k, len(self._ids))

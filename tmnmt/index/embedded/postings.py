@@ -85,15 +85,20 @@ class Postings:
     """The best segments for a token sequence, exactly as brute force finds them."""
 
     def __init__(self, folder: Path, parts: dict[str, np.ndarray[Any, Any]]) -> None:
+        """folder: the folder of the postings.
+        parts: its arrays, by their names."""
         self._folder, self._parts = folder, parts
         self._ids = parts[IDS]  # by rank
         self._room = _Room()
 
     @classmethod
     def open(cls, folder: Path) -> Postings:
-        """The postings in `folder`, mapped, so that they can be searched when the folder is gone;
-        only the small parts are read before the first search. Raises MemoryIndexError where a part
-        is unusable."""
+        """The postings in a folder, mapped, so that they can be searched when the folder is gone.
+        Only the small parts are read before the first search.
+
+        folder: the folder.
+
+        Raises MemoryIndexError where a part is unusable."""
         parts = {path.stem: _map(path) for path in folder.glob("*.npy")}
         if (damage := first_damage(parts)) is not None:
             raise _damaged(folder / f"{damage[0]}.npy", damage[1])
@@ -109,9 +114,16 @@ class Postings:
         threads: int = 1,
         allowed: NDArray[np.uint8] | None = None,
     ) -> list[list[Hit]]:
-        """For every query the at most `k` segments of score >= `threshold`, best first, ties by
-        newest. The answers do not depend on the number of threads. `allowed`: by rank, 0 for those
-        that are left out; None: none is."""
+        """For every query its segments of at least this score, best first, ties by newest. The
+        answers do not depend on the number of threads.
+
+        queries: the queries.
+        k: how many segments are given for a query at most.
+        threshold: the smallest fuzzy score, from 0 to 1.
+        without_equal: whether every segment is left out whose source equals the query in match
+        tokens.
+        threads: how many threads search.
+        allowed: (segments,), by rank, 0 for those that are left out; None leaves out none."""
         k = min(k, len(self._ids))
         if k == 0:
             return [[] for _ in queries]
@@ -132,9 +144,12 @@ class Postings:
     def same_skeleton(
         self, queries: Sequence[PreparedQuery], is_meant: Callable[[int], bool]
     ) -> list[list[int]]:
-        """For every query the ids of as many segments as it wants that are meant and whose source
-        may have its skeleton: those of as many match tokens first, then the newest; of equal
-        sources a few. Another skeleton can have the same hash."""
+        """For every query the ids of as many segments as it wants whose source may have its
+        skeleton: those of as many match tokens first, then the newest; of equal sources a few.
+        Another skeleton can have the same hash.
+
+        queries: the queries.
+        is_meant: says of an id whether the segment may be found."""
         ids: list[list[int]] = [[] for _ in queries]
         rows = [
             row for row, query in enumerate(queries) if query.query.same_skeleton and query.skeleton
@@ -177,7 +192,9 @@ class Postings:
         return sorted_hashes(self._words(), self._parts["tokens"], of_groups)
 
     def holds_token(self, is_meant: Callable[[str], object]) -> bool:
-        """Whether a condition holds for any text of the vocabularies of sources and targets."""
+        """Whether a condition holds for any text of the vocabularies of sources and targets.
+
+        is_meant: the condition. A text is a whole vocabulary, one word a line."""
         vocabularies = (self._parts.get(name) for name in (VOCABULARY, TARGET + VOCABULARY))
         texts = (words.tobytes().decode() for words in vocabularies if words is not None)
         return any(map(is_meant, texts))
@@ -190,8 +207,11 @@ class Postings:
     def with_phrase(
         self, phrase: Phrase, k: int, allowed_ids: NDArray[np.bool_] | None = None
     ) -> list[int]:
-        """The ids of the `k` newest segments that have the phrase. `allowed_ids`: which ids count;
-        None: all."""
+        """The ids of the newest segments that have a phrase.
+
+        phrase: the phrase.
+        k: how many ids are given at most.
+        allowed_ids: (ids,), by id whether the segment counts; None lets all count."""
         side, name = (self._sources, "") if phrase.side == "source" else (self._targets, TARGET)
         try:
             return side.newest(phrase, k, allowed_ids)
@@ -199,8 +219,12 @@ class Postings:
             raise _damaged(self._folder / f"{name}{POSITIONS}.npy", str(error)) from error
 
     def covering(self, words: Sequence[str], k: int, is_meant: Callable[[int], bool]) -> list[int]:
-        """The ids of at most `k` segments that are meant and together cover most of the rare
-        phrases of these match tokens; none where it is not kept where words stand."""
+        """The ids of segments that together cover most of a text's rare phrases. There are none
+        where the postings do not keep where words stand.
+
+        words: the match tokens of the text.
+        k: how many ids are given at most.
+        is_meant: says of an id whether the segment may be taken."""
         if not self.has_positions:
             return []
         try:
@@ -221,7 +245,9 @@ class Postings:
         return WordPositions(self._parts, TARGET)
 
     def by_rank(self, of_ids: NDArray[np.bool_]) -> NDArray[np.uint8]:
-        """What `search` takes as `kept`, of which ids are kept."""
+        """What `search` takes as `allowed`.
+
+        of_ids: (ids,), by id whether the segment counts."""
         allowed: NDArray[np.uint8] = of_ids[self._ids].astype(np.uint8)
         return allowed
 

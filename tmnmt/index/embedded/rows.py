@@ -32,8 +32,13 @@ _RESIDUE = 0x2144DF1C  # the CRC-32 of whatever ends in its own CRC-32
 
 
 def record(segment: Segment, number: int) -> bytes:
-    """What is written of a segment with the id `number`. Raises UnicodeEncodeError where a text is
-    no Unicode, DataError where it cannot have its codes."""
+    """What is written of a segment.
+
+    segment: the segment.
+    number: the id that it gets.
+
+    Raises UnicodeEncodeError where a text is no Unicode. Raises DataError where it cannot have its
+    codes."""
     properties = json.dumps(segment.properties, ensure_ascii=False) if segment.properties else ""
     fields = [
         segment.src,
@@ -66,7 +71,10 @@ def _of_property(name: str, value: str | None) -> bytes:
 
 
 def segment_of(content: bytes, number: int) -> Segment | None:
-    """The segment of which `record` made this; None: damaged."""
+    """The segment of a record; None where the record is damaged.
+
+    content: what `record` gave.
+    number: the id of the segment."""
     if zlib.crc32(content, _seed(number)) != _RESIDUE:
         return None
     try:
@@ -102,12 +110,19 @@ class NewRows:
     """Records that are being written, with ascending ids."""
 
     def __init__(self, path: Path, start: Path) -> None:
+        """path: the file of the records.
+        start: the file that says where each begins."""
         self._file, self._start_path = path.open("xb"), start
         self._file.write(_HEADER)
         self._start, self._end = array("q", [len(_HEADER)]), len(_HEADER)
 
     def add(self, number: int, content: bytes) -> None:
-        """The record of the segment `number`, a greater one than all before."""
+        """Writes the record of a segment.
+
+        number: the id of the segment, greater than all before.
+        content: what `record` gave.
+
+        Raises ValueError for an id that is not greater, or an empty record."""
         if number < len(self._start) or not content:
             raise ValueError(f"record {number} of {len(content)} bytes: ids ascend from 1")
         self._start.extend([self._end] * (number + 1 - len(self._start)))
@@ -134,6 +149,10 @@ class Rows:
     """Records that were sealed, from any thread; they can be read when the files are gone."""
 
     def __init__(self, path: Path, start: Path) -> None:
+        """path: the file of the records.
+        start: the file that says where each begins.
+
+        Raises MemoryIndexError where they cannot be opened."""
         self._path = path
         try:
             with path.open("rb") as file:
@@ -148,8 +167,11 @@ class Rows:
         return self._size
 
     def present(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """Those of the segments with these ids that there are. Raises MemoryIndexError where one is
-        damaged."""
+        """Those of these segments that are there, by their ids.
+
+        ids: the ids that are looked for.
+
+        Raises MemoryIndexError where one is damaged."""
         content, start, size = self._content, self._start, self._size
         segments = {}
         for number in ids:
@@ -164,8 +186,12 @@ class Rows:
         return segments
 
     def with_property(self, ids: Iterable[int], name: str, value: str | None) -> list[int]:
-        """Those of the segments with these ids that have the property, with this value where one is
-        given. The texts are not made out: that would take twenty times as long."""
+        """The ids of those segments that have a property. Their texts are not made out, which would
+        take twenty times as long.
+
+        ids: the ids of the segments that are looked at.
+        name: the name of the property.
+        value: its value; None takes any."""
         property_ = _of_property(name, value)
         content = self._content
         start = self._start

@@ -9,8 +9,13 @@ from typing import Any
 
 
 def read_small(path: Path, limit: int) -> tuple[str, Any]:
-    """The text of a file of at most `limit` bytes, and its content. Raises OSError where it cannot
-    be read, ValueError where it is larger, no regular file, or no JSON."""
+    """The text of a small file of JSON, and its content.
+
+    path: the file.
+    limit: how many bytes it may have.
+
+    Raises OSError where it cannot be read. Raises ValueError where it is larger, no regular file,
+    or no JSON."""
     status = path.stat()
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError("no regular file")
@@ -21,7 +26,11 @@ def read_small(path: Path, limit: int) -> tuple[str, Any]:
 
 
 def parsed(text: str | bytes) -> Any:
-    """The content of JSON. Raises ValueError for all that is none, nested too deep, too."""
+    """The content of JSON.
+
+    text: the JSON.
+
+    Raises ValueError for all that is none, nested too deep, too."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -29,19 +38,28 @@ def parsed(text: str | bytes) -> Any:
 
 
 def is_text(value: object) -> bool:
-    """Whether JSON gave Unicode text: an escape can be half of a character."""
+    """Whether JSON gave Unicode text: an escape can be half of a character.
+
+    value: what JSON gave."""
     return type(value) is str and (
         value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
     )
 
 
 def is_count(value: object, minimum: int = 0) -> bool:
-    """Whether it is a whole number, at least `minimum`, that 63 bits hold."""
+    """Whether JSON gave a whole number that 63 bits hold.
+
+    value: what JSON gave.
+    minimum: the smallest number that counts."""
     return type(value) is int and minimum <= value < 1 << 63
 
 
 def pairs_of(value: object) -> tuple[tuple[str, str], ...]:
-    """Names and values as JSON has them. Raises ValueError for anything else."""
+    """Names and values as JSON has them.
+
+    value: what JSON gave, a list of lists of two texts.
+
+    Raises ValueError for anything else."""
     if not isinstance(value, list):
         raise ValueError("no list of names and values")
     for pair in value:

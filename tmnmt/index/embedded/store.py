@@ -35,6 +35,9 @@ class NewStore:
     has its own."""
 
     def __init__(self, folder: Path) -> None:
+        """folder: the folder of the store.
+
+        Raises MemoryIndexError where nothing can be written there."""
         self._path = folder / DATABASE
         self._db = _connect(self._path, "mode=rwc")
         self._last_id = 0
@@ -48,9 +51,14 @@ class NewStore:
             raise self._unwritten(error) from error
 
     def add(self, segments: Iterable[Segment], *, keep_ids: bool = False) -> list[int]:
-        """Adds segments with their own ids, which ascend, or else numbered on from 1; the ids.
-        Raises MemoryIndexError where they cannot be written (disk full), DataError where a text is
-        no Unicode."""
+        """Adds segments and returns their ids.
+
+        segments: the segments.
+        keep_ids: whether they keep their own ids, which ascend; otherwise they are numbered on from
+        1.
+
+        Raises MemoryIndexError where they cannot be written (disk full). Raises DataError where a
+        text is no Unicode."""
         numbered = [
             (segment.id if keep_ids else number, segment)
             for number, segment in enumerate(segments, self._last_id + 1)
@@ -96,7 +104,11 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         """SQLite neither locks the database nor writes a file beside it, so the folder may be
-        read-only."""
+        read-only.
+
+        folder: the folder of the store.
+
+        Raises MemoryIndexError where it cannot be opened."""
         self.path = folder / DATABASE
         self._rows = Rows(folder / ROWS, folder / START)
         self._limit = _Limit(len(self._rows))
@@ -105,7 +117,11 @@ class Store:
         self.present = self._rows.present
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, Segment]:
-        """The segments with these ids. Raises MemoryIndexError where one is missing or damaged."""
+        """The segments with these ids, by their ids.
+
+        ids: the ids.
+
+        Raises MemoryIndexError where one is missing or damaged."""
         numbers = list(ids)
         segments = self._rows.present(numbers)
         missing = next((number for number in numbers if number not in segments), None)
@@ -120,7 +136,10 @@ class Store:
         return self.select(NO_FILTER)
 
     def select(self, conditions: Filter) -> Iterator[Segment]:
-        """The segments that are meant, in order of id, a thousand in memory at a time."""
+        """The segments that meet some conditions, in the order of their ids. A thousand are in
+        memory at a time.
+
+        conditions: the conditions."""
         clause, values = conditions.sql()
         last = 0
         while numbers := self._ids(
@@ -134,7 +153,9 @@ class Store:
             last = numbers[-1]
 
     def ids(self, conditions: Filter) -> list[int]:
-        """The ids of the segments that are meant, ascending; the segments are not read."""
+        """The ids of the segments that meet some conditions, ascending. The segments are not read.
+
+        conditions: the conditions."""
         clause, values = conditions.sql()
         numbers = self._ids(f"WHERE {clause} ORDER BY id", values)
         if conditions.property is None:

@@ -34,7 +34,10 @@ Parts = Mapping[str, NDArray[Any]]
 
 
 def first_damage(parts: Parts) -> tuple[str, str] | None:
-    """The name of the first part that cannot be right, and what is wrong with it."""
+    """The name of the first part that cannot be right, and what is wrong with it; None where all
+    can be right.
+
+    parts: the arrays of the postings, by their names."""
     later = {name: kind for name, kind in _LATER.items() if name in parts}
     for name, kind in (_KINDS | later).items():
         if name not in parts:

@@ -16,11 +16,16 @@ log = logging.getLogger(__name__)
 
 
 def verify(index_dir: Path, extra_check: Callable[[Path], object] | None = None) -> int:
-    """Reads everything; how many segments there are. Raises MemoryIndexError at the first part that
-    is not what was written: the manifest and every immutable file by sha256, every row and every
-    change by its checksum. A change that a killed writer left unfinished is no damage, and is told
-    on the log. A journal whose end was cut away cannot be told from one of fewer changes.
-    `extra_check` looks at what was made of the index and lies in its folder."""
+    """Reads everything, and returns how many segments there are. A change that a killed writer left
+    unfinished is no damage, and a line of the log tells of it. A journal whose end was cut away
+    cannot be told from one of fewer changes.
+
+    index_dir: the folder of the index.
+    extra_check: looks at what was made of the index and lies in its folder; None looks at nothing
+    else.
+
+    Raises MemoryIndexError at the first part that is not what was written: the manifest and every
+    immutable file by sha256, every row and every change by its checksum."""
     while True:
         manifest = read_manifest(index_dir)
         try:
