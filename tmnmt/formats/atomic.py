@@ -29,28 +29,39 @@ class WriteReport:
 
 @contextmanager
 def writing(path: Path, keep_unfinished: bool = False) -> Iterator[TextIO]:
-    """A UTF-8 text file that takes the place of `path` when the block ends well; .gz and .xz are
-    packed by their name.
+    """Gives a UTF-8 text file that takes the place of another when the block ends well; .gz and .xz
+    are packed by their name.
 
     It is written beside `path` (or what that links to), synced and renamed; the mode of a file that
-    is there stays. When the block fails nothing is left and `path` is as it was. `keep_unfinished`:
-    what was written until then is kept as PATH.partial, which a note on the exception says; one of
-    an earlier run is removed when the block ends well. What is there and no regular file (a device,
-    a pipe) is written to as it is. FormatError when it cannot be written. The same text always
-    gives the same bytes."""
+    is there stays. When the block fails nothing is left and `path` is as it was. What is there and
+    no regular file (a device, a pipe) is written to as it is. The same text always gives the same
+    bytes.
+
+    path: the file whose place it takes.
+    keep_unfinished: whether what was written until the block failed is kept as PATH.partial, which
+    a note on the exception says. One of an earlier run is removed when the block ends well.
+
+    Raises FormatError where the file cannot be written."""
     with writing_bytes(path, keep_unfinished) as packed, _text(packed) as text:
         yield text
 
 
 @contextmanager
 def writing_bytes(path: Path, keep_unfinished: bool = False) -> Iterator[BinaryIO]:
-    """The same of bytes."""
+    """Gives a file of bytes that takes the place of another as with `writing`.
+
+    path: the file whose place it takes.
+    keep_unfinished: as in `writing`.
+
+    Raises FormatError where the file cannot be written."""
     with _written_at_once(path) if _is_special(path) else _replacing(path, keep_unfinished) as raw:
         yield raw
 
 
 def partial_of(path: Path) -> Path:
-    """Where an unfinished writing of `path` is kept."""
+    """Where an unfinished writing of a file is kept.
+
+    path: the file."""
     target = _target(path)
     return target.parent / f"{target.name}.partial"
 

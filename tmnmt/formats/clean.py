@@ -23,14 +23,15 @@ _HYPHEN = "\x1e"  # of Word, which no line breaks at; its optional hyphen is \x1
 
 
 def clean(text: str) -> tuple[str, bool]:
-    """`text` on one line and stripped, and whether control characters other than tabs and line ends
+    """A text on one line and stripped, and whether control characters other than tabs and line ends
     were in it.
 
     A line end with the blanks around it becomes one space, so do tabs and other control characters
     that are white space. Of the hyphens of Word, the one at which no line ends stays, and the
     optional one is taken out. So is the rest (NUL, C0, C1, lone surrogates, U+FFFE, U+FFFF: none of
     them legal in XML or of use to a model). U+2028 and U+2029 are no control characters and stay.
-    """
+
+    text: the text."""
     if text.isprintable() or not _UNWANTED.search(text):
         return text.strip(), False
     text = _LINE_BREAK.sub(" ", text).replace("\t", " ")
@@ -41,8 +42,11 @@ def clean(text: str) -> tuple[str, bool]:
 
 
 def legible(text: str, source: str) -> str:
-    """What a model wrote for `source`, without zero-width spaces and signs that stand for bytes
-    which are no character, where the source has none."""
+    """What a model wrote, without zero-width spaces and signs that stand for bytes which are no
+    character, where the source has none.
+
+    text: what the model wrote.
+    source: the source."""
     wrong = [sign for sign in ILLEGIBLE if sign in text and sign not in source]
     for sign in wrong:
         text = text.replace(sign, "")
@@ -51,17 +55,24 @@ def legible(text: str, source: str) -> str:
 
 def clean_name(text: str) -> str:
     """The name of a document, an origin or a user without tabs, line ends and other control
-    characters, cut at 1,000 characters."""
+    characters, cut at 1,000 characters.
+
+    text: the name."""
     return text if is_name(text) else clean(text[:MAX_NAME])[0]
 
 
 def is_name(text: str) -> bool:
-    """Whether `text` can be such a name."""
+    """Whether a text can be such a name as it stands.
+
+    text: the text."""
     return len(text) <= MAX_NAME and (text.isprintable() or not _UNWANTED.search(text))
 
 
 def excerpt(text: str, at_most: int = 60) -> str:
-    """The beginning of `text` for a message of one line, "?" for what cannot be printed."""
+    """The beginning of a text for a message of one line, with "?" for what cannot be printed.
+
+    text: the text.
+    at_most: how many characters are given at most."""
     cut = text if len(text) <= at_most else text[: at_most - 3] + "..."
     return (
         cut if cut.isprintable() else "".join(sign if sign.isprintable() else "?" for sign in cut)
@@ -69,7 +80,9 @@ def excerpt(text: str, at_most: int = 60) -> str:
 
 
 def too_long(text: str) -> bool:
-    """Whether `text` has more than 1,000 match tokens."""
+    """Whether a text has more than 1,000 match tokens.
+
+    text: the text."""
     # A token is at least one character of the NFC form, which is at most three times as long as the
     # text.
     if len(text) <= MAX_TOKENS // 3 or len(nfc(text)) <= MAX_TOKENS:
@@ -78,8 +91,12 @@ def too_long(text: str) -> bool:
 
 
 def check_length(name: str, text: str) -> None:
-    """Raises UsageError where `text`, which the message calls `name`, has more than 1,000 match
-    tokens."""
+    """Checks the length of a text.
+
+    name: what the message calls the text.
+    text: the text.
+
+    Raises UsageError where it has more than 1,000 match tokens."""
     if too_long(text):
         raise UsageError(
             f"{name} has {len(match_tokens(text)):,} tokens; at most {MAX_TOKENS:,} are allowed"

@@ -16,11 +16,11 @@ _ILLEGAL = re.compile(rf"(?![\t\n\r])[{UNWANTED}]")
 
 
 def clean_codes(text: Text) -> tuple[Text, bool]:
-    """`text` with its plain text on one line, stripped and without control characters, and whether
-    other control characters than tabs and line ends were in it.
+    """A text whose plain text is on one line, stripped and without control characters, and whether
+    other control characters than tabs and line ends were in it. A "blank" stands for white space
+    that was changed or stripped, so that `written` is as before but for those control characters.
 
-    A "blank" stands for white space that was changed or stripped, so that `written` is as before
-    but for those control characters."""
+    text: the text."""
     plain, taken_out = clean(text.plain)
     if plain == text.plain:
         return text, False
@@ -47,7 +47,9 @@ def _pieces(text: Text) -> Iterator[Part]:
 
 
 def between_words(text: str) -> str:
-    """`text` as `clean` has it where it stands between others: blanks at its ends stay."""
+    """A text as `clean` gives it where it stands between others: blanks at its ends stay.
+
+    text: the text."""
     return clean(f"x{text}x")[0][1:-1]
 
 

@@ -29,9 +29,18 @@ def read_csv(
     report: Report,
     columns: Columns | None,
 ) -> Iterator[tuple[int, Segment]]:
-    """Every row's pair with the line in which the row ends. The delimiter is the one by which the
-    first line has most cells. FormatError: no usable header, a column that the file does not have,
-    or a cell that is quoted and never ends."""
+    """The pair of every row with the line in which the row ends. The delimiter is the one by which
+    the first line has most cells.
+
+    stream: the bytes of the table.
+    source: the file, for names and messages.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    report: counts the rows, and says what is wrong with those that are skipped.
+    columns: which columns are read; None finds them by their names.
+
+    Raises FormatError where there is no usable header, where the file does not have a column, and
+    for a quoted cell that never ends."""
     encoding = byte_order_mark(stream.peek(4))[0].upper()
     reader: Rows | None = None
     with closing(_rows(stream, source.label)) as rows:

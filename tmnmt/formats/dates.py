@@ -16,10 +16,10 @@ _LONGEST = 60  # characters; what is remembered stays small
 
 
 def iso_utc(text: str) -> str | None:
-    """ "2026-01-31T12:00:00Z" for a TMX or ISO 8601 date; None when `text` is no date.
+    """A date as "2026-01-31T12:00:00Z"; None where it is no date. Without a time it is midnight,
+    without a zone UTC; a fraction of a second is cut.
 
-    Without a time it is midnight, without a zone UTC; a fraction of a second is cut.
-    """
+    text: a date of TMX or of ISO 8601."""
     return _iso_utc(text) if len(text) <= _LONGEST else None
 
 
@@ -45,5 +45,7 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def tmx_date(iso: str) -> str:
-    """The TMX form of a Segment's date: "2026-01-31T12:00:00Z" is "20260131T120000Z"."""
+    """A date in the form of TMX: "2026-01-31T12:00:00Z" is "20260131T120000Z".
+
+    iso: the date of a segment."""
     return iso.replace("-", "").replace(":", "")

@@ -23,7 +23,9 @@ class PairHashes:
         return self._count
 
     def add(self, segment: Segment) -> bool:
-        """Whether the unit is new; it is known from now on."""
+        """Whether a unit is new. It is known from now on.
+
+        segment: the unit."""
         if not _insert(
             self._slots, hash((segment.src, segment.tgt, segment.document, segment.position)) or 1
         ):

@@ -57,16 +57,20 @@ class Malformed(Exception):
     """A unit that is no XML; `undecodable`: because its bytes are not of the file's encoding."""
 
     def __init__(self, why: str, undecodable: bool = False) -> None:
+        """why: what is wrong, in words.
+        undecodable: whether its bytes are not of the file's encoding."""
         super().__init__(why)
         self.undecodable = undecodable
 
 
 def parsed(data: bytes, namespaces: bytes = b"") -> tuple[etree._Element, bool]:
-    """The element of `data` (UTF-8), and whether characters illegal in XML had to be taken out of
-    it first.
+    """The element of some bytes, and whether characters illegal in XML had to be taken out of them
+    first.
 
-    `namespaces` holds the declarations of prefixes that the unit may use. Malformed when it is no
-    XML even so."""
+    data: the bytes, in UTF-8.
+    namespaces: declarations of prefixes that the unit may use.
+
+    Raises Malformed where they are no XML even so."""
     try:
         return _parse(data, namespaces), False
     except etree.XMLSyntaxError as error:
@@ -93,10 +97,13 @@ def _parse(data: bytes, namespaces: bytes) -> etree._Element:
 def elements(
     stream: Bytes, whole: tuple[bytes, ...], tags: tuple[bytes, ...] = ()
 ) -> Iterator[Element]:
-    """The elements named in `whole` and the start tags named in `tags`, in order, from UTF-8 bytes.
+    """Some elements and start tags of a file, in order. It takes the memory of one block and the
+    longest unit. An element that never ends, or is longer than 10 MB, comes with its `problem`, and
+    the search goes on behind its name.
 
-    Memory: one block and the longest unit. An element that never ends, or is longer than 10 MB,
-    comes with its `problem`, and the search goes on behind its name."""
+    stream: the bytes of the file, in UTF-8.
+    whole: the names of elements that are given as a whole.
+    tags: the names of elements of which only the start tag is given."""
     return _Cutter(stream, whole, tags).run()
 
 

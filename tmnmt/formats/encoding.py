@@ -53,12 +53,17 @@ codecs.register_error(_MARKING, _mark)
 class Bytes(Protocol):
     """Whatever gives the next bytes, b"" at the end."""
 
-    def read(self, size: int, /) -> bytes: ...
+    def read(self, size: int, /) -> bytes:
+        """The next bytes, b"" at the end.
+
+        size: how many bytes are given at most."""
 
 
 def byte_order_mark(head: bytes) -> tuple[str, int]:
-    """The encoding that the first bytes of a file name and the length of its mark; UTF-8 and 0
-    without one."""
+    """The encoding that a byte-order mark names, and the length of the mark in bytes; UTF-8 and 0
+    without a mark.
+
+    head: the first bytes of a file."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding, len(mark)
@@ -66,12 +71,14 @@ def byte_order_mark(head: bytes) -> tuple[str, int]:
 
 
 def xml_encoding(head: bytes, label: str) -> tuple[str, int]:
-    """Encoding and length of the mark of an XML file, from mark, declaration and first bytes.
+    """The encoding of an XML file, from its mark, declaration and first bytes, and the length of
+    the mark in bytes. A declaration that says UTF-16 in a file of single bytes is wrong, and passed
+    over, as libxml2 does.
 
-    A declaration that says UTF-16 in a file of single bytes is wrong, and passed over, as libxml2
-    does.
-    FormatError: what is no encoding of text, or one that nobody knows.
-    """
+    head: the first bytes of the file.
+    label: what messages call the file.
+
+    Raises FormatError for what is no encoding of text, or one that nobody knows."""
     encoding, length = byte_order_mark(head)
     if length:
         return encoding, length
@@ -92,9 +99,11 @@ def xml_encoding(head: bytes, label: str) -> tuple[str, int]:
 
 
 def charset(name: str) -> str:
-    """Python's name of the character set; "" where `name` is none: unknown, or a codec of another
-    kind, as zlib. What Python calls UTF-8 with a signature is UTF-8: its encoder would write a mark
-    that no one asked for."""
+    """Python's name of a character set; "" where there is no such character set: it is unknown, or
+    a codec of another kind, such as zlib. What Python calls UTF-8 with a signature is UTF-8,
+    because its encoder would write a mark that nobody wants.
+
+    name: the name of the character set."""
     try:
         codec = codecs.lookup(name).name
         b"<".decode(codec)
@@ -108,7 +117,9 @@ def charset(name: str) -> str:
 
 
 def head_text(stream: io.BufferedReader) -> str:
-    """The beginning of a file as text, for telling what it is; nothing is consumed."""
+    """The beginning of a file as text, by which one tells what it is. Nothing is consumed.
+
+    stream: the bytes of the file."""
     head = stream.peek(1)
     encoding, length = byte_order_mark(head)
     if not length and head[:2] in (b"<\x00", b"\x00<"):
@@ -117,7 +128,9 @@ def head_text(stream: io.BufferedReader) -> str:
 
 
 def root_element(head: str) -> str:
-    """The name of the root element, "" when the text does not begin as XML does."""
+    """The name of the root element; "" where a text does not begin as XML does.
+
+    head: the beginning of the text."""
     offset = 0
     while aside := _ASIDE.match(head, offset):
         closing = _CLOSED_BY[aside[1]]
@@ -143,15 +156,20 @@ def _doctype_end(head: str, start: int) -> int:
 
 
 def utf8(stream: io.BufferedReader, encoding: str, mark_length: int) -> Bytes:
-    """The same text in UTF-8 without its mark; undecodable bytes become bytes that no UTF-8 decoder
-    takes."""
+    """The same text in UTF-8 without its mark. Bytes that cannot be decoded become bytes that no
+    UTF-8 decoder takes.
+
+    stream: the bytes of the text, at their beginning.
+    encoding: their encoding.
+    mark_length: the length of their mark in bytes."""
     stream.read(mark_length)
     return stream if encoding == "utf-8" else _Transcoder(stream, encoding)
 
 
 def is_misread(text: Bytes) -> bool:
-    """Whether what `utf8` gave so far was UTF-8 already, and the encoding that it was
-    read in not."""
+    """Whether what `utf8` gave so far was UTF-8 already, although it was read in another encoding.
+
+    text: what `utf8` gave."""
     return isinstance(text, _Transcoder) and text.is_utf8
 
 
@@ -185,11 +203,12 @@ class _Transcoder:
 
 
 def lines(stream: io.BufferedReader, limit: int = -1) -> Generator[str, None, None]:
-    """The lines of a text, without their ends, from a stream at its beginning.
+    r"""The lines of a text, without their ends. A line ends at \n or \r\n and nowhere else (not
+    where `str.splitlines` would: \x0b, \x85, U+2028). The text is in UTF-8, or in what a byte-order
+    mark says. Bytes that cannot be decoded become MARK.
 
-    A line ends at \\n or \\r\\n and nowhere else (not where `str.splitlines` would: \\x0b, \\x85,
-    U+2028). UTF-8, or what a byte-order mark says. Bytes that cannot be decoded become MARK. A line
-    of more than `limit` characters is cut there."""
+    stream: the bytes of the text, at their beginning.
+    limit: how many characters a line may have; a longer one is cut there. -1 cuts none."""
     encoding, length = byte_order_mark(stream.peek(4))
     stream.read(length)
     wrapper = io.TextIOWrapper(stream, encoding=encoding, errors=_MARKING, newline="\n")
@@ -213,7 +232,9 @@ class LineForm(NamedTuple):
 
 
 def line_form(stream: io.BufferedReader) -> LineForm:
-    """That of a text, by its first line, from a stream at its beginning."""
+    """How a text ends its lines, by its first line, and what it begins with.
+
+    stream: the bytes of the text, at their beginning."""
     encoding, length = byte_order_mark(stream.peek(4))
     mark = "\ufeff" if length and encoding == "utf-8" else ""
     head = stream.peek(BLOCK).partition(b"\n")
@@ -221,8 +242,11 @@ def line_form(stream: io.BufferedReader) -> LineForm:
 
 
 def lines_as_they_come(stream: io.BufferedReader, limit: int) -> Iterator[list[str]]:
-    """The same lines from a pipe or a terminal, in lists that are not empty: all that have come, or
-    `limit` and a few. A list is given before more bytes are waited for."""
+    """The lines of a pipe or a terminal as `lines` gives them, in lists that are not empty: all
+    that have come. A list is given before more bytes are waited for.
+
+    stream: the bytes of the text, at their beginning.
+    limit: how many lines a list has at most, and a few more."""
     encoding, length = byte_order_mark(stream.peek(4))
     stream.read(length)
     decoder = codecs.getincrementaldecoder(encoding)(_MARKING)

@@ -207,14 +207,20 @@ THREE = {row[0]: row[1] for row in _ROWS}  # codes of three letters by those of 
 
 
 def short(code: str) -> str:
-    """The code of two letters for a bare one of two or three, in lower case: en for eng, de for
-    ger; what is not in the table stays."""
+    """The code of two letters of a language: en for eng, de for ger. A code that is not in the
+    table stays.
+
+    code: a code of two or three letters, in lower case and without a region."""
     return _SHORT.get(code, code)
 
 
 def check_language(code: str) -> None:
-    """Raises UsageError where the first part of a code, as pt of pt-BR, is no language of ISO 639;
-    for a name in English with the code that it has."""
+    """Checks that a code is of a language.
+
+    code: the code, of which the first part counts, such as pt of pt-BR.
+
+    Raises UsageError where it is of no language of ISO 639. For a name in English the message has
+    the code."""
     from tmnmt.formats.iso639_3 import CODES
 
     main = code.replace("_", "-").partition("-")[0].lower()

@@ -39,11 +39,17 @@ def read_jrc(
     report: Report,
     folder: Path | None = None,
 ) -> Iterator[tuple[int, Segment]]:
-    """Every link's pair with its line; the document is the CELEX number, the position the link's
-    place in it.
+    """The pair of every link with its line. The document is the CELEX number, the position the
+    link's place in it.
 
-    `folder` has the archives that links without text point to. FormatError when the file aligns
-    other languages, or an archive is absent or damaged."""
+    stream: the bytes of the alignment.
+    source: the file, for names and messages.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    report: counts the links, and says what is wrong with those that are skipped.
+    folder: the folder of the archives that links without text point to; None where there are none.
+
+    Raises FormatError where the file aligns other languages, or an archive is absent or damaged."""
     encoding, mark_length = xml_encoding(stream.peek(1), source.label)
     document = source.stem
     position = 0

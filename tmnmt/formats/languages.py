@@ -46,26 +46,37 @@ _CODE = re.compile(r"[A-Za-z]{1,8}([-_][A-Za-z0-9]{1,8})*")
 
 
 def normal_code(code: str) -> str:
-    """A language code in lower case with hyphens: "FR_ca" is "fr-ca"."""
+    """A code of a language in lower case with hyphens: "FR_ca" is "fr-ca".
+
+    code: the code."""
     return code.strip().replace("_", "-").lower()
 
 
 def locale_name(code: str, separator: str = "_") -> str:
-    """A normal code as programs name their locales: "pt_BR" for "pt-br", "zh_Hans" for "zh-hans";
-    with "-" as the separator as BCP 47 writes it."""
+    """A code as programs name their locales: "pt_BR" for "pt-br", "zh_Hans" for "zh-hans".
+
+    code: the code in its normal form.
+    separator: what stands between its parts; with "-" it is as BCP 47 writes it."""
     language, *subtags = code.split("-")
     cased = (part.upper() if len(part) == 2 else part.title() for part in subtags)
     return separator.join([language, *cased])
 
 
 def is_code(code: str) -> bool:
-    """Whether `code` has the shape of BCP 47: letters, digits and hyphens."""
+    """Whether a text has the shape of BCP 47: letters, digits and hyphens.
+
+    code: the text."""
     return _CODE.fullmatch(code) is not None
 
 
 def check_pair(src_lang: str, tgt_lang: str) -> None:
-    """Raises UsageError where these are not the codes of two languages, in the shape of BCP 47 and
-    of a language of ISO 639."""
+    """Checks that two codes are of two languages, in the shape of BCP 47 and of a language of ISO
+    639.
+
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+
+    Raises UsageError where they are not."""
     for code in (src_lang, tgt_lang):
         if not is_code(code):
             raise UsageError(
@@ -92,8 +103,10 @@ class LanguageTag(NamedTuple):
 
 @lru_cache(1 << 10)
 def language_tag(code: str) -> LanguageTag:
-    """What a code in its normal form says. A region says the script, where the language has several
-    (CLDR, likely subtags): zh-tw is in traditional characters."""
+    """What a code says. A region says the script, where the language has several (CLDR, likely
+    subtags): zh-tw is in traditional characters.
+
+    code: the code in its normal form."""
     language, *subtags = code.split("-")
     language = short(language)
     script = next((part for part in subtags if len(part) == 4 and part.isalpha()), "")
@@ -106,13 +119,17 @@ def language_tag(code: str) -> LanguageTag:
 
 
 def rank(code: str, requested: str, srclang: str = "") -> int | None:
-    """How well `code` serves a request for `requested`, 0 best; None: not at all. All three in
-    their normal form. Codes of a language are equal, as eng and en, and iw and he.
+    """How well a code serves a request, 0 best; None where it does not serve it. Codes of a
+    language are equal, as eng and en, and iw and he.
 
-    0 the exact code; 1 a region of the language asked for that is also the file's source language;
-    2 another region (fr-ca for fr), or Bokmål for Norwegian; 3 the language itself where a region
-    was asked for (fr for fr-ca), Norwegian for Bokmål or Nynorsk, or Nynorsk for Norwegian. fr-ca
-    never serves fr-fr, nor a text in one script a request for another."""
+    0 is the exact code; 1 a region of the requested language that is also the file's source
+    language; 2 another region (fr-ca for fr), or Bokmål for Norwegian; 3 the language itself where
+    a region is requested (fr for fr-ca), Norwegian for Bokmål or Nynorsk, or Nynorsk for Norwegian.
+    fr-ca never serves fr-fr, nor a text in one script a request for another.
+
+    code: the code that is there, in its normal form.
+    requested: the code that is requested, in its normal form.
+    srclang: the source language of the file, in its normal form; "" where it says none."""
     offer, request = language_tag(code), language_tag(requested)
     if offer.language != request.language:
         return NORWEGIAN.get((offer.language, request.language))
@@ -127,8 +144,11 @@ def rank(code: str, requested: str, srclang: str = "") -> int | None:
 
 
 def is_same_language(first: str, second: str) -> bool:
-    """Whether two codes are of one language, whatever the region: Norwegian and each of its forms
-    count as one, two scripts of a language do not."""
+    """Whether two codes are of one language, whatever the region. Norwegian and each of its forms
+    count as one; two scripts of a language do not.
+
+    first: one code.
+    second: the other code."""
     tag, second_tag = language_tag(normal_code(first)), language_tag(normal_code(second))
     if tag.script and second_tag.script and tag.script != second_tag.script:
         return False
@@ -142,18 +162,27 @@ class PairRanks:
     language that was asked for without a script."""
 
     def __init__(self, src_lang: str, tgt_lang: str) -> None:
+        """src_lang: the code of the requested source language.
+        tgt_lang: the code of the requested target language."""
         self.src, self.tgt = normal_code(src_lang), normal_code(tgt_lang)
         self._count = 0
         self._codes_by_script: dict[str, dict[str, str]] = {self.src: {}, self.tgt: {}}
         self._cache: dict[str, dict[str, tuple[int, int] | None]] = {}
 
     def cached_ranks(self, srclang: str) -> dict[str, tuple[int, int] | None]:
-        """What `ranks` found before for this source language of the file."""
+        """What `ranks` has found, by the codes.
+
+        srclang: the source language of the file that it was found for."""
         return self._cache.setdefault(srclang, {})
 
     def ranks(self, code: str, srclang: str) -> tuple[int, int] | None:
-        """The ranks of `code` as source and as target, NO_RANK for none; None when it
-        is neither."""
+        """The ranks of a code as source and as target, NO_RANK for none; None when it is neither.
+
+        code: the code as the file writes it.
+        srclang: the source language of the file; "" where it says none.
+
+        Raises UsageError where codes of two scripts serve a language that was requested without a
+        script."""
         ranks = [
             rank(normal_code(code), requested, normal_code(srclang))
             for requested in (self.src, self.tgt)
@@ -186,7 +215,10 @@ class PairRanks:
 
 
 def listed(codes: Iterable[str], at_most: int = 40) -> str:
-    """Codes for a message: "de, en-gb, fr", "de, en-gb and 20 more"; "none" when there is none."""
+    """Codes for a message: "de, en-gb, fr", "de, en-gb and 20 more"; "none" when there is none.
+
+    codes: the codes.
+    at_most: how many are named."""
     names = sorted({excerpt(normal_code(code)) for code in codes})
     tail = f" and {len(names) - at_most} more" if len(names) > at_most else ""
     return (", ".join(names[:at_most]) or "none") + tail

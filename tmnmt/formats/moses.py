@@ -26,11 +26,13 @@ _PACKINGS = ("", ".gz", ".xz")
 
 
 def moses_pair(prefix: Path, src_lang: str, tgt_lang: str) -> tuple[Source, Source] | None:
-    """The two files PREFIX.src and PREFIX.tgt, each also as .gz or .xz; None where neither is
-    there.
+    """The two files of a pair, each also as .gz or .xz; None where neither is there.
 
-    FormatError when one is there without the other.
-    """
+    prefix: what the paths of both begin with, before the dot and the language.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+
+    Raises FormatError where one is there without the other."""
     paths = [_existing(prefix, lang) for lang in (src_lang, tgt_lang)]
     if paths[0] is None and paths[1] is None:
         return None
@@ -49,8 +51,12 @@ def _existing(prefix: Path, lang: str) -> Path | None:
 
 
 def moses_pairs(sources: Iterable[Source], src_lang: str, tgt_lang: str) -> dict[str, Source]:
-    """The target member for the source member (by its `shown`) of every pair NAME.src and NAME.tgt
-    in an archive."""
+    """For the label of every source file NAME.src in an archive its target file NAME.tgt, where
+    that is there.
+
+    sources: the members of the archive.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language."""
     by_path = {_path_of(source): source for source in sources}
     pairs = {}
     for path, source in by_path.items():
@@ -65,14 +71,19 @@ def _path_of(source: Source) -> str:
 
 
 def moses_ids(prefix: Path) -> Source | None:
-    """PREFIX.ids, also as .gz or .xz; None where there is none."""
+    """The file of ids of a pair, also as .gz or .xz; None where there is none.
+
+    prefix: what the paths of the pair begin with, before the dot and the language."""
     path = _existing(prefix, "ids")
     return file_source(path) if path else None
 
 
 def member_ids(pairs: Iterable[str], sources: Sequence[Source]) -> dict[str, Source]:
-    """The member NAME.ids of an archive for the NAME.src (by its `shown`) of every pair that has
-    one."""
+    """For the label of every source file NAME.src in an archive its file of ids NAME.ids, where
+    that is there.
+
+    pairs: the labels of the source files.
+    sources: the members of the archive."""
     by_path = {_path_of(source): source for source in sources[::-1]}
     names = {source.label: _path_of(source).rpartition(".")[0] + ".ids" for source in sources}
     return {label: by_path[names[label]] for label in pairs if names[label] in by_path}
@@ -81,11 +92,15 @@ def member_ids(pairs: Iterable[str], sources: Sequence[Source]) -> dict[str, Sou
 def read_moses(
     src: Source, tgt: Source, report: Report, ids: Source | None = None
 ) -> Iterator[tuple[int, Segment]]:
-    """Every pair of lines with its number; the document and the place in it by `ids`, else the
-    prefix's name and the line counted from 0.
+    """Every pair of lines with its number.
 
-    FormatError when the files have different numbers of lines, which says both.
-    """
+    src: the file of the source language.
+    tgt: the file of the target language.
+    report: counts the lines, and says what is wrong with those that are skipped.
+    ids: the file that says of which document each line is, and where it stands there. None takes
+    the prefix's name, and the line counted from 0.
+
+    Raises FormatError where the files have different numbers of lines; the message has both."""
     with (
         src.stream() as src_stream,
         tgt.stream() as tgt_stream,

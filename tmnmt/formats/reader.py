@@ -268,7 +268,13 @@ def read_memory(
     columns: Columns | None = None,
     progress: ReadProgress | None = None,
 ) -> Reader:
-    """The segments of one memory file, archive or PREFIX of plain files; see Reader."""
+    """The segments of one memory, as `Reader` gives them.
+
+    path: a memory file, an archive, or the PREFIX of plain files.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    columns: which columns of tables are read; None finds them by their names.
+    progress: is told of units that are read; None tells nobody."""
     return read_memories([path], src_lang, tgt_lang, columns=columns, progress=progress)
 
 
@@ -280,6 +286,12 @@ def read_memories(
     columns: Columns | None = None,
     progress: ReadProgress | None = None,
 ) -> Reader:
-    """The segments of several memories, one after another, duplicates among them left out; see
-    Reader."""
+    """The segments of several memories, one after another, as `Reader` gives them. Duplicates among
+    them are left out.
+
+    paths: memory files, archives, and PREFIXes of plain files.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    columns: which columns of tables are read; None finds them by their names.
+    progress: is told of units that are read; None tells nobody."""
     return Reader([Path(path) for path in paths], src_lang, tgt_lang, columns, progress)

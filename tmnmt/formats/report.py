@@ -71,7 +71,10 @@ class Report:
         return sum(self.skipped.values())
 
     def begin_file(self, file: str, allowance: Allowance | None = None) -> None:
-        """`allowance`: of units that the file may hold."""
+        """Begins a file, of which all that follows is.
+
+        file: what messages call the file.
+        allowance: how many units the file may hold; None does not count them."""
         self.files += 1
         self._file = file
         self._file_start = self.units
@@ -79,7 +82,9 @@ class Report:
         self._allowance = allowance
 
     def keep(self) -> None:
-        """Counts one unit as read and kept. FormatError when the file unpacks to too many."""
+        """Counts one unit as read and kept.
+
+        Raises FormatError when the file unpacks to too many units."""
         self._count()
         self.retained += 1
 
@@ -89,21 +94,31 @@ class Report:
         self.units += 1
 
     def note_languages(self, codes: Iterable[str]) -> None:
+        """Notes languages that the file has.
+
+        codes: their codes."""
         if len(self.languages) < LANGUAGES_KEPT:
             self.languages.update(codes)
 
     def note_variants(self, codes: Iterable[str]) -> None:
-        """Counts a unit in which several of these languages serve one side."""
+        """Counts a unit in which several languages serve one side.
+
+        codes: the codes of these languages."""
         self.with_variants += 1
         self._variants = self._variants or tuple(codes)
 
     def note_link(self, kind: str) -> None:
-        """Counts a link of an alignment: "1-1"; those of rare kinds together once there are too
-        many kinds."""
+        """Counts a link of an alignment. Links of rare kinds count together once there are too many
+        kinds.
+
+        kind: the kind of the link, such as "1-1"."""
         kind = kind if kind in self.links or len(self.links) < KINDS_KEPT else "other"
         self.links[kind] = self.links.get(kind, 0) + 1
 
     def warn_of_encoding(self, encoding: str) -> None:
+        """Warns that the file is in UTF-8 and declares another encoding.
+
+        encoding: the declared encoding."""
         self.warnings.append(
             f"{self._file}: declared as {encoding}, but its bytes are UTF-8, so that é was read "
             "as Ã©: "
@@ -111,7 +126,13 @@ class Report:
         )
 
     def skip(self, reason: str, line: int, detail: str) -> None:
-        """Counts one unit as read and skipped; errors as `keep`."""
+        """Counts one unit as read and skipped.
+
+        reason: why it is skipped, one of REASONS.
+        line: the line where it begins, from 1.
+        detail: what is wrong with it, in words.
+
+        Raises FormatError when the file unpacks to too many units."""
         self._count()
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
         examples = self.examples.setdefault(reason, [])
@@ -119,15 +140,23 @@ class Report:
             examples.append(Skipped(self._file, line, excerpt(detail, 300)))
 
     def skip_undecodable(self, line: int, encoding: str) -> None:
-        """Counts a unit with bytes that are not `encoding`; FormatError once there are too many for
-        mere damage."""
+        """Counts a unit with bytes that cannot be decoded.
+
+        line: the line where it begins, from 1.
+        encoding: the encoding that the bytes should be in.
+
+        Raises FormatError once there are too many for mere damage."""
         self.skip(MALFORMED, line, f"bytes that are not {encoding}")
         self._undecodable += 1
         if self._undecodable > max(UNDECODABLE_ALLOWED, (self.units - self._file_start) // 10):
             raise self._wrong_encoding(encoding)
 
     def end_file(self, encoding: str) -> None:
-        """FormatError when more than half of a short file could not be decoded."""
+        """Ends a file.
+
+        encoding: the encoding that it was read in.
+
+        Raises FormatError when more than half of a short file could not be decoded."""
         if self._undecodable * 2 > self.units - self._file_start:
             raise self._wrong_encoding(encoding)
 

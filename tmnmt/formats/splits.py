@@ -38,27 +38,39 @@ class Split:
     stretch: int = 0
 
     def kind(self, document: str) -> str:
-        """ "dev", "test" or "train"."""
+        """Which part a document is in: "dev", "test" or "train".
+
+        document: the name of the document."""
         return "test" if document in self.test else "dev" if document in self.dev else "train"
 
 
 def point_of(document: str) -> float:
-    """Where a document stands in [0, 1), by the sha256 of its id: evenly spread, and the same
-    wherever it is asked."""
+    """Where a document stands from 0 to 1, by the sha256 of its id: evenly spread, and the same
+    wherever it is computed.
+
+    document: the id of the document."""
     return int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big") / 2**64
 
 
 def stretches(document: str, size: int, length: int = STRETCH) -> Iterator[tuple[str, int, int]]:
-    """A document of `size` segments, cut into consecutive segments of `length` each: for every
-    stretch its name, its first segment, counted from 0, and the one behind its last. The name says
-    the document and both places, counted from 1: "my.tmx 41-80"."""
+    """A document cut into consecutive segments: for every stretch its name, its first segment,
+    counted from 0, and the one behind its last. The name says the document and both places, counted
+    from 1: "my.tmx 41-80".
+
+    document: the name of the document.
+    size: how many segments it has.
+    length: how many segments a stretch has."""
     for first in range(0, size, length):
         last = min(first + length, size)
         yield f"{document} {first + 1}-{last}", first, last
 
 
 def stretch_length(names: Iterable[str], documents: Collection[str]) -> int:
-    """The length of the `stretches` of these documents that are among `names`; 0 where none is."""
+    """How many segments the `stretches` of some documents have that are among some names; 0 where
+    none is.
+
+    names: the names.
+    documents: the names of the documents."""
     matches = (_STRETCH_NAME.fullmatch(name) for name in names)
     return max(
         (
@@ -71,13 +83,17 @@ def stretch_length(names: Iterable[str], documents: Collection[str]) -> int:
 
 
 def fresh_split(sizes: Mapping[str, int], segments: int) -> Split:
-    """Dev and test of about `segments` segments each, from the segments of every document.
+    """A new split into dev, test and training.
 
     Test takes documents from the lowest point upwards, dev from the highest downwards, passing over
     those that would make it too large. So what is added may push a document out of test or dev into
     training, but none from the one into the other. Where no document is small enough, as in a
-    memory that names none, `stretches` of documents are taken in the same way. UsageError where
-    there is too little to take so much from."""
+    memory that names none, `stretches` of documents are taken in the same way.
+
+    sizes: the number of segments of every document.
+    segments: how many segments dev and test have each, about.
+
+    Raises UsageError where there is too little to take so much from."""
     total = sum(sizes.values())
     if 4 * segments > total:
         hint = (
@@ -122,12 +138,15 @@ def _filled(order: Iterable[str], sizes: Mapping[str, int], segments: int) -> fr
 
 
 def listed_split(folder: Path, sizes: Mapping[str, int]) -> Split:
-    """The split that lists in `folder` say: files *dev.txt and *test.txt, one id a line; of the
-    JRC-Acquis, CELEX numbers or names of documents (jrc21970A0720_01). They may name `stretches`
-    of documents. What they do not name is for training. `sizes`: the segments of every document.
+    """The split that lists say: files *dev.txt and *test.txt, one id a line; of the JRC-Acquis,
+    CELEX numbers or names of documents (jrc21970A0720_01). They may name `stretches` of documents.
+    What they do not name is for training.
 
-    DataError: no such files (each named), an id that is in both, or no document that they name.
-    """
+    folder: the folder of the lists.
+    sizes: the number of segments of every document.
+
+    Raises DataError where there are no such files, for an id that is in both, and where they name
+    no document."""
     names = {kind: _listed(folder, kind) for kind in KINDS}
     if common := sorted(names["dev"] & names["test"]):
         raise DataError(f"{folder}: {common[0]!r} is in a list of dev and in one of test")
@@ -153,7 +172,9 @@ def listed_split(folder: Path, sizes: Mapping[str, int]) -> Split:
 
 
 def list_files(folder: Path) -> list[Path]:
-    """The lists of dev and test documents in a folder."""
+    """The lists of dev and test documents in a folder.
+
+    folder: the folder."""
     return [path for kind in KINDS for path in sorted(folder.glob(f"*{kind}.txt"))]
 
 
@@ -177,8 +198,10 @@ def _listed(folder: Path, kind: str) -> set[str]:
 
 def split_id(document: str) -> str:
     """The id that counts in a split: the document's own, but for the JRC-Acquis always the name
-    that it has there (jrc21970A0720_01), given the CELEX number (21970A0720(01)) or the file of
-    OPUS (1970/jrc21970A0720_01-en), so that all editions are split alike."""
+    that it has there (jrc21970A0720_01), so that all editions are split alike.
+
+    document: the name of the document; of the JRC-Acquis also the CELEX number (21970A0720(01)) or
+    the file of OPUS (1970/jrc21970A0720_01-en)."""
     if opus := _OPUS.fullmatch(document):
         return opus[1]
     if not _CELEX.fullmatch(document):

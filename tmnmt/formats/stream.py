@@ -52,12 +52,12 @@ _DAMAGE = (
 
 class NoMemory(FormatError):
     """The file is whole but no memory in these languages: in an archive such a member is passed
-    over.
-
-    `why` in a few words, then what is `allowed`.
-    """
+    over."""
 
     def __init__(self, label: str, why: str, allowed: str = "") -> None:
+        """label: what messages call the file.
+        why: what is wrong, in a few words.
+        allowed: what is allowed, in words; "" says nothing of it."""
         super().__init__(f"{label}: {why}{allowed and '; '}{allowed}")
         self.why = why
 
@@ -76,7 +76,11 @@ class Allowance:
     _units: int = 0
 
     def take(self, count: int) -> None:
-        """Counts unpacked bytes. FormatError when they are more than real memories hold."""
+        """Counts unpacked bytes.
+
+        count: how many there are.
+
+        Raises FormatError when they are more than real memories hold."""
         self._bytes += count
         if self._bytes > ALWAYS_ALLOWED and self._bytes > MAX_EXPANSION * self.packed():
             raise self._bomb(f"more than {MAX_EXPANSION} times its size")
@@ -122,8 +126,12 @@ class Source:
 
     @contextmanager
     def stream(self, may_be_empty: bool = False) -> Iterator[io.BufferedReader]:
-        """The unpacked bytes. FormatError, here or on reading: missing, empty where it may not be,
-        damaged, or a decompression bomb."""
+        """Gives the unpacked bytes.
+
+        may_be_empty: whether an empty file is right.
+
+        Raises FormatError, here or on reading, where the file is missing, empty, damaged, or a
+        decompression bomb."""
         with self.open() as raw:
             unpacked = _unpacked(raw, self.label, self.allowance)
             if not may_be_empty and not unpacked.peek(1):
@@ -132,7 +140,9 @@ class Source:
 
 
 def file_source(path: Path) -> Source:
-    """`path` as one source, whatever it holds."""
+    """A file as one source, whatever it holds.
+
+    path: the file, or a pipe."""
     size = path.stat().st_size if path.is_file() else 0  # opening says what is wrong
     label, name = str(path), bare_name(path.name)
     if size:
@@ -147,7 +157,11 @@ def file_source(path: Path) -> Source:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """The file's bytes as they lie on disk; FormatError when it cannot be opened."""
+    """The bytes of a file as they lie on disk.
+
+    path: the file.
+
+    Raises FormatError where it cannot be opened."""
     try:
         return path.open("rb")
     except FileNotFoundError as error:
@@ -159,17 +173,21 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def bare_name(name: str) -> str:
-    """The file name without the folder and without .gz or .xz; its end where it is longer than a
-    file's name can be."""
+    """The name of a file without the folder and without .gz or .xz; its end where it is longer than
+    a file's name can be.
+
+    name: the name or path."""
     name = PurePosixPath(name.replace("\\", "/")).name[-_LONGEST_NAME:]
     return name[:-3] if name.lower().endswith(_PACKED) else name
 
 
 def is_zip(path: Path) -> bool:
-    """Whether the file starts as a zip archive does; FormatError when it cannot be opened.
+    """Whether a file begins as a zip archive does. A pipe or a device is none: it can be read once
+    only, and the directory of an archive is at its end.
 
-    A pipe or a device is none: it can be read once only, and the directory of an archive is at its
-    end."""
+    path: the file.
+
+    Raises FormatError where it cannot be opened."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return False
     with open_file(path) as file:
@@ -178,8 +196,12 @@ def is_zip(path: Path) -> bool:
 
 @contextmanager
 def zip_sources(path: Path) -> Iterator[list[Source]]:
-    """The members of a zip archive in their order, folders and hidden files left out; to be read
-    inside the block."""
+    """Gives the members of a zip archive in their order, without folders and hidden files. They can
+    be read inside the block.
+
+    path: the archive.
+
+    Raises FormatError where it is damaged."""
     size = path.stat().st_size
     allowance = Allowance(str(path), lambda: size)
     try:

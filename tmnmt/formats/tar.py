@@ -29,10 +29,14 @@ _PAX_RECORD = re.compile(rb"([0-9]{1,6}) ([^=\n]+)=")
 def tar_files(
     stream: BinaryIO, label: str, takes: Callable[[str], bool]
 ) -> Iterator[tuple[str, bytes]]:
-    """Name and content of every regular file whose name is wanted, in order.
+    """The name and content of regular files of a tar archive, in order.
 
-    FormatError: no whole tar archive, or a wanted file that is sparse or longer than 64 MB.
-    """
+    stream: the bytes of the archive.
+    label: what messages call the archive.
+    takes: says of a name whether the file is given.
+
+    Raises FormatError where there is no whole tar archive, or where a file that is given is sparse
+    or longer than 64 MB."""
     long_name = ""  # by the headers before
     while header := stream.read(_RECORD):
         if not any(header):

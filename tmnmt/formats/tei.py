@@ -50,8 +50,13 @@ class Paragraphs:
         )
 
     def load(self, side: int, archive: Source) -> None:
-        """Takes in every document of `archive`. FormatError: damaged, none in it, two with one id,
-        or the disk full."""
+        """Takes in every document of an archive.
+
+        side: the side that the archive is of.
+        archive: the archive.
+
+        Raises FormatError where it is damaged, has no document, or has two with one id, and where
+        the disk is full."""
         self._allowances[side] = archive.allowance
         self._db.execute("BEGIN")
         documents = 0
@@ -75,7 +80,10 @@ class Paragraphs:
             )
 
     def document_texts(self, side: int, document: str) -> dict[str, str] | None:
-        """The texts of a document by paragraph number; None where it is not in the archive."""
+        """The texts of a document by paragraph number; None where it is not in the archive.
+
+        side: the side that is read.
+        document: the id of the document."""
         row = self._db.execute(
             "SELECT paragraphs FROM texts WHERE side = ? AND document = ?", (side, document)
         ).fetchone()
@@ -87,8 +95,12 @@ class Paragraphs:
         return texts
 
     def take(self, side: int, size: int) -> None:
-        """Counts what links give of an archive. FormatError where they point to the same again and
-        again."""
+        """Counts what links give of an archive.
+
+        side: the side that the archive is of.
+        size: how many bytes they give.
+
+        Raises FormatError where they point to the same again and again."""
         self._allowances[side].take(size)
 
     def close(self) -> None:
@@ -96,7 +108,9 @@ class Paragraphs:
 
 
 def attributes(tag: bytes) -> dict[str, str]:
-    """The attributes of a start tag."""
+    """The attributes of a start tag.
+
+    tag: the start tag."""
     return {
         name.decode(): unescape(
             _LONG_REFERENCE.sub(b"", double or single).decode("utf-8", "replace")
@@ -106,7 +120,9 @@ def attributes(tag: bytes) -> dict[str, str]:
 
 
 def resolved(text: str) -> str:
-    """`text` with the corpus' own escapes resolved."""
+    """A text with the corpus' own escapes resolved.
+
+    text: the text."""
     return _ESCAPE.sub(lambda escape: unescape(f"&{escape[1]};"), text) if "%" in text else text
 
 

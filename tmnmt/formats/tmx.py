@@ -66,8 +66,14 @@ Properties = list[tuple[str, str]]
 def read_tmx(
     stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str, report: Report
 ) -> Iterator[tuple[int, Segment]]:
-    """The units that have both languages, with the line each starts at; the others go to the
-    report."""
+    """The units that have both languages, with the line each starts at. The others go to the
+    report.
+
+    stream: the bytes of the file.
+    source: the file, for names and messages.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    report: counts the units, and says what is wrong with those that are skipped."""
     encoding, mark_length = xml_encoding(stream.peek(1), source.label)
     reader = _TmxReader(source, src_lang, tgt_lang, report, encoding.upper())
     is_complete = False
@@ -262,8 +268,10 @@ class _TmxReader:
 
 
 def declarations(data: bytes, prefixes: frozenset[bytes]) -> bytes:
-    """Declarations of those of the prefixes that `data` uses; of what they stand for nothing is
-    read."""
+    """Declarations of the prefixes that a unit uses; of what they stand for nothing is read.
+
+    data: the bytes of the unit.
+    prefixes: the prefixes that may be declared."""
     if not prefixes:
         return b""
     required = prefixes.intersection(_PREFIX.findall(data))

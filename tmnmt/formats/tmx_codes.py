@@ -30,7 +30,9 @@ _SPACED = frozenset({"ph", "ut"})  # the others may stand inside a word: un<b>be
 
 
 def excess(seg: etree._Element) -> str:
-    """What a segment has too much of to be a text with codes, in words; "" where it has not."""
+    """What a segment has too much of to be a text with codes, in words; "" where it has not.
+
+    seg: the <seg>."""
     if sum(1 for _ in zip(seg.iter(), range(MAX_CODES + 2), strict=False)) > MAX_CODES + 1:
         return f"more than {MAX_CODES:,} codes"
     inside = [seg]
@@ -40,12 +42,18 @@ def excess(seg: etree._Element) -> str:
 
 
 def text_of(seg: etree._Element) -> Text:
-    """The text of a <seg>, as it stands there."""
+    """The text of a <seg>, as it stands there.
+
+    seg: the <seg>."""
     return join_parts(_flow(seg, count(1))) if len(seg) else Text(seg.text or "")
 
 
 def seg_of(text: Text) -> str:
-    """The content of a <seg>; `text_of` gives equal text, and equal codes where they are of TMX.
+    """The content of a <seg>. `text_of` makes an equal text of it, and equal codes where they are
+    of TMX.
+
+    text: the text.
+
     Raises FormatError where the markup of a code is no XML in its place."""
     if not text.codes:
         return escaped(text.plain)

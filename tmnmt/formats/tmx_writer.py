@@ -34,14 +34,21 @@ def write_tmx(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> WriteReport:
-    """Writes `segments` to `path` (.tmx, .tmx.gz or .tmx.xz); an existing file is replaced at the
-    end, atomically.
+    """Writes segments to a file, which replaces an existing one at the end, atomically.
 
     Reading the file again gives equal segments, `id` excepted, which is the store's: document,
     position and origin travel as properties x-document, x-position, x-origin. Source and target are
     written as `clean` leaves them, with their codes; how many that changed is in the result.
-    FormatError: a date that is not ISO 8601, a code that is no XML, or a file that cannot be
-    written."""
+
+    path: the file: .tmx, .tmx.gz or .tmx.xz.
+    segments: the segments.
+    src_lang: the code of their source language.
+    tgt_lang: the code of their target language.
+    progress: is called with the number of segments that were written since the last call; None
+    tells nobody.
+
+    Raises FormatError for a date that is not ISO 8601, a code that is no XML, or a file that cannot
+    be written."""
     count = cleaned = 0
     with tmx_writer(path, src_lang, tgt_lang) as write:
         for segment in segments:
@@ -56,8 +63,12 @@ def write_tmx(
 
 @contextmanager
 def tmx_writer(path: Path, src_lang: str, tgt_lang: str) -> Iterator[Callable[[Segment], int]]:
-    """What writes one segment after another into such a file, and says how many of its two texts
-    were cleaned; see `write_tmx`."""
+    """Gives a function that writes one segment after another into a file as `write_tmx` does, and
+    says how many of a segment's two texts were cleaned.
+
+    path: the file: .tmx, .tmx.gz or .tmx.xz.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language."""
     src_start = f'<tuv xml:lang="{escaped_attribute(src_lang)}"><seg>'
     tgt_start = f'<tuv xml:lang="{escaped_attribute(tgt_lang)}"><seg>'
     with writing(path) as file:

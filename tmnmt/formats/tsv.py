@@ -87,8 +87,11 @@ class Columns:
 
 
 def parse_columns(text: str) -> Columns:
-    """The Columns of "src=5,tgt=6,doc=1,idx=2" or "src=en,tgt=fr,doc=celex_doc"; UsageError when it
-    says nothing."""
+    """The columns that a text names.
+
+    text: as "src=5,tgt=6,doc=1,idx=2" or "src=en,tgt=fr,doc=celex_doc".
+
+    Raises UsageError where it names none."""
     fields = {name: field for field, names in NAMES.items() for name in names}
     columns: dict[str, int | str] = {}
     quoted = excerpt(text, 200)
@@ -145,12 +148,18 @@ def read_tsv(
     report: Report,
     columns: Columns | None,
 ) -> Iterator[tuple[int, Segment]]:
-    """Every line's pair with its line number; lines with a column missing or undecodable go to the
-    report.
+    """The pair of every line with its line number. Lines with a column missing or undecodable go to
+    the report. Without a document column the document is the file's name; without a position column
+    the position counts the document's lines.
 
-    Without a document column the document is the file's name; without a position column the
-    position counts the document's lines. FormatError: no usable header, or a column that the file
-    does not have."""
+    stream: the bytes of the table.
+    source: the file, for names and messages.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    report: counts the lines, and says what is wrong with those that are skipped.
+    columns: which columns are read; None finds them by their names.
+
+    Raises FormatError where there is no usable header, or the file does not have a column."""
     encoding = byte_order_mark(stream.peek(4))[0].upper()
     reader: Rows | None = None
     quoting = _Quoting()
@@ -230,8 +239,15 @@ def _odd(cell: str) -> bool:
 def places_of(
     cells: Sequence[str], src_lang: str, tgt_lang: str, columns: Columns | None, label: str
 ) -> dict[str, int]:
-    """The index of each field's column, from the first line. Raises NoMemory where it names no
-    columns of these languages."""
+    """The index of each field's column, from 0.
+
+    cells: the cells of the first line.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    columns: which columns are read; None finds them by their names.
+    label: what messages call the file.
+
+    Raises NoMemory where the line names no columns of these languages."""
     if len(cells) > MAX_COLUMNS:
         raise NoMemory(
             label,
@@ -287,9 +303,12 @@ def _excerpts(cells: Sequence[str]) -> str:
 
 
 class Rows:
-    """The segments of the rows of a table. `places`: the index of each field's column."""
+    """The segments of the rows of a table."""
 
     def __init__(self, source: Source, report: Report, places: dict[str, int]) -> None:
+        """source: the file, for names and messages.
+        report: counts the rows, and says what is wrong with those that are skipped.
+        places: the index of each field's column, from 0."""
         self._source, self._report = source, report
         self._src, self._tgt = places.pop("src"), places.pop("tgt")
         self._document = places.pop("document", None)
@@ -299,7 +318,10 @@ class Rows:
         self._lines_of: dict[int, int] = {}  # by the hash of a document's name, which may take 4 KB
 
     def segment(self, line: int, cells: Sequence[str]) -> Segment | None:
-        """The pair of a row; None where the report says what is wrong with it."""
+        """The pair of a row; None where the report says what is wrong with it.
+
+        line: the line of the row, from 1.
+        cells: its cells."""
         if len(cells) < self.min_cells:
             self._report.skip(
                 MALFORMED,
@@ -396,11 +418,16 @@ def _codes(
 def write_tsv(
     path: Path, segments: Iterable[Segment], *, progress: Callable[[int], None] | None = None
 ) -> WriteReport:
-    """Writes `segments` to `path` (.tsv, .tsv.gz, .tsv.xz) with a header, replacing an existing
-    file atomically.
+    """Writes segments to a file with a header, which replaces an existing one atomically. Reading
+    the file again gives equal segments, `id` excepted; codes travel as properties x-source-codes
+    and x-target-codes.
 
-    Reading the file again gives equal segments, `id` excepted; codes travel as properties
-    x-source-codes and x-target-codes. FormatError: a field with a tab or a line end in it."""
+    path: the file: .tsv, .tsv.gz or .tsv.xz.
+    segments: the segments.
+    progress: is called with the number of segments that were written since the last call; None
+    tells nobody.
+
+    Raises FormatError for a field with a tab or a line end in it."""
     count = 0
     with tsv_writer(path) as write:
         for segment in segments:
@@ -415,7 +442,9 @@ def write_tsv(
 
 @contextmanager
 def tsv_writer(path: Path) -> Iterator[Callable[[Segment], None]]:
-    """What writes one segment after another into such a file; see `write_tsv`."""
+    """Gives a function that writes one segment after another into a file as `write_tsv` does.
+
+    path: the file: .tsv, .tsv.gz or .tsv.xz."""
     with writing(path) as file:
         file.write("\t".join(NAMES) + "\n")
         yield lambda segment: _write(file, segment)
