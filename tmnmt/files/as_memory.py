@@ -32,7 +32,14 @@ def read_memories(
     columns: Columns | None = None,
     progress: ReadProgress | None = None,
 ) -> Reader:
-    """As `tmnmt.formats.read_memories`, of XLIFF and PO files and of workbooks, too."""
+    """The segments of several memories, as `tmnmt.formats.reader.read_memories` gives them, of
+    XLIFF and PO files and of workbooks, too.
+
+    paths: the files.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    columns: which columns of tables are read; None finds them by their names.
+    progress: is told of units that are read; None tells nobody."""
     kinds = units_of, partial(pairs_of_workbook, columns=columns)
     return Reader(
         [Path(path) for path in paths], src_lang, tgt_lang, columns, progress, kinds=kinds
@@ -42,9 +49,14 @@ def read_memories(
 def units_of(
     path: Path, src_lang: str, tgt_lang: str, report: Report
 ) -> Iterator[tuple[int, Segment]] | None:
-    """The finished units of a file that has both languages, each with its line; the document is
-    the file's path, and that of an XLIFF with several has the name of each behind it. None where
-    it is of another kind. Drafts, and what has no translation, are counted as skipped."""
+    """The finished units of a file that has both languages, each with its line. The document is the
+    file's path, and that of an XLIFF with several has the name of each behind it. None where the
+    file is of another kind. Drafts, and what has no translation, are counted as skipped.
+
+    path: the file.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    report: counts the units."""
     if not path.is_file() or (kind := kind_of(path)) is None or not kind.is_memory:
         return None
     return _segments(kind(path), path, (src_lang, tgt_lang), report)
@@ -72,7 +84,10 @@ def _segments(
 
 def named_documents(file: TranslatableFile, path: Path) -> Iterator[tuple[str, Document]]:
     """The documents of a file, each with the name that it has as a document of a memory: the path
-    of the file, and from the second on the name in the file behind it."""
+    of the file, and from the second on the name in the file behind it.
+
+    file: the file.
+    path: its path."""
     for number, document in enumerate(file.documents()):
         yield f"{path.as_posix()}: {document.name}" if number else path.as_posix(), document
 
@@ -80,9 +95,14 @@ def named_documents(file: TranslatableFile, path: Path) -> Iterator[tuple[str, D
 def with_pairs(
     units: Iterable[Unit], document: str, origin: str, is_pair: Callable[[Unit], bool]
 ) -> Iterator[tuple[Unit, Segment | None]]:
-    """The units of a document, each with the segment of a memory that it is; None where it is none,
-    as `is_pair` says. A segment knows its place: its position, its name, and as properties the
-    sources beside it that are no segments of the memory."""
+    """The units of a document, each with the segment of a memory that it is; None where it is none.
+    A segment knows its place: its position, its name, and as properties the sources beside it that
+    are no segments of the memory.
+
+    units: the units.
+    document: the name of the document in the memory.
+    origin: the origin of the segments.
+    is_pair: says of a unit whether it is a segment of the memory."""
     padded = chain([None], units, [None])
     previous: Unit | None = None
     for position, (unit, following) in enumerate(pairwise(padded), -1):

@@ -209,7 +209,11 @@ class HtmlFile(WholeFile[Slot]):
 
 
 def parts_of(text: str, slot: Slot, words: Words) -> Iterator[Part]:
-    """Words and codes of a text. A <br> between two words covers a space."""
+    """The words and codes of a text. A <br> between two words covers a space.
+
+    text: the file.
+    slot: where the text stands in it.
+    words: gives what a piece says."""
     pairs = spans(slot.pieces)
     for number, piece in enumerate(slot.pieces):
         raw = text[piece.start : piece.stop]
@@ -229,7 +233,10 @@ def parts_of(text: str, slot: Slot, words: Words) -> Iterator[Part]:
 
 
 def words_of(text: str, piece: Piece) -> str:
-    """What a piece of HTML says."""
+    """What a piece of HTML says.
+
+    text: the file.
+    piece: the piece."""
     raw = text[piece.start : piece.stop]
     if piece.kind == "placeholder":
         return unescape(_WITHOUT_TAGS.sub("", raw))
@@ -237,7 +244,9 @@ def words_of(text: str, piece: Piece) -> str:
 
 
 def in_order(slots: Iterable[Slot]) -> list[Slot]:
-    """A text comes before the attributes inside it."""
+    """Slots in the order of the file. A text comes before the attributes inside it.
+
+    slots: the slots."""
     return sorted(slots, key=lambda slot: (slot.start, slot.attribute is not None))
 
 
@@ -256,8 +265,11 @@ class Slots:
     """Takes tokens in order, and gathers what is to be translated."""
 
     def __init__(self, text: str, language: str | None = None) -> None:
-        """`language`: texts are cut at their sentences, by its rules; None: they are not. Raises
-        UsageError where there are no rules."""
+        """text: the file.
+        language: texts are cut at their sentences, by the rules of this language; None does not cut
+        them.
+
+        Raises UsageError where the language has no rules."""
         if language is not None:
             check_language(language)
         self.slots = list[Slot]()
@@ -268,6 +280,9 @@ class Slots:
         self._depth = 0  # of elements of its name inside
 
     def take(self, token: Token) -> None:
+        """Takes the next token.
+
+        token: the token."""
         if self._alone is not None and self._is_inside(token, self._alone):
             return
         if token.kind == "text":

@@ -42,8 +42,12 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, wrong: Wrong, start: int = 0) -> Iterator[Token]:
-    """The tokens from `start` on, in order; together they are the text. Raises what `wrong` makes
-    of a place and of what is wrong there: a tag or a comment that does not end."""
+    """The tokens of a text, in order; together they are the text.
+
+    text: the text.
+    wrong: makes the error of a place and of what is wrong there: a tag or a comment that does not
+    end.
+    start: where the first token begins."""
     offset = start or (1 if text.startswith(BOM) else 0)
     begin = offset  # of a text
     while (offset := text.find("<", offset)) >= 0:
@@ -64,7 +68,10 @@ def tokens(text: str, wrong: Wrong, start: int = 0) -> Iterator[Token]:
 
 
 def attributes(text: str, tag: Token) -> Iterator[Attribute]:
-    """The attributes of a start tag that have a value."""
+    """The attributes of a start tag that have a value.
+
+    text: the text.
+    tag: the start tag."""
     for attribute in _ATTRIBUTE.finditer(text, tag.start + 1 + len(tag.name), tag.stop - 1):
         for group, quote in (("double", '"'), ("single", "'"), ("bare", "")):
             if attribute[group] is not None:

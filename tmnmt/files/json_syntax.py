@@ -41,13 +41,19 @@ class _Container:
 
 
 def strings(text: str, wrong: Wrong) -> Iterator[String]:
-    """The strings that are values, in order. Raises what `wrong` makes of a place and of what is
-    wrong there: no JSON, a key twice in one object, more than 100 values inside one another."""
+    """The strings that are values, in order.
+
+    text: the JSON.
+    wrong: makes the error of a place and of what is wrong there: no JSON, a key twice in one
+    object, more than 100 values inside one another."""
     return _Parser(text, wrong).run()
 
 
 def containers(text: str, wrong: Wrong) -> dict[tuple[str, ...], Span]:
-    """Where objects and lists stand, by the keys that lead to them. Raises as `strings` does."""
+    """Where objects and lists stand, by the keys that lead to them.
+
+    text: the JSON.
+    wrong: makes the error of a place and of what is wrong there, as for `strings`."""
     parser = _Parser(text, wrong)
     for _ in parser.run():
         pass

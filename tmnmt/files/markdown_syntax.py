@@ -57,7 +57,9 @@ class Block:
     is_cell: bool = False
 
     def place(self, offset: int) -> int:
-        """The place in the file of one in the content."""
+        """The place in the file of a place in the content.
+
+        offset: the place in the content, in characters."""
         begin, file_offset = self.lines[bisect_right(self.lines, offset, key=_begin) - 1]
         return file_offset + offset - begin
 
@@ -103,7 +105,9 @@ class Reader:
         self._events, self._tokens = list[_Event](), list["Token"]()
 
     def blocks(self, text: str) -> Iterator[Block | HtmlBlock]:
-        """The blocks in order. Code, front matter and definitions of links are none."""
+        """The blocks of a file, in order. Code, front matter and definitions of links are none.
+
+        text: the file."""
         start = len(BOM) if text.startswith(BOM) else 0
         front = _FRONT.match(text, start)
         body = text[start:]
@@ -152,7 +156,9 @@ class Reader:
                     yield newline
 
     def pieces(self, block: Block) -> list[Piece]:
-        """The pieces of a text, by their places in the file."""
+        """The pieces of a block, by their places in the file.
+
+        block: the block."""
         content = block.content
         self._events, self._tokens = [], []
         self._parser.inline.parse(content, self._parser, self._env, self._tokens)
@@ -172,7 +178,9 @@ class Reader:
         return result
 
     def images(self, block: Block) -> Iterator[tuple[int, int]]:
-        """Where the words of the images stand in the text whose pieces were asked for last."""
+        """Where the words of the images stand in a block.
+
+        block: the block, the last of which `pieces` gave the pieces."""
         for event in self._events:
             if event.rule == "image" and event.label > event.start + 2:
                 yield block.place(event.start + 2), block.place(event.label - 1) + 1
@@ -224,7 +232,10 @@ class Reader:
 
 
 def words(text: str, piece: Piece) -> str:
-    """What a piece says."""
+    """What a piece says.
+
+    text: the file.
+    piece: the piece."""
     raw = text[piece.start : piece.stop]
     if piece.kind == "placeholder":
         return raw.strip("`").strip() if piece.name == "code" else raw[1:-1]

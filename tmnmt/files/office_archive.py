@@ -30,7 +30,11 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def check_archive(path: Path) -> None:
-    """Raises FormatError with the reason where the file is not to be read."""
+    """Checks that a file of Office can be read safely.
+
+    path: the file.
+
+    Raises FormatError with the reason where it is not to be read."""
     try:
         with path.open("rb") as file:
             if file.read(4) == _OLD:

@@ -47,8 +47,14 @@ def check() -> None:
 
 
 def run(action: Literal["extract", "merge"], path: Path, *arguments: str, temporary: Path) -> None:
-    """One run on the file at `path`. `action`: "extract" or "merge". FormatError with
-    Okapi's reason where that fails."""
+    """Runs Okapi once on a file.
+
+    action: what Okapi does, "extract" or "merge".
+    path: the file.
+    arguments: what the action takes besides.
+    temporary: the folder of Okapi's temporary files.
+
+    Raises FormatError with Okapi's reason where that fails."""
     folder = jars()
     options = [f"-Xmx{HEAP}", "-Djava.awt.headless=true", f"-Djava.io.tmpdir={temporary}"]
     place = f"{folder}{os.pathsep}{folder / '*'}"

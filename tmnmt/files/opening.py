@@ -21,7 +21,11 @@ KINDS: Registry[type[TranslatableFile]] = Registry(
 
 
 def open_translatable(path: Path) -> TranslatableFile:
-    """The file at `path`. Raises FormatError where it cannot be read, or is of no known kind."""
+    """Opens a file that is to be translated.
+
+    path: the file.
+
+    Raises FormatError where it cannot be read, or is of no known kind."""
     kind = kind_of(path)
     if kind is None:
         hint = kind_by_name(path.name)
@@ -34,9 +38,14 @@ def open_translatable(path: Path) -> TranslatableFile:
 
 
 def kind_of(path: Path, format: Format | None = None) -> type[TranslatableFile] | None:
-    """Its kind; None where it is of none that is known, as lines of text are, and where `format`
-    says that it is text. NAME.partial, which an interrupted run leaves, is of the kind of NAME.
-    FormatError where it cannot be read."""
+    """The kind of a file; None where it is of none that is known, as lines of text are.
+    NAME.partial, which an interrupted run leaves, is of the kind of NAME.
+
+    path: the file.
+    format: the format that the user has named; with "text" the file is of no kind. None tells the
+    kind by the file.
+
+    Raises FormatError where the file cannot be read."""
     if format == "text":
         return None
     final_path = path.with_suffix("") if path.suffix == PARTIAL else path

@@ -82,7 +82,10 @@ class ParagraphFile(WholeFile[tuple[int, int]]):
 
 
 def paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Where the paragraphs of a text are, without marks of lists and blanks in front of them."""
+    """Where the paragraphs of a text are, in characters, without marks of lists and blanks in front
+    of them.
+
+    text: the text."""
     block = list[_Line]()
     for match in _LINE.finditer(text, 1 if text.startswith(BOM) else 0):
         if line := match[0].rstrip():
@@ -96,7 +99,11 @@ def paragraphs(text: str) -> Iterator[tuple[int, int]]:
 def is_running(text: str, language: str) -> bool:
     """Whether a text is running text, and no list with a segment a line: at least half of it stands
     in paragraphs of several sentences, or of sentences that go on in the next line, and a third of
-    its paragraphs are such. False for a language without rules for sentences."""
+    its paragraphs are such.
+
+    text: the text.
+    language: the code of its language. Without rules for sentences of it no text is running
+    text."""
     if not has_rules(language):
         return False
     paragraph_texts = [text[start:end] for start, end in paragraphs(text)]

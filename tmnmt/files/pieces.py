@@ -33,7 +33,9 @@ Words = Callable[[Piece], str]  # what a piece says; "" of a tag
 
 
 def spans(pieces: Sequence[Piece]) -> dict[int, str]:
-    """The names of the spans, by the numbers of their two tags."""
+    """The names of the spans, by the numbers of their two tags.
+
+    pieces: the pieces of a text."""
     partners, waiting = dict[int, str](), defaultdict[str, list[int]](list)
     for number, piece in enumerate(pieces):
         if piece.kind == "start":
@@ -47,9 +49,15 @@ def spans(pieces: Sequence[Piece]) -> dict[int, str]:
 def by_sentence(
     pieces: Sequence[Piece], text: str, words: Words, language: str
 ) -> Iterator[list[Piece]]:
-    """The pieces of every sentence in turn, and those of blanks between them; `text`: of the file.
-    None ends inside a span, whose
-    tags must stay in one unit. Raises UsageError as `check_language` does."""
+    """The pieces of every sentence in turn, and those of blanks between them. No sentence ends
+    inside a span, whose tags must stay in one unit.
+
+    pieces: the pieces of a text.
+    text: the file.
+    words: gives what a piece says.
+    language: the code of the text's language.
+
+    Raises UsageError where there are no rules for sentences of the language."""
     whole = _BLANK.sub(" ", "".join(map(words, pieces)))
     parts = sentences(whole, language)
     starts = accumulate(map(len, parts), initial=0)
@@ -125,7 +133,13 @@ def texts(
     pieces: Sequence[Piece], text: str, words: Words, language: str | None
 ) -> Iterator[list[Piece]]:
     """What is to be translated of a block: its pieces without what need not be inside at either
-    end, where they have words. `language`: cut at its sentences; None: whole."""
+    end, where they have words.
+
+    pieces: the pieces of the block.
+    text: the file.
+    words: gives what a piece says.
+    language: the block is cut at its sentences, by the rules of this language; None leaves it
+    whole."""
     inner = list(pieces[slice(*_inner(pieces, words))])
     if language is not None and inner:
         parts = list(by_sentence(inner, text, words, language))

@@ -130,8 +130,10 @@ class Plurals:
     formula: str
 
     def describe(self, form: int) -> str:
-        """Which form that is, and of which numbers, in words: "plural form 2 of 3, for 2, 3, 4, 22,
-        23, …"."""
+        """Which form a form is, and of which numbers, in words: "plural form 2 of 3, for 2, 3, 4,
+        22, 23, …".
+
+        form: the number of the form, from 0."""
         numbers = _numbers(self.formula)[form]
         return f"plural form {form + 1} of {self.count}{_examples(numbers)}"
 
@@ -159,7 +161,11 @@ def _numbers(formula: str) -> dict[int, list[int]]:
 
 
 def plurals_of(formula: str) -> Plurals:
-    """What the field Plural-Forms of a header says. Raises ValueError: it says nothing of use."""
+    """What the field Plural-Forms of a header says.
+
+    formula: the content of the field.
+
+    Raises ValueError where it cannot be used."""
     match = _PLURAL_HEADER.fullmatch(formula)
     if match is None:
         raise ValueError(f"{excerpt(formula)!r} cannot be read")
@@ -191,7 +197,9 @@ class Categories:
     formula: str
 
     def describe(self, name: str) -> str:
-        """A category, and of which numbers it is: "plural form few, for 2, 3, 4, 22, 23, …"."""
+        """A category, and of which numbers it is: "plural form few, for 2, 3, 4, 22, 23, …".
+
+        name: the name of the category."""
         numbers = _numbers(self.formula)[self.names.index(name)] if name in self.names else []
         return f"plural form {name}{_examples(numbers)}"
 
@@ -214,20 +222,28 @@ def categories_of_language(code: str) -> Categories | None:
 
 
 def is_plural(names: Iterable[str]) -> bool:
-    """Whether the keys of a table are the categories of one message: `other` and no other words."""
+    """Whether the keys of a table are the categories of one message: `other` and no other words.
+
+    names: the keys."""
     keys = {*names}
     return "other" in keys and keys <= {*CATEGORIES}
 
 
 def needed_categories(names: Iterable[str], language: str) -> list[str]:
     """The categories that a message needs in a language, in the order of CLDR: those that it has
-    already, and those of the language, as far as they are known here."""
+    already, and those of the language, as far as they are known here.
+
+    names: the categories that the message has.
+    language: the code of the language."""
     categories = categories_of_language(language)
     needed = {*names, *(categories.names if categories else ())}
     return [name for name in CATEGORIES if name in needed]
 
 
 def description_of(name: str, language: str) -> str:
-    """A category in words for translators, with numbers of it where the language is known."""
+    """A category in words for translators, with numbers of it where the language is known.
+
+    name: the name of the category.
+    language: the code of the language."""
     categories = categories_of_language(language)
     return categories.describe(name) if categories else f"plural form {name}"

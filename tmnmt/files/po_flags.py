@@ -68,8 +68,10 @@ _USUAL = tuple(
 
 
 def finders_of(flags: Iterable[str]) -> list[Finder]:
-    """What finds the placeholders of a message with these flags. Without any of a format, the usual
-    patterns."""
+    """What finds the placeholders of a message. Without a flag of a format these are the usual
+    patterns.
+
+    flags: the flags of the message, such as "c-format"."""
     flags = set(flags)
     finders = [finder for flag in sorted(flags) for finder in _BY_FLAG.get(flag, ())]
     if not finders and not any(flag.startswith("no-") for flag in flags):

@@ -15,8 +15,11 @@ _WORD = re.compile(r"\S*\s*")
 
 def lines_of(string: str, keyword: str, width: int | None) -> list[str]:
     """The lines, with quotation marks, on which a string stands behind its keyword: one where it
-    fits into `width` columns, else an empty one first. None: lines end only where the string's
-    lines do."""
+    fits, else an empty one first.
+
+    string: the string.
+    keyword: the keyword.
+    width: how many columns a line may have; None breaks lines only where the string's lines end."""
     parts = _PART.findall(string)
     lines = [line for part in parts for line in (_pieces(part, width) if width else [part])]
     fits = width is None or len(keyword) + 3 + _columns(escaped(string)) <= width
@@ -26,7 +29,9 @@ def lines_of(string: str, keyword: str, width: int | None) -> list[str]:
 
 
 def is_wrapped(text: str) -> bool:
-    """Whether the strings of a file have no longer lines than gettext makes where it can."""
+    """Whether the strings of a file have no longer lines than gettext makes where it can.
+
+    text: the file."""
     long = (line for line in text.split("\n") if len(line) > WIDTH + 1)
     strings = (line[line.find('"') :] for line in long if not line.startswith("#"))
     return not any(len(string) > WIDTH + 1 and " " in string[:WIDTH] for string in strings)

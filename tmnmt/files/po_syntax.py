@@ -56,12 +56,16 @@ class Entry:
 
 
 def unescaped(string: str) -> str:
-    """What stands between quotation marks, as text. Unknown escapes stay as they are."""
+    """What stands between quotation marks, as text. Unknown escapes stay as they are.
+
+    string: what stands there."""
     return _ESCAPE.sub(_sign, string) if "\\" in string else string
 
 
 def escaped(text: str) -> str:
-    """Text as it stands between quotation marks."""
+    """A text as it stands between quotation marks.
+
+    text: the text."""
     return _TO_ESCAPE.sub(lambda match: _SIGNS[match[0]], text)
 
 
@@ -73,8 +77,10 @@ def _sign(match: re.Match[str]) -> str:
 
 
 def entries(text: str, wrong: Wrong) -> Iterator[Entry]:
-    """The entries in order, obsolete ones left out. Raises what `wrong` makes of a place and of
-    what is wrong there."""
+    """The entries in order, without obsolete ones.
+
+    text: the file.
+    wrong: makes the error of a place and of what is wrong there."""
     msgctxt = entry = None
     for po_field in _fields(text, wrong):
         if po_field.keyword in ("msgid", "msgctxt") and entry is not None:

@@ -62,7 +62,9 @@ LANGUAGES = frozenset(
 
 
 def has_rules(code: str) -> bool:
-    """Whether text of a language can be cut into sentences here."""
+    """Whether text of a language can be cut into sentences here.
+
+    code: the code of the language."""
     try:
         check_language(code)
     except UsageError:
@@ -71,7 +73,11 @@ def has_rules(code: str) -> bool:
 
 
 def check_language(code: str) -> None:
-    """Raises UsageError where there are no rules for a language, or no library."""
+    """Checks that text of a language can be cut into sentences.
+
+    code: the code of the language.
+
+    Raises UsageError where there are no rules for it, or no library."""
     if _language(code) not in LANGUAGES:
         raise UsageError(
             f"no rules for sentences in {code or 'an unknown language'!r}; allowed: "
@@ -86,8 +92,10 @@ def check_language(code: str) -> None:
 
 
 def sentences(text: str, code: str) -> list[str]:
-    """The sentences of a text in a language that `check_language` allows, each with the white space
-    behind it: together they are the text."""
+    """The sentences of a text, each with the white space behind it: together they are the text.
+
+    text: the text.
+    code: the code of its language, which `check_language` allows."""
     from choppa import SrxTextIterator
 
     parts, offset = list[str](), 0

@@ -100,7 +100,9 @@ _ORDER = [*STATES]  # what has most left to do is first
 
 
 def state_of_all(origins: Iterable[str]) -> TargetState:
-    """The state of a target that is made of several: that of the one with most left to do."""
+    """The state of a target that is made of several: that of the one with most left to do.
+
+    origins: the origins of the several targets."""
     return STATES[min(origins, key=_ORDER.index)]
 
 

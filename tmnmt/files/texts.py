@@ -23,9 +23,13 @@ _LINE_BREAK = by_pattern(r"(?<=\S)[^\S\n\t]*+[\n\t]\s*+(?=\S)", movable=False)
 
 
 def text_of(string: str, finders: Iterable[Finder] = ALL_FINDERS, breaks: bool = True) -> Text:
-    """A string, with a code for every tag and placeholder. With `breaks`, also for every line break
-    or tab between words, since lists of options need them. `written` is the string but for control
-    characters."""
+    """A string as a text, with a code for every tag and placeholder. `written` is the string but
+    for control characters.
+
+    string: the string.
+    finders: what finds placeholders.
+    breaks: whether every line break or tab between words is a code, too, since lists of options
+    need them."""
     tagged, finders = with_tags(Text(string), html_tags), list(finders)
     fixed = [_is_fixed(code, finders) for code in tagged.codes]
     codes = [replace(code, movable=not no) for code, no in zip(tagged.codes, fixed, strict=True)]
@@ -35,8 +39,10 @@ def text_of(string: str, finders: Iterable[Finder] = ALL_FINDERS, breaks: bool =
 
 
 def with_line_breaks(text: Text) -> Text:
-    """The text with a code for every line break or tab between words, for formats that keep these
-    where they are told to."""
+    """A text with a code for every line break or tab between words, for formats that keep these
+    where they are told to.
+
+    text: the text."""
     marked = with_placeholders(text, [_LINE_BREAK])
     return Text(marked.plain, tuple(map(_alone, marked.codes)))
 
@@ -58,7 +64,17 @@ def unit_of(
     notes: tuple[str, ...] = (),
     line: int = 0,
 ) -> Unit:
-    """A unit of strings, "" where there is no target; locked where it cannot be translated."""
+    """A unit of strings, which is locked where it cannot be translated.
+
+    source: the string of the source.
+    target: the string of the target; "" where there is none.
+    finders: what finds placeholders.
+    breaks: whether every line break or tab between words is a code.
+    state: the state of the unit.
+    id: its name in the file.
+    context: what tells it from another unit of the same source.
+    notes: what the file says of it for translators.
+    line: the line where it begins, from 1."""
     if max(len(source), len(target)) > MAX_STRING:
         problem = f"longer than {MAX_STRING // 1_000_000} MB"
         return Unit(Text(""), None, "locked", id, context, notes, line, problem)
@@ -68,7 +84,9 @@ def unit_of(
 
 
 def limited(unit: Unit) -> Unit:
-    """The unit, locked where its source is longer than a segment may be."""
+    """A unit as it is, or locked where its source is longer than a segment may be.
+
+    unit: the unit."""
     problem = ""
     if len(unit.source.codes) > MAX_CODES:
         problem = TOO_MANY
@@ -82,7 +100,9 @@ def _alone(code: Code) -> Code:
 
 
 def string_of(text: Text) -> str:
-    """The string of a text. Codes of another format, as a match may have, leave what they cover."""
+    """The string of a text. Codes of another format, as a match may have, leave what they cover.
+
+    text: the text."""
     return "".join(
         part if isinstance(part, str) else part[1] if part[0].form else part[0].markup
         for part in text.parts()

@@ -38,11 +38,15 @@ Slot = TypeVar("Slot")  # what a format knows of a unit's place
 
 
 class WholeFile(TranslatableFile, Generic[Slot]):
-    """A file that is one document. FormatError, on the first use: it cannot be read."""
+    """A file that is one document. On the first use it raises FormatError where it cannot be
+    read."""
 
     errors = "strict"  # what becomes of characters that the file's character set lacks
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
+        """path: the file.
+        src_lang: the source language, where the file does not say one; "" where nobody knows it.
+        tgt_lang: the target language, where the file does not say one; "" where nobody knows it."""
         self.path = path
         self.src_lang, self.tgt_lang = normal_code(src_lang), normal_code(tgt_lang)
 
@@ -130,17 +134,27 @@ class WholeFile(TranslatableFile, Generic[Slot]):
         return [newline.end() for newline in _NEWLINE.finditer(self.text)]
 
     def line(self, offset: int) -> int:
-        """The line, from 1, of a place in the text."""
+        """The line of a place in the text, from 1.
+
+        offset: the place, in characters."""
         return bisect_right(self._lines, offset) + 1
 
     def wrong(self, offset: int, problem: str) -> FormatError:
-        """The error that says what is wrong there."""
+        """The error that says what is wrong at a place.
+
+        offset: the place, in characters.
+        problem: what is wrong, in words."""
         return FormatError(f"{self.path}, line {self.line(offset)}: {problem}")
 
 
 def decoded(data: bytes, encoding: str, path: Path) -> str:
-    """The text of `data`, which gives the same bytes when it is encoded. FormatError where there is
-    none."""
+    """The text of some bytes, which gives the same bytes when it is encoded.
+
+    data: the bytes.
+    encoding: their encoding.
+    path: the file, for messages.
+
+    Raises FormatError where there is no such text."""
     if not data:
         raise FormatError(f"{path}: the file is empty")
     try:

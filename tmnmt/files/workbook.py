@@ -29,8 +29,15 @@ def pairs_of_workbook(
     path: Path, src_lang: str, tgt_lang: str, report: Report, columns: Columns | None = None
 ) -> Iterator[tuple[int, Segment]] | None:
     """The pairs of a workbook, each with its row; None where the file is of another kind. A sheet
-    whose first row names no such columns is passed over, with a warning. Raises FormatError where
-    the file cannot be read, or no sheet has the columns."""
+    whose first row names no such columns is passed over, with a warning.
+
+    path: the file.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    report: counts the rows, and says what is wrong with those that are skipped.
+    columns: which columns are read; None finds them by their names.
+
+    Raises FormatError where the file cannot be read, or no sheet has the columns."""
     if path.suffix.lower() not in SUFFIXES or not path.is_file():
         return None
     return _pairs(path, (src_lang, tgt_lang), report, columns)

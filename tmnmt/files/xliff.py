@@ -61,7 +61,9 @@ class UnitContext:
     preserves_space: bool = False
 
     def inside(self, attributes: Mapping[str, str]) -> UnitContext:
-        """What holds inside an element with these attributes."""
+        """What holds inside an element.
+
+        attributes: the attributes of the element."""
         translate, space = attributes.get("translate"), attributes.get(f"{XML}space")
         return replace(
             self,
@@ -77,7 +79,10 @@ class UnitElement:
     units: tuple[Unit, ...] = ()
 
     def edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
-        """For at least one filling; none of an element that is locked as a whole."""
+        """The bytes that change when the element is filled; none of an element that is locked as a
+        whole.
+
+        fillings: one for each of its units, at least one of them not None."""
         return []
 
 
@@ -278,7 +283,10 @@ class _Units(Iterator[Unit]):
 
 
 def version_of(head: bytes) -> str | None:
-    """The first number of the version of an XLIFF; "" where it says none, None where it is none."""
+    """The first number of the version of an XLIFF; "" where it says none, None where it is no
+    XLIFF.
+
+    head: the first bytes of the file."""
     encoding, length = byte_order_mark(head)
     if not length and head[:2] in (b"<\x00", b"\x00<"):
         encoding = "utf-16-le" if head[:1] == b"<" else "utf-16-be"
@@ -304,8 +312,10 @@ def _version_of_namespace(tag: bytes) -> str:
 
 
 def with_attributes(tag: bytes, values: Attributes) -> bytes:
-    """A start tag with these attributes, in the places of those that it has, or behind them; an
-    empty value takes one away."""
+    """A start tag with some attributes, in the places of those that it has, or behind them.
+
+    tag: the start tag.
+    values: the attributes by their names; an empty value takes one away."""
     remaining = dict(values)
 
     def replacement(match: re.Match[bytes]) -> bytes:
@@ -332,30 +342,42 @@ def _quoted(value: str) -> bytes:
 
 
 def opened_tag(tag: bytes) -> bytes:
-    """A start tag, where it was <a/>."""
+    """A start tag for what was perhaps one empty tag, <a/>.
+
+    tag: the tag."""
     return tag[:-2].rstrip() + b">" if tag.endswith(b"/>") else tag
 
 
 def name_of(tag: bytes) -> bytes:
-    """The name in a start tag, with its prefix."""
+    """The name in a start tag, with its prefix.
+
+    tag: the start tag."""
     return re.split(rb"[\s/>]", tag[1:], maxsplit=1)[0]
 
 
 def prefix_of(tag: bytes) -> str:
-    """The prefix in a start tag, with its colon; "" where there is none."""
+    """The prefix in a start tag, with its colon; "" where there is none.
+
+    tag: the start tag."""
     prefix, colon, _ = name_of(tag).decode().rpartition(":")
     return prefix + colon
 
 
 def blanks_before(data: bytes, offset: int) -> bytes:
-    """The white space in front of a place."""
+    """The white space in front of a place.
+
+    data: the bytes.
+    offset: the place, in bytes."""
     blanks = _BLANKS.search(data, max(0, offset - 200), offset)
     return blanks[0] if blanks else b""
 
 
 def target_attributes(source: Node, tgt_lang: str) -> str:
-    """Of a new <target>: the language and what is to be done with white space, as the source says
-    it of itself."""
+    """The attributes of a new <target>: the language and what is to be done with white space, as
+    the source says it of itself.
+
+    source: the <source>.
+    tgt_lang: the code of the target language; "" where it is not known."""
     attributes = {}
     if f"{XML}lang" in source.attributes and tgt_lang:
         attributes["xml:lang"] = tgt_lang
@@ -365,7 +387,10 @@ def target_attributes(source: Node, tgt_lang: str) -> str:
 
 
 def source_problem(data: bytes, source: Node) -> str:
-    """Why the content of a <source> cannot be written elsewhere, "" where it can."""
+    """Why the content of a <source> cannot be written elsewhere; "" where it can.
+
+    data: the bytes of the unit.
+    source: the <source>."""
     if b"xmlns" in data[source.start : source.inside]:
         return f"its <{source.name}> declares namespaces of its own"
     return ""
@@ -379,7 +404,11 @@ def _text_problem(text: Text) -> str:
 
 
 def locked(unit: Unit, context: UnitContext, problem: str) -> Unit:
-    """The unit, locked where it is not to be translated or cannot be."""
+    """A unit as it is, or locked where it is not to be translated or cannot be.
+
+    unit: the unit.
+    context: what holds where it stands.
+    problem: what is wrong with it, in words; "" for nothing."""
     problem = context.problem or problem or _text_problem(unit.source)
     if problem or not context.translate:
         confirmation = "none" if problem else unit.confirmation
@@ -388,26 +417,40 @@ def locked(unit: Unit, context: UnitContext, problem: str) -> Unit:
 
 
 def has_text(text: Text, source: Text) -> bool:
-    """Whether a target has what makes it one: words, or what a source without words has."""
+    """Whether a target has what makes it one: words, or what a source without words has.
+
+    text: the target.
+    source: its source."""
     return bool(text.plain) or (not source.plain and len(text.codes) >= len(source.codes))
 
 
 def copied(source: Text, target: Text) -> bool:
-    """Whether a target is its source, and has letters."""
+    """Whether a target is its source, and has letters.
+
+    source: the source.
+    target: the target."""
     return target == source and any(character.isalpha() for character in source.plain)
 
 
 def percent(match: Match) -> int:
-    """The fuzzy score of a match as CAT tools write it: 100 is exact."""
+    """The fuzzy score of a match as CAT tools write it: 100 is exact.
+
+    match: the match."""
     return int(match.score * 100 + 1e-9)
 
 
 def quality(match: Match) -> int:
-    """What a match is worth, where that is known: 100 for the same text, more in the same place."""
+    """What a match is worth, where that is known: 100 for the same text, more in the same place.
+    Otherwise its fuzzy score in per cent.
+
+    match: the match."""
     return match.worth.value if match.worth is not None else percent(match)
 
 
 def same_language(first: str, second: str) -> bool:
-    """Whether they are one language, whatever the region; one that is not said is any."""
+    """Whether two codes are of one language, whatever the region.
+
+    first: one code; "" stands for any language.
+    second: the other code."""
     codes = [normal_code(code).partition("-")[0] for code in (first, second)]
     return codes[0] == codes[1] or "" in codes

@@ -51,28 +51,39 @@ class Tool:
 
 
 def tool_of(node: Node) -> Tool | None:
-    """The tool that says how far the segments of a <trans-unit> are."""
+    """The tool that says how far the segments of a <trans-unit> are; None where no tool says it.
+
+    node: the <trans-unit>."""
     if any(True for _ in _trados_segments(node)):
         return TRADOS
     return next((tool for tool in (MEMOQ, PHRASE) if tool.locate(node, "") is not None), None)
 
 
 def said_state(node: Node, mid: str) -> State | None:
-    """The state of a segment that has a translation, as its tool says it; None: nothing is said."""
+    """The state of a segment that has a translation, as its tool says it; None where none is said.
+
+    node: the <trans-unit>.
+    mid: the mid of the segment; "" where the unit is one segment."""
     tool = tool_of(node)
     element = tool.locate(node, mid) if tool else None
     return tool.state(element.attributes) if tool and element else None
 
 
 def is_approved(node: Node, mid: str) -> bool:
-    """Whether its tool says of a translated segment that a reviewer has approved it."""
+    """Whether its tool says of a translated segment that a reviewer has approved it.
+
+    node: the <trans-unit>.
+    mid: the mid of the segment; "" where the unit is one segment."""
     tool = tool_of(node)
     element = tool.locate(node, mid) if tool else None
     return tool is not None and element is not None and tool.approves(element.attributes)
 
 
 def is_locked(node: Node, mid: str) -> bool:
-    """Whether a segment is: m:locked, mq:locked, and Trados of each segment."""
+    """Whether a segment is locked: m:locked, mq:locked, and Trados of each segment.
+
+    node: the <trans-unit>.
+    mid: the mid of the segment; "" where the unit is one segment."""
     segment = _trados(node, mid)
     return _says_locked(node) or (segment is not None and _says_locked(segment))
 
@@ -80,8 +91,13 @@ def is_locked(node: Node, mid: str) -> bool:
 def said_of(
     node: Node, data: bytes, mid: str, filling: Filling
 ) -> tuple[Node, dict[str, str]] | None:
-    """The element that tells how far a segment is, and what it says of it with this filling: the
-    attributes with their prefixes, "" takes one away. None: nothing is said of it."""
+    """The element that tells how far a segment is, and the attributes, with their prefixes, that it
+    gets with a filling; "" takes one away. None where no tool says anything.
+
+    node: the <trans-unit>.
+    data: its bytes.
+    mid: the mid of the segment; "" where the unit is one segment.
+    filling: the filling."""
     tool = tool_of(node)
     element = tool.locate(node, mid) if tool else None
     if tool is None or element is None:

@@ -65,7 +65,12 @@ _TAGS = re.compile(
 
 
 def trans_unit(node: Node, data: bytes, context: UnitContext, tgt_lang: str) -> UnitElement:
-    """The units of a <trans-unit>; `tgt_lang` is written where the source says its own."""
+    """The units of a <trans-unit>.
+
+    node: the <trans-unit>.
+    data: its bytes.
+    context: what holds where it stands.
+    tgt_lang: the code of the target language, which is written where the source says its own."""
     context = context.inside(node.attributes)
     source, seg_source = node.first("source"), node.first("seg-source")
     if source is None:
@@ -381,8 +386,10 @@ class _Segmented(UnitElement):
 
 
 def new_state(origins: Sequence[str], remaining_states: Sequence[State]) -> dict[str, str]:
-    """The attributes of a target that was filled so; `remaining_states`: the states of its other
-    segments."""
+    """The attributes of a target that was filled.
+
+    origins: the origins of its new segments.
+    remaining_states: the states of its other segments."""
     values = {"state": "", "state-qualifier": ""} | state_of_all(origins).xliff1
     if any(state != "translated" for state in remaining_states):
         values["state"] = "needs-review-translation"

@@ -62,9 +62,13 @@ def text_of(
     tags: Tags = html_tags,
     preserves_space: bool = False,
 ) -> Text:
-    """The text of a <source> or <target>, cleaned as those of a memory; `prefix` is that of XLIFF's
-    own elements in this file, "" or as "x:". What the text has as `tags` is codes, too: &lt;b> is
-    no word. `preserves_space`: line breaks and tabs in it are no mere white space."""
+    """The text of a <source> or <target>, cleaned as those of a memory.
+
+    content: the bytes inside the element.
+    prefix: the prefix of XLIFF's own elements in this file, "" or as "x:".
+    form: the inline elements of this version.
+    tags: finds what is written as text and is a code, too: &lt;b> is no word.
+    preserves_space: whether line breaks and tabs in it are more than white space."""
     raw = content.decode()
     if "<" not in raw:
         text = Text(unescaped(raw))
@@ -77,15 +81,23 @@ def text_of(
 
 
 def content_of(text: Text, form: Form) -> str:
-    """What `text_of` makes the same text of, where its codes are of this form, or of none."""
+    """What `text_of` makes the same text of.
+
+    text: the text, whose codes are of this form or of none.
+    form: the inline elements of this version."""
     return "".join(
         escaped(part) if isinstance(part, str) else _markup(part[0], form) for part in text.parts()
     )
 
 
 def candidate_of(text: Text, allowed_codes: Sequence[Code], prefix: str, form: Form) -> str:
-    """The content of a <source> or <target> of a match for a unit that has the codes
-    `allowed_codes`: these as they are, others as placeholders that show their markup."""
+    """The content of a <source> or <target> of a match for a unit. Codes that the unit has stay as
+    they are; others are placeholders that show their markup.
+
+    text: the text of the match.
+    allowed_codes: the codes of the unit.
+    prefix: the prefix of XLIFF's own elements in this file.
+    form: the inline elements of this version."""
     if not refusal(text, allowed_codes, form):
         return content_of(text, form)
     parts = list[str]()
@@ -110,9 +122,12 @@ def new_matches(matches: Iterable[bytes], unit: bytes) -> list[bytes]:
 
 
 def refusal(text: Text, allowed_codes: Sequence[Code], form: Form) -> str:
-    """Why a text cannot be written where the codes `allowed_codes` are, in words; "" where it can:
-    each of its codes is one of them, no oftener than there, and those that are around text are
-    nested."""
+    """Why a text cannot be written into a unit, in words; "" where it can. Each of its codes has to
+    be a code of the unit, no oftener than there, and those that are around text have to be nested.
+
+    text: the text.
+    allowed_codes: the codes of the unit.
+    form: the inline elements of this version."""
     remaining = Counter(code.markup for code in allowed_codes if code.form == form.name)
     inside = list[str]()
     for code in text.codes:
@@ -130,21 +145,27 @@ def refusal(text: Text, allowed_codes: Sequence[Code], form: Form) -> str:
 
 
 def unescaped(raw: str) -> str:
-    """The text that stands between tags."""
+    """The text that stands between tags.
+
+    raw: what stands there."""
     if "\r" in raw:
         raw = _LINE_END.sub("\n", raw)
     return _REFERENCE.sub(_character, raw) if "&" in raw else raw
 
 
 def plain_of(content: bytes) -> str:
-    """The text of an element, without tags and comments."""
+    """The text of an element, without tags and comments.
+
+    content: the bytes inside the element."""
     tokens = _TOKEN.findall(content.decode())
     return "".join(_text(token) for token in tokens)
 
 
 @lru_cache(4096)
 def tag(token: str) -> tuple[str, Attributes]:
-    """Name and attributes of a start tag, with their prefixes."""
+    """The name and the attributes of a start tag, with their prefixes.
+
+    token: the start tag."""
     name = re.split(r"[\s/>]", token[1:], maxsplit=1)[0]
     return name, {key: unescaped(value[1:-1]) for key, value in _ATTRIBUTE.findall(token)}
 

@@ -56,11 +56,15 @@ class Node:
         return self.inside == self.end
 
     def find_children(self, name: str) -> Iterator[Node]:
-        """Those of its children that are called so."""
+        """Its children of a name.
+
+        name: the name."""
         return (child for child in self.children if child.name == name)
 
     def first(self, name: str) -> Node | None:
-        """The first of these."""
+        """The first of its children of a name; None where there is none.
+
+        name: the name."""
         return next(self.find_children(name), None)
 
 
@@ -111,7 +115,11 @@ class Encoding:
 
 
 def encoding_of(path: Path) -> Encoding:
-    """Raises FormatError where the file cannot be read, or is in an encoding that nobody knows."""
+    """How a file is encoded.
+
+    path: the file.
+
+    Raises FormatError where it cannot be read, or is in an encoding that nobody knows."""
     with reading(path) as file:
         head = file.peek(1)
         name, length = xml_encoding(head, str(path))
@@ -119,7 +127,11 @@ def encoding_of(path: Path) -> Encoding:
 
 
 def reading(path: Path) -> io.BufferedReader:
-    """The file, opened. Raises FormatError where it cannot be read."""
+    """A file, opened.
+
+    path: the file.
+
+    Raises FormatError where it cannot be read."""
     try:
         return path.open("rb")
     except OSError as error:
@@ -127,8 +139,13 @@ def reading(path: Path) -> io.BufferedReader:
 
 
 def parts(path: Path, unit: str, block: int = BLOCK) -> Iterator[Part]:
-    """The parts of a file whose units are elements called `unit`. Their bytes, one after another,
-    are the file in UTF-8 without its mark. FormatError: file, line and what is wrong there."""
+    """The parts of a file. Their bytes, one after another, are the file in UTF-8 without its mark.
+
+    path: the file.
+    unit: the name of the elements that are its units.
+    block: how many bytes are read at once.
+
+    Raises FormatError with file, line and what is wrong there."""
     encoding = encoding_of(path)
     with reading(path) as file:
         stream = utf8(file, encoding.name, len(encoding.mark))
@@ -144,10 +161,18 @@ class Decodable:
     through as it is."""
 
     def __init__(self, stream: ByteStream, path: Path, encoding: str) -> None:
+        """stream: the bytes in UTF-8.
+        path: the file, for messages.
+        encoding: the encoding that the file is in."""
         self._stream, self._path, self._encoding = stream, path, encoding
         self._line = 1
 
     def read(self, size: int, /) -> bytes:
+        """The next bytes, b"" at the end.
+
+        size: how many bytes are given at most.
+
+        Raises FormatError with the line where a byte could not be decoded."""
         data = self._stream.read(size)
         if self._encoding != "utf-8":
             offset = data.find(_UNDECODABLE)
@@ -165,13 +190,17 @@ class Output:
     """UTF-8 bytes written in a file's own encoding; a character that it lacks as a reference."""
 
     def __init__(self, destination: BinaryIO, encoding: Encoding) -> None:
+        """destination: where the bytes go.
+        encoding: the encoding of the file."""
         self._destination, self._encoding = destination, encoding
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._encoder = codecs.getincrementalencoder(encoding.name)("xmlcharrefreplace")
         destination.write(encoding.mark)
 
     def write(self, data: bytes) -> None:
-        """What is written in parts may be cut anywhere."""
+        """Writes bytes, which may be cut anywhere.
+
+        data: the bytes, in UTF-8."""
         if self._encoding.name == "utf-8":
             self._destination.write(data)
         else:
@@ -184,8 +213,12 @@ class Output:
 
 
 def check_comes_back(path: Path) -> None:
-    """Raises FormatError where the file's encoding has several ways to write a character, and the
-    file does not use the usual one: it could not be written as it was read."""
+    """Checks that a file can be written as it was read.
+
+    path: the file.
+
+    Raises FormatError where the file's encoding has several ways to write a character, and the file
+    does not use the usual one."""
     encoding = encoding_of(path)
     if encoding.name.startswith("utf-"):
         return  # has one way, or else is refused when it is read

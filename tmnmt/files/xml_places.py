@@ -53,15 +53,20 @@ class Ended(NamedTuple):
 
 
 def encoding_of(data: bytes) -> str:
-    """The encoding that a byte-order mark or the declaration says; else UTF-8."""
+    """The encoding that a byte-order mark or the declaration says; else UTF-8.
+
+    data: the beginning of a file."""
     marked, length = byte_order_mark(data)
     declared = _ENCODING.match(data)
     return marked if length or declared is None else declared[1].decode().lower()
 
 
 def check(text: str, wrong: Wrong) -> None:
-    """Raises what `wrong` makes of the place and of what is wrong: no XML, declarations of
-    entities, more than 200 elements inside one another."""
+    """Checks that a text is XML which can be read safely.
+
+    text: the text.
+    wrong: makes the error of a place and of what is wrong there: no XML, declarations of entities,
+    more than 200 elements inside one another."""
     if declaration := _ENTITY.search(text):
         raise wrong(declaration.start(), "a DOCTYPE with declarations in it, which are not read")
     depth = 0
@@ -104,7 +109,9 @@ def _line_start(text: str, line: int) -> int:
 
 
 def elements(text: str) -> Iterator[Ended]:
-    """Every element of a text that `check` has found well-formed, when it ends."""
+    """Every element of a text, when it ends.
+
+    text: the text, which `check` has found well-formed."""
     opened, notes = list[Element](), list[str]()
     for token in TOKEN.finditer(text):
         if token["comment"] is not None:
@@ -125,7 +132,9 @@ def elements(text: str) -> Iterator[Ended]:
 
 
 def attributes_of(inside: str) -> dict[str, str]:
-    """The attributes of a tag, by their names, from what stands behind the tag's name."""
+    """The attributes of a tag, by their names.
+
+    inside: what stands behind the tag's name."""
     return {
         match[1]: unescape(match[2] if match[2] is not None else match[3])
         for match in _ATTRIBUTE.finditer(inside)
@@ -133,8 +142,10 @@ def attributes_of(inside: str) -> dict[str, str]:
 
 
 def plain(inside: str) -> str:
-    """What is inside an element, with tags as they are written, without comments, and with
-    entities as characters."""
+    """The text of an element, with tags as they are written, without comments, and with entities as
+    characters.
+
+    inside: what is inside the element."""
     parts, end = list[str](), 0
     for token in TOKEN.finditer(inside):
         parts.append(unescape(inside[end : token.start()]))
@@ -147,5 +158,7 @@ def plain(inside: str) -> str:
 
 
 def escaped(string: str) -> str:
-    """A string as the text of an element."""
+    """A string as the text of an element.
+
+    string: the string."""
     return string.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
