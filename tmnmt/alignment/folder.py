@@ -41,10 +41,13 @@ class AlignmentFolder:
     """A folder with a file for each aligned document; it is made with the first one."""
 
     def __init__(self, path: Path) -> None:
+        """path: the folder, which is made with its first file."""
         self.path = path
 
     def load(self, name: str) -> AlignedDocument | None:
-        """The document of this name; None where there is none.
+        """A document; None where the folder has none of this name.
+
+        name: the name of the document.
 
         Raises DataError where the file is not what was written."""
         path = self._path_of(name)
@@ -58,7 +61,10 @@ class AlignmentFolder:
             ) from error
 
     def save(self, name: str, document: AlignedDocument) -> None:
-        """Keeps a document; it is on disk when this returns."""
+        """Keeps a document. It is on disk on return.
+
+        name: the name of the document.
+        document: the document, which takes the place of one of this name."""
         make_folder(self.path)
         record = {
             "languages": document.languages,
@@ -105,15 +111,21 @@ class AlignedMemory:
     entries: list[tuple[str, str]] = field(default_factory=list)
 
     def load(self, name: str) -> AlignedDocument | None:
-        """The document of this name, where it was aligned before. Raises DataError where it is
-        damaged."""
+        """A document that was aligned before; None where there is none of this name.
+
+        name: the name of the document in the folder.
+
+        Raises DataError where the file is not what was written."""
         document = self.documents.get(name) or self.folder.load(name)
         if document is not None:
             self.documents[name] = document
         return document
 
     def put(self, name: str, document: AlignedDocument) -> None:
-        """Adds a document, or takes it in the place of the one of this name, and keeps it."""
+        """Adds a document and keeps it.
+
+        name: the name of the document in the folder.
+        document: the document, which takes the place of one of this name."""
         self.folder.save(name, document)
         self.documents[name] = document
 

@@ -34,7 +34,9 @@ class AlignedDocument:
     alignment: Alignment
 
     def texts(self, link: Link) -> tuple[str, str]:
-        """The two texts of a link."""
+        """The source and the target of a link.
+
+        link: the link."""
         first, second = map(_separator, self.languages)
         return (
             first.join(self.sources[number] for number in link.sources),

@@ -134,8 +134,11 @@ def _added(first: float, second: float) -> float:
 
 @compiled
 def forward(d: Documents, targets: int) -> tuple[Float32, NDArray[np.int8], Float32]:
-    """Of every place (N + 1, W + 1) the best score of a path to it, the step that it ends with, and
-    the logarithm of the sum of all paths."""
+    """For every place (N + 1, W + 1) the best score of a path to it, the step that it ends with,
+    and the logarithm of the sum of all paths.
+
+    d: the two documents.
+    targets: how many targets there are, M."""
     sources = len(d.starts)
     shape = sources + 1, d.products.shape[1] + 1
     best, total = np.full(shape, IMPOSSIBLE, np.float32), np.full(shape, IMPOSSIBLE, np.float32)
@@ -162,7 +165,10 @@ def forward(d: Documents, targets: int) -> tuple[Float32, NDArray[np.int8], Floa
 
 @compiled
 def backward(d: Documents, targets: int) -> Float32:
-    """Of every place (N + 1, W + 1) the logarithm of the sum of all paths from it to the end."""
+    """For every place (N + 1, W + 1) the logarithm of the sum of all paths from it to the end.
+
+    d: the two documents.
+    targets: how many targets there are, M."""
     sources = len(d.starts)
     shape = sources + 1, d.products.shape[1] + 1
     total = np.full(shape, IMPOSSIBLE, np.float32)
@@ -192,7 +198,13 @@ def best_path(
     d: Documents, targets: int, steps: NDArray[np.int8], sums_to: Float32, sums_from: Float32
 ) -> list[tuple[int, int, int, float]]:
     """The steps of the best path, the last first: each with the places where it ends and its
-    probability."""
+    probability.
+
+    d: the two documents.
+    targets: how many targets there are, M.
+    steps: (N + 1, W + 1), the steps that `forward` gave.
+    sums_to: (N + 1, W + 1), the sums that `forward` gave.
+    sums_from: (N + 1, W + 1), the sums that `backward` gave."""
     path = []
     i, j = len(d.starts), targets
     whole = _value(sums_to, d, i, j)

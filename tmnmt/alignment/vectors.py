@@ -26,7 +26,9 @@ Vector = Mapping[str, float]
 
 
 def words_of(text: str) -> Counter[str]:
-    """What a sentence consists of, with the weight of each before inverse document frequency."""
+    """What a sentence consists of, with the weight of each before inverse document frequency.
+
+    text: the sentence."""
     features = Counter[str]()
     for token in match_tokens(text):
         word = token.lower() if token.isascii() else folded(token)
@@ -59,12 +61,16 @@ def vectors_of(sources: Iterable[str], targets: Iterable[str]) -> tuple[list[Vec
 
 
 def squares(vectors: Sequence[Vector]) -> NDArray[np.float64]:
-    """The product (N,) of every vector with itself."""
+    """The product (N,) of every vector with itself.
+
+    vectors: the vectors."""
     return np.array([sum(x * x for x in vector.values()) for vector in vectors], np.float64)
 
 
 def with_previous(vectors: Sequence[Vector]) -> NDArray[np.float64]:
-    """The product (N,) of every vector with the one before it; 0 of the first."""
+    """The product (N,) of every vector with the one before it; 0 for the first.
+
+    vectors: the vectors."""
     products = [0.0]
     for previous, vector in pairwise(vectors):
         shared = previous.keys() & vector.keys()
@@ -75,8 +81,12 @@ def with_previous(vectors: Sequence[Vector]) -> NDArray[np.float64]:
 def products(
     sources: Sequence[Vector], targets: Sequence[Vector], starts: NDArray[np.int64], width: int
 ) -> Float32:
-    """The products (N, width) of every source with the targets from `starts` (N,) on, which never
-    falls; 0 behind the last target."""
+    """The products (N, width) of every source with some targets; 0 behind the last target.
+
+    sources: the vectors of the sources.
+    targets: the vectors of the targets.
+    starts: (N,), the first target for every source, which never falls.
+    width: how many targets there are for a source."""
     result = np.zeros((len(sources), width), np.float32)
     for first in range(0, len(sources), _ROWS_AT_ONCE):
         rows = sources[first : first + _ROWS_AT_ONCE]

@@ -14,8 +14,11 @@ CACHE_SIZE = 1024  # answers that are kept: each is asked for several times
 
 
 def term_checks(places: Sequence[TermPlace], tgt: str) -> list[Check]:
-    """What is wrong in `tgt` with the terms found in its source. Another form of a target counts as
-    the target; a forbidden one that is part of a longer target is none."""
+    """What is wrong in a translation with the terms of its source. Another form of a target counts
+    as the target; a forbidden one that is part of a longer target is none.
+
+    places: the terms of the source, and where they stand.
+    tgt: the translation."""
     lacking, forbidden = list[str](), list[str]()
     for term in dict.fromkeys(place.term for place in places):
         forms = {place.term.source for place in _form_places(term, tgt)}
@@ -27,15 +30,22 @@ def term_checks(places: Sequence[TermPlace], tgt: str) -> list[Check]:
 
 
 def target_spans(term: Term, tgt: str, exact: bool) -> list[tuple[int, int]]:
-    """Where targets of a term stand in `tgt`, in whatever form; `exact`: as they are given, but for
-    capitals."""
+    """Where targets of a term stand in a translation, in characters.
+
+    term: the term.
+    tgt: the translation.
+    exact: whether only targets count that are written as the list of terms has them, but for
+    capitals; otherwise they may have any form."""
     places = [place for place in _form_places(term, tgt) if place.term.source in term.targets]
     return [(place.start, place.end) for place in places if not exact or _is_given(place, tgt)]
 
 
 def unique_target(term: Term, tgt: str) -> str | None:
     """Which of its targets a translation has for a term, in whatever form; None where it has none
-    of them, or several."""
+    of them, or several.
+
+    term: the term.
+    tgt: the translation."""
     targets = {place.term.source for place in _form_places(term, tgt)}.intersection(term.targets)
     return targets.pop() if len(targets) == 1 else None
 

@@ -29,6 +29,7 @@ class Finder:
     that of the text does."""
 
     def __init__(self, terms: Iterable[Term]) -> None:
+        """terms: the terms that are found."""
         self._root = _Node()
         for term in terms:
             node = self._root
@@ -39,9 +40,10 @@ class Finder:
                 node.terms.append((tuple(tokens), term))
 
     def find(self, text: str) -> list[TermPlace]:
-        """The terms of a text in its order; none overlaps another. Of those
-        that do the longest counts, in words; then what is written as the term is, then the
-        first."""
+        """The terms of a text in its order, none of which overlaps another. Of those that do, the
+        longest counts, in words; then what is written as the term is, then the first.
+
+        text: the text."""
         words, spans = match_tokens(text), token_spans(text)
         folded = [word.casefold() for word in words]
         candidates = [
@@ -119,9 +121,12 @@ def _is_acronym(word: str) -> bool:
 
 
 def is_form(first: str, second: str) -> bool:
-    """Whether two words in small letters are the same, or differ in their last letters as forms of
-    one word do: report and reports, policy and policies, use and using, but not report and
-    reporter's, nor form and former, nor refuse and refusal, nor lessee and lessor."""
+    """Whether two words are the same, or differ in their last letters as forms of one word do:
+    report and reports, policy and policies, use and using, but not report and reporter's, nor form
+    and former, nor refuse and refusal, nor lessee and lessor.
+
+    first: one word, in small letters.
+    second: the other word, in small letters."""
     if first == second:
         return True
     short, long = sorted((first, second), key=len)

@@ -28,7 +28,14 @@ _FORBIDDEN = ("deprecated", "superseded", "forbidden", "obsolete")
 
 def read_tbx(stream: BufferedReader, label: str, src_lang: str, tgt_lang: str) -> Iterator[Term]:
     """The terms of every entry that has both languages. A deprecated or superseded target is a
-    forbidden one. Raises FormatError for an entry that is no XML, and where no entry has both."""
+    forbidden one.
+
+    stream: the bytes of the file.
+    label: what messages call the file.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+
+    Raises FormatError for an entry that is no XML, and where no entry has both languages."""
     from tmnmt.formats.elements import elements
 
     text = utf8(stream, *xml_encoding(stream.peek(1), label))

@@ -27,7 +27,12 @@ class Term:
 
 
 def check_text(text: str, place: str) -> None:
-    """Raises FormatError, naming the place, for what no good line or unit of a term file has."""
+    """Checks a line or unit of a term file for what no good one has.
+
+    text: the line or unit.
+    place: what messages call it.
+
+    Raises FormatError where it cannot be decoded, or has a byte-order mark."""
     if MARK in text:
         raise FormatError(f"{place}: cannot be decoded; allowed: UTF-8, or UTF-16 with its mark")
     if _BYTE_ORDER_MARK in text:
@@ -38,7 +43,12 @@ def check_text(text: str, place: str) -> None:
 
 
 def form(text: str, place: str) -> str:
-    """One form of a term, cleaned. Raises FormatError where it is too long."""
+    """One form of a term, cleaned.
+
+    text: the form as it is written.
+    place: what messages call the place where it stands.
+
+    Raises FormatError where it is too long."""
     cleaned = clean(text)[0].strip()
     if len(cleaned) > LONGEST:
         raise FormatError(
@@ -48,8 +58,13 @@ def form(text: str, place: str) -> str:
 
 
 def merged(terms: Iterable[Term], label: str) -> list[Term]:
-    """The terms with those of one source, and one rule of case, made one; targets in their order.
-    What is forbidden in one of them is so in all. Raises FormatError for too many."""
+    """The terms, of which those of one source, and one rule of case, are made one; their targets
+    stay in their order. What is forbidden in one of them is so in all.
+
+    terms: the terms.
+    label: what messages call the file.
+
+    Raises FormatError for too many terms."""
     merged_terms: dict[tuple[str, bool], Term] = {}
     for term in terms:
         key = term.source, term.case
