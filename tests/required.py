@@ -19,6 +19,7 @@ KINDS = (
     "gettext",
     "qt",  # its lrelease
     "php",
+    "docutils",
     "okapi",
     "clients",  # of the server, for Node and Java
     "axe",

@@ -16,7 +16,6 @@ from tmnmt.cli import run
 from tmnmt.formats.text import kind_by_name
 
 UNREAD = {
-    "a.rst": "reStructuredText: `sphinx-build -b gettext` makes PO of it",
     "a.adoc": "AsciiDoc: `po4a` makes PO of it",
     "a.tex": "LaTeX: `po4a` makes PO of it",
     "a.ftl": "strings of a program with their keys: a CAT tool",

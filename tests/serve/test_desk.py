@@ -387,11 +387,11 @@ def test_context_plural_form_and_notes_of_a_message_are_shown(desk: Desk, tmp_pa
 
 
 def test_a_file_is_plain_text_only_where_a_person_says_so(desk: Desk, tmp_path: Path) -> None:
-    path = tmp_path / "a.rst"
+    path = tmp_path / "a.adoc"
     path.write_text("All is void.\n", encoding="utf-8")
     (tmp_path / "out").mkdir()
     desk.start(path)
-    desk.until("document.body.innerText.includes('a.rst: no plain text, but reStructuredText')")
+    desk.until("document.body.innerText.includes('a.adoc: no plain text, but AsciiDoc')")
     told = desk.text("#problem span")
     assert told.endswith("opened with the box “Read the file as plain text” ticked")
     assert desk.text("label:has(#plain)").strip().startswith("Read the file as plain text")
@@ -404,7 +404,7 @@ def test_a_file_is_plain_text_only_where_a_person_says_so(desk: Desk, tmp_path: 
     to = str(tmp_path / "out")
     desk.browser.send("Page.setDownloadBehavior", behavior="allow", downloadPath=to)
     desk.press("s", "Control")
-    assert downloaded(tmp_path / "out" / "a.fr.rst") == "Tout est nul.\n"
+    assert downloaded(tmp_path / "out" / "a.fr.adoc") == "Tout est nul.\n"
 
 
 def downloaded(path: Path) -> str:

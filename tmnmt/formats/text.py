@@ -56,7 +56,6 @@ _PLAIN_SUFFIXES = frozenset({"", ".txt"})
 _SUFFIXES_OF = {  # what a name says that a file is, and what would read it
     f"a memory (TSV): {_READS_MEMORIES}": " ".join(TSV_SUFFIXES),
     "MDX: Markdown with JSX; called .md, it is filled by `tmnmt translate`": ".mdx",
-    f"reStructuredText: `sphinx-build -b gettext` makes PO of it, {_AS_PO}": ".rst .rest",
     f"AsciiDoc: {_BY_PO4A}": ".adoc .asciidoc .asc",
     f"LaTeX: {_BY_PO4A}": ".tex .latex .ltx .sty",
     f"Texinfo: {_BY_PO4A}": ".texi .texinfo",
