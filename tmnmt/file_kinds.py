@@ -83,6 +83,7 @@ FILE_KINDS: Mapping[str, FileKind] = {
         "tmnmt.files.rails:RailsFile",
         mismatch="no YAML of Rails, which begins with the code of its language, as en:",
     ),
+    "fluent": FileKind("Fluent", (".ftl",), "tmnmt.files.fluent:FluentFile"),
     "subtitles": FileKind("subtitles", (".srt", ".vtt"), "tmnmt.files.subtitles:SubtitleFile"),
     "office": FileKind(
         "DOCX, XLSX, PPTX",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from file_units import echoed, filled, units, untouched
+from translate.storage import yaml as toolkit
 
 from tmnmt.errors import FormatError
 from tmnmt.files import yaml_syntax
@@ -210,6 +211,17 @@ BOMB = "en:\n  a0: &a0 [x, x]\n" + "".join(
 def test_what_is_broken_is_one_error_with_its_line(tmp_path: Path, content: str, told: str) -> None:
     with pytest.raises(FormatError, match=told):
         units(opened(tmp_path, content))
+
+
+def test_translate_toolkit_reads_what_was_written(tmp_path: Path) -> None:
+    file = opened(tmp_path, LOCALE.replace("  alias: *root\n", ""), "pl")
+    store = toolkit.RubyYAMLFile()
+    store.parse(
+        filled(file, "Zezwolenie: nieważne", *[None] * 6, "%{count} plik", "%{count} pliki")
+    )
+    theirs = {unit.getid(): unit.target for unit in store.units}
+    assert theirs["title"] == "Zezwolenie: nieważne"
+    assert theirs["files"].strings[:2] == ["%{count} plik", "%{count} pliki"]
 
 
 def test_both_readers_of_yaml_find_the_same(
