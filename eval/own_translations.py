@@ -124,7 +124,7 @@ def main() -> None:
 
     command = ["translate", "--model", arguments.model, "--json", *arguments.options.split()]
     ways = {
-        "off": ["--own-translations", "off"],
+        "off": ["--own-translations", "off", "--mode", "off"],
         "TMX": ["--own-translations", "off", "--memory", str(tmx)],
         "own translations": ["--own-translations", "approved"],
     }

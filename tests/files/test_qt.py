@@ -18,6 +18,7 @@ from tmnmt.files.opening import kind_of, open_translatable
 from tmnmt.files.qt import QtFile
 from tmnmt.files.texts import string_of
 from tmnmt.formats import Report
+from tmnmt.formats.stream import file_source
 
 TS = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE TS>
@@ -169,7 +170,7 @@ def test_lrelease_finds_every_form(tmp_path: Path) -> None:
 
 def test_finished_messages_are_a_memory(tmp_path: Path) -> None:
     opened(tmp_path)
-    pairs = units_of(tmp_path / "app.ts", "en", "pl", Report())
+    pairs = units_of(tmp_path / "app.ts", file_source(tmp_path / "app.ts"), "en", "pl", Report())
     assert pairs is not None
     assert [(segment.src, segment.tgt) for _, segment in pairs] == [
         ("The permit is void.", "Pozwolenie jest nieważne.")

@@ -14,6 +14,7 @@ from tmnmt.files.as_memory import units_of
 from tmnmt.files.opening import open_translatable
 from tmnmt.files.string_catalog import StringCatalog
 from tmnmt.formats import Report
+from tmnmt.formats.stream import file_source
 
 CATALOG = """{
   "sourceLanguage" : "en",
@@ -229,7 +230,7 @@ def test_devices_have_texts_of_their_own(tmp_path: Path) -> None:
 
 def test_finished_texts_are_a_memory(tmp_path: Path) -> None:
     path = opened(tmp_path).path
-    pairs = units_of(path, "en", "fr", Report())
+    pairs = units_of(path, file_source(path), "en", "fr", Report())
     assert pairs is not None
     assert [(segment.src, segment.tgt) for _, segment in pairs] == [("Yes", "Oui")]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -147,3 +149,23 @@ def test_a_file_that_is_too_large_is_refused_unread(
     monkeypatch.setattr("tmnmt.terms.reading.MOST_BYTES", 3)
     with pytest.raises(FormatError, match="4 bytes; 3 at most are read"):
         read(tmp_path, "t.txt", "a\tb\n")
+
+
+def test_packed_files_of_terms_are_read(tmp_path: Path) -> None:
+    plain = read_terms(written(tmp_path, "t.tbx", TBX), "en", "fr")
+    (tmp_path / "t.tbx.gz").write_bytes(gzip.compress(TBX.encode()))
+    assert read_terms(tmp_path / "t.tbx.gz", "en", "fr") == plain
+    with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
+        archive.writestr("read me.pdf", "%PDF")
+        archive.writestr("a/t.tbx", TBX)
+        archive.writestr("b/t.csv", "en,fr\nweir,barrage\n")
+    terms = read_terms(tmp_path / "t.zip", "en", "fr")
+    assert terms[:-1] == plain and terms[-1].targets == ("barrage",)
+    with zipfile.ZipFile(tmp_path / "none.zip", "w") as archive:
+        archive.writestr("read me.pdf", "%PDF")
+    with pytest.raises(FormatError, match=r"none.zip: no file of terms in it"):
+        read_terms(tmp_path / "none.zip", "en", "fr")
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
+        archive.writestr("t.csv", "one,two\n")
+    with pytest.raises(FormatError, match=r"bad.zip: t.csv, line 1: no header"):
+        read_terms(tmp_path / "bad.zip", "en", "fr")

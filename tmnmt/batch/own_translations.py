@@ -69,7 +69,7 @@ class FileMemory:
         """Adds the confirmed units of a file, and counts all units. Raises FormatError where the
         file cannot be read."""
         units = open_units = 0
-        for name, document in named_documents(file, path):
+        for name, document in named_documents(file, path.as_posix()):
             for unit, segment in with_pairs(document.units, name, path.name, self._is_confirmed):
                 units += 1
                 if is_open(unit, self.overwrite):

@@ -20,7 +20,7 @@ def build_index(
         list[Path],
         typer.Argument(
             metavar="MEMORY",
-            help="TMX, TSV, JRC-Acquis alignment, also packed; XLIFF, PO; or the PREFIX of two "
+            help="TMX, TSV, JRC-Acquis alignment, XLIFF, PO, also packed; or the PREFIX of two "
             "plain files.",
         ),
     ],

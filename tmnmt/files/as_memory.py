@@ -10,16 +10,29 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 from tmnmt.codes.record import Text
+from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.opening import kind_of
 from tmnmt.files.unit import Document, TranslatableFile, Unit
+from tmnmt.files.workbook import SUFFIXES as WORKBOOK_SUFFIXES
 from tmnmt.files.workbook import pairs_of_workbook
 from tmnmt.formats import Columns, Reader, Report
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.iso639 import short
+from tmnmt.formats.reader import PathKind
 from tmnmt.formats.report import DRAFT, EMPTY, MALFORMED, WRONG_LANGUAGE
+from tmnmt.formats.stream import Source
 from tmnmt.progress import ReadProgress
 from tmnmt.segments import Segment
 
+# of files whose finished units are a memory, but for TMX, whose readers read streams
+SUFFIXES = tuple(
+    dict.fromkeys(
+        suffix
+        for name, kind in FILE_KINDS.items()
+        if kind.is_bilingual and name != "tmx"
+        for suffix in kind.suffixes
+    )
+)
 # properties that say where a segment stands (`tmnmt.index.match_value` reads them)
 UNIT_NAME, PREVIOUS_SOURCE, NEXT_SOURCE = "x-context", "x-context-pre", "x-context-post"
 
@@ -40,38 +53,42 @@ def read_memories(
     tgt_lang: the code of the target language.
     columns: which columns of tables are read; None finds them by their names.
     progress: is told of units that are read; None tells nobody."""
-    kinds = units_of, partial(pairs_of_workbook, columns=columns)
+    kinds = (
+        PathKind(SUFFIXES, units_of),
+        PathKind(WORKBOOK_SUFFIXES, partial(pairs_of_workbook, columns=columns)),
+    )
     return Reader(
         [Path(path) for path in paths], src_lang, tgt_lang, columns, progress, kinds=kinds
     )
 
 
 def units_of(
-    path: Path, src_lang: str, tgt_lang: str, report: Report
+    path: Path, source: Source, src_lang: str, tgt_lang: str, report: Report
 ) -> Iterator[tuple[int, Segment]] | None:
-    """The finished units of a file that has both languages, each with its line. The document is the
-    file's path, and that of an XLIFF with several has the name of each behind it. None where the
-    file is of another kind. Drafts, and what has no translation, are counted as skipped.
+    """The finished units of a file that has both languages, each with its line. The document is
+    what the file is called, and that of an XLIFF with several has the name of each behind it. None
+    where the file is of another kind. Drafts, and what has no translation, are counted as skipped.
 
     path: the file.
+    source: says what the file is called.
     src_lang: the code of the source language.
     tgt_lang: the code of the target language.
     report: counts the units."""
     if not path.is_file() or (kind := kind_of(path)) is None or not kind.is_memory:
         return None
-    return _segments(kind(path), path, (src_lang, tgt_lang), report)
+    return _segments(kind(path), source, (src_lang, tgt_lang), report)
 
 
 def _segments(
-    file: TranslatableFile, path: Path, languages: tuple[str, str], report: Report
+    file: TranslatableFile, source: Source, languages: tuple[str, str], report: Report
 ) -> Iterator[tuple[int, Segment]]:
-    report.begin_file(str(path))
+    report.begin_file(source.label, source.allowance)
     file_languages = file.src_lang or languages[0], file.tgt_lang or languages[1]
     file.src_lang, file.tgt_lang = file_languages
     report.note_languages(file_languages)
     is_other = [*map(_language, file_languages)] != [*map(_language, languages)]
-    for name, document in named_documents(file, path):
-        for unit, segment in with_pairs(document.units, name, path.name, _is_pair):
+    for name, document in named_documents(file, source.label):
+        for unit, segment in with_pairs(document.units, name, source.name, _is_pair):
             if is_other:
                 report.skip(
                     WRONG_LANGUAGE, unit.line, f"{file_languages[0]} to {file_languages[1]}"
@@ -82,14 +99,14 @@ def _segments(
                 yield unit.line, segment
 
 
-def named_documents(file: TranslatableFile, path: Path) -> Iterator[tuple[str, Document]]:
-    """The documents of a file, each with the name that it has as a document of a memory: the path
-    of the file, and from the second on the name in the file behind it.
+def named_documents(file: TranslatableFile, label: str) -> Iterator[tuple[str, Document]]:
+    """The documents of a file, each with the name that it has as a document of a memory: what the
+    file is called, and from the second on the name in the file behind it.
 
     file: the file.
-    path: its path."""
+    label: what it is called."""
     for number, document in enumerate(file.documents()):
-        yield f"{path.as_posix()}: {document.name}" if number else path.as_posix(), document
+        yield f"{label}: {document.name}" if number else label, document
 
 
 def with_pairs(

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, ParseError, iterparse
 from tmnmt.errors import FormatError
 from tmnmt.files.office_archive import check_archive
 from tmnmt.formats.report import Report
-from tmnmt.formats.stream import NoMemory, Source, file_source
+from tmnmt.formats.stream import NoMemory, Source
 from tmnmt.formats.tsv import MAX_COLUMNS, Columns, Rows, places_of
 from tmnmt.segments import Segment
 
@@ -26,7 +26,12 @@ _LINE_END = re.compile(r"_x000D_|\r\n?")  # as a cell has them
 
 
 def pairs_of_workbook(
-    path: Path, src_lang: str, tgt_lang: str, report: Report, columns: Columns | None = None
+    path: Path,
+    source: Source,
+    src_lang: str,
+    tgt_lang: str,
+    report: Report,
+    columns: Columns | None = None,
 ) -> Iterator[tuple[int, Segment]] | None:
     """The pairs of a workbook, each with its row; None where the file is of another kind. A sheet
     whose first row names no such columns is passed over, with a warning.
@@ -40,15 +45,18 @@ def pairs_of_workbook(
     Raises FormatError where the file cannot be read, or no sheet has the columns."""
     if path.suffix.lower() not in SUFFIXES or not path.is_file():
         return None
-    return _pairs(path, (src_lang, tgt_lang), report, columns)
+    return _pairs(path, source, (src_lang, tgt_lang), report, columns)
 
 
 def _pairs(
-    path: Path, languages: tuple[str, str], report: Report, columns: Columns | None
+    path: Path,
+    source: Source,
+    languages: tuple[str, str],
+    report: Report,
+    columns: Columns | None,
 ) -> Iterator[tuple[int, Segment]]:
     check_archive(path)
-    source = file_source(path)
-    report.begin_file(str(path))
+    report.begin_file(source.label, source.allowance)
     problems = list[NoMemory]()
     with zipfile.ZipFile(path) as archive:
         strings = _shared_strings(archive, path)

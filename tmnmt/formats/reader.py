@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from tmnmt.errors import FormatError, UsageError
@@ -15,7 +16,15 @@ from tmnmt.formats.languages import listed
 from tmnmt.formats.memory_formats import MEMORY_FORMATS, MemoryFile, MemoryFormat, Pairs
 from tmnmt.formats.moses import member_ids, moses_ids, moses_pair, moses_pairs, read_moses
 from tmnmt.formats.report import DUPLICATE, EMPTY, TOO_LONG, WRONG_LANGUAGE, Report
-from tmnmt.formats.stream import NoMemory, Source, file_source, is_zip, zip_sources
+from tmnmt.formats.stream import (
+    PACKED,
+    NoMemory,
+    Source,
+    copy_bytes,
+    file_source,
+    is_zip,
+    zip_sources,
+)
 from tmnmt.formats.tsv import Columns
 from tmnmt.progress import ReadProgress
 from tmnmt.quantities import quantity
@@ -23,8 +32,20 @@ from tmnmt.segments import Segment
 
 PROGRESS_EVERY = 500
 TERM_ROOTS = ("martif", "tbx")  # of lists of terms, in lower case
-# the pairs of a file from one language to another, None where it is of another kind
-PathKind = Callable[[Path, str, str, Report], Pairs | None]
+MOST_COPIED = 1 << 30  # bytes of a packed file that is unpacked to be read
+
+
+@dataclass(frozen=True)
+class PathKind:
+    """Files that are read from their path, which streams have not. One that is packed is unpacked
+    to be read.
+
+    suffixes: of packed files that may be of this kind.
+    pairs: the pairs of the file at a path from one language to another; None where it is of another
+    kind. The source says what the file is called."""
+
+    suffixes: Sequence[str]
+    pairs: Callable[[Path, Source, str, str, Report], Pairs | None]
 
 
 class _Share:
@@ -142,7 +163,7 @@ class Reader:
             ids = moses_ids(path)
             self._share.begin([*pair, ids] if ids else pair)
             yield from self._moses(*pair, ids)
-        elif (pairs := self._of_other_kind(path)) is not None:
+        elif (pairs := self._of_path(path, file_source(path))) is not None:
             self._share.begin([])
             yield from pairs
         elif is_zip(path):
@@ -150,11 +171,37 @@ class Reader:
         else:
             source = file_source(path)
             self._share.begin([source])
-            yield from self._file(source, path.parent)
+            if path.suffix.lower() in PACKED and self._has_path(source):
+                yield from self._unpacked(source)
+            else:
+                yield from self._file(source, path.parent)
 
-    def _of_other_kind(self, path: Path) -> Pairs | None:
-        ways = (kind(path, self.src_lang, self.tgt_lang, self.report) for kind in self.kinds)
+    def _of_path(self, path: Path, source: Source) -> Pairs | None:
+        """The pairs of a file of one of the other kinds; None where it is of none."""
+        languages = self.src_lang, self.tgt_lang
+        ways = (kind.pairs(path, source, *languages, self.report) for kind in self.kinds)
         return next((pairs for pairs in ways if pairs is not None), None)
+
+    def _has_path(self, source: Source) -> bool:
+        """Whether a packed file may be of a kind that is read from a path."""
+        return any(source.suffix in kind.suffixes for kind in self.kinds)
+
+    def _unpacked(self, source: Source) -> Pairs:
+        """The pairs of a packed file that is read from a path. Raises NoMemory where it is of
+        another kind."""
+        with TemporaryDirectory(prefix="tmnmt-") as folder:
+            path = Path(folder) / f"unpacked{source.suffix}"
+            with self._share.watched(source).stream() as stream, path.open("xb") as copy:
+                copy_bytes(stream, copy, MOST_COPIED, source.label)
+            try:
+                pairs = self._of_path(path, source)
+                if pairs is None:
+                    raise NoMemory(source.label, f"no file of the kind that {source.suffix} says")
+                yield from pairs
+            except NoMemory:
+                raise
+            except FormatError as error:
+                raise FormatError(str(error).replace(str(path), source.label)) from error
 
     def _moses(self, src: Source, tgt: Source, ids: Source | None) -> Pairs:
         self.report.begin_file(f"{src.label}, {tgt.label}", src.allowance)
@@ -199,6 +246,9 @@ class Reader:
 
     def _member(self, source: Source) -> Pairs:
         """The units of an archive's member. NoMemory, before the first unit, where it is none."""
+        if self._has_path(source):
+            yield from self._unpacked(source)
+            return
         if not any(
             source.suffix in memory_format.suffixes for memory_format in MEMORY_FORMATS.values()
         ):
@@ -255,8 +305,8 @@ def _format_of(head: str, source: Source, columns: Columns | None) -> MemoryForm
 def _allowed() -> str:
     titles = ", ".join(memory_format.title for memory_format in MEMORY_FORMATS.values())
     return (
-        f"allowed: {titles}, each also as .gz, .xz or in a .zip, the PREFIX of two plain files, "
-        "XLIFF, PO or XLSX"
+        f"allowed: {titles}, XLIFF, PO, XLSX, each also as .gz, .xz or in a .zip, or the PREFIX of "
+        "two plain files"
     )
 
 

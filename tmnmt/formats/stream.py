@@ -30,7 +30,7 @@ UNITS_ALWAYS_ALLOWED = 50_000
 XZ_MEMORY = 256 << 20  # bytes that unpacking may ask for; the strongest preset, xz -9, needs 65 MB
 
 _GZIP, _XZ, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", b"PK\x03\x04"
-_PACKED = (".gz", ".xz")
+PACKED = (".gz", ".xz")
 _XZ_BLOCK = 1 << 16
 _ZIP_HEADER = 30  # bytes before a member's name and data
 _LONGEST_NAME = 255
@@ -172,13 +172,23 @@ def open_file(path: Path) -> BinaryIO:
         raise FormatError(f"{path}: cannot be opened: {error.strerror}") from error
 
 
+def copy_bytes(stream: BinaryIO, destination: BinaryIO, limit: int, label: str) -> None:
+    """Copies all that is left of a stream. Raises FormatError for more bytes than `limit`; `label`:
+    what the stream is called there."""
+    while block := stream.read(BLOCK):
+        limit -= len(block)
+        if limit < 0:
+            raise FormatError(f"{label}: unpacks to more than is read at once: unpack it first")
+        destination.write(block)
+
+
 def bare_name(name: str) -> str:
     """The name of a file without the folder and without .gz or .xz; its end where it is longer than
     a file's name can be.
 
     name: the name or path."""
     name = PurePosixPath(name.replace("\\", "/")).name[-_LONGEST_NAME:]
-    return name[:-3] if name.lower().endswith(_PACKED) else name
+    return name[:-3] if name.lower().endswith(PACKED) else name
 
 
 def is_zip(path: Path) -> bool:

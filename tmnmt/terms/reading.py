@@ -5,19 +5,22 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from io import BufferedReader
+from itertools import chain
 from pathlib import Path
 
 from tmnmt.errors import FormatError
 from tmnmt.formats.clean import excerpt
 from tmnmt.formats.encoding import head_text, lines, root_element
 from tmnmt.formats.languages import normal_code, rank
-from tmnmt.formats.stream import Source, file_source
+from tmnmt.formats.stream import Source, file_source, is_zip, zip_sources
 from tmnmt.terms.tbx import ROOTS, read_tbx
 from tmnmt.terms.term import Term, check_text, form, merged
 
 MOST_BYTES = 200_000_000
 LONGEST_LINE = 100_000  # characters
 GLOSSARY_SUFFIXES = (".txt", ".utf8")  # as OmegaT names them: tabs, no header
+MEMBER_SUFFIXES = (".tbx", ".xml", ".csv", ".tsv", *GLOSSARY_SUFFIXES)  # in an archive
+_MEMBERS = f"allowed: members whose names end in {', '.join(MEMBER_SUFFIXES)}"
 COLUMNS = {
     "source": ("source", "src", "term"),
     "target": ("target", "tgt", "trg", "translation"),
@@ -34,28 +37,43 @@ _HEADER = (
 
 
 def read_terms(path: Path, src_lang: str, tgt_lang: str) -> list[Term]:
-    """The terms of a file, those of one source together, in the order of the file.
+    """The terms of a file, or of the term files in a zip archive: those of one source together, in
+    their order.
 
     Raises FormatError, with the line, for what is no term file, and for one without a term of these
     languages."""
+    if path.is_file() and is_zip(path):
+        with zip_sources(path) as members:
+            files = [member for member in members if member.suffix in MEMBER_SUFFIXES]
+            if not files:
+                raise FormatError(f"{path}: no file of terms in it; {_MEMBERS}")
+            return _merged((_terms(member, src_lang, tgt_lang) for member in files), str(path))
     source = file_source(path)
+    return _merged([_terms(source, src_lang, tgt_lang)], source.label)
+
+
+def _merged(terms: Iterable[Iterator[Term]], label: str) -> list[Term]:
+    merged_terms = merged(chain.from_iterable(terms), label)
+    if not merged_terms:
+        raise FormatError(f"{label}: no terms in it")
+    return merged_terms
+
+
+def _terms(source: Source, src_lang: str, tgt_lang: str) -> Iterator[Term]:
+    """The terms of one file."""
     if source.size > MOST_BYTES:
         raise FormatError(f"{source.label}: {source.size:,} bytes; {MOST_BYTES:,} at most are read")
     with source.stream() as stream:
         root = root_element(head_text(stream))
         if root in ROOTS:
-            listed: Iterator[Term] = read_tbx(stream, source.label, src_lang, tgt_lang)
+            yield from read_tbx(stream, source.label, src_lang, tgt_lang)
         elif root:
             raise FormatError(
                 f"{source.label}: XML of root {excerpt(root)}; allowed: TBX (roots "
                 f"{', '.join(ROOTS)}), CSV, TSV, glossary.txt"
             )
         else:
-            listed = _lines(stream, source, src_lang, tgt_lang)
-        terms = merged(listed, source.label)
-    if not terms:
-        raise FormatError(f"{source.label}: no terms in it")
-    return terms
+            yield from _lines(stream, source, src_lang, tgt_lang)
 
 
 def _lines(stream: BufferedReader, source: Source, src_lang: str, tgt_lang: str) -> Iterator[Term]:
