@@ -84,6 +84,12 @@ FILE_KINDS: Mapping[str, FileKind] = {
         mismatch="no YAML of Rails, which begins with the code of its language, as en:",
     ),
     "fluent": FileKind("Fluent", (".ftl",), "tmnmt.files.fluent:FluentFile"),
+    "php": FileKind(
+        "PHP arrays",
+        (".php",),
+        "tmnmt.files.php:PhpFile",
+        mismatch="no PHP with texts, in which a line begins with return [ or $lang[",
+    ),
     "subtitles": FileKind("subtitles", (".srt", ".vtt"), "tmnmt.files.subtitles:SubtitleFile"),
     "office": FileKind(
         "DOCX, XLSX, PPTX",

@@ -66,7 +66,7 @@ _SUFFIXES_OF = {  # what a name says that a file is, and what would read it
     "other subtitles: Subtitle Edit saves them as .srt, which `tmnmt translate` fills": (
         ".ass .ssa .sub .sbv .ttml .dfxp .lrc .smi"
     ),
-    _STRINGS: ".toml .ini .lang .php",
+    _STRINGS: ".toml .ini .lang",
     f"a table (CSV): {_EXTRACTS_TEXT}": ".csv",
 }
 _BY_SUFFIX = {suffix: kind for kind, names in _SUFFIXES_OF.items() for suffix in names.split()} | {
