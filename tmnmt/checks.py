@@ -48,6 +48,7 @@ FINDINGS = {
     "spaces": "have blanks where the source has none",
     "characters": "have invisible or private characters that the source does not have",
     "unreadable": "have bytes that are no character",
+    "replay": "are the translation of a match, whose source has other words",
     "terms": "lack a term that they should have",
     "forbidden": "have a forbidden term",
 }

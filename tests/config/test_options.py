@@ -78,6 +78,7 @@ def test_a_recipe_has_the_same_names_and_the_plain_model_by_default() -> None:
         "--no-verbatim",
         "--no-headings",
         "--no-lost-sentences",
+        "--no-patches",
         "--remember",
     ]
 

@@ -365,6 +365,13 @@ class Decoding(Options):
             "has fewer."
         ),
     ] = True
+    patches: Annotated[
+        bool,
+        Help(
+            "Where a translation is that of a match with another source as it stands, put in what "
+            "the source has otherwise."
+        ),
+    ] = True
     beam: Beam = 5
     batch: Annotated[
         int,

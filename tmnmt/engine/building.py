@@ -100,6 +100,7 @@ def build_pipeline(
             tally=tally,
             linker=Linker(backbone, vocab, device),
             vocab=vocab,
+            src_lang=src_lang,
             shortlist=shortlist_of(settings, model),
             extensions=extensions,
             whole_memory=whole_memory_of(settings, model, indexes, device),

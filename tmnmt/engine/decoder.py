@@ -16,7 +16,9 @@ from tmnmt.engine.beam_search import DecoderTrace, Hypothesis, SearchSettings, b
 from tmnmt.engine.confirmed import Confirmed
 from tmnmt.engine.extension import Extension, Extensions, SearchResults
 from tmnmt.engine.links import Linker
+from tmnmt.engine.patches import Dictation, Patcher
 from tmnmt.engine.piece import NO_MATCHES, Piece
+from tmnmt.engine.replays import Pair, replayed
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings, WholeMemory
 from tmnmt.filters.contract import Reading
@@ -70,6 +72,7 @@ class Decoder:
     tally: Tally
     linker: Linker
     vocab: Vocabulary
+    src_lang: str
     shortlist: Shortlist | None
     extensions: Extensions
     whole_memory: WholeMemory | None
@@ -109,6 +112,7 @@ class Decoder:
         explain: whether the hypotheses say what the layers did."""
         results = self._decoded_once(pieces, documents, explain)
         self._read_otherwise(pieces, documents, results, explain)
+        self._patch_replays(pieces, documents, results, explain)
         self._revise(pieces, documents, results, explain)
         return results
 
@@ -147,12 +151,72 @@ class Decoder:
                 reading = pieces[row].segment.source.reading
                 decoded[row] = retry._replace(has_reading=True, reading=reading)
 
+    def _patch_replays(
+        self,
+        pieces: Sequence[Piece],
+        documents: Sequence[DocumentMemory],
+        decoded: list[Decoded],
+        explain: bool,
+    ) -> None:
+        """Patches translations that are the target of a match with another source. They are then
+        written as if nothing else could come, so that all is known of them as of others."""
+        if not self.settings.patches or self.backbone.reads_around:
+            return
+        replays = {
+            row: pair
+            for row, result in enumerate(decoded)
+            if (pair := self._replayed(pieces[row], result)) is not None
+        }
+        texts = self._patched([pieces[row] for row in replays], [*replays.values()])
+        ids = {
+            row: self.vocab.encode(text)
+            for row, text in zip(replays, texts, strict=True)
+            if text is not None
+        }
+        if not ids:
+            return
+        rows = [*ids]
+        patched, remembered = [pieces[row] for row in rows], [documents[row] for row in rows]
+        collated = self.collated(patched, remembered)
+        dictation = Dictation([*ids.values()], self.device)
+        written = self.decode(patched, collated, remembered, explain, dictation)
+        for index, (row, best) in enumerate(zip(rows, written, strict=True)):
+            decoded[row] = decoded[row]._replace(best=best, collated=collated, row=index)
+
+    def _replayed(self, piece: Piece, decoded: Decoded) -> Pair | None:
+        """The source of the match whose target a translation is, with the translation; None where
+        it is no replay."""
+        if not piece.matches:
+            return None
+        text = self.vocab.decode(decoded.best.ids)
+        read = (piece.segment.source.masked_pair(match.segment) for match in piece.matches)
+        pair = replayed(
+            [(pair.src, pair.tgt) for pair in read], piece.model_text, text, self.src_lang
+        )
+        return None if pair is None else (pair[0], text)
+
+    def _patched(self, pieces: Sequence[Piece], pairs: Sequence[Pair]) -> list[str | None]:
+        """What becomes of replays; None where they stay."""
+        if not pieces:
+            return []
+        patcher = Patcher(self.backbone, self.vocab, self.linker, self.device, self.src_lang)
+        with self.tally.timed("decode"), torch.inference_mode():
+            encoded, longest = self._encoded(pieces)
+            placed, lead = self._in_place(pieces, encoded), self._lead(pieces, self.backbone)
+            search = SearchSettings(self.settings.beam, self.settings.length_penalty)
+            found = beam_search(self.backbone, None, placed, LayerInputs(), longest, search, lead)
+            return [
+                patcher.patched(piece.model_text, pair, self.vocab.decode(draft.ids))
+                for piece, pair, draft in zip(pieces, pairs, found, strict=True)
+            ]
+
     def decode(
         self,
         pieces: Sequence[Piece],
         collated: Collated,
         documents: Sequence[DocumentMemory],
         explain: bool = False,
+        dictation: Dictation | None = None,
     ) -> list[Hypothesis]:
         """Searches for the best hypothesis of each piece. A hypothesis has what the session cache
         needs of it, and, where it is to be revised, what it was found by.
@@ -160,16 +224,21 @@ class Decoder:
         pieces: the pieces of the batch.
         collated: what the memory layers read for them.
         documents: what is remembered of the document of each.
-        explain: whether the hypotheses say what the layers did."""
+        explain: whether the hypotheses say what the layers did.
+        dictation: what is written for the pieces; None where the model decides."""
         if not pieces:
             return []
         with self.tally.timed("decode"), torch.inference_mode():
             encoded, longest = self._encoded(pieces)
             placed, ready = self._in_place(pieces, encoded), self._ready(collated)
-            backbone, notes = self._limited(pieces, collated), list[StepRecord]()
+            backbone, notes = self.backbone, list[StepRecord]()
+            if dictation is None:
+                backbone = self._limited(pieces, collated)
             if self.revisers:
                 backbone, notes = backbone.noting()
-            search, lead = self._search(explain), self._lead(pieces, backbone)
+            search, lead = self._search(explain), dictation or self._lead(pieces, backbone)
+            if dictation is not None:
+                search, longest = replace(search, beam=1, n_best=1), dictation.lengths
             hypotheses = beam_search(backbone, self.layers, placed, ready, longest, search, lead)
             return self._with_evidence(pieces, documents, hypotheses, encoded, notes)
 

@@ -29,6 +29,7 @@ from tmnmt.engine.piece import NO_MATCHES, Piece, Preceding
 from tmnmt.engine.placement import Placement
 from tmnmt.engine.postprocess import Postprocessor
 from tmnmt.engine.preparation import Preparation
+from tmnmt.engine.replays import replay_checks
 from tmnmt.engine.run_statistics import Tally
 from tmnmt.engine.settings import Settings
 from tmnmt.engine.source_segment import SourceSegment
@@ -231,12 +232,15 @@ class Pipeline:
             self.decoder.linker.link(segments)
 
     def checked(self, translation: Translation) -> Translation:
-        """A finished translation, with what the extensions find wrong in it, and what it lacks of
-        what is to be kept.
+        """A finished translation, with what the extensions find wrong in it, what it lacks of what
+        is to be kept, and whether it is a replay.
 
         translation: the translation."""
         src, tgt = translation.src, translation.tgt
-        checks = check_preserved(src, tgt, self.copied)
+        checks = [
+            *check_preserved(src, tgt, self.copied),
+            *replay_checks(translation, self.languages[0]),
+        ]
         if translation.origin in CHECKED_ORIGINS and tgt.strip():
             checks = [*check_all(self.extensions, src, tgt), *checks]
         return replace(translation, user_checks=tuple(checks)) if checks else translation

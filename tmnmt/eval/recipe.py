@@ -74,7 +74,12 @@ class SystemConfig:
     # The options, of which these differ from those of `tmnmt translate`: what is left out is the
     # plain model, without memory, and exact matches are translated, too.
     options: Annotated[ModelOptions, Flat()] = ModelOptions(
-        mode="off", verbatim=0, headings=False, lost_sentences=False, remember="nothing"
+        mode="off",
+        verbatim=0,
+        headings=False,
+        lost_sentences=False,
+        patches=False,
+        remember="nothing",
     )
     explain: bool = False  # keep where every word came from; takes longer
     paste: bool = False

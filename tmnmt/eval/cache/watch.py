@@ -16,6 +16,7 @@ from torch import Tensor
 
 from tmnmt.engine.beam_search import Hypothesis
 from tmnmt.engine.decoder import Decoded, Decoder, DocumentMemory
+from tmnmt.engine.patches import Dictation
 from tmnmt.engine.piece import Piece
 from tmnmt.engine.settings import Settings
 from tmnmt.layers.combine import MemoryLayers
@@ -96,8 +97,9 @@ class _Watched(Decoder):
         collated: Collated,
         documents: Sequence[DocumentMemory],
         explain: bool = False,
+        dictation: Dictation | None = None,
     ) -> list[Hypothesis]:
-        hypotheses = super().decode(pieces, collated, documents, explain)
+        hypotheses = super().decode(pieces, collated, documents, explain, dictation)
         self.observe(pieces, collated, hypotheses)
         return hypotheses
 
