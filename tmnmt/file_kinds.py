@@ -91,6 +91,9 @@ FILE_KINDS: Mapping[str, FileKind] = {
         mismatch="no PHP with texts, in which a line begins with return [ or $lang[",
     ),
     "subtitles": FileKind("subtitles", (".srt", ".vtt"), "tmnmt.files.subtitles:SubtitleFile"),
+    "substation": FileKind(
+        "SubStation Alpha", (".ass", ".ssa"), "tmnmt.files.substation:SubStationFile"
+    ),
     "office": FileKind(
         "DOCX, XLSX, PPTX",
         (".docx", ".xlsx", ".pptx"),

@@ -63,7 +63,7 @@ def test_a_format_that_nobody_knows_is_refused_too(
     for name, why in (
         ("a.xyz", ".xyz, a format that is not read"),
         ("a.rst~", ".rst~, a format that is not read"),
-        ("b.ASS", "other subtitles: Subtitle Edit saves them as .srt"),
+        ("b.SUB", "other subtitles: Subtitle Edit saves them as .srt"),
         ("c.tmx", "TMX by its name, and it does not begin so"),
     ):
         (tmp_path / name).write_text(SUBTITLES)

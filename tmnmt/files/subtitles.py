@@ -31,6 +31,8 @@ _NUMBER = re.compile(r"(?:\A|(?<=\n))[ \t]*\d+[ \t]*\r?\n\Z")  # of the next cue
 # Tags of WebVTT with classes, voices and times, and those of other programs in braces.
 _TAGS = by_pattern(r"</?[a-z]+(?:[.\s][^<>]*)?>|<\d[\d:.]*>|\{\\[^{}]*\}")
 _FINDERS = (*ALL_FINDERS, _TAGS)
+_TAG = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
+_WORD = re.compile(rf"(?:{_TAG.pattern}|[^ \t\r\n])+")
 # Each blank and each sign is looked at once, whatever the file holds.
 _LINE = re.compile(r"^[^\S\r\n]*+[^\s][^\r\n]*+", re.MULTILINE)
 _CUE = re.compile(r"(?:[^\S\r\n]*+[^\s][^\r\n]*+(?:\r?\n|\Z))*+")
@@ -97,17 +99,8 @@ class SubtitleFile(WholeFile[_Cue]):
             (line.start(), line.start() + len(line[0].rstrip()))
             for line in _LINE.finditer(self.text, start, end)
         ]
-        dashes = [_SPEAKER.match(self.text, begin, stop) for begin, stop in lines]
-        starts = sorted({0, *(i for i, dash in enumerate(dashes) if dash is not None)})
-        for number, first in enumerate(starts):
-            last = starts[number + 1] if number + 1 < len(starts) else len(lines)
-            if not lines[first:last]:
-                continue
-            dash = dashes[first]
-            begin = dash.end() if dash is not None else lines[first][0]
-            stop = lines[last - 1][1]
-            if any(map(str.isalnum, self.text[begin:stop])):
-                yield _Cue(begin, stop, times)
+        for begin, stop in speeches(self.text, lines):
+            yield _Cue(begin, stop, times)
 
     def _unit(self, slot: _Cue) -> Unit:
         words = _BREAK.sub(" ", self.text[slot.start : slot.end])
@@ -144,19 +137,38 @@ def _times_of(line: str) -> str:
     return " ".join(line.split()[:3])
 
 
+def speeches(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Where the texts of a cue stand that have letters or digits: the whole of it, or what each
+    speaker says, behind a dash.
+
+    text: the text of the file.
+    lines: where the lines of the cue begin and end."""
+    dashes = [_SPEAKER.match(text, begin, stop) for begin, stop in lines]
+    starts = sorted({0, *(number for number, dash in enumerate(dashes) if dash is not None)})
+    for number, first in enumerate(starts):
+        last = starts[number + 1] if number + 1 < len(starts) else len(lines)
+        if not lines[first:last]:
+            continue
+        dash = dashes[first]
+        begin = dash.end() if dash is not None else lines[first][0]
+        stop = lines[last - 1][1]
+        if any(map(str.isalnum, text[begin:stop])):
+            yield begin, stop
+
+
 def broken(text: str, lines: int) -> list[str]:
     """A text in lines of even length: in no more than `lines` and two, and in fewer where lines of
     WIDTH characters suffice. Words stay whole, and so do tags.
 
     text: the text, on one line.
     lines: how many lines the source has."""
-    words = re.findall(r"(?:<[^<>]*>|[^ \t\r\n])+", text)
+    words = _WORD.findall(text)
     most = max(lines, FEWEST_LINES)
-    count = min(most, len(words), -(-len(text) // WIDTH) or 1)
+    count = min(most, len(words), -(-_width(text) // WIDTH) or 1)
     best = [text]
     while count > 1:
         best = _even(words, count)
-        if max(map(len, best)) <= WIDTH or count == most:
+        if max(map(_width, best)) <= WIDTH or count == most:
             break
         count += 1
         if count > min(most, len(words)):
@@ -164,14 +176,19 @@ def broken(text: str, lines: int) -> list[str]:
     return best
 
 
+def _width(text: str) -> int:
+    """How many characters of a text are shown: all but those of tags."""
+    return len(_TAG.sub("", text))
+
+
 def _even(words: Sequence[str], count: int) -> list[str]:
     """Words in `count` lines, each broken where it is nearest to its share of what is left."""
     lines, rest = list[str](), list(words)
     for remaining in range(count, 1, -1):
-        share = len(" ".join(rest)) / remaining
+        share = _width(" ".join(rest)) / remaining
         length, taken = 0, 0
         for number, word in enumerate(rest[: len(rest) - remaining + 1], 1):
-            longer = length + len(word) + (number > 1)
+            longer = length + _width(word) + (number > 1)
             if number > 1 and abs(longer - share) > abs(length - share):
                 break
             length, taken = longer, number

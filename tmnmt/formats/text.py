@@ -64,7 +64,7 @@ _SUFFIXES_OF = {  # what a name says that a file is, and what would read it
     f"markup of a text: {_BY_PANDOC}": ".org .textile .mediawiki .wiki .t2t .typ",
     f"XML: {_EXTRACTS_TEXT}": ".dita .ditamap .docbook .dbk .svg",
     "other subtitles: Subtitle Edit saves them as .srt, which `tmnmt translate` fills": (
-        ".ass .ssa .sub .sbv .ttml .dfxp .lrc .smi"
+        ".sub .sbv .ttml .dfxp .lrc .smi"
     ),
     _STRINGS: ".toml .ini .lang",
     f"a table (CSV): {_EXTRACTS_TEXT}": ".csv",
