@@ -69,10 +69,23 @@ class Translator:
         reaches: Reaches | None = None,
         lock: ComputeLock | None = None,
     ) -> None:
-        """writable: the index that confirmed pairs are added to; None where they only last as long
-        as their session.
+        """model: the model, as `load_on` opens it.
+        layers: the memory layers that the model has learned; None where it has learned none.
+        indexes: the open indexes that are searched.
+        settings: what the options come to for this model, as `settled` gives them.
+        device: what torch computes on, such as "cpu" or "cuda:0".
+        writable: the index that confirmed pairs are added to; None where they only last as long as
+        their session.
+        trust: how far the matches of each index are trusted, in the order of `indexes`; none given,
+        all count in full.
+        tally: what the counts are added to; None makes a new one.
+        extensions: the features on the way of a sentence, by name; None takes those that the model
+        has without any option.
+        reaches: how far nearest positions are read; None takes what a calibration has found for the
+        memories.
+        lock: what is held while something is computed; None makes a new lock.
 
-        The other parameters and the errors are those of `build_pipeline`."""
+        Raises UsageError for settings that the model cannot serve."""
         of_memory = trust, tally, extensions, reaches, lock
         self.pipeline = build_pipeline(model, layers, indexes, settings, device, *of_memory)
         self.settings, self.layers = settings, self.pipeline.layers
@@ -265,12 +278,16 @@ def restrict(
     are the same, any of them can decode batches of all, once each has retrieved for its own pieces.
 
     translator: the translator of the model.
+    indexes: the open indexes that are searched.
+    trust: how far the matches of each index are trusted, in the order of `indexes`.
+    settings: how to translate.
     writable: the index that confirmed pairs are added to; None where they only last as long as
     their session.
+    extensions: features that stand beside those of the translator, or take the place of those of
+    the same name.
     reaches: how far nearest positions are read; None keeps what the translator has.
 
-    The other parameters are those of `restricted_pipeline`. Raises UsageError where neighbours are
-    read, because these are found in all memories."""
+    Raises UsageError where neighbours are read, because these are found in all memories."""
     if translator.pipeline.decoder.whole_memory is not None:
         raise UsageError("neighbours are read of all memories; they cannot be narrowed to some")
     reaches = reaches or translator.reaches

@@ -17,6 +17,7 @@ class History:
     session of its own."""
 
     def __init__(self, pairs: Sequence[ConfirmedNeighbour]) -> None:
+        """pairs: the pairs of the document, in its order."""
         self.pairs = pairs
 
     def stretch_of(self, place: int) -> int:

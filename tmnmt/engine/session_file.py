@@ -39,14 +39,20 @@ class SavedSession:
 
 
 def saved_histories(histories: Histories) -> dict[str, SavedHistory]:
-    """Those of the histories that a file holds, by the names of their layers."""
+    """The histories that a file holds, by the names of their layers.
+
+    histories: all histories of a document."""
     return {name: kept for name, kept in histories.items() if isinstance(kept, SavedHistory)}
 
 
 def save_session(path: Path, session: SavedSession, model: str) -> None:
-    """Writes `path`, whole or not at all; `model` names all that the histories depend on.
+    """Writes a session to a file, as a whole or not at all.
 
-    Raises DataError where it cannot be written."""
+    path: the file.
+    session: the session.
+    model: names all that the histories depend on.
+
+    Raises DataError where the file cannot be written."""
     from safetensors.torch import save
 
     histories = saved_histories(session.histories)
@@ -74,11 +80,15 @@ def save_session(path: Path, session: SavedSession, model: str) -> None:
 
 
 def load_session(path: Path, model: str, histories: Histories, vocabulary: int) -> SavedSession:
-    """What `save_session` wrote to `path`; `histories` are empty and of the sizes that are wanted,
-    `vocabulary` is how many subwords the model has.
+    """The session that `save_session` wrote.
 
-    Raises DataError where the file is no session, ModelError where another model, or layers of
-    another kind, made it."""
+    path: the file.
+    model: names all that the histories depend on.
+    histories: empty histories of the sizes that the session must have.
+    vocabulary: how many subwords the model has.
+
+    Raises DataError where the file is no session. Raises ModelError where another model, or layers
+    of another kind, made it."""
     from safetensors import safe_open
 
     try:

@@ -205,14 +205,25 @@ class SearchMaker(Protocol):
     """How a plug-in finds something in all memories at every word."""
 
     def check(self, settings: Settings, model: Model) -> None:
-        """Raises UsageError for settings that do not go together, and ModelError for a file that is
+        """Checks settings before anything is opened.
+
+        settings: the settings.
+        model: the model.
+
+        Raises UsageError for settings that do not go together. Raises ModelError for a file that is
         wrong."""
 
     def open(
         self, settings: Settings, model: Model, indexes: Sequence[Index], device: str
     ) -> WholeMemory | None:
-        """What is read of these memories; None where nothing is. Raises MemoryIndexError where a
-        memory lacks what is read."""
+        """What is read of the memories; None where nothing is.
+
+        settings: the settings.
+        model: the model.
+        indexes: the memories.
+        device: what torch computes on.
+
+        Raises MemoryIndexError where a memory lacks what is read."""
 
 
 SEARCHES: Registry[SearchMaker] = Registry("memory search", {})

@@ -182,8 +182,10 @@ def plurals_of(formula: str) -> Plurals:
 
 
 def plurals_of_language(code: str) -> Plurals | None:
-    """Those of a language, by its code: of a region as pt-br, or else of the language. None: it is
-    not known here."""
+    """The plural forms of a language; None where they are not known here.
+
+    code: the code of the language. A region such as pt-br may have forms of its own; any other has
+    those of its language."""
     formula = _BY_LANGUAGE.get(code) or _BY_LANGUAGE.get(code.partition("-")[0])
     return plurals_of(formula) if formula else None
 
@@ -212,11 +214,12 @@ _CATEGORIES_BY_LANGUAGE = {
 
 
 def categories_of_language(code: str) -> Categories | None:
-    """Those of a language, by its code: of a region as pt-pt, or else of the language. None: they
-    are not known here.
+    """The categories of a language; None where they are not known here. The `many` of French,
+    Spanish and other Romance languages is not among them: only round millions have it, and what
+    lacks it reads `other`.
 
-    The `many` of French, Spanish and other Romance languages is not among them: only round
-    millions have it, and what lacks it reads `other`."""
+    code: the code of the language. A region such as pt-pt may have categories of its own; any other
+    has those of its language."""
     by_language = _CATEGORIES_BY_LANGUAGE
     return by_language.get(code) or by_language.get(code.partition("-")[0])
 

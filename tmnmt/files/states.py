@@ -107,6 +107,8 @@ def state_of_all(origins: Iterable[str]) -> TargetState:
 
 
 def repeated_origin(origin: str) -> str:
-    """What a file says of a target that repeats an earlier one of this origin: that it is a
-    repetition, where it is no match of a memory."""
+    """What a file says of a target that repeats an earlier one: that it is a repetition, where it
+    is no match of a memory.
+
+    origin: the origin of the earlier target."""
     return "repetition" if origin == "model" else origin

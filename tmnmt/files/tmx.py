@@ -84,6 +84,11 @@ class TmxFile(TranslatableFile):
     is_bilingual = True
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
+        """path: the file.
+        src_lang: the language of the sources; "" where it is set later.
+        tgt_lang: the language of the targets; "" where it is set later.
+
+        Raises FormatError where the file cannot be read."""
         self.path, self.src_lang, self.tgt_lang = path, src_lang, tgt_lang
         encoding_of(path)  # FormatError where it cannot be read
         self._warned = False  # what its units lack, once

@@ -60,9 +60,11 @@ class _Container:
 
 
 def scalars(text: str, wrong: Wrong) -> Iterator[tuple[Scalar, bool]]:
-    """The scalars of a text in order, each with whether it is a key. Raises what `wrong` makes of a
-    place and of what is wrong there: no YAML, more than one document, more than 100 lists and
-    tables inside one another."""
+    """The scalars of a text in order, each with whether it is a key.
+
+    text: the text.
+    wrong: makes the error of a place and of what is wrong there: no YAML, more than one document,
+    more than 100 lists and tables inside one another."""
     offset = len(BOM) if text.startswith(BOM) else 0
     reader = _Reader(text, offset, wrong)
     try:
@@ -163,8 +165,12 @@ def _is_plain_text(value: str) -> bool:
 
 
 def written(value: str, scalar: Scalar, text: str) -> str:
-    """A text as a scalar that stands in place of another one: in the same style where that can
-    hold it, or else in double quotation marks. `text`: the file."""
+    """A text as a scalar that stands in place of another one: in the same style where that can hold
+    it, or else in double quotation marks.
+
+    value: the text.
+    scalar: the scalar that is there.
+    text: the file."""
     newline = "\r\n" if "\r\n" in text else "\n"
     column = scalar.key_start - (text.rfind("\n", 0, scalar.key_start) + 1)
     if scalar.style in ("|", ">"):
@@ -178,7 +184,9 @@ def written(value: str, scalar: Scalar, text: str) -> str:
 
 
 def quoted(value: str) -> str:
-    """A text in double quotation marks."""
+    """A text in double quotation marks.
+
+    value: the text."""
     return _UNPRINTABLE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", dumps(value, ensure_ascii=False))
 
 

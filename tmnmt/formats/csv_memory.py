@@ -81,7 +81,9 @@ def _rows(stream: BufferedReader, label: str) -> Generator[tuple[int, list[str]]
 
 
 def delimiter_of(line: str) -> str:
-    """What separates the cells of a first line: that by which there are most."""
+    """What separates the cells of a table: that by which its first line has most.
+
+    line: the first line."""
     counts = {mark: _count(line, mark) for mark in DELIMITERS}
     return max(counts, key=lambda mark: counts[mark])
 

@@ -116,8 +116,10 @@ class DocumentLines:
         self._warn()
 
     def as_they_come(self, limit: int) -> Iterator[list[str]]:
-        """The same lines of a stream that is a pipe or a terminal, in lists: all that have come, or
-        `limit` and a few. A list is given before more is waited for."""
+        """The lines of a stream that is a pipe or a terminal, in lists: all that have come. A list
+        is given before more is waited for.
+
+        limit: how many lines a list has at most, and a few more."""
         assert not isinstance(self.source, Path)
         self.check(self.source, self.name)
         for batch in lines_as_they_come(self.source, limit):
@@ -182,24 +184,37 @@ class DocumentLines:
 
 
 def check_plain(stream: BufferedReader, name: str) -> None:
-    """Raises FormatError where `name` or the beginning of `stream` says that it holds something
-    else than plain text. Plain text is called NAME.txt, or has no suffix."""
+    """Checks that something is plain text, which is called NAME.txt, or has no suffix.
+
+    stream: its bytes, at their beginning.
+    name: its name.
+
+    Raises FormatError where the name or the beginning says that it is something else."""
     check_text(stream, name)
     head = head_text(stream)
     _refuse(name, _xml(head) or _table(head) or kind_by_name(name) or _marked(head))
 
 
 def check_content(stream: BufferedReader, name: str) -> None:
-    """Raises FormatError where the beginning of `stream` is that of something else than plain text,
-    whatever its name is."""
+    """Checks that something is plain text, whatever its name is.
+
+    stream: its bytes, at their beginning.
+    name: what messages call it.
+
+    Raises FormatError where the beginning is that of something else."""
     check_text(stream, name)
     head = head_text(stream)
     _refuse(name, _xml(head) or _table(head) or _marked(head))
 
 
 def check_text(stream: BufferedReader, name: str) -> None:
-    """Raises FormatError where `stream` cannot be read as lines of text at all: packed or binary
-    data. For a file of which somebody has said that it is plain text."""
+    """Checks that something can be read as lines of text at all. It is for a file of which somebody
+    has said that it is plain text.
+
+    stream: its bytes, at their beginning.
+    name: what messages call it.
+
+    Raises FormatError for packed or binary data."""
     head = stream.peek(4)
     kind = next((kind for start, kind in _DOCUMENTS.items() if head.startswith(start)), "")
     if kind := kind or _binary(head[:_LOOKED_AT]):
@@ -212,18 +227,25 @@ CHECKS: dict[str | None, Check] = {None: check_plain, "text": check_text}  # by 
 def read_document_lines(
     source: Path | BufferedReader, name: str = "", check: Check = check_plain
 ) -> DocumentLines:
-    """The lines of a text file (also .gz, .xz) or of a binary stream such as `sys.stdin.buffer`.
+    r"""The lines of a text. They end at \n or \r\n only. The text is in UTF-8, or in UTF-16 with a
+    byte-order mark. A stream is read as its lines come. A file or stream that is empty has no
+    lines.
 
-    Lines end at \\n or \\r\\n only. UTF-8, or UTF-16 with a byte-order mark. A stream is read as
-    its lines come. A file or stream that is empty has no lines. FormatError when the iteration
-    starts: a file that is missing, or what `check` refuses."""
+    source: a file (also .gz, .xz), or a binary stream such as `sys.stdin.buffer`.
+    name: what messages call it; "" takes the path of the file.
+    check: checks the beginning of the text.
+
+    Raises FormatError, when the iteration starts, for a file that is missing, and for what `check`
+    refuses."""
     label = name or (str(source) if isinstance(source, Path) else "standard input")
     return DocumentLines(label, source, check)
 
 
 def kind_by_name(name: str) -> str:
-    """What a file of this name is if it is no plain text, and what reads it; "" where its name is
-    one of plain text."""
+    """What a file is by its name if it is no plain text, and what reads it; "" where its name is
+    one of plain text.
+
+    name: the name of the file."""
     suffix = PurePosixPath(bare_name(name).removesuffix(_UNFINISHED)).suffix.lower()
     if suffix in _PLAIN_SUFFIXES or not _SUFFIX.match(suffix):
         return ""
@@ -268,10 +290,11 @@ def _binary(head: bytes) -> str:
 
 
 def documents(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The lines of each document in turn; an empty line ends a document and is its last element.
+    """The lines of each document in turn. An empty line ends a document and is its last element, so
+    the lists one after another are the input again, line for line. A line of blanks is an empty
+    line.
 
-    So the lists one after another are the input again, line for line. A line of blanks is an empty
-    line."""
+    texts: the lines."""
     document: list[str] = []
     for line in texts:
         document.append(line)

@@ -78,20 +78,27 @@ class Plan:
 
 
 def longest(model: Model) -> int:
-    """Subwords of the longest piece that the model translates at once."""
+    """How many subwords the longest piece has that the model translates at once.
+
+    model: the model."""
     return int(model.config.get("max_subwords", MAX_SUBWORDS))
 
 
 def longest_whole(model: Model) -> int:
-    """Subwords of the longest segment that is translated at once beside a good match."""
+    """How many subwords the longest segment has that is translated at once beside a good match.
+
+    model: the model."""
     if "max_subwords" not in model.config:
         return MAX_WHOLE
     return model.backbone.reach * longest(model)
 
 
 def header_of(model: Model, layout: str = PAIRS) -> Header:
-    """What keys of this model in this layout are bound to. A side of a pair is cut where it is a
-    third longer than any segment that is translated at once."""
+    """What keys of a model are bound to. A side of a pair is cut where it is a third longer than
+    any segment that is translated at once.
+
+    model: the model.
+    layout: the layout of the keys."""
     return Header(
         model=model.states_hash,
         context_size=model.backbone.context_size,
@@ -102,9 +109,13 @@ def header_of(model: Model, layout: str = PAIRS) -> Header:
 
 
 def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:
-    """The keys that the index has of this model in this layout; None where it has none of them.
-    Raises MemoryIndexError where they are damaged, or not what they say; warns where it has keys of
-    other models, or in another layout, only."""
+    """The keys that an index has; None where it has none. A logged warning says where it has keys
+    of other models, or in another layout, only.
+
+    index_dir: the folder of the index.
+    header: what the keys have to belong to.
+
+    Raises MemoryIndexError where they are damaged, or not what they say."""
     layout = header.layout
     folder = keys_dir(index_dir, header.model, layout)
     if (folder / HEADER_FILE).exists():
@@ -128,11 +139,14 @@ def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:
 
 
 def plan(index: FolderIndex, header: Header, vocab: Vocabulary, shard: Shard | None = None) -> Plan:
-    """What is missing of the index's keys, or of one shard of them. Reads all segments and encodes
-    their targets.
+    """What is missing of an index's keys, or of one shard of them. Reads all segments and encodes
+    their targets. Pairs are dealt to shards by their digest, equal ones to the same, whatever else
+    the index holds.
 
-    Pairs are dealt to shards by their digest, equal ones to the same, whatever else the index
-    holds."""
+    index: the index.
+    header: what the keys belong to.
+    vocab: the vocabulary of the model.
+    shard: the number of the shard, from 1, and how many there are; None plans all keys."""
     alive = _alive(index, header, vocab, shard)
     folder = keys_dir(index.folder, header.model, header.layout)
     main = _open(folder, header)
@@ -154,14 +168,23 @@ def compute(
     device: str = "cpu",
     progress: Callable[[int], None] | None = None,
 ) -> KeyFiles:
-    """Computes what `work` says is missing, in the order of the segments, and gives the keys.
+    """Computes what a plan says is missing, in the order of the segments, and returns the keys.
 
     Ended at any moment, all but the last block is kept, and the next call goes on from there.
-    Without `shard` the parts that other machines computed are taken in first. Searches,
-    translations and changes of the index go on meanwhile; a segment that was changed since `work`
-    was made is left for the next call. progress: called with positions done.
-    Raises LockedError where another process computes the same, MemoryIndexError where the disk is
-    full."""
+    Without a shard the parts that other machines computed are taken in first. Searches,
+    translations and changes of the index go on meanwhile; a segment that was changed since the plan
+    was made is left for the next call.
+
+    index: the index.
+    model: the model.
+    work: the plan.
+    shard: the number of the shard, from 1, and how many there are; None computes all keys.
+    device: what torch computes on.
+    progress: is called with the number of target positions that are done since the last call; None
+    tells nobody.
+
+    Raises LockedError where another process computes the same. Raises MemoryIndexError where the
+    disk is full."""
     header = work.header
     folder = keys_dir(index.folder, header.model, header.layout)
     if shard is not None:
@@ -194,16 +217,25 @@ def compute(
 
 
 def queries_of(model: Model, src: str, tgt: str, device: str = "cpu") -> tuple[Array, Array]:
-    """What to ask a `KeySearch` when `src` is translated as `tgt`: c and s of every target position
-    (T, l + d) float32, and the subwords (T,)."""
+    """What a `KeySearch` takes: c and s of every target position of a pair (T, l + d) float32, and
+    the subwords (T,).
+
+    model: the model.
+    src: the source.
+    tgt: its translation.
+    device: what torch computes on."""
     coded = encode_pair((src, tgt), model.vocab, header_of(model).max_subwords)
     (keys,) = force_all(model.decoding, [coded], device)
     return torch.cat([keys.contexts, keys.hiddens], 1).cpu().numpy(), keys.ids.cpu().numpy()
 
 
 def check_disk(index_dir: Path, required_bytes: int) -> int:
-    """The free bytes of the disk with the index. Raises DataError where they are fewer than
-    `required_bytes`."""
+    """The free bytes of the disk with an index.
+
+    index_dir: the folder of the index.
+    required_bytes: how many bytes are needed.
+
+    Raises DataError where fewer are free."""
     free = shutil.disk_usage(index_dir).free
     if required_bytes > free:
         message = f"the keys need {required_bytes / 1e9:,.2f} GB, and {free / 1e9:,.2f} GB are free"
@@ -212,7 +244,11 @@ def check_disk(index_dir: Path, required_bytes: int) -> int:
 
 
 def read_shard(text: str) -> Shard:
-    """The shard from "i/n". Raises UsageError."""
+    """The number of a shard, from 1, and how many there are.
+
+    text: both, as in "2/4".
+
+    Raises UsageError where that is no part of a whole."""
     i, _, n = text.partition("/")
     if not (i.isdecimal() and n.isdecimal() and 1 <= int(i) <= int(n)):
         raise UsageError(
@@ -222,8 +258,10 @@ def read_shard(text: str) -> Shard:
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """The folders whose keys have to be joined to those in `folder`: parts of other machines, and
-    an old version."""
+    """The folders whose keys have to be joined to those in a folder: parts of other machines, and
+    an old version.
+
+    folder: the folder."""
     old = folder.with_name(folder.name + OLD)
     headers = [
         *folder.glob(f"part-*/{HEADER_FILE}"),
@@ -234,7 +272,10 @@ def parts_of(folder: Path) -> list[Path]:
 
 
 def mostly_dead(files: KeyFiles, alive: Array) -> bool:
-    """Whether most positions belong to pairs that the index has no more."""
+    """Whether most positions belong to pairs that the index has no more.
+
+    files: the keys.
+    alive: (segments,) RECORD, the records of the pairs that the index has."""
     living = files.records[np.isin(_digests(files.records), _digests(alive))]
     _, first = np.unique(living["start"], return_index=True)
     return int(living["length"][first].sum()) * 2 < files.positions

@@ -15,18 +15,28 @@ class DerivedFiles(Protocol):
     """Files beside the keys that are made of them."""
 
     def update(self, files: KeyFiles) -> None:
-        """Makes them anew where the keys have changed."""
+        """Makes the files anew where the keys have changed.
+
+        files: the keys."""
 
     def check(self, index_dir: Path) -> None:
-        """Raises MemoryIndexError where one of an index is not as it was written."""
+        """Checks that the files of an index are as they were written.
+
+        index_dir: the folder of the index.
+
+        Raises MemoryIndexError where they are not."""
 
 
 DERIVED: Registry[DerivedFiles] = Registry("derived keys", {})
 
 
 def verify(index_dir: Path) -> int:
-    """As `tmnmt.index.embedded.verify.verify`, with all keys that were computed, and all that
-    is derived from them."""
+    """Reads an index, all its keys, and all that is derived from them, and returns how many
+    segments the index has.
+
+    index_dir: the folder of the index.
+
+    Raises MemoryIndexError at the first part that is not what was written."""
     return embedded.verify(index_dir, _check)
 
 

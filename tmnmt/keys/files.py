@@ -57,12 +57,19 @@ _CHECKSUM = "checksum"  # in keys.json, of all else in it
 
 
 def keys_dir(index_dir: Path, model: str, layout: str = PAIRS) -> Path:
-    """Where an index has the keys of the model with this hash in this layout."""
+    """Where an index has the keys of a model.
+
+    index_dir: the folder of the index.
+    model: the hash of the model.
+    layout: the layout of the keys."""
     return index_dir / KEYS_DIR / (model if layout == PAIRS else f"{model}.{layout}")
 
 
 def digest_of(src: str, tgt: str) -> tuple[int, int]:
-    """128 bits that tell a pair from every other."""
+    """128 bits that tell a pair from every other.
+
+    src: the source.
+    tgt: the target."""
     digest = blake2b(
         f"{len(src)}\n{src}{tgt}".encode("utf-8", "surrogatepass"), digest_size=16
     ).digest()
@@ -74,8 +81,11 @@ class KeyFiles:
     seen."""
 
     def __init__(self, folder: Path, header: Header) -> None:
-        """Raises MemoryIndexError: there are none, they are damaged, or they are not what `header`
-        says."""
+        """folder: the folder of the keys.
+        header: what they have to belong to.
+
+        Raises MemoryIndexError where there are no keys, where they are damaged, or where they
+        belong to something else."""
         self.folder, self.header = folder, header
         _check_header(folder, header)
         self.records, _ = _read_records(
@@ -99,8 +109,13 @@ class KeyFiles:
 
     @classmethod
     def open(cls, index_dir: Path, model: str) -> KeyFiles:
-        """The keys of the layout `pairs` that the index has of the model with this hash. Raises
-        MemoryIndexError where it has none; the error names the models that it has keys of."""
+        """The keys of the layout `pairs` that an index has of a model.
+
+        index_dir: the folder of the index.
+        model: the hash of the model.
+
+        Raises MemoryIndexError where it has none; the error names the models that it has keys
+        of."""
         folder = keys_dir(index_dir, model)
         if not (folder / HEADER_FILE).exists():
             model_names = ", ".join(models_of(index_dir))
@@ -112,12 +127,19 @@ class KeyFiles:
         return cls(folder, replace(header, model=model))
 
     def find(self, src: str, tgt: str) -> Keys | None:
-        """The keys of a pair by its texts. Raises MemoryIndexError where they are damaged."""
+        """The keys of a pair by its texts; None where there are none.
+
+        src: the source.
+        tgt: the target.
+
+        Raises MemoryIndexError where they are damaged."""
         record = self.record_of(digest_of(src, tgt))
         return None if record is None else self.read(record)
 
     def record_of(self, digest: tuple[int, int]) -> int | None:
-        """The number of a record with this digest."""
+        """The number of a record with a digest; None where there is none.
+
+        digest: the digest, as `digest_of` gives it."""
         index = int(np.searchsorted(self._digests, np.uint64(digest[0])))
         while index < len(self._digests) and int(self._digests[index]) == digest[0]:
             number = int(self._by_digest[index])
@@ -127,8 +149,11 @@ class KeyFiles:
         return None
 
     def read(self, number: int) -> Keys:
-        """The keys of a record, copied from the disk. Raises MemoryIndexError where they are not
-        what was written."""
+        """The keys of a record, copied from the disk.
+
+        number: the number of the record.
+
+        Raises MemoryIndexError where they are not what was written."""
         record = self.records[number]
         rows = slice(int(record["start"]), int(record["start"]) + int(record["length"]))
         keys = tuple(np.array(column[rows]) for column in self._rows)
@@ -138,8 +163,13 @@ class KeyFiles:
         return keys
 
     def check_words(self, ids: Array, vocabulary: int) -> None:
-        """Raises MemoryIndexError where one of these subwords is none of a vocabulary of so many:
-        whoever wrote it may have written a right checksum too."""
+        """Checks that subwords are in a vocabulary: whoever wrote them may have written a right
+        checksum, too.
+
+        ids: the subwords.
+        vocabulary: how many subwords the vocabulary has.
+
+        Raises MemoryIndexError where one of them is not."""
         if ids.size and not (ids.min() >= 0 and ids.max() < vocabulary):
             problem = f"{self.folder}: keys of subwords that the model does not have"
             raise MemoryIndexError(f"{problem}; delete this folder and run tmnmt keys again")
@@ -162,6 +192,10 @@ class KeyWriter:
     """Adds keys to a folder. A block is there as a whole when `append` returns, or not at all."""
 
     def __init__(self, folder: Path, header: Header) -> None:
+        """folder: the folder of the keys, of which the caller holds the right to write.
+        header: what the keys belong to.
+
+        Raises MemoryIndexError where what is there is damaged."""
         self.folder, self.header = folder, header
         records, self._offset = _read_records(folder)
         self.positions = _rows(records)
@@ -176,8 +210,13 @@ class KeyWriter:
     @classmethod
     @contextmanager
     def open(cls, folder: Path, header: Header) -> Iterator[KeyWriter]:
-        """The one writer to `folder`, which is made where it is missing. Raises LockedError,
-        MemoryIndexError."""
+        """Gives the one writer to a folder.
+
+        folder: the folder, which is made where it is missing.
+        header: what the keys belong to.
+
+        Raises LockedError where another process writes to it. Raises MemoryIndexError where nobody
+        can write to it, or its keys belong to something else."""
         try:
             make_folder(folder)
         except OSError as error:
@@ -192,8 +231,13 @@ class KeyWriter:
     def append(
         self, ids: Sequence[int], digests: Sequence[tuple[int, int]], keys: Sequence[Keys]
     ) -> None:
-        """Adds the keys of segments. Raises MemoryIndexError where the disk is full: then nothing
-        is added."""
+        """Adds the keys of segments.
+
+        ids: the ids of the segments.
+        digests: the digest of every segment's texts.
+        keys: the keys of every segment, as the disk has them.
+
+        Raises MemoryIndexError where the disk is full; then nothing is added."""
         if not ids:
             return
         records = np.zeros(len(ids), RECORD)
@@ -207,7 +251,9 @@ class KeyWriter:
 
     def link(self, records: Array) -> None:
         """Adds records of rows that are there already: segments whose pair has its keys from
-        another."""
+        another.
+
+        records: (segments,) RECORD, the records."""
         if len(records):
             self._write(records.astype(RECORD), [])
 
@@ -228,7 +274,10 @@ class KeyWriter:
 
 
 def models_of(index_dir: Path, layout: str = PAIRS) -> list[str]:
-    """The hashes of the models that the index has keys of in this layout."""
+    """The hashes of the models that an index has keys of.
+
+    index_dir: the folder of the index.
+    layout: the layout of the keys."""
     suffix = keys_dir(index_dir, "", layout).name if layout != PAIRS else ""
     names = (path.parent.name for path in (index_dir / KEYS_DIR).glob(f"*/{HEADER_FILE}"))
     models = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
@@ -236,7 +285,11 @@ def models_of(index_dir: Path, layout: str = PAIRS) -> list[str]:
 
 
 def verify_keys(index_dir: Path) -> int:
-    """Reads all keys of all models, parts that wait to be joined too; how many positions there are.
+    """Reads all keys of all models, parts that wait to be joined too, and returns how many
+    positions there are.
+
+    index_dir: the folder of the index.
+
     Raises MemoryIndexError at the first damage, and for a folder that has the name of another
     model."""
     positions = 0

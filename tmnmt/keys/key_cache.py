@@ -54,12 +54,21 @@ log = logging.getLogger(__name__)
 
 
 def rows_of(header: Header, keys: PairKeys) -> bytes:
-    """The rows of a pair. Raises DataError for numbers that cannot be kept."""
+    """The rows of a pair.
+
+    header: what the keys belong to.
+    keys: the keys of the pair.
+
+    Raises DataError for numbers that cannot be kept."""
     return b"".join(column.tobytes() for column in header.encoded(keys))
 
 
 def keys_of_rows(header: Header, rows: bytes, length: int) -> PairKeys:
-    """The keys of a pair of so many positions, from its rows."""
+    """The keys of a pair.
+
+    header: what the keys belong to.
+    rows: the rows of the pair, as `rows_of` gives them.
+    length: how many target positions the pair has."""
     columns, start = list[Array](), 0
     for _, dtype, width in header.columns:
         end = start + length * width * np.dtype(dtype).itemsize
@@ -69,7 +78,9 @@ def keys_of_rows(header: Header, rows: bytes, length: int) -> PairKeys:
 
 
 def head_of(header: Header) -> bytes:
-    """What every log of this layout begins with."""
+    """What every log begins with.
+
+    header: what its keys belong to."""
     contents = repr((FORMAT, header.position_bytes, header)).encode()
     return b"tmnmt key cache\n" + blake2b(contents, digest_size=16).digest()
 
@@ -118,6 +129,9 @@ class KeyCache:
     for several processes. A folder that cannot be written to is only read."""
 
     def __init__(self, index_dir: Path, header: Header, most_bytes: int = MOST_BYTES) -> None:
+        """index_dir: the folder of the index.
+        header: what the keys belong to.
+        most_bytes: how many bytes two logs have together at most, more or less."""
         self.index_dir, self.header, self.most_bytes = index_dir, header, most_bytes
         self.folder = index_dir / KEYS_DIR / f"{header.model}.{header.layout}{SUFFIX}"
         self.is_writable = True
@@ -142,15 +156,18 @@ class KeyCache:
                 self._read_on(number)
 
     def find(self, digest: Digest) -> PairKeys | None:
-        """The keys of a pair by the digest of its texts; None where none are known, or they are
-        damaged."""
+        """The keys of a pair; None where none are known, or they are damaged.
+
+        digest: the digest of its texts."""
         rows = self._rows(digest)
         return (
             None if rows is None else keys_of_rows(self.header, rows, self._places[digest].length)
         )
 
     def renew(self, digests: Iterable[Digest]) -> None:
-        """Keeps those of these pairs that would go when the next log begins, as they were used."""
+        """Keeps those pairs that would go when the next log begins, as they were used.
+
+        digests: the digests of the pairs."""
         old = [digest for digest in digests if self._is_old(digest)]
         rows = [(digest, self._rows(digest)) for digest in old]
         self.add(
@@ -178,8 +195,11 @@ class KeyCache:
         return place is not None and place.log < max(self._logs)
 
     def add(self, pairs: Sequence[tuple[Digest, bytes, int]]) -> None:
-        """Keeps pairs: their digests, rows and lengths. Those that are kept already are left out.
-        Where nothing can be written, or another process writes for long, nothing is kept."""
+        """Keeps pairs. Those that are kept already are left out. Where nothing can be written, or
+        another process writes for long, nothing is kept.
+
+        pairs: for every pair the digest of its texts, its rows, and how many target positions it
+        has."""
         if not self.is_writable or not pairs:
             return
         try:

@@ -77,12 +77,18 @@ class Header:
         return (*self.vector_columns, Column("y.i32", "<i4", 1))
 
     def encoded(self, keys: PairKeys) -> Keys:
-        """The keys of a pair for the disk. Raises DataError for numbers that cannot be kept."""
+        """The keys of a pair for the disk.
+
+        keys: the keys.
+
+        Raises DataError for numbers that cannot be kept."""
         ids = keys.ids.cpu().numpy().astype("<i4", copy=False)
         return (*LAYOUTS[self.layout].encoded(self, keys), ids)
 
     def decoded(self, keys: Keys) -> PairKeys:
-        """The keys of a pair from the disk, on the CPU."""
+        """The keys of a pair from the disk, on the CPU.
+
+        keys: the rows of all columns."""
         return LAYOUTS[self.layout].decoded(self, keys)
 
     def record(self) -> dict[str, Any]:
@@ -98,15 +104,25 @@ class Layout(ABC):
 
     @abstractmethod
     def columns(self, header: Header) -> tuple[Column, ...]:
-        """Its columns."""
+        """The columns of the layout.
+
+        header: what the keys belong to."""
 
     @abstractmethod
     def encoded(self, header: Header, keys: PairKeys) -> Keys:
-        """The rows of these columns. Raises DataError for numbers that cannot be kept."""
+        """The rows of these columns.
+
+        header: what the keys belong to.
+        keys: the keys of a pair.
+
+        Raises DataError for numbers that cannot be kept."""
 
     @abstractmethod
     def decoded(self, header: Header, keys: Keys) -> PairKeys:
-        """What the rows of all columns stand for."""
+        """The keys of a pair.
+
+        header: what the keys belong to.
+        keys: the rows of all columns."""
 
 
 class Pairs(Layout):

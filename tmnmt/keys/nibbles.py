@@ -23,7 +23,9 @@ LARGEST = 127  # of a level as a whole number
 
 
 def width(size: int) -> int:
-    """Bytes of a vector of so many numbers."""
+    """The bytes of a vector.
+
+    size: how many numbers it has."""
     return (size + 1) // 2
 
 
@@ -42,23 +44,31 @@ def _levels() -> tuple[Tensor, float, Tensor]:
 
 @cache
 def signs(size: int) -> Tensor:
-    """The signs (d,) that a vector is turned by first."""
+    """The signs (d,) that a vector is turned by first.
+
+    size: how many numbers it has, d."""
     return torch.from_numpy(np.ascontiguousarray(signs_of(size)))
 
 
 def even(vectors: Tensor) -> Tensor:
-    """The vectors with a number of numbers that is even."""
+    """The vectors with a number of numbers that is even.
+
+    vectors: (..., d), the vectors."""
     return pad(vectors, (0, 1)) if vectors.shape[-1] % 2 else vectors
 
 
 def rotate(vectors: Tensor) -> Tensor:
-    """Vectors (..., d) at length 1 as `directions` has them."""
+    """Vectors at length 1 as `directions` has them.
+
+    vectors: (..., d), the vectors."""
     unit = normalize(even(vectors), dim=-1)
     return unit @ torch.from_numpy(rotation(unit.shape[-1])).to(unit)
 
 
 def encode(vectors: Tensor) -> Tensor:
-    """(n, d) to (n, w) uint8."""
+    """The directions of vectors, (n, w) uint8.
+
+    vectors: (n, d), the vectors."""
     vectors = even(vectors.float())
     size = vectors.shape[1]
     if vectors.device.type != "cpu":
@@ -69,8 +79,10 @@ def encode(vectors: Tensor) -> Tensor:
 
 
 def directions(codes: Tensor) -> Tensor:
-    """(..., w) uint8 to (..., d): what the inner product with a turned vector of length 1 is taken
-    of. Its expectation is that with the vector itself."""
+    """What the inner product with a turned vector of length 1 is taken of, (..., d). Its
+    expectation is that with the vector itself.
+
+    codes: (..., w) uint8, the directions."""
     level_codes = torch.stack([codes & 15, codes >> 4], -1).flatten(-2)
     whole, unit = whole_levels()
     numbers: Tensor = whole.to(codes.device).float()[level_codes.long()]

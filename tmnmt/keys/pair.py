@@ -22,7 +22,9 @@ class PairKeys:
     codes: Tensor | None = None
 
     def cut(self, length: int) -> PairKeys:
-        """The first `length` positions."""
+        """The first positions.
+
+        length: how many positions stay."""
         codes = self.codes[:length] if self.codes is not None else None
         return PairKeys(self.contexts[:length], self.hiddens[:length], self.ids[:length], codes)
 
@@ -34,7 +36,12 @@ class PairKeys:
 
 
 def directions_of(context_size: int, hidden_size: int, ids: Tensor, codes: Tensor) -> PairKeys:
-    """The keys of a pair as directions alone."""
+    """The keys of a pair as directions alone.
+
+    context_size: how many numbers a context has, l.
+    hidden_size: how many numbers a hidden state has, d.
+    ids: (T,) int64, the subwords.
+    codes: (T, w) uint8, the directions of the hidden states."""
     no_contexts = torch.empty(0, context_size, device=ids.device)
     no_states = torch.empty(0, hidden_size, device=ids.device)
     return PairKeys(no_contexts, no_states, ids, codes.to(ids.device))

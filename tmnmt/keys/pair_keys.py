@@ -52,10 +52,18 @@ class PairKeyStore:
         model: Header | None = None,
         forcing: Callable[[], Backbone] | None = None,
     ) -> None:
-        """directions: of every position only the direction of its state is kept, as codes. model:
-        what keys are bound to, without which none that are computed are kept on disk. forcing:
-        gives the backbone that these directions are computed with, once one is needed; None: it is
-        `backbone`."""
+        """backbone: the base that the keys are of.
+        vocab: its vocabulary.
+        max_subwords: where a side of a longer pair is cut.
+        positions_kept: how many target positions stay in memory; None takes a number that is right
+        for most.
+        device: where the keys lie.
+        precomputed: keys that `tmnmt keys` has computed, in the layout that the store gives.
+        gradients: whether the graph of torch is recorded, for training.
+        directions: whether only the direction of every position's state is kept, as codes.
+        model: what keys are bound to; without it no computed keys are kept on disk.
+        forcing: gives the backbone that directions are computed with, once one is needed; None
+        takes `backbone`."""
         self.directions = directions
         layout = DIRECTIONS if directions else PAIRS
         self.header = replace(model, layout=layout) if model is not None else None
@@ -79,8 +87,13 @@ class PairKeyStore:
     ) -> list[list[PairKeys]]:
         """The keys of every sentence's pairs, in their order.
 
-        segments: of a memory that pairs were read from. What is computed of such a pair is kept
-        beside the index among `indexes` that still holds the segment, where that is a folder."""
+        sentences: for every sentence its pairs.
+        segments: the segment of a memory that a pair was read from, for such pairs. What is
+        computed of such a pair is kept beside the index that still holds the segment, where that is
+        a folder.
+        indexes: these indexes.
+
+        Raises MemoryIndexError for precomputed keys that are damaged."""
         pairs_of = [list(pairs) for pairs in sentences]
         with self._lock:
             return self._keys_of(pairs_of, segments, self._caches_of(indexes))
@@ -168,7 +181,9 @@ class PairKeyStore:
         return [keys.as_codes() for keys in force_all(backbone, coded, self.device)]
 
     def in_full(self, pairs: Iterable[Pair]) -> list[PairKeys]:
-        """The keys of pairs with contexts and states, also where only directions are kept."""
+        """The keys of pairs with contexts and states, also where only directions are kept.
+
+        pairs: the pairs."""
         if not self.directions:
             return self.keys_of([pairs])[0]
         coded = [encode_pair(pair, self.vocab, self.max_subwords) for pair in pairs]
@@ -210,7 +225,11 @@ def _texts_match(segment: Segment | None, reference: Segment) -> bool:
 
 
 def encode_pair(pair: Pair, vocab: Vocabulary, max_subwords: int) -> Coded:
-    """The ids of source and target, each cut at `max_subwords`, with </s>."""
+    """The subword ids of both sides, each cut, and with </s>.
+
+    pair: the source and the target.
+    vocab: the vocabulary.
+    max_subwords: where a longer side is cut, without </s>."""
     src = [*vocab.encode_source(pair[0])[:max_subwords], EOS]
     tgt = [*vocab.encode(pair[1])[:max_subwords], EOS]
     return src, tgt
@@ -219,7 +238,12 @@ def encode_pair(pair: Pair, vocab: Vocabulary, max_subwords: int) -> Coded:
 def force_all(
     backbone: Backbone, pairs: Sequence[Coded], device: torch.device | str, gradients: bool = False
 ) -> list[PairKeys]:
-    """The keys of encoded pairs, in their order, forced in batches of like length."""
+    """The keys of encoded pairs, in their order, forced in batches of like length.
+
+    backbone: the base.
+    pairs: the ids of source and target, each with </s>.
+    device: where the base lies.
+    gradients: whether the backbone's graph is recorded."""
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][1]))
     keys: dict[int, PairKeys] = {}
     while order:
@@ -234,9 +258,12 @@ def force_all(
 def force(
     backbone: Backbone, pairs: Sequence[Coded], device: torch.device | str, gradients: bool = False
 ) -> list[PairKeys]:
-    """c', z' and y' of encoded pairs (source ids, target ids), each with </s>, in one batch of
-    teacher forcing; with `gradients` the backbone's graph is recorded, unless torch is told
-    otherwise."""
+    """The keys c', z' and y' of encoded pairs, by one batch of teacher forcing.
+
+    backbone: the base.
+    pairs: the ids of source and target, each with </s>.
+    device: where the base lies.
+    gradients: whether the backbone's graph is recorded, unless torch is told otherwise."""
     src_len = torch.tensor([len(src) for src, _ in pairs], device=device)
     src, tgt = (padded([pair[side] for pair in pairs], device) for side in (0, 1))
     with torch.inference_mode(not gradients):
@@ -249,6 +276,9 @@ def force(
 
 
 def padded(rows: list[list[int]], device: torch.device | str) -> torch.Tensor:
-    """(B, longest) int64, filled up with PAD."""
+    """(B, longest) int64, filled up with PAD.
+
+    rows: the ids of every row.
+    device: where the result lies."""
     longest = max(map(len, rows))
     return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows], device=device)

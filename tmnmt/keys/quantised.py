@@ -28,12 +28,20 @@ _NORMAL = NormalDist()
 
 
 def row_bytes(size: int, bits: int) -> int:
-    """Bytes of a vector: its scale, and its numbers."""
+    """The bytes of a vector: its scale, and its numbers.
+
+    size: how many numbers it has.
+    bits: how many bits a number has."""
     return 2 + (size + 7) // 8 * bits
 
 
 def encode(vectors: Array, bits: int) -> Array:
-    """(n, size) to (n, row_bytes) uint8: the scale, the lowest bits of all numbers, the next ones.
+    """Vectors as rows, (n, row_bytes) uint8: the scale, the lowest bits of all numbers, the next
+    ones.
+
+    vectors: (n, size), the vectors.
+    bits: how many bits a number has.
+
     Raises DataError for numbers that are not finite, or too great for the scale."""
     n, size = vectors.shape
     if not np.isfinite(vectors).all():
@@ -52,7 +60,11 @@ def encode(vectors: Array, bits: int) -> Array:
 
 
 def decode(rows: Array, size: int, bits: int) -> Array:
-    """(..., row_bytes) uint8 to (..., size) float32."""
+    """Rows as vectors, (..., size) float32.
+
+    rows: (..., row_bytes) uint8, the rows.
+    size: how many numbers a vector has.
+    bits: how many bits a number has."""
     flat = rows.reshape(-1, rows.shape[-1])
     codes = np.zeros((len(flat), size), np.uint8)
     for bit, plane in enumerate(np.split(flat[:, 2:], bits, axis=1)):
@@ -65,10 +77,12 @@ def decode(rows: Array, size: int, bits: int) -> Array:
 
 
 class Quantised:
-    """Rows (N, row_bytes) as what they stand for, (N, size) float32; read when they are asked
-    for."""
+    """Rows as what they stand for, which are read when they are needed."""
 
     def __init__(self, rows: Array, size: int, bits: int) -> None:
+        """rows: (N, row_bytes) uint8, the rows, which stand for (N, size) float32.
+        size: how many numbers a vector has.
+        bits: how many bits a number has."""
         self._rows, self._bits = rows, bits
         self.shape = len(rows), size
 
@@ -81,7 +95,9 @@ class Quantised:
 
 @cache
 def levels(bits: int) -> tuple[Array, Array]:
-    """The levels (2^bits,) for a normal distribution, ascending, and the bounds between them."""
+    """The levels (2^bits,) for a normal distribution, ascending, and the bounds between them.
+
+    bits: how many bits a number has."""
     count = 1 << bits
     bounds = [_NORMAL.inv_cdf(i / count) * 3**0.5 for i in range(1, count)]
     centres: list[float] = []
@@ -94,14 +110,18 @@ def levels(bits: int) -> tuple[Array, Array]:
 
 
 def signs_of(size: int) -> Array:
-    """(size,): fixed signs, the bits of the fractional part of multiples of the golden ratio."""
+    """(size,): fixed signs, the bits of the fractional part of multiples of the golden ratio.
+
+    size: how many there are."""
     parts = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return np.where(parts >> np.uint64(40) & np.uint64(1), 1, -1).astype(np.float32)
 
 
 @cache
 def rotation(size: int) -> Array:
-    """(size, size): the signs, then Hadamard's matrix, in blocks whose sizes are powers of two."""
+    """(size, size): the signs, then Hadamard's matrix, in blocks whose sizes are powers of two.
+
+    size: how many numbers a vector has."""
     matrix = np.zeros((size, size), np.float32)
     start = 0
     while start < size:

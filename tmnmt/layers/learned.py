@@ -23,18 +23,28 @@ class LearnedLayer(MemoryLayer[R], Generic[R]):
     @classmethod
     @abstractmethod
     def of_kind(cls, sizes: tuple[int, int, int], kind: Mapping[str, Any]) -> Self:
-        """A layer that was stored with such a kind, with numbers that say nothing yet; `sizes`: of
-        a base's contexts, hidden states and words. Raises TypeError and ValueError for a kind that
-        is not there."""
+        """A layer that was stored, with numbers that say nothing yet.
+
+        sizes: how many numbers a base's contexts, hidden states and words have.
+        kind: the stored kind, by the names of its fields.
+
+        Raises TypeError and ValueError for a kind that is not there."""
 
     def reads(self, mode: str, has_history: bool) -> bool:
-        """Whether it does something in this mode. `has_history`: whether documents have slots."""
+        """Whether the layer does something in a mode.
+
+        mode: the mode.
+        has_history: whether documents have slots."""
         return True
 
     def parameters_read(self, mode: str) -> Iterator[tuple[str, Tensor]]:
-        """The parameters, by their names, that have a part in what it does in this mode."""
+        """The parameters, by their names, that have a part in what the layer does in a mode.
+
+        mode: the mode."""
         yield from self.state_dict().items()
 
     def kind_read(self, mode: str) -> dict[str, Any]:
-        """What of its kind has a part in what it does in this mode."""
+        """The fields of its kind that have a part in what the layer does in a mode, by their names.
+
+        mode: the mode."""
         return asdict(self.kind)

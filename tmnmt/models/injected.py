@@ -37,6 +37,9 @@ class Sizes(NamedTuple):
 
     @classmethod
     def build(cls, base: Injectable) -> Sizes:
+        """The sizes of a backbone.
+
+        base: the backbone."""
         return cls(
             base.word_size,
             base.hidden_size,
@@ -60,6 +63,8 @@ class Injected(Injectable[E, S]):
     name: ClassVar[str]
 
     def __init__(self, base: Injectable[Any, S], network: Network) -> None:
+        """base: the base.
+        network: the network beside it."""
         super().__init__()
         self.base, self.network = base, network
         self.word_size, self.hidden_size, self.context_size, *_ = Sizes.build(base)
@@ -70,21 +75,30 @@ class Injected(Injectable[E, S]):
     @classmethod
     @abstractmethod
     def untrained(cls, kind: Mapping[str, Any], base: Injectable[Any, S]) -> Self:
-        """A base with a network of this kind, which has not learned. Raises ValueError and
-        TypeError for a kind that is not there."""
+        """A base with a network that has not learned.
+
+        kind: the kind of the network: its `form` and its sizes, by their names.
+        base: the base.
+
+        Raises ValueError and TypeError for a kind that is not there."""
 
     @abstractmethod
     def for_decoding(self, base: Injectable[Any, S]) -> Injected[E, S]:
-        """The same network with `base`, the same model as it decodes. It follows no change of the
-        parameters."""
+        """The same network with another base. It follows no change of the parameters.
+
+        base: the same base as it decodes."""
 
     @abstractmethod
     def of_base(self, encoded: E) -> Any:
-        """What the base reads of an encoded batch."""
+        """What the base reads of an encoded batch.
+
+        encoded: the batch, as `encode` gives it."""
 
     @abstractmethod
     def injecting(self, encoded: E) -> Inject | None:
-        """What the network says at every step of an encoded batch; None where that is nothing."""
+        """What the network adds at every step of an encoded batch; None where that is nothing.
+
+        encoded: the batch, as `encode` gives it."""
 
     def _together(self, encoded: E, extra: Inject | None) -> Inject | None:
         inject = self.injecting(encoded)
@@ -124,7 +138,10 @@ class Injected(Injectable[E, S]):
 
 
 def packed_network(network: Network, base: str) -> bytes:
-    """The file of a network; `base`: the hash of the base that it has learned with."""
+    """The file of a network.
+
+    network: the network.
+    base: the hash of the base that it has learned with."""
     tensors = {name: value.cpu().contiguous() for name, value in network.state_dict().items()}
     notes = {"format": FORMAT, "kind": json.dumps(asdict(network.kind)), "base": base}
     return packed(tensors, notes)
@@ -133,8 +150,15 @@ def packed_network(network: Network, base: str) -> bytes:
 def with_stored_network(
     content: bytes, binding: type[Injected], base: Injectable, base_hash: str
 ) -> Injected:
-    """The base with the network of such a file, which is on the CPU. Raises ValueError for another
-    format or base, and what safetensors and torch raise for damage."""
+    """A base with the network of a file, which is on the CPU.
+
+    content: the content of the file.
+    binding: the class that binds such a network to a base.
+    base: the base.
+    base_hash: its hash.
+
+    Raises ValueError for another format or base, and what safetensors and torch raise for
+    damage."""
     tensors, notes = unpacked(content)
     if notes.get("format") != FORMAT:
         raise ValueError(f"format {notes.get('format')!r}, this version reads {FORMAT}")

@@ -30,15 +30,18 @@ log = logging.getLogger(__name__)
 class FirstHost(NodeSelector):
     """Takes the first host that is alive; one that has failed comes back as the last. So a change
     goes to the host that has just answered what was read for it, and one that hangs gets nothing
-    while another answers.
-
-    `unknowing`: those that do not know an index; they are taken where no other is alive."""
+    while another answers. The hosts in `unknowing` do not know an index; they are taken where no
+    other is alive."""
 
     def __init__(self, hosts: list[NodeConfig]) -> None:
+        """hosts: the hosts of the cluster."""
         super().__init__(hosts)
         self.unknowing: set[NodeConfig] = set()
 
     def select(self, nodes: Sequence[BaseNode]) -> BaseNode:
+        """The host that is asked.
+
+        nodes: the hosts that are alive, the first of which comes first."""
         return next((node for node in nodes if node.config not in self.unknowing), nodes[0])
 
 
@@ -50,6 +53,12 @@ class Hosts(Transport):
     def perform_request(
         self, method: str, target: str, *, request_timeout: Any = None, **parameters: Any
     ) -> TransportApiResponse:
+        """The answer to a request.
+
+        method: the method of HTTP.
+        target: the path of the request, with its query.
+        request_timeout: how many seconds the request may take.
+        parameters: the parameters of the request besides, such as its body."""
         if len(self.node_pool) == 1 or not only_reads(method, target):
             return super().perform_request(
                 method, target, request_timeout=request_timeout, **parameters

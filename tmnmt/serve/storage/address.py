@@ -43,14 +43,21 @@ class RedisAddress:
 
 
 def is_address(text: str) -> bool:
-    """Whether `text` means a server, well or badly; everything else is a path."""
+    """Whether a server is meant, well or badly written; everything else is a path.
+
+    text: what a user names."""
     return "://" in text
 
 
 def parse_address(text: str, environment: Mapping[str, str] = os.environ) -> RedisAddress:
-    """The parts of an address; what it does not say of user and password, the environment may.
-    Raises UsageError where it is not of the form. No error tells what stands in the address behind
-    its scheme: that may be a password."""
+    """The parts of an address. No error tells what stands in the address behind its scheme, because
+    that may be a password.
+
+    text: the address.
+    environment: the variables of the environment, which may have the user and the password where
+    the address has none.
+
+    Raises UsageError where the address is not of the form."""
     scheme = text.partition("://")[0]
     if scheme not in _SCHEMES:
         raise UsageError(f"sessions are kept in a file, or at {FORMS}")

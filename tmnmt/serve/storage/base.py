@@ -304,17 +304,10 @@ class ClockStorage(Protocol):
 class Storage(Protocol):
     """All that is kept at one place."""
 
-    @property
-    def sessions(self) -> SessionStorage: ...
-
-    @property
-    def jobs(self) -> JobStorage: ...
-
-    @property
-    def glossaries(self) -> GlossaryStorage: ...
-
-    @property
-    def clock(self) -> ClockStorage: ...
+    sessions: SessionStorage
+    jobs: JobStorage
+    glossaries: GlossaryStorage
+    clock: ClockStorage
 
     def size(self, tenant: str) -> int:
         """How many bytes all that is kept for a tenant has, more or less.

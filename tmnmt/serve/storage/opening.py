@@ -24,8 +24,12 @@ def usual_place() -> Path:
 
 
 def place_of(sessions: str | None) -> Path | RedisAddress:
-    """What --sessions says; None: the usual place. Raises UsageError for what is no address, and
-    where Redis needs a package that is not installed."""
+    """The file or the address that --sessions names.
+
+    sessions: the value of the option; None takes the usual file.
+
+    Raises UsageError for what is no address, and where Redis needs a package that is not
+    installed."""
     if sessions is None:
         return usual_place()
     if not is_address(sessions):
@@ -37,7 +41,11 @@ def place_of(sessions: str | None) -> Path | RedisAddress:
 
 
 def open_storage(place: Path | RedisAddress) -> Storage:
-    """Raises DataError where the place is of another program or a newer version, and ServerError
+    """Opens a storage.
+
+    place: the file or the address.
+
+    Raises DataError where the place is of another program or a newer version. Raises ServerError
     where there is no Redis that can be written to."""
     if isinstance(place, Path):
         return SqliteStorage(place)

@@ -66,10 +66,13 @@ log = logging.getLogger("tmnmt.serve")
 
 
 class RedisServer:
-    """For any thread. Raises DataError where the database is of another program or a newer version,
-    and ServerError where it cannot be written to, now or later."""
+    """A connection for any thread. Every method raises ServerError where the Redis cannot be
+    written to."""
 
     def __init__(self, address: RedisAddress) -> None:
+        """address: the address of the Redis.
+
+        Raises DataError where the database is of another program or a newer version."""
         self._address, self._asked_from = address, 0.0
         self._client: Any = redis.Redis(connection_pool=_pool(address))  # its types are unions
         try:
@@ -108,12 +111,16 @@ class RedisServer:
             return ""
 
     def run(self, *command: Any) -> Any:
-        """What one command gives."""
+        """The answer to a command.
+
+        command: the command and its arguments."""
         with self._as_server_error():
             return self._client.execute_command(*command)
 
     def together(self, *commands: Sequence[Any]) -> list[Any]:
-        """What these give, with nothing of anybody else between them."""
+        """The answers to several commands, with nothing of anybody else between them.
+
+        commands: each command with its arguments."""
         if not commands:
             return []
         with self._as_server_error(), self._client.pipeline(transaction=True) as pipeline:
@@ -123,8 +130,10 @@ class RedisServer:
             return answers
 
     def script(self, text: str) -> Callable[[Sequence[str], Sequence[Any]], Any]:
-        """A script that can be called, with keys and arguments. It is done whole, with nothing of
-        anybody else between."""
+        """A script that can be called, with keys and arguments. It is done as a whole, with nothing
+        of anybody else between.
+
+        text: the script."""
         registered = self._client.register_script(text)
 
         def run_script(keys: Sequence[str], arguments: Sequence[Any]) -> Any:
@@ -176,7 +185,9 @@ def _pool(address: RedisAddress) -> redis.ConnectionPool:
 
 
 def meaning(error: Exception) -> str:
-    """What an error says, in words of our own."""
+    """The meaning of an error, in words of our own.
+
+    error: the error."""
     code = next((code for kind, code in _CLASSES if isinstance(error, kind)), None)
     if code is None and isinstance(error, redis.ResponseError):
         code = next((code for code in _MEANINGS if re.search(rf"\b{code}\b", str(error))), None)
@@ -204,8 +215,10 @@ def _unreachable(error: Exception) -> str:
 
 
 def risks_of(information: Mapping[str, Any], setting: Callable[[str], str]) -> list[str]:
-    """Why a Redis may lose what it has acknowledged. information: what INFO says. setting: of a
-    name, what CONFIG says; "": it says nothing."""
+    """Why a Redis may lose what it has acknowledged, in words.
+
+    information: the answer to INFO.
+    setting: gives the answer to CONFIG for a name; "" where there is none."""
     risks = []
     fsync = setting("appendfsync")
     if "aof_enabled" not in information:

@@ -42,6 +42,7 @@ from tmnmt.serve.storage.base import (
     GlossaryStorage,
     JobStorage,
     SessionStorage,
+    Storage,
 )
 from tmnmt.serve.storage.records import (
     Dictionary,
@@ -285,6 +286,7 @@ class Sessions(SessionStorage):
     """Sessions as `SessionStorage` has them."""
 
     def __init__(self, server: RedisServer) -> None:
+        """server: the Redis that the sessions are on."""
         self._server = server
         self._make, self._changes, self._intend = map(
             server.script, (_MAKE_SESSION, _CHANGES, _INTEND)
@@ -561,6 +563,7 @@ class Jobs(JobStorage):
     """Jobs as `JobStorage` has them."""
 
     def __init__(self, server: RedisServer) -> None:
+        """server: the Redis that the jobs are on."""
         self._server = server
         self._make, self._delete, self._claim, self._change = map(
             server.script, (_MAKE_JOB, _DELETE_JOB, _CLAIM_JOB, _CHANGE_JOB)
@@ -632,6 +635,7 @@ class Glossaries(GlossaryStorage):
     """Glossaries as `GlossaryStorage` has them."""
 
     def __init__(self, server: RedisServer) -> None:
+        """server: the Redis that the glossaries are on."""
         self._server = server
         self._make, self._change = map(server.script, (_MAKE_GLOSSARY, _CHANGE_GLOSSARY))
 
@@ -679,6 +683,7 @@ class Clock(ClockStorage):
     nearly the same as the other."""
 
     def __init__(self, server: RedisServer) -> None:
+        """server: the Redis that the note is on."""
         self._server = server
 
     def change(self, work: Callable[[str | None], str]) -> str:
@@ -688,16 +693,20 @@ class Clock(ClockStorage):
         return note
 
 
-class RedisStorage:
-    """Raises as `RedisServer` does."""
+class RedisStorage(Storage):
+    """All that is kept on one Redis."""
 
     def __init__(self, address: RedisAddress) -> None:
+        """address: the address of the Redis.
+
+        Raises DataError where the database is of another program or a newer version. Raises
+        ServerError where it cannot be written to."""
         self._server = RedisServer(address)
         self.sessions, self.jobs = Sessions(self._server), Jobs(self._server)
         self.glossaries, self.clock = Glossaries(self._server), Clock(self._server)
 
     def size(self, tenant: str) -> int:
-        """Of what Redis says that it takes in memory."""
+        """The size is what Redis says that it takes in memory."""
         lists = ("sessions", ("session", "pairs")), ("glossaries", ("glossary",))
         keys = [
             _key(kind, tenant, id.decode())

@@ -24,6 +24,7 @@ from tmnmt.serve.storage.base import (
     GlossaryStorage,
     JobStorage,
     SessionStorage,
+    Storage,
 )
 from tmnmt.serve.storage.records import (
     Dictionary,
@@ -137,10 +138,14 @@ _OF_SESSION = "session = (SELECT id FROM session WHERE id = ? AND tenant = ?)"
 
 
 class File:
-    """For any thread: one connection reads, one writes. Raises DataError where the file is none of
-    these, and ServerError where it cannot be read or written later."""
+    """A file for any thread: one connection reads, one writes. Every method raises ServerError
+    where the file cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
+        """path: the file, which is made where it is missing.
+
+        Raises DataError where the file is of another program or a newer version, or cannot be
+        made."""
         self._path = path
         try:
             make_folder(path.parent)
@@ -195,7 +200,10 @@ class File:
         self._write.execute(f"PRAGMA user_version = {FORMAT}")
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a query finds."""
+        """The rows that a query finds.
+
+        query: the query.
+        values: the values of its parameters."""
         with self._reading, _as_server_error():
             return self._reader.execute(query, values).fetchall()
 
@@ -241,12 +249,18 @@ class File:
                 connection.execute("ROLLBACK")
 
     def number(self, query: str, *values: Any) -> int:
-        """The one number that a query finds."""
+        """The one number that a query finds.
+
+        query: the query.
+        values: the values of its parameters."""
         ((number,),) = self.rows(query, *values)
         return int(number)
 
     def write(self, statement: str, *values: Any) -> bool:
-        """One change; whether there was something to be changed."""
+        """Makes one change, and returns whether there was something to be changed.
+
+        statement: the statement.
+        values: the values of its parameters."""
         with self.writing() as connection:
             return connection.execute(statement, values).rowcount > 0
 
@@ -260,6 +274,7 @@ class Sessions(SessionStorage):
     """Sessions as `SessionStorage` has them."""
 
     def __init__(self, file: File) -> None:
+        """file: the file that the sessions are in."""
         self._file = file
 
     def make(
@@ -528,6 +543,7 @@ class Jobs(JobStorage):
     """Jobs as `JobStorage` has them."""
 
     def __init__(self, file: File) -> None:
+        """file: the file that the jobs are in."""
         self._file = file
 
     def make(self, job: Job, tenant: str, unchanged_since: float, limit: int) -> bool:
@@ -594,6 +610,7 @@ class Glossaries(GlossaryStorage):
     """Glossaries as `GlossaryStorage` has them."""
 
     def __init__(self, file: File) -> None:
+        """file: the file that the glossaries are in."""
         self._file = file
 
     def make(self, glossary: Glossary, tenant: str, limit: int) -> bool:
@@ -654,6 +671,7 @@ class Clock(ClockStorage):
     """Looks at the clock as `ClockStorage` has them."""
 
     def __init__(self, file: File) -> None:
+        """file: the file that the note is in."""
         self._file = file
 
     def change(self, work: Callable[[str | None], str]) -> str:
@@ -667,10 +685,14 @@ class Clock(ClockStorage):
         return note
 
 
-class SqliteStorage:
-    """Raises DataError where the file cannot be one of these."""
+class SqliteStorage(Storage):
+    """All that is kept in one file."""
 
     def __init__(self, path: Path) -> None:
+        """path: the file, which is made where it is missing.
+
+        Raises DataError where the file is of another program or a newer version, or cannot be
+        made."""
         self._file = File(path)
         self.sessions, self.jobs = Sessions(self._file), Jobs(self._file)
         self.glossaries, self.clock = Glossaries(self._file), Clock(self._file)
