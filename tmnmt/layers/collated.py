@@ -45,7 +45,10 @@ class Pairs:
         cls, keys: Sequence[Sequence[PairKeys]], device: torch.device | str = "cpu"
     ) -> Pairs:
         """Pairs of which directions alone are read. They are laid out when one of the fields is
-        first asked for, because compiled code reads the keys as they are."""
+        first needed, because compiled code reads the keys as they are.
+
+        keys: the keys of every sentence's pairs.
+        device: where they are laid out."""
         pairs = object.__new__(cls)
         pairs.__dict__.update(_keys=keys, _device=torch.device(device))
         return pairs
@@ -88,10 +91,12 @@ def collate(
     scores: Sequence[Sequence[float]],
     device: torch.device | str = "cpu",
 ) -> Pairs | None:
-    """The retrieved pairs of N sentences side by side, padded; None if no sentence has any.
+    """The retrieved pairs of N sentences side by side, padded. None where no sentence has any. Keys
+    in half precision become fp32.
 
-    scores: the fuzzy score of every pair with its sentence. Keys kept in half precision become
-    fp32."""
+    pairs: the keys of every sentence's pairs.
+    scores: the fuzzy score of every pair with its sentence, from 0 to 1.
+    device: where the result lies."""
     if not any(pairs):
         return None
     every = [keys for sentence in pairs for keys in sentence]

@@ -57,12 +57,16 @@ class LayerInputs:
     layers: dict[str, BeamState] = field(default_factory=dict)
 
     def rows(self, index: Tensor) -> LayerInputs:
-        """The rows `index` (R',) in that order."""
+        """These rows, in their order.
+
+        index: (R',) int64, the numbers of the rows."""
         return LayerInputs({name: ready.rows(index) for name, ready in self.layers.items()})
 
     def reordered(self, index: Tensor) -> LayerInputs:
-        """The same, of an `index` (R,) where every row takes the place of one of its own
-        sentence."""
+        """The same rows in another order, in which every row takes the place of one of its own
+        sentence.
+
+        index: (R,) int64, the number of the row that comes to each place."""
         return LayerInputs({name: ready.reordered(index) for name, ready in self.layers.items()})
 
 
@@ -124,7 +128,11 @@ class MemoryLayers(nn.Module):
     def new_histories(
         self, options: ModelOptions, backbone: Backbone, device: torch.device | str
     ) -> Histories:
-        """What the layers keep of a document that begins, by their names."""
+        """What the layers keep of a document that begins, by their names.
+
+        options: the options of the model.
+        backbone: the base that decodes.
+        device: where the histories lie."""
         histories = {
             name: layer.new_history(options, backbone, device)
             for name, layer in self._history_layers.items()
@@ -132,12 +140,18 @@ class MemoryLayers(nn.Module):
         return {name: history for name, history in histories.items() if history is not None}
 
     def write(self, histories: Histories, keys: PairKeys) -> None:
-        """Adds the keys of a translated sentence to what is kept of its document."""
+        """Adds the keys of a translated sentence to what is kept of its document.
+
+        histories: the histories of the document.
+        keys: the keys of the sentence."""
         for name, history in histories.items():
             self._history_layers[name].write(history, keys)
 
     def collate(self, histories: Sequence[Histories], device: torch.device | str) -> dict[str, Any]:
-        """What is kept of the documents of a batch, side by side, by the names of the layers."""
+        """What is kept of the documents of a batch, side by side, by the names of the layers.
+
+        histories: the histories of every sentence's document.
+        device: where the result lies."""
         collated = {
             name: layer.collate([of_document.get(name) for of_document in histories], device)
             for name, layer in self._history_layers.items()
@@ -146,7 +160,11 @@ class MemoryLayers(nn.Module):
 
     def ready(self, collated: Collated, backbone: Backbone, mode: str) -> LayerInputs:
         """All that no step changes, once a batch, one row a sentence, of the layers that have
-        something to read in this mode.
+        something to read in a mode.
+
+        collated: what the sentences of the batch read.
+        backbone: the base that decodes.
+        mode: the mode of the translation.
 
         Raises UsageError for a mode or a history whose layer is not there."""
         self._check(mode, collated)
@@ -163,10 +181,17 @@ class MemoryLayers(nn.Module):
         explain: bool = False,
         rows: Tensor | None = None,
     ) -> Stepped:
-        """One target position after y_{t-1} (R,), with a trace if asked. `rows`: those whose
-        probabilities are asked for; log p has these alone, in their order.
+        """Goes on by one target position. Rows with an empty cache and rows without pairs are the
+        plain model's, bit for bit.
 
-        Rows with an empty cache and rows without pairs are the plain model's, bit for bit."""
+        backbone: the base.
+        prev: (R,) int64, the words y_{t-1}.
+        state: the state before the position.
+        encoded: the sources.
+        ready: what the layers read of the batch.
+        explain: whether the result has a trace.
+        rows: (R',) int64, the rows whose probabilities are needed; log p has these alone, in their
+        order. None needs all."""
         layers = [(name, getattr(self, name)) for name in ready.layers]
 
         # 1. Inject, and 2. the backbone moves on: a reference network is part of its step.
@@ -204,8 +229,11 @@ class MemoryLayers(nn.Module):
         return Stepped(log_probs, state, stands, advanced, trace)
 
     def digest(self, mode: str, cache: bool) -> str:
-        """16 hexadecimal digits of what a decoder in this mode, with a session cache or without,
-        reads of these parameters, and of its kinds: where they stay, translations do."""
+        """16 hexadecimal digits of all parameters that a decoder reads, and of their kinds: where
+        they stay, translations do.
+
+        mode: the mode of the decoder.
+        cache: whether it has a session cache."""
         content = hashlib.sha256()
         kinds = {}
         for name, layer in self._read(mode, cache):
@@ -216,8 +244,10 @@ class MemoryLayers(nn.Module):
         return content.hexdigest()[:16]
 
     def parameters_read(self, mode: str, cache: bool) -> int:
-        """Number of the trained numbers that a decoder in this mode, with a session cache or
-        without, reads."""
+        """How many trained numbers a decoder reads.
+
+        mode: the mode of the decoder.
+        cache: whether it has a session cache."""
         counts = (layer.parameters_read(mode) for _, layer in self._read(mode, cache))
         return sum(value.numel() for parameters in counts for _, value in parameters)
 
@@ -236,8 +266,11 @@ class MemoryLayers(nn.Module):
             raise UsageError("this model has no layer for what is kept of the documents")
 
     def save(self, path: Path, dtype: torch.dtype = torch.float32) -> None:
-        """Writes memory.safetensors, whole or not at all, by the names of the layers; where it lies
-        in a model folder, its checksum too."""
+        """Writes memory.safetensors, as a whole or not at all, by the names of the layers; where it
+        lies in a model folder, its checksum too.
+
+        path: the file.
+        dtype: the type in which the numbers are stored."""
         tensors = {
             _stored_name(k): v.detach().to(dtype).cpu().contiguous()
             for k, v in self.state_dict().items()
@@ -252,11 +285,15 @@ class MemoryLayers(nn.Module):
 
     @classmethod
     def load(cls, path: Path, base: Backbone, device: torch.device | str = "cpu") -> MemoryLayers:
-        """The layers in memory.safetensors, in fp32 and evaluation mode; which there are is read
-        from the file.
+        """The layers in memory.safetensors, in fp32 and evaluation mode. The file says which there
+        are.
 
-        Raises ModelError when it cannot be read, is of another format, damaged, or made for a base
-        of other sizes."""
+        path: the file.
+        base: the base that they belong to.
+        device: where they lie.
+
+        Raises ModelError where the file cannot be read, is of another format, damaged, or made for
+        a base of other sizes."""
         config = config_beside(path)
         limit = 2 * most_bytes(base), "no memory layers of this base are"
         content = (
@@ -297,8 +334,12 @@ class MemoryLayers(nn.Module):
 
 
 def read_out(backbone: Backbone, step: StepState, hidden: Tensor) -> Tensor:
-    """log p (R, V) of the state h (R, d) that the layers have made of s. Without gradients it is
-    written over the logits that the backbone has given."""
+    """The log probabilities (R, V) of the states that the layers have made. Without gradients they
+    are written over the logits that the backbone has given.
+
+    backbone: the base.
+    step: the plain state of the step.
+    hidden: (R, d), the states."""
     return backbone.log_readout(step.prev, hidden, step.context)
 
 

@@ -60,23 +60,32 @@ class MemorySearch(Protocol):
 
 @dataclass(frozen=True)
 class Collated:
-    """All that the sentences of a batch read; None: nothing of that kind."""
+    """All that the sentences of a batch read; None where there is nothing of that kind.
+
+    pairs: the retrieved pairs.
+    histories: what layers keep of the sentences' documents, side by side, by the names of the
+    layers.
+    reaches: how every sentence reads the nearest positions, which are not read without it.
+    search: finds something in the whole memory at every step."""
 
     pairs: Pairs | None = None
-    # what layers keep of the sentences' documents, side by side, by the names of the layers
     histories: Mapping[str, Any] = field(default_factory=dict)
-    # how every sentence reads the nearest positions, which are not read without it
     reaches: Sequence[SentenceReach] = ()
     search: MemorySearch | None = None
 
 
 class StepState(NamedTuple):
-    """Where a step stands, before any layer has changed it."""
+    """Where a step stands, before any layer has changed it.
 
-    prev: Tensor  # (R,) int64 y_{t-1}
-    hidden: Tensor  # (R, d) s_t
-    context: Tensor  # (R, l) c_t
-    columns: Columns | None = None  # of log p; None: a column for every word
+    prev: (R,) int64, the words y_{t-1}.
+    hidden: (R, d), the hidden states s_t.
+    context: (R, l), the contexts c_t.
+    columns: the columns of log p; None where every word has a column."""
+
+    prev: Tensor
+    hidden: Tensor
+    context: Tensor
+    columns: Columns | None = None
 
     def rows(self, index: Tensor) -> StepState:
         """These rows, in their order.
@@ -105,23 +114,32 @@ R = TypeVar("R", bound=BeamState)
 
 
 class Words(NamedTuple):
-    """Words that are mixed into the probabilities, by the weights with which they were read."""
+    """Words that are mixed into the probabilities, by the weights with which they were read.
 
-    ids: Tensor  # (R, P)
-    first: Tensor  # (R, P) where each word stands first
-    logit: Tensor  # (R,) of the gate: lambda, zeta, or w
+    ids: (R, P) int64, the words.
+    first: (R, P) int64, where each word stands first.
+    logit: (R,), the logit of the gate: lambda, zeta, or w."""
+
+    ids: Tensor
+    first: Tensor
+    logit: Tensor
 
 
 @dataclass(frozen=True)
 class LayerOutput(Generic[R]):
-    """What a layer read at a step."""
+    """What a layer read at a step.
 
-    ready: R  # for the next step
-    weights: Tensor  # (R, P) P_m, q, or p_knn
-    gate: Tensor | None = None  # (R, d) or (R, 1) of what was fused; None: nothing was
-    words: Words | None = None  # what is to be mixed in; None: nothing
-    # (R, k) where the last k of the weights stand: positions of the whole memory, or those of a
-    # pool, of which no other has a weight
+    ready: what the next step reads.
+    weights: (R, P), the weights P_m, q, or p_knn.
+    gate: (R, d) or (R, 1), the gate of what was fused; None where nothing was.
+    words: what is to be mixed in; None for nothing.
+    positions: (R, k), where the last k of the weights stand: positions of the whole memory, or
+    those of a pool, of which no other has a weight."""
+
+    ready: R
+    weights: Tensor
+    gate: Tensor | None = None
+    words: Words | None = None
     positions: Tensor | None = None
 
     def rows(self, index: Tensor) -> LayerOutput[R]:
@@ -149,7 +167,9 @@ class LayerOutput(Generic[R]):
 
 
 class MemoryLayer(nn.Module, ABC, Generic[R]):
-    """One memory of the decoder. `modes`: those that a model can serve by having it."""
+    """One memory of the decoder.
+
+    modes: the modes that a model can serve by having the layer."""
 
     modes: tuple[str, ...] = ()
 
@@ -239,8 +259,9 @@ Histories = dict[str, Any]  # of one document, by the names of the layers
 
 
 class HistoryLayer(MemoryLayer[R], Generic[R, H]):
-    """A layer that keeps something of every document. `slots`: how many entries a history has where
-    nothing else is said; 0: as many as come."""
+    """A layer that keeps something of every document.
+
+    slots: how many entries a history has where nothing else is said; 0 for as many as come."""
 
     slots: int = 0
 

@@ -13,9 +13,12 @@ from tmnmt.layers.contract import MemoryLayer, R
 
 
 class LearnedLayer(MemoryLayer[R], Generic[R]):
-    """A memory layer that a model has only once it was trained. `kind`: a dataclass that says which
-    variant of the layer it is; it is stored beside the parameters. `stored_alone`: modules of it
-    whose parameters stand in the file by their own names, without that of the layer."""
+    """A memory layer that a model has only once it was trained.
+
+    kind: a dataclass that says which variant of the layer it is; it is stored beside the
+    parameters.
+    stored_alone: modules of the layer whose parameters stand in the file by their own names,
+    without that of the layer."""
 
     kind: Any
     stored_alone: ClassVar[tuple[str, ...]] = ()

@@ -20,12 +20,17 @@ def mix_copy(
     logit: Tensor,
     columns: Columns | None = None,
 ) -> Tensor:
-    """log(zeta p_copy + (1 - zeta) p_gen), (R, V), of log p_gen (R, V), q and words (R, P), where
-    each word stands first (R, P) and the gate's logit (R,); of a shallow cache too, with P_m and
-    the slots' words. columns: those of log p_gen; None: a column for every word.
+    """log(zeta p_copy + (1 - zeta) p_gen), (R, V). A shallow cache is mixed in as well, with P_m
+    and the words of its slots. A closed gate (logit -inf) gives log p_gen bit for bit. Only the
+    words of the memory cost a logarithm. Without gradients the result is written in place of log
+    p_gen.
 
-    A closed gate (logit -inf) gives log p_gen bit for bit. Only the words of the memory cost a
-    logarithm. Without gradients it is written in place of log p_gen."""
+    log_gen: (R, V), log p_gen.
+    q: (R, P), the weights of the positions.
+    ids: (R, P) int64, the words at the positions.
+    first: (R, P) int64, where each word stands first.
+    logit: (R,), the logit of the gate zeta.
+    columns: the columns of log p_gen; None where every word has a column."""
     learns = log_gen.requires_grad or logit.requires_grad or q.requires_grad
     if not learns and log_gen.dtype == torch.float32 and log_gen.is_cpu and log_gen.is_contiguous():
         table = None if columns is None else columns.table
@@ -46,14 +51,20 @@ def mix_copy(
 
 
 def mix_gold(log_gen: Tensor, p_copy: Tensor, logit: Tensor) -> Tensor:
-    """The same for one word of each row only: log p of log p_gen, p_copy and the gate's logit, all
-    of one shape."""
+    """log p of one word of each row, where a layer is mixed in as with `mix_copy`. All three are of
+    one shape.
+
+    log_gen: log p_gen of the word.
+    p_copy: p_copy of the word.
+    logit: the logit of the gate."""
     return torch.logaddexp(log_gen + logsigmoid(-logit), logsigmoid(logit) + safe_log(p_copy))
 
 
 def safe_log(p: Tensor) -> Tensor:
-    """log p, where it is 0 with a gradient of 0 instead of NaN: -inf, or -85 without gradients,
-    since a logarithm of 0 takes eight times as long."""
+    """log p, with a gradient of 0 instead of NaN where p is 0. There it is -inf, or -85 without
+    gradients, since a logarithm of 0 takes eight times as long.
+
+    p: the probabilities."""
     if not p.requires_grad:
         return p.clamp_min(MIN_PROBABILITY).log()
     positive = p > 0

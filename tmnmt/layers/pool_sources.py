@@ -14,8 +14,12 @@ def sources_of_pool(
     trace: LayerTrace, collated: Collated, sentence: int, word: int
 ) -> list[TracedSource]:
     """What was read at the positions of confirmed segments, and at those of pairs, where there are
-    any, each as if it were mixed in alone, the first before the second, with the share that is
-    its."""
+    any, each as if it were mixed in alone, the first before the second, with the share that is its.
+
+    trace: what the layer did at the step.
+    collated: what the sentences of the batch read.
+    sentence: the number of the sentence in the batch.
+    word: the subword that was written."""
     share = trace.mixed.gate if trace.mixed is not None else trace.weights.new_zeros(())
     pairs, recent = collated.pairs, collated.histories.get("nearest")
     count = pairs.ids.shape[1] if pairs is not None else 0

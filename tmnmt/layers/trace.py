@@ -28,13 +28,19 @@ class Trace:
     layers: Mapping[str, LayerTrace]
 
     def select(self, rows: Tensor, words: Tensor) -> Trace:
-        """Of the candidates (C,): the rows that they extend, and their words; so that no step keeps
-        anything of the vocabulary's size."""
+        """What the layers did for the candidates alone, so that no step keeps anything of the
+        vocabulary's size.
+
+        rows: (C,) int64, the rows that the candidates extend.
+        words: (C,) int64, their words."""
         layers = {name: layer.pick(rows, words) for name, layer in self.layers.items()}
         return Trace(self.plain[rows, words], layers)
 
     def pick(self, row: int, candidate: int) -> Trace:
-        """Of one candidate, which extends this row."""
+        """What the layers did for one candidate.
+
+        row: the row that it extends.
+        candidate: its number."""
         layers = {name: layer.pick_candidate(row, candidate) for name, layer in self.layers.items()}
         return Trace(self.plain[candidate], layers)
 
@@ -46,9 +52,14 @@ def trace_of(
     log_gen: Tensor,
     columns: Columns | None = None,
 ) -> Trace:
-    """Weights, gates and parts of a step: `hiddens` are the raw one and that after each layer,
-    `log_gen` is the read-out of the last one. columns: those of the read-out; None: a column for
-    every word. In the trace, too, words stand by their columns."""
+    """The weights, gates and parts of a step. In the trace words stand by the columns of the
+    read-out.
+
+    read_out: gives log p of hidden states.
+    hiddens: the plain hidden state, and that after each layer.
+    reads: what each layer has read, by the names of the layers.
+    log_gen: (R, V), the read-out of the last hidden state.
+    columns: the columns of the read-out; None where every word has a column."""
     p_gen = p = log_gen.exp()
     layer_probs: dict[str, Tensor] = {}
     for name, previous, current in reversed(list(zip(reads, hiddens, hiddens[1:], strict=False))):

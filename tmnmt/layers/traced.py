@@ -23,9 +23,16 @@ class Part:
     gate: Tensor
 
     def pick(self, rows: Tensor, words: Tensor) -> Part:
+        """The same for the candidates alone.
+
+        rows: (C,) int64, the rows that the candidates extend.
+        words: (C,) int64, their words."""
         return Part(self.p[rows, words], self.gate[rows])
 
     def pick_candidate(self, candidate: int) -> Part:
+        """The same for one candidate.
+
+        candidate: its number."""
         return Part(self.p[candidate], self.gate[candidate])
 
 
@@ -41,10 +48,18 @@ class LayerTrace:
     positions: Tensor | None
 
     def pick(self, rows: Tensor, words: Tensor) -> LayerTrace:
+        """What the layer did for the candidates alone.
+
+        rows: (C,) int64, the rows that the candidates extend.
+        words: (C,) int64, their words."""
         fused = self.fused and self.fused.pick(rows, words)
         return replace(self, fused=fused, mixed=self.mixed and self.mixed.pick(rows, words))
 
     def pick_candidate(self, row: int, candidate: int) -> LayerTrace:
+        """What the layer did for one candidate, with its weights on the CPU.
+
+        row: the row that it extends.
+        candidate: its number."""
         return LayerTrace(
             weights=self.weights[row].cpu(),
             fused=self.fused and self.fused.pick_candidate(candidate),

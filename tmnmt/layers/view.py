@@ -27,7 +27,11 @@ class Rows:
 
     @classmethod
     def build(cls, sentence: Tensor, sentences: int) -> Rows:
-        """`sentence` (R,) in any order; a sentence may have no row at all."""
+        """The places of rows.
+
+        sentence: (R,) int64, the sentence of every row, in any order; a sentence may have no row at
+        all.
+        sentences: how many sentences there are, N."""
         if sentences == 1:
             return cls(None, 1, len(sentence))
         counts = torch.bincount(sentence, minlength=sentences)
@@ -40,11 +44,17 @@ class Rows:
         return cls(None if full else place, sentences, width)
 
     def dot(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Inner products of every row's query (R, l) with its sentence's keys (N, P, l): (R, P)."""
+        """The inner products of every row's query with its sentence's keys, (R, P).
+
+        queries: (R, l), the queries.
+        keys: (N, P, l), the keys."""
         return self._gather(torch.bmm(self._spread(queries), keys.transpose(1, 2)))
 
     def blend(self, weights: Tensor, values: Tensor) -> Tensor:
-        """Sums of the sentence's values (N, P, d) by every row's weights (R, P): (R, d)."""
+        """The sums of the sentence's values by every row's weights, (R, d).
+
+        weights: (R, P), the weights.
+        values: (N, P, d), the values."""
         return self._gather(torch.bmm(self._spread(weights), values))
 
     def _spread(self, rows: Tensor) -> Tensor:
@@ -72,12 +82,16 @@ class View:
     worth: Tensor | None  # (R', P)
 
     def pick(self, x: Tensor) -> Tensor:
-        """The rows of x (R, ...) that see any: (R', ...)."""
+        """The rows of a tensor that see any position, (R', ...).
+
+        x: (R, ...), the tensor."""
         return x if self.filled is None else x.index_select(0, self.filled)
 
     def put(self, part: Tensor, default: float | Tensor = 0.0) -> Tensor:
-        """(R, ...) of what those rows have (R', ...) and of `default`, a number or (R, ...), for
-        the rest."""
+        """A tensor (R, ...) of all rows.
+
+        part: (R', ...), what the rows have that see any position.
+        default: a number or (R, ...), what the other rows have."""
         if self.filled is None:
             return part
         if not isinstance(default, Tensor):
@@ -137,12 +151,16 @@ class Positions:
         return Table.of((positions, key_size, read_size), arrays)
 
     def rows(self, index: Tensor) -> Self:
-        """The rows `index` (R',) in that order."""
+        """These rows, in their order.
+
+        index: (R',) int64, the numbers of the rows."""
         return replace(self, sentence=self.sentence.index_select(0, index)).compact()
 
     def reordered(self, index: Tensor) -> Self:
-        """The same: of an `index` (R,) where every row takes the place of one of its own sentence,
-        all read what they read."""
+        """The same rows in another order, in which every row takes the place of one of its own
+        sentence; so all read what they read.
+
+        index: (R,) int64, the number of the row that comes to each place."""
         return self
 
     def compact(self) -> Self:
@@ -173,6 +191,9 @@ class Positions:
 
 
 def first_of(ids: Tensor) -> Tensor:
-    """(N, P) int64: the first position of the row (N, P) that holds the same word,
-    itself included. Raises ValueError for words that are not int64."""
+    """(N, P) int64: the first position of the row that holds the same word, itself included.
+
+    ids: (N, P) int64, the words.
+
+    Raises ValueError for words that are not int64."""
     return kernels.first_positions(ids.cpu().contiguous()).to(ids.device)

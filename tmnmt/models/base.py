@@ -55,10 +55,13 @@ PrecedingSentences = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, eq=False)
 class Surveyed:
-    """A document that was translated once, n sentences of it."""
+    """A document that was translated once, n sentences of it.
 
-    sources: Tensor  # (n, annotation_size) means of the encoder's states
-    targets: Tensor  # (n, d) the decoder's last states
+    sources: (n, annotation_size), the means of the encoder's states.
+    targets: (n, d), the decoder's last states."""
+
+    sources: Tensor
+    targets: Tensor
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor]:
@@ -67,7 +70,10 @@ class Surveyed:
 
 @dataclass(frozen=True)
 class SurroundingText:
-    """All of a document but `sentence`, which is translated."""
+    """All of a document but one sentence, which is translated.
+
+    document: the document.
+    sentence: the number of the sentence in it."""
 
     document: Surveyed
     sentence: int
@@ -88,10 +94,13 @@ Place = PrecedingSentences | SurroundingText | None  # what a row is read with; 
 @dataclass(frozen=True, eq=False)
 class Columns:
     """The words that a limited read-out compares, a column for each. The special words come first,
-    so that their columns are their numbers."""
+    so that their columns are their numbers.
 
-    words: Tensor  # (n,) int64, ascending
-    of_word: Tensor  # (V,) int64: the column of a word; that of PAD for a word that has none
+    words: (n,) int64, the words, ascending.
+    of_word: (V,) int64, the column of every word; that of PAD for a word that has none."""
+
+    words: Tensor
+    of_word: Tensor
 
     @classmethod
     def build(cls, words: Tensor, vocabulary: int) -> Columns:
@@ -116,10 +125,13 @@ S = TypeVar("S", default=Any)  # a decoder's state
 
 
 class StepRecord(NamedTuple):
-    """What a recurrent backbone gives of a step beside what it returns."""
+    """What a recurrent backbone gives of a step beside what it returns.
 
-    state: Tensor  # (R, d) s_t, from which it goes on
-    attention: Tensor  # (R, S)
+    state: (R, d), the states s_t, from which it goes on.
+    attention: (R, S), the attention."""
+
+    state: Tensor
+    attention: Tensor
 
 
 def noted_along(notes: Sequence[StepRecord], rows: Sequence[int], length: int) -> StepRecord | None:
@@ -143,19 +155,27 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
     `forced`, to 1e-5.
 
     A state is a value: neither `step` nor `reordered` uses it up, and it may be gone on from any
-    number of times, in any order. What follows from it never changes."""
+    number of times, in any order. What follows from it never changes.
 
-    hidden_size: int  # d
-    context_size: int  # l
-    vocab_size: int  # V
-    word_size: int  # of a word's embedding
-    # `step` takes one encoded row for the consecutive rows of a sentence's beam
+    hidden_size: how many numbers a hidden state has, d.
+    context_size: how many numbers a context has, l.
+    vocab_size: how many words there are, V.
+    word_size: how many numbers the embedding of a word has.
+    shares_encoded: whether `step` takes one encoded row for the consecutive rows of a sentence's
+    beam.
+    reach: how many times the length that it was trained on it can follow a good match: with
+    positions that were never seen, a Transformer ends too soon.
+    previous: how many source sentences before its own, in its document, it reads at most.
+    reads_around: whether it reads all other sentences of its document, in a second pass."""
+
+    hidden_size: int
+    context_size: int
+    vocab_size: int
+    word_size: int
     shares_encoded: bool = False
-    # times the length it was trained on that it can follow a good match: with positions that were
-    # never seen, a Transformer ends too soon
     reach: int = 1
-    previous: int = 0  # source sentences before its own, in its document, that it reads at most
-    reads_around: bool = False  # all other sentences of its document, in a second pass
+    previous: int = 0
+    reads_around: bool = False
 
     @abstractmethod
     def encode(self, src: Tensor, src_len: Tensor) -> E:
@@ -280,11 +300,15 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
 class Injectable(Backbone[E, S]):
     """A recurrent backbone: between attention and state update something may be added (`Inject`).
-    Law: the same `inject` in `step`, repeated over a target, and in `forced` gives the same."""
+    Law: the same `inject` in `step`, repeated over a target, and in `forced` gives the same.
 
-    update_size: int  # what the state's update takes in
-    annotation_size: int  # of the encoder's states
-    encoder_reads: tuple[str, ...]  # how the names of the parameters begin that the encoder reads
+    update_size: how many numbers the state's update takes in.
+    annotation_size: how many numbers an encoder's state has.
+    encoder_reads: how the names of the parameters begin that the encoder reads."""
+
+    update_size: int
+    annotation_size: int
+    encoder_reads: tuple[str, ...]
 
     @abstractmethod
     def annotations(self, encoded: E) -> Tensor:
@@ -318,7 +342,10 @@ class Injectable(Backbone[E, S]):
 
 @dataclass(frozen=True)
 class BaseConfig:
-    """The table [model] of a training configuration: the sizes of one kind of base."""
+    """The table [model] of a training configuration: the sizes of one kind of base.
+
+    kind: the name of the kind.
+    dropout: the share of numbers that training leaves out, from 0 to 1."""
 
     kind: str = ""
     dropout: ShareBelowOne = 0.1
@@ -328,8 +355,10 @@ class BaseConfig:
 
 
 class Trainable(Backbone[E, S]):
-    """A backbone with weights of its own. `config`: the sizes of its kind; None: `tmnmt train` does
-    not make this kind. `dtype`: of the products while it is trained; None: the parameters' own."""
+    """A backbone with weights of its own.
+
+    config: the sizes of its kind; None where `tmnmt train` does not make this kind.
+    dtype: the type of the products while it is trained; None takes the parameters' own."""
 
     config: type[BaseConfig] | None = None
     dtype: torch.dtype | None = None

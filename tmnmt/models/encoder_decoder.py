@@ -168,9 +168,11 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
                 table.weight[PAD] = 0
 
     def for_decoding(self, dtype: torch.dtype | None = None) -> Self:
-        """The same parameters, in evaluation mode and packed for products in `dtype`; None: in
-        their own precision; int8: of whole numbers, with results in fp32, on the CPU. It learns
-        nothing, and follows no change of the parameters."""
+        """The same parameters, in evaluation mode and packed for products. It learns nothing, and
+        follows no change of the parameters.
+
+        dtype: the type of the products; None takes their own precision, and int8 takes whole
+        numbers, with results in fp32, on the CPU."""
         clone = copy.copy(self.eval())
         in_int8 = dtype == torch.int8
         clone.dtype = None if in_int8 else dtype
@@ -580,8 +582,10 @@ Part = Attention | CrossAttention | FeedForward  # of a layer
 
 
 def level_of(total: Tensor) -> Tensor:
-    """The same (..., d) at a mean square of 1. As it is, it is ten times as large, and gates that
-    read it would stand at their ends."""
+    """A sum at a mean square of 1. As it is, it is ten times as large, and gates that read it would
+    stand at their ends.
+
+    total: (..., d), the sum."""
     return total * (total.square().mean(-1, keepdim=True) + LEVEL).rsqrt()
 
 

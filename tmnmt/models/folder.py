@@ -146,8 +146,9 @@ class Model:
         return packed.in_bytes() if isinstance(packed, EncoderDecoder) else packed
 
     def reading(self, options: Decoding) -> Model:
-        """The same, with the network beside its base only where the option of the network's name
-        says so."""
+        """The same model, with the network beside its base only where an option says so.
+
+        options: the options, of which that with the network's name counts."""
         backbone = self.backbone
         reads = not isinstance(backbone, Injected) or getattr(options, backbone.name, True)
         return self if reads else self.plain()
@@ -156,9 +157,14 @@ class Model:
 def save_model(
     folder: Path, backbone: Backbone, vocab: Vocabulary, config: dict[str, Any], half: bool = False
 ) -> None:
-    """Writes the folder; `half` stores fp16 weights. What the backbone has in int8 stays so.
-    `config` needs src_lang, tgt_lang and the table [model]. A network that is bound to the backbone
-    is written, too."""
+    """Writes a model folder, with the network that is bound to the backbone. What the backbone has
+    in int8 stays so.
+
+    folder: the folder.
+    backbone: the base.
+    vocab: its vocabulary.
+    config: the content of config.toml, with src_lang, tgt_lang and the table [model].
+    half: whether weights are stored in fp16."""
     make_folder(folder)
     for name, content in vocab.files.items():
         write(folder / name, content)
@@ -176,7 +182,9 @@ def save_model(
 
 
 def network_file(name: str) -> str:
-    """Where the model folder has the network of that name beside the base."""
+    """The name of the file of a network beside the base.
+
+    name: the name of the network."""
     return f"{name}.safetensors"
 
 
@@ -186,8 +194,12 @@ def network_files() -> dict[str, str]:
 
 
 def load_model(folder: Path, device: str = "cpu") -> Model:
-    """The model in `folder`, in fp32 and evaluation mode. Raises ModelError saying what is missing
-    or wrong."""
+    """The model in a folder, in fp32 and evaluation mode.
+
+    folder: the folder.
+    device: where it lies, such as "cpu" or "cuda:0".
+
+    Raises ModelError, which says what is missing or wrong."""
     config = _read_config(folder)
     vocab = _read_vocabulary(folder, config)
     if config["model"].get("kind") == PIVOT:
@@ -274,16 +286,24 @@ def _read_vocabulary(folder: Path, config: dict[str, Any]) -> Vocabulary:
 
 def stamp(folder: Path) -> None:
     """Writes the checksums of a folder's files into its config.toml: whoever puts another file
-    there calls it after.
+    there calls it afterwards. It takes folders of format 1, which had no checksums.
 
-    Takes folders of format 1, which had no checksums. Raises ModelError where config.toml is
-    none."""
+    folder: the folder.
+
+    Raises ModelError where config.toml is none."""
     write_config(folder, _parsed_config(folder / CONFIG_FILE, (1, FORMAT)))
 
 
 def read_checked(path: Path, config: dict[str, Any], limit: int, none_is: str) -> bytes:
-    """The content of a file of the model folder. Raises ModelError as `read_regular` does, and
-    where the content is not what was saved (sha256)."""
+    """The content of a file of a model folder.
+
+    path: the file.
+    config: the content of config.toml.
+    limit: how many bytes the file may have.
+    none_is: why it may not have more, in words.
+
+    Raises ModelError as `read_regular` does, and where the content is not what was saved
+    (sha256)."""
     checksum = config[CHECKSUMS].get(path.name)
     if checksum is None:
         raise ModelError(
@@ -299,8 +319,13 @@ def read_checked(path: Path, config: dict[str, Any], limit: int, none_is: str) -
 
 def read_regular(path: Path, limit: int, none_is: str) -> bytes:
     """The content of a regular file: no pipe is waited for, no device read without end, and nothing
-    read that is too large. Raises ModelError where it cannot be read, or has more than `limit`
-    bytes (`none_is` says why that is so)."""
+    read that is too large.
+
+    path: the file.
+    limit: how many bytes it may have.
+    none_is: why it may not have more, in words.
+
+    Raises ModelError where it cannot be read, or has more bytes."""
     try:
         with open(
             path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
@@ -320,7 +345,9 @@ def read_regular(path: Path, limit: int, none_is: str) -> bytes:
 
 
 def most_bytes(backbone: nn.Module) -> int:
-    """What a file of its weights in fp32 has at most."""
+    """How many bytes a file of a backbone's weights in fp32 has at most.
+
+    backbone: the backbone."""
     return 4 * parameters(backbone) + MOST_HEADER_BYTES
 
 
@@ -334,18 +361,26 @@ def _most_weights(vocab_size: int, sizes: dict[str, Any]) -> int:
 
 
 def config_beside(path: Path) -> dict[str, Any] | None:
-    """The configuration of the model folder that a file lies in; None: it lies in none."""
+    """The configuration of the model folder that a file lies in; None where it lies in none.
+
+    path: the file."""
     return _read_config(path.parent) if path.with_name(CONFIG_FILE).exists() else None
 
 
 def languages_in(folder: Path) -> tuple[str, str]:
-    """Of what a model folder translates, without loading it. Raises ModelError where it is none."""
+    """The codes of the languages that a model folder translates between, without loading it.
+
+    folder: the folder.
+
+    Raises ModelError where it is no model folder."""
     config = _read_config(folder)
     return config["src_lang"], config["tgt_lang"]
 
 
 def reason_of(error: Exception) -> str:
-    """What an error says, on one short line; of a file only why it cannot be read."""
+    """What an error says, on one short line; of a file only why it cannot be read.
+
+    error: the error."""
     message = (
         error.strerror
         if isinstance(error, OSError) and error.strerror
@@ -389,7 +424,10 @@ def _parsed_config(path: Path, formats: tuple[int, ...]) -> dict[str, Any]:
 
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
-    """config.toml with the present checksums of the other files."""
+    """Writes config.toml with the present checksums of the other files.
+
+    folder: the folder.
+    config: its content."""
     names = (*CHECKED, *network_files())
     files = [folder / name for name in names if (folder / name).exists()]
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
@@ -464,5 +502,7 @@ def _toml(table: dict[str, Any]) -> str:
 
 
 def parameters(backbone: nn.Module) -> int:
-    """Number of trained numbers."""
+    """How many trained numbers a backbone has.
+
+    backbone: the backbone."""
     return sum(p.numel() for p in backbone.parameters())

@@ -88,13 +88,17 @@ _OWN_FOLDERS = {
 
 
 def family_of(model_type: object) -> str:
-    """What a `model_type` of Hugging Face stands for, for people; "" where it is not known."""
+    """What a `model_type` of Hugging Face stands for, in words; "" where it is not known.
+
+    model_type: the `model_type`."""
     return _FAMILIES.get(model_type, "") if isinstance(model_type, str) else ""
 
 
 def in_place_of_model(path: Path) -> str:
     """What is there where a model folder is wanted, and what would work; "" where that is not
-    known."""
+    known.
+
+    path: what is there."""
     if not path.is_dir():
         return f"it is {_what_file(path)}" if path.exists() else "there is no such folder"
     names = {entry.name for entry in path.iterdir()}
@@ -112,12 +116,18 @@ def in_place_of_model(path: Path) -> str:
 
 
 def is_model_folder(path: Path) -> bool:
-    """Whether this is a model folder of tmnmt, by its files."""
+    """Whether a folder is a model folder of tmnmt, by its files.
+
+    path: the folder."""
     return (path / "config.toml").is_file()
 
 
 def check_path(path: Path) -> None:
-    """Raises ModelError where `path` is no folder, or one of another program's models."""
+    """Checks that a folder may hold a Marian model.
+
+    path: the folder.
+
+    Raises ModelError where it is no folder, or one of another program's models."""
     if not path.exists():
         raise ModelError(f"{path}: there is no such file or folder; {ALLOWED}")
     if not path.is_dir():
@@ -137,14 +147,21 @@ def check_path(path: Path) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raises ModelError where a file of a model is not what its name says: a Git LFS pointer, a web
-    page, a file that is empty or ends too soon. One that is not there raises nothing."""
+    """Checks that a file of a model is what its name says. One that is not there is right.
+
+    path: the file.
+
+    Raises ModelError for a Git LFS pointer, a web page, a file that is empty or ends too soon."""
     if path.is_file() and (problem := _in_its_place(path) or _what_is_missing(path)):
         raise ModelError(f"{path}: {problem}")
 
 
 def check_parts(folder: Path) -> None:
-    """Raises ModelError as `check_file` does, for every file that a model may be read from."""
+    """Checks every file that a model may be read from.
+
+    folder: the folder of the model.
+
+    Raises ModelError as `check_file` does."""
     whole = (folder / "model.safetensors").exists()
     for path in sorted(folder.iterdir()):
         is_read = path.name.removesuffix(".gz").endswith(_PARTS)

@@ -27,7 +27,13 @@ NETWORKS: Registry[type[Injected]] = Registry("network", {})
 
 
 class Sizes(NamedTuple):
-    """Of the backbone that a network is for."""
+    """The sizes of the backbone that a network is for.
+
+    word: how many numbers the embedding of a word has.
+    hidden: how many numbers a hidden state has, d.
+    context: how many numbers a context has, l.
+    annotation: how many numbers an encoder's state has.
+    update: how many numbers the state's update takes in."""
 
     word: int
     hidden: int
@@ -50,15 +56,18 @@ class Sizes(NamedTuple):
 
 
 class Network(nn.Module):
-    """What can be beside a base. `kind`: a dataclass that says which network it is; its values are
-    a `form` and sizes."""
+    """What can be beside a base.
+
+    kind: a dataclass that says which network it is; its values are a `form` and sizes."""
 
     kind: Any
 
 
 class Injected(Injectable[E, S]):
-    """All but what is injected is the base's. `name`: what the network is called, in messages, in
-    the options that turn its reading on and off, and in the model folder (`NAME.safetensors`)."""
+    """A base with a network beside it. All but what is injected is the base's.
+
+    name: what the network is called, in messages, in the options that turn its reading on and off,
+    and in the model folder (`NAME.safetensors`)."""
 
     name: ClassVar[str]
 

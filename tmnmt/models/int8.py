@@ -26,7 +26,9 @@ class Int8Weight(NamedTuple):
 
     @classmethod
     def rounded(cls, weight: Tensor) -> Int8Weight:
-        """The nearest to a matrix of fp32: its greatest number in a row becomes 127 or -127."""
+        """The nearest matrix of whole numbers: the greatest number in a row becomes 127 or -127.
+
+        weight: (out, in) fp32, the matrix."""
         scales = weight.abs().amax(1) / MAX_VALUE
         divisor = torch.where(scales > 0, scales, 1.0)[:, None]
         return cls((weight / divisor).round().to(torch.int8), scales)
@@ -36,7 +38,9 @@ class Int8Weight(NamedTuple):
         return self.whole.float() * self.scales[:, None]
 
     def side_by_side(self, *weights: Int8Weight) -> Int8Weight:
-        """With the outputs of others behind these."""
+        """One matrix with the outputs of several.
+
+        weights: the matrices whose outputs come behind these."""
         parts = self, *weights
         return Int8Weight(torch.cat([w.whole for w in parts]), torch.cat([w.scales for w in parts]))
 
@@ -57,8 +61,15 @@ class Int8Product:
         relu: bool = False,
         rows: Tensor | None = None,
     ) -> Int8Product:
-        """rows (m,): the outputs that are wanted, in their order; None: all. Raises ValueError for
-        weights that are no matrix of int8 in the CPU's memory with a scale for every output."""
+        """The product with a matrix.
+
+        weight: the matrix.
+        bias: (out,) fp32, what is added; None adds nothing.
+        relu: whether only the positive part is given.
+        rows: (m,) int64, the outputs that are needed, in their order; None needs all.
+
+        Raises ValueError for weights that are no matrix of int8 in the CPU's memory with a scale
+        for every output."""
         whole, scales = weight.whole.contiguous(), weight.scales
         if whole.dim() != 2 or scales.shape != whole.shape[:1]:
             raise ValueError(f"{list(scales.shape)} scales for weights of {list(whole.shape)}")

@@ -28,9 +28,13 @@ def configs() -> dict[str, type[BaseConfig]]:
 
 
 def make(vocab_size: int, sizes: dict[str, Any]) -> Trainable:
-    """A backbone that knows nothing yet, of the sizes in the table [model].
+    """A backbone that knows nothing yet.
 
-    Raises ValueError for a kind that is not there, TypeError for a size that its kind has not."""
+    vocab_size: how many words it has.
+    sizes: the table [model], with the kind and its sizes.
+
+    Raises ValueError for a kind that is not there. Raises TypeError for a size that its kind has
+    not."""
     sizes = dict(sizes)
     kind = sizes.pop("kind", "rnnsearch")
     if kind not in KINDS:

@@ -74,8 +74,12 @@ class Pivot(Backbone[PivotEncoded, Any]):
         second_vocab: Vocabulary,
         first_dtype: torch.dtype | None = None,
     ) -> None:
-        """first_vocab: the vocabulary of the first model, second_vocab: that of the second.
-        first_dtype: of the first model's products where it decodes, whatever the second's are."""
+        """first: the backbone of the first model.
+        second: the backbone of the second model.
+        first_vocab: the vocabulary of the first model.
+        second_vocab: the vocabulary of the second model.
+        first_dtype: the type of the first model's products where it decodes, whatever the second's
+        are."""
         super().__init__()
         self.first, self.second, self.first_dtype = first, second, first_dtype
         self._written_in, self._read_in = first_vocab, second_vocab
@@ -85,7 +89,10 @@ class Pivot(Backbone[PivotEncoded, Any]):
         self._pivots: OrderedDict[Ids, Ids] = OrderedDict()
 
     def with_parts(self, first: Backbone, second: Backbone) -> Pivot:
-        """The same with other backbones of the same models."""
+        """The same pivot with other backbones of the same models.
+
+        first: the backbone of the first model.
+        second: the backbone of the second model."""
         pivot = Pivot(first, second, self._written_in, self._read_in, self.first_dtype)
         pivot._pivots = self._pivots
         return pivot
@@ -180,8 +187,12 @@ class Pivot(Backbone[PivotEncoded, Any]):
 
 @torch.no_grad()
 def greedy(backbone: Backbone, src: Tensor, src_len: Tensor) -> list[Ids]:
-    """The likeliest word at every step, for sources (B, S) with </s>: the words before </s>, twice
-    as many as the source has, and ten, at most."""
+    """The likeliest word at every step: the words before </s>, twice as many as the source has, and
+    ten, at most.
+
+    backbone: the model.
+    src: (B, S) int64, the sources with </s>.
+    src_len: (B,) int64, how many subwords each source has."""
     encoded = backbone.encode(src, src_len)
     state = backbone.start(encoded)
     outputs = torch.full((len(src), 1), BOS, device=src.device)

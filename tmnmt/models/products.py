@@ -28,10 +28,13 @@ def product(
     dtype: torch.dtype | None = None,
     relu: bool = False,
 ) -> Product:
-    """x (..., in) -> x W^T + b (..., out), or its positive part, for a weight (out, in) that
-    changes no more.
+    """A function that gives x W^T + b (..., out) of x (..., in), or its positive part. It keeps
+    nothing for gradients.
 
-    dtype: of the product and its result; None: the weight's own. Keeps nothing for gradients."""
+    weight: (out, in), the weight W, which changes no more.
+    bias: (out,), what is added, b; None adds nothing.
+    dtype: the type of the product and its result; None takes the weight's own.
+    relu: whether only the positive part is given."""
     if dtype is None:
         return _exact(weight, bias, relu)
     low, low_bias = weight.to(dtype).contiguous(), bias.to(dtype) if bias is not None else None
@@ -54,7 +57,9 @@ class Rounded:
         return self._rounded(x)
 
     def in_fp32(self, x: Tensor) -> Tensor:
-        """The result in fp32, which for few rows is not rounded at all."""
+        """The result in fp32, which for few rows is not rounded at all.
+
+        x: (..., in), what is multiplied."""
         return (
             self.exact(x.float())
             if self.exact is not None and _is_small(x)
@@ -94,7 +99,12 @@ class ProductsKept:
     def build(
         self, name: str, weights: Sequence[Tensor], bias: Tensor | None = None, dim: int = 0
     ) -> Product:
-        """With the weights side by side in dimension `dim`, as one."""
+        """The product with several weights as one.
+
+        name: a name that these weights share.
+        weights: the weights, side by side.
+        bias: what is added; None adds nothing.
+        dim: the dimension in which they stand side by side."""
         version = version_of([*weights, *([] if bias is None else [bias])])
         entry = self._cache.get(name)
         if entry is None or entry[0] != version:
@@ -105,7 +115,11 @@ class ProductsKept:
 
 
 def limited(full: Product, words: Tensor, size: int) -> Product:
-    """A product with `words` (n,) of a table as one with all `size`: -inf for the others."""
+    """A product with some words of a table as one with all, -inf for the others.
+
+    full: the product with the words.
+    words: (n,) int64, the words.
+    size: how many words the table has."""
 
     def over_all(x: Tensor) -> Tensor:
         scores = full(x)

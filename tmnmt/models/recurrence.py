@@ -23,7 +23,9 @@ SMALLEST = 1e-38  # probability whose logarithm is taken
 
 
 def column_sums(x: Tensor) -> Tensor:
-    """(N, n) -> (n,) as a product, which is ten times as fast as a sum in bf16."""
+    """The sums (n,) of columns, as a product, which is ten times as fast as a sum in bf16.
+
+    x: (N, n), the matrix."""
     return (x.new_ones(1, len(x)) @ x)[0]
 
 
@@ -50,14 +52,22 @@ class Linear(torch.autograd.Function):
 
 
 def product_in(dtype: torch.dtype | None, a: Tensor, b: Tensor) -> Tensor:
-    """a @ b in `dtype`, returned in the precision of `a`; None: as it is. b may be cast already."""
+    """a @ b, made in a type and given in the precision of `a`.
+
+    dtype: the type; None makes it as it is.
+    a: the left matrix.
+    b: the right matrix, which may be of the type already."""
     if dtype is None or a.dtype == torch.float64:
         return a @ b
     return (a.to(dtype) @ b.to(dtype)).to(a.dtype)
 
 
 def gru_gates(x: Tensor, h: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """x, h: (..., 3d) input and recurrent parts -> r, z, n and the new state, each (..., d)."""
+    """The gates r, z, n and the new state, each (..., d).
+
+    x: (..., 3d), the input parts.
+    h: (..., 3d), the recurrent parts.
+    state: (..., d), the state."""
     d = state.shape[-1]
     rz = torch.sigmoid_(x[..., : 2 * d] + h[..., : 2 * d])
     r, z = rz[..., :d], rz[..., d:]
@@ -138,13 +148,20 @@ class Attention:
     def __init__(
         self, values: Tensor, keys: Tensor, bias: Tensor, v: Tensor, dtype: torch.dtype | None
     ) -> None:
+        """values: (B, S, e), H.
+        keys: (B, S, a), K.
+        bias: (B, S), 0 or -inf.
+        v: (a,), the vector.
+        dtype: the type of the products; None takes that of the numbers."""
         low = [x if dtype is None else x.to(dtype) for x in (values, 2 * keys, v)]
         self.values, self.keys, self.low_v = low
         self.bias, self.v = bias, v
         self.steps: list[tuple[Tensor, Tensor]] = []  # u (B, S, a) and alpha (B, S)
 
     def read(self, query: Tensor) -> Tensor:
-        """query (B, a) -> context (B, e)."""
+        """The context (B, e) of a step.
+
+        query: (B, a), the query of the step."""
         low_query = query[:, None].to(self.keys.dtype)
         u = torch.sigmoid_(torch.add(self.keys, low_query, alpha=2))
         alpha = torch.softmax((u @ self.low_v).to(query.dtype) * 2 + self.bias, -1)
@@ -157,7 +174,10 @@ class Attention:
         self.dv = torch.zeros_like(self.v)
 
     def backward(self, t: int, d_context: Tensor) -> Tensor:
-        """Gradient of step t's context (B, e) -> that of its query (B, a)."""
+        """The gradient of a step's query (B, a).
+
+        t: the number of the step.
+        d_context: (B, e), the gradient of its context."""
         u, alpha = self.steps[t]
         low = torch.bmm(self.values, d_context[:, :, None].to(self.values.dtype))
         d_alpha = low[..., 0].to(d_context.dtype)
@@ -169,8 +189,9 @@ class Attention:
         return d_inner.sum(1) * (4 * self.v)
 
     def gradients(self, d_contexts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Gradients of all contexts (T, B, e) -> those of values, keys and v, after the last
-        `backward`."""
+        """The gradients of values, keys and v, after the last `backward`.
+
+        d_contexts: (T, B, e), the gradients of all contexts."""
         alphas = torch.stack([alpha for _, alpha in self.steps]).permute(1, 2, 0)  # (B, S, T)
         d_values = torch.bmm(alphas, d_contexts.transpose(0, 1))
         return d_values, self.d_keys.to(self.v.dtype) * (4 * self.v), 2 * self.dv

@@ -30,14 +30,17 @@ class Annotations:
     start: Tensor  # (B, d) initial decoder state
 
     def rows(self, index: Tensor) -> Annotations:
-        """The rows `index` (R,), in that order: for the beam, and to let finished
-        sentences leave."""
+        """These rows, in their order, for the beam, and to let finished sentences leave.
+
+        index: (R,) int64, the numbers of the rows."""
         return Annotations(
             *(t.index_select(0, index) for t in (self.values, self.keys, self.mask, self.start))
         )
 
     def cut(self, length: int) -> Annotations:
-        """The first `length` positions of every source."""
+        """The beginning of every source.
+
+        length: how many positions stay."""
         return replace(
             self,
             values=self.values[:, :length],
@@ -46,7 +49,9 @@ class Annotations:
         )
 
     def concat(self, batches: Sequence[Annotations]) -> Annotations:
-        """These rows, then those of `batches`."""
+        """These rows, then those of other batches.
+
+        batches: the other batches."""
         encoded = [self, *batches]
         return Annotations(
             stacked([batch.values for batch in encoded]),

@@ -39,6 +39,8 @@ class FastRNNsearch(Injectable[Annotations, Tensor]):
     notes: list[StepRecord] | None = None  # where they are asked for
 
     def __init__(self, model: RNNsearch, dtype: torch.dtype | None = None) -> None:
+        """model: the model, which has learned.
+        dtype: bfloat16 for products with weights in it; None for fp32."""
         super().__init__()
         check_int8(dtype, has_products=False)
         self.model, self.dtype = model.eval(), dtype

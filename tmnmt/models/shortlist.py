@@ -29,16 +29,21 @@ from tmnmt.vocab import EOS, FIRST, PairVocabulary, Vocabulary
 
 @dataclass(frozen=True)
 class Shortlist:
-    """of_source: (S, n) int64, the target words of every source word, PAD where there are fewer.
-    always: (m,) int64, the words of every list."""
+    """Which target words the words of a source may become.
+
+    of_source: (S, n) int64, the target words of every source word, PAD where there are fewer.
+    always: (m,) int64, the words of every list.
+    shared: whether source and target have the same numbers."""
 
     of_source: Tensor
     always: Tensor
     shared: bool  # both sides have one vocabulary: a word may stay what it is
 
     def words(self, sources: Iterable[int], extra_words: Iterable[Tensor] = ()) -> Tensor:
-        """(k,) int64, ascending: what sentences of these source words may be translated with; and
-        `extra_words`, such as the words of pairs."""
+        """(k,) int64, ascending: the words that some sentences may be translated with.
+
+        sources: the source words of the sentences.
+        extra_words: other words that they may be translated with, such as those of pairs."""
         source_ids = torch.tensor(sorted(set(sources)), dtype=torch.int64)
         lists = [
             self.of_source[source_ids].flatten(),
@@ -55,20 +60,28 @@ class Shortlist:
         return is_there.nonzero()[:, 0]
 
     def save(self, folder: Path) -> None:
-        """Writes it to a model folder."""
+        """Writes the shortlist to a model folder.
+
+        folder: the folder."""
         tensors = {"source": self.of_source.to(torch.int32), "always": self.always.to(torch.int32)}
         write(folder / SHORTLIST_FILE, packed(tensors))
         stamp(folder)
 
     @staticmethod
     def exists(model: Model) -> bool:
-        """Whether the model folder has one."""
+        """Whether a model folder has a shortlist.
+
+        model: the model of the folder."""
         return SHORTLIST_FILE in model.config[CHECKSUMS]
 
     @classmethod
     def load(cls, model: Model) -> Shortlist:
-        """That of a model folder. Raises UsageError where there is none, ModelError for a file that
-        is none of this model."""
+        """The shortlist of a model folder.
+
+        model: the model of the folder.
+
+        Raises UsageError where it has none. Raises ModelError for a file that belongs to another
+        model."""
         path = model.folder / SHORTLIST_FILE
         if not cls.exists(model):
             raise UsageError(
@@ -91,11 +104,15 @@ class Shortlist:
 
 
 def shares_words(vocab: Vocabulary) -> bool:
-    """Whether source and target have the same numbers."""
+    """Whether source and target have the same numbers.
+
+    vocab: the vocabulary."""
     return not (isinstance(vocab, PairVocabulary) and vocab.source_words)
 
 
 def source_size(vocab: Vocabulary) -> int:
-    """Of the source's vocabulary."""
+    """How many words sources may have.
+
+    vocab: the vocabulary."""
     source_words = vocab.source_words if isinstance(vocab, PairVocabulary) else 0
     return source_words or len(vocab)

@@ -41,19 +41,25 @@ class EncodedSource:
         return Sources(keys, values, self.mask.sum(1))
 
     def rows(self, index: Tensor) -> EncodedSource:
-        """The rows `index` (R,), in that order."""
+        """These rows, in their order.
+
+        index: (R,) int64, the numbers of the rows."""
         keys, values = (
             tuple(t.index_select(0, index) for t in part) for part in (self.keys, self.values)
         )
         return EncodedSource(keys, values, self.mask.index_select(0, index))
 
     def cut(self, length: int) -> EncodedSource:
-        """The first `length` positions."""
+        """The beginning of every source.
+
+        length: how many positions stay."""
         keys, values = (tuple(t[:, :, :length] for t in part) for part in (self.keys, self.values))
         return EncodedSource(keys, values, self.mask[:, :length])
 
     def concat(self, batches: Sequence[EncodedSource]) -> EncodedSource:
-        """These rows, then those of `batches`."""
+        """These rows, then those of other batches.
+
+        batches: the other batches."""
         encoded = [self, *batches]
         keys, values = (
             tuple(stacked(parts, 2) for parts in zip(*side, strict=True))
@@ -69,7 +75,9 @@ class Taken:
         self.positions = positions
 
     def take(self, length: int) -> bool:
-        """Whether the position behind `length` others is free; it is not any more then."""
+        """Whether a position is free. It is not any more then.
+
+        length: how many positions stand before it."""
         is_free = self.positions == length
         self.positions += is_free
         return is_free
@@ -86,10 +94,15 @@ class DecoderState:
 
     @classmethod
     def empty(cls, seen: Tensor) -> DecoderState:
+        """A state that has seen nothing.
+
+        seen: (positions, layers, B, 2d), the memory for what it will see."""
         return cls(seen, 0, Taken(0))
 
     def rows(self, index: Tensor) -> DecoderState:
-        """The rows `index` (R,), in that order."""
+        """These rows, in their order.
+
+        index: (R,) int64, the numbers of the rows."""
         capacity, layers, _, numbers = self.kv_cache.shape
         seen = self.kv_cache.new_empty(capacity, layers, index.shape[0], numbers)
         torch.index_select(self.kv_cache[: self.length], 2, index, out=seen[: self.length])
@@ -119,11 +132,18 @@ class SeenState:
 
     @classmethod
     def empty(cls, rows: int, layers: int, d: int) -> SeenState:
+        """A state that has seen nothing.
+
+        rows: how many rows it has.
+        layers: how many layers the decoder has.
+        d: the hidden size."""
         kv_cache = torch.empty(CAPACITY, layers, rows, 2 * d)
         return cls(kv_cache, torch.empty(CAPACITY, rows, dtype=torch.int64), 0, Taken(0))
 
     def rows(self, index: Tensor) -> SeenState:
-        """The rows `index` (R',), in that order."""
+        """These rows, in their order.
+
+        index: (R',) int64, the numbers of the rows."""
         origin = self.origin.new_empty(self.origin.shape[0], index.shape[0])
         torch.index_select(self.origin[: self.length], 1, index, out=origin[: self.length])
         state = SeenState(self.kv_cache, origin, self.length, self.taken)
@@ -161,7 +181,9 @@ class CellState:
     length: int
 
     def rows(self, index: Tensor) -> CellState:
-        """The rows `index` (R',), in that order."""
+        """These rows, in their order.
+
+        index: (R',) int64, the numbers of the rows."""
         return CellState(self.cells.index_select(1, index), self.length)
 
     def roomy(self) -> CellState:
@@ -174,7 +196,10 @@ class CellState:
 
 
 def grown(x: Tensor, length: int) -> Tensor:
-    """Memory of its own with the first `length` positions of x, and room for more."""
+    """Memory of its own with the first positions of another one, and room for more.
+
+    x: (positions, ...), the other memory.
+    length: how many positions are taken over."""
     capacity = x.shape[0] if length < x.shape[0] else 2 * x.shape[0]
     made = x.new_empty(capacity, *x.shape[1:])
     made[:length] = x[:length]
@@ -182,7 +207,10 @@ def grown(x: Tensor, length: int) -> Tensor:
 
 
 def bias_of(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """0 on real positions, -inf on padding: (B, 1, 1, S)."""
+    """0 on real positions, -inf on padding: (B, 1, 1, S).
+
+    mask: (B, S) bool, True on real positions.
+    dtype: the type of the result."""
     return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -torch.inf)[:, None, None]
 
 
@@ -190,13 +218,21 @@ class Padded:
     """Positions of sentences (B, S, ...) as they are."""
 
     def unpad(self, x: Tensor) -> Tensor:
+        """Positions as they are.
+
+        x: (B, S, ...), the positions."""
         return x
 
     def pad(self, x: Tensor) -> Tensor:
+        """Positions as they are.
+
+        x: (B, S, ...), the positions."""
         return x
 
     def spans(self, mask: Tensor) -> Spans:
-        """Where they stand, of a mask (B, S)."""
+        """Where the real positions stand.
+
+        mask: (B, S) bool, True on real positions."""
         return Spans.of_rows(mask.shape[0], mask.shape[1], mask.sum(1))
 
 
@@ -211,23 +247,32 @@ class Unpadded:
 
     @classmethod
     def where_it_pays(cls, mask: Tensor) -> Padded | Unpadded:
-        """Of a mask (B, S); where few of them are padding, positions stay as they are."""
+        """How the positions of a batch are laid out; where few of them are padding, they stay as
+        they are.
+
+        mask: (B, S) bool, True on real positions."""
         real = mask.flatten().nonzero()[:, 0]
         if len(real) > MOSTLY * mask.numel():
             return PADDED
         return cls(real, *mask.shape)
 
     def unpad(self, x: Tensor) -> Tensor:
-        """(B, S, ...) -> (M, ...)"""
+        """The real positions alone, (M, ...).
+
+        x: (B, S, ...), all positions."""
         return x.flatten(0, 1).index_select(0, self.real)
 
     def pad(self, x: Tensor) -> Tensor:
-        """(M, ...) -> (B, S, ...), 0 on padding."""
+        """All positions, (B, S, ...), 0 on padding.
+
+        x: (M, ...), the real positions."""
         padded = x.new_zeros(self.sentences * self.length, *x.shape[1:])
         return padded.index_copy_(0, self.real, x).view(self.sentences, self.length, *x.shape[1:])
 
     def spans(self, mask: Tensor) -> Spans:
-        """Where they stand, of a mask (B, S)."""
+        """Where the real positions stand.
+
+        mask: (B, S) bool, True on real positions."""
         return Spans.of_lengths(mask.sum(1), self.length)
 
 

@@ -51,10 +51,17 @@ class CompiledStep:
     def step(
         self, prev: Tensor, position: Tensor, state: State, source: Sources
     ) -> tuple[State, Tensor, Tensor]:
-        """After y_{t-1} (R,) at a `position` (d,) -> state, what the last feed-forward part reads
-        (R, d), and the sum behind it (R, d) at a mean square of 1. The rows of a sentence stand
-        side by side. Raises ValueError for what is not of the types and sizes that compiled code
-        takes for granted."""
+        """Goes on by one position, and returns the state, what the last feed-forward part reads (R,
+        d), and the sum behind it (R, d) at a mean square of 1. The rows of a sentence stand side by
+        side.
+
+        prev: (R,) int64, the words y_{t-1}.
+        position: (d,), the vector of the position.
+        state: the state before it.
+        source: what is read of the sources.
+
+        Raises ValueError for what is not of the types and sizes that compiled code takes for
+        granted."""
         state = state.roomy()
         x = kernels.embed(prev.contiguous(), self.embedding, position, self.scale)
         inputs, added = x, None
@@ -87,7 +94,10 @@ class Int8Step:
 
     @classmethod
     def build(cls, step: CompiledStep) -> Int8Step | None:
-        """None where a product is not in int8, or norms have different numbers under the root."""
+        """The same step in int8; None where a product is not in int8, or norms have different
+        numbers under the root.
+
+        step: the step."""
         plan = []
         for kind, norm, first, last in step.parts:
             if not isinstance(first, Int8Product) or norm.least != step.parts[0].norm.least:
@@ -102,7 +112,12 @@ class Int8Step:
     def step(
         self, prev: Tensor, position: Tensor, state: State, source: Sources
     ) -> tuple[State, Tensor, Tensor]:
-        """As `CompiledStep.step`."""
+        """Goes on by one position, as `CompiledStep.step` does.
+
+        prev: (R,) int64, the words y_{t-1}.
+        position: (d,), the vector of the position.
+        state: the state before it.
+        source: what is read of the sources."""
         state, prev = state.roomy(), prev.contiguous()
         moving, origin = (
             (state.kv_cache, state.origin) if isinstance(state, SeenState) else (state.cells, None)

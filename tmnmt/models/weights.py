@@ -24,7 +24,10 @@ _NOTES = "__metadata__"
 
 
 def packed(tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> bytes:
-    """A safetensors file. Its notes stand in order: safetensors itself writes them in any."""
+    """A safetensors file. Its notes stand in order, because safetensors itself writes them in any.
+
+    tensors: the tensors, by their names.
+    notes: texts by their names, which are stored with them."""
     content = save(dict(tensors), dict(notes) if notes else None)
     if not notes:
         return content
@@ -38,22 +41,31 @@ def packed(tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None
 
 
 def unpacked(content: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors in fp32, in memory of their own, and the notes. Raises SafetensorError for what
-    is no such file."""
+    """The tensors in fp32, in memory of their own, and the notes.
+
+    content: the content of a safetensors file.
+
+    Raises SafetensorError for what is no such file."""
     tensors = {name: tensor.to(torch.float32, copy=True) for name, tensor in load(content).items()}
     return tensors, _header(content)[0].get(_NOTES, {})
 
 
 def packed_int8(weights: Mapping[str, Int8Weight]) -> dict[str, Tensor]:
-    """Matrices of int8 as the tensors of a file."""
+    """Matrices of int8 as the tensors of a file.
+
+    weights: the matrices, by their names."""
     whole = {name: weight.whole for name, weight in weights.items()}
     return whole | {name + SCALES: weight.scales for name, weight in weights.items()}
 
 
 def unpacked_int8(content: bytes) -> tuple[dict[str, Tensor], dict[str, Int8Weight]]:
     """The tensors in fp32, in memory of their own, and those of them that are stored in int8, as
-    they are stored. Raises SafetensorError for what is no such file, ValueError for a matrix of
-    int8 without its scales."""
+    they are stored.
+
+    content: the content of a safetensors file.
+
+    Raises SafetensorError for what is no such file. Raises ValueError for a matrix of int8 without
+    its scales."""
     stored = load(content)
     int8 = {}
     for name in [name for name, tensor in stored.items() if tensor.dtype == torch.int8]:
@@ -90,8 +102,12 @@ class _NothingDrawn(TorchFunctionMode):
 
 
 def fill(module: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Gives a module that was made `without_numbers` its weights. Raises ValueError naming a tensor
-    that is missing, unknown, of another size or not finite."""
+    """Gives a module that was made `without_numbers` its weights.
+
+    module: the module.
+    weights: its weights, by their names.
+
+    Raises ValueError naming a tensor that is missing, unknown, of another size or not finite."""
     expected = module.state_dict()
     for name in sorted(expected.keys() ^ weights.keys()):
         raise ValueError(f"tensor {name} is {'missing' if name in expected else 'unknown'}")
