@@ -90,8 +90,12 @@ def in_words(checks: Sequence[Check]) -> str:
 
 
 class Sides(NamedTuple):
-    """A source and its translation, as checks look at them, and their languages, "" where these are
-    not known."""
+    """A source and its translation, as checks look at them.
+
+    src: the source.
+    tgt: its translation.
+    src_lang: the code of the source language; "" where it is not known.
+    tgt_lang: the code of the target language; "" where it is not known."""
 
     src: Text
     tgt: Text

@@ -28,14 +28,18 @@ def _contracted() -> re.Pattern[str]:
 
 
 def knows_contractions(pieces: Iterable[str]) -> bool:
-    """Whether a vocabulary with these subwords has learned from text with contractions: they are
-    frequent there, so a subword has the letters before the apostrophe, or more."""
+    """Whether a vocabulary has learned from text with contractions: they are frequent there, so a
+    subword has the letters before the apostrophe, or more.
+
+    pieces: the subwords of the vocabulary."""
     return any(_NEGATION.match(piece) for piece in pieces)
 
 
 def spelt_out(text: str) -> str:
-    """The text with "is not" for "isn't", and "they have" for "they've". What may be either of two
-    stays, such as "they'd"."""
+    """A text with "is not" for "isn't", and "they have" for "they've". What may be either of two
+    stays, such as "they'd".
+
+    text: the text."""
     return _contracted().sub(_spelt_out, text) if "'" in text or "’" in text else text
 
 

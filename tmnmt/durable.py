@@ -109,11 +109,15 @@ def create(path: Path, mode: int = 0o600) -> None:
 
 
 class New(NamedTuple):
-    """A new file, open for writing, that is to take the place of another."""
+    """A new file, open for writing, that is to take the place of another.
+
+    handle: its file descriptor.
+    path: where it lies until then.
+    mode: the mode that it is to have."""
 
     handle: int
     path: Path
-    mode: int  # that it is to have
+    mode: int
 
 
 def new_beside(path: Path, alone: bool = False) -> New:

@@ -101,7 +101,8 @@ def mended_end(src: str, tgt: str, src_lang: str, tgt_lang: str) -> str:
 
     src: the source.
     tgt: its translation.
-    src_lang, tgt_lang: their languages."""
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language."""
     source, marks = marks_of(src_lang).ending(src), marks_of(tgt_lang)
     target = marks.ending(tgt)
     if src.endswith(LITERAL) and any(map(str.isalpha, tgt)):
@@ -130,7 +131,8 @@ def wrong_end(src: str, tgt: str, src_lang: str, tgt_lang: str) -> str:
 
     src: the source.
     tgt: its translation.
-    src_lang, tgt_lang: their languages."""
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language."""
     of_list = marks_of(src_lang).ending(src).mark in (";", ",")
     if of_list or marks_of(tgt_lang).ending(tgt).mark == ";":
         return ""

@@ -50,7 +50,9 @@ class ServerError(TmnmtError):
 
 
 def short_repr(value: object) -> str:
-    """A value of a file as a message tells it: on one line and short, whatever it is."""
+    """A value of a file as a message tells it: on one line and short, whatever it is.
+
+    value: the value."""
     try:
         text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
     except (

@@ -29,7 +29,9 @@ class FileKind:
     mismatch: str = ""
 
     def has_name(self, path: PurePath) -> bool:
-        """Whether a file is named as those of this kind are."""
+        """Whether a file is named as those of this kind are.
+
+        path: the file."""
         return path.suffix.lower() in self.suffixes
 
 
@@ -104,8 +106,9 @@ FILE_KINDS: Mapping[str, FileKind] = {
 
 
 def titles(*, only_bilingual: bool = False) -> str:
-    """What the kinds are called, in one line: "XLIFF, PO, TMX and HTML". `only_bilingual`: only
-    those with sources and targets beside one another."""
+    """What the kinds are called, in one line: "XLIFF, PO, TMX and HTML".
+
+    only_bilingual: whether only kinds with sources and targets beside one another are named."""
     kinds = (kind for kind in FILE_KINDS.values() if kind.is_bilingual or not only_bilingual)
     *names, last = dict.fromkeys(kind.title for kind in kinds)
     return f"{', '.join(names)} and {last}"

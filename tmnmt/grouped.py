@@ -35,11 +35,15 @@ class Grouped(Generic[State]):
 
     @contextmanager
     def change(self, begin: Callable[[], State], end: Callable[[State], None]) -> Iterator[State]:
-        """The change that is made in the block is on disk when the block has ended. `begin` opens a
-        group, with what its changes are made in; `end` puts all of them on disk, or none where it
-        raises. One change is made at a time; where others wait, they join the group, and the last
-        one ends it. A block that raises must leave the state as it was. Raises what `begin` and
-        `end` raise; where `begin` fails, it fails for all that waited for it."""
+        """Gives what a change is made in. The change that is made in the block is on disk when the
+        block has ended. One change is made at a time; where others wait, they join the group, and
+        the last one ends it. A block that raises must leave the state as it was.
+
+        begin: opens a group, with what its changes are made in.
+        end: puts all changes of a group on disk, or none where it raises.
+
+        Raises what `begin` and `end` raise; where `begin` fails, it fails for all that waited for
+        it."""
         tries = self._tries
         self._take_turn()
         try:

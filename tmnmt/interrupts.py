@@ -41,7 +41,9 @@ class HungUp(KeyboardInterrupt):
 
 
 def exit_code(stop: KeyboardInterrupt) -> int:
-    """Of a program that was stopped so."""
+    """The exit code of a program that was stopped.
+
+    stop: what has stopped it."""
     return next((code for kind, code in _SIGNALS.values() if type(stop) is kind), INTERRUPTED)
 
 

@@ -28,7 +28,9 @@ class NumberWords:
     twenties: Sequence[int] = ()
 
     def stems(self, number: int) -> list[str]:
-        """The stems that a number from 1 to 999 is written with, all of which must be there."""
+        """The stems that a number is written with, all of which must be there.
+
+        number: the number, from 1 to 999."""
         small, hundreds, rest = self.small.split(), *divmod(number, 100)
         stems = [self.hundred] if hundreds else []
         stems += [small[hundreds - 1]] if hundreds > 1 else []
@@ -80,8 +82,12 @@ _SHARP = str.maketrans({"ß": "ss"})
 
 
 def is_written_out(number: str, text: str, language: str) -> bool:
-    """Whether `text`, in a language by its code, may have a whole number in words. False for
-    numbers that are not whole or greater than 999, and for languages without words here."""
+    """Whether a text may have a whole number in words. False for numbers that are not whole or
+    greater than 999, and for languages without words here.
+
+    number: the number in figures.
+    text: the text.
+    language: the code of its language."""
     stems = data_for(language).number_stems
     if not stems or not number.isdecimal() or not 0 < int(number) <= LARGEST:
         return False
@@ -94,8 +100,11 @@ def is_written_out(number: str, text: str, language: str) -> bool:
 
 
 def written_numbers(text: str, language: str) -> dict[str, int]:
-    """The cardinals in words from 2 to 99 that surely stand in `text`, as there but without
-    accents, and what they are. None for a language whose cardinals are not known."""
+    """The cardinals in words from 2 to 99 that surely stand in a text, as there but without
+    accents, and their values. There are none for a language whose cardinals are not known.
+
+    text: the text.
+    language: the code of its language."""
     if not is_known(language):
         return {}
     words, pattern = _cardinals(language)
@@ -103,7 +112,9 @@ def written_numbers(text: str, language: str) -> dict[str, int]:
 
 
 def is_known(language: str) -> bool:
-    """Whether the cardinals of a language, by its code, are known."""
+    """Whether the cardinals of a language are known.
+
+    language: the code of the language."""
     return bool(data_for(language).cardinals)
 
 
@@ -121,8 +132,10 @@ def _cardinals(language: str) -> tuple[Mapping[str, int], re.Pattern[str]]:
 
 
 def named_months(text: str) -> frozenset[int]:
-    """The months, 1 to 12, whose names `text` has in one of the languages, or the beginning of
-    these."""
+    """The months, 1 to 12, whose names a text has in one of the languages, or the beginning of
+    these.
+
+    text: the text."""
     words = {word for word in _WORD.findall(_folded(text)) if len(word) >= SHORTEST}
     return frozenset(
         number

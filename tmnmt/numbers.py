@@ -46,12 +46,16 @@ class _Number(NamedTuple):
 
 
 def missing_numbers(src: str, tgt: str) -> list[str]:
-    """The numbers of `src`, as they stand there, that `tgt` does not have, or not as often.
+    """The numbers of a source, as they stand there, that its translation does not have, or not as
+    often.
 
     How digits are grouped and which sign marks decimals does not count: 12,345.67 is 12 345,67, and
     25.00 is 25; but 2.5 is not 25, and -5 is not 5. Nor does it count whether parts stand together:
     31.12.1996 is 31/12/1996, and the month of 2026-01-31 may be a name. Numbers in words are not
-    read."""
+    read.
+
+    src: the source.
+    tgt: the translation."""
     src = _without_named_months(src, tgt)
     lacking, unused = _unmatched(_numbers(src), _numbers(tgt))
     parts = _separate_parts(
@@ -66,10 +70,14 @@ def missing_numbers(src: str, tgt: str) -> list[str]:
 
 
 def changed_number_words(src: str, tgt: str, src_lang: str, tgt_lang: str) -> list[str]:
-    """The numbers in words of `src` that `tgt` has neither in words nor in figures, where it has a
-    number instead that `src` does not have: "thirty" for "45 jours". `src_lang`, `tgt_lang`: the
-    languages by their codes. None where the cardinals of one
-    of them are not known."""
+    """The numbers in words of a source that its translation has neither in words nor in figures,
+    where it has a number instead that the source does not have: "thirty" for "45 jours". There are
+    none where the cardinals of one language are not known.
+
+    src: the source.
+    tgt: the translation.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language."""
     ours = written_numbers(src, src_lang)
     if not ours or not is_known(tgt_lang):
         return []
@@ -191,8 +199,10 @@ def _date_parts(number: str) -> list[str]:
 
 
 def is_well_formed(number: str) -> bool:
-    """Not with one sign for groups and for decimals, as in 12,345,67, nor with decimals twice, as
-    in 1 250,50.50."""
+    """Whether a number has not one sign for groups and for decimals, as in 12,345,67, nor decimals
+    twice, as in 1 250,50.50.
+
+    number: the number as it stands in a text."""
     signs, groups = re.findall(r"\D", number), re.split(r"\D", number)[1:]
     if len(signs) < 2 or all(len(group) == 3 for group in groups):
         return True
@@ -208,12 +218,16 @@ def _take(digits: list[str], parts: Counter[str]) -> bool:
 
 
 def digits_of(number: str) -> str:
-    """The digits of a number, without signs between them."""
+    """The digits of a number, without signs between them.
+
+    number: the number as it stands in a text."""
     return "".join(parts_of(number))
 
 
 def parts_of(number: str) -> list[str]:
-    """The digits between the signs of a number, in ASCII."""
+    """The digits between the signs of a number, in ASCII.
+
+    number: the number as it stands in a text."""
     return [
         "".join(str(unicodedata.decimal(digit)) for digit in run)
         for run in re.findall(r"\d+", number)

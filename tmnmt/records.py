@@ -85,13 +85,18 @@ def alternative_record(alternative: Alternative) -> dict[str, Any]:
 
 
 class UnitLocation(NamedTuple):
-    """The segment of a file that a translation is of: its line, from 1, and its name there; and
-    whether it repeats an earlier segment."""
+    """The segment of a file that a translation is of.
+
+    file: the path of the file.
+    line: its line, from 1.
+    id: its name there; "" where it has none.
+    context: what tells it from another one of the same source, such as msgctxt.
+    repetition: whether it repeats an earlier segment."""
 
     file: str
     line: int
     id: str = ""
-    context: str = ""  # what tells it from another of the same source, such as msgctxt
+    context: str = ""
     repetition: bool = False
 
 

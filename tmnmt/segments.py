@@ -302,8 +302,10 @@ class Token:
 
 
 def shares_of(gates: Sequence[float]) -> list[float]:
-    """The shares of a mixture that parts have which are mixed in one after another through these
-    gates; the rest is what they are mixed into."""
+    """The shares of a mixture that parts have which are mixed in one after another; the rest is
+    what they are mixed into.
+
+    gates: the gate through which each part is mixed in, from 0 to 1."""
     shares, rest = list[float](), 1.0
     for gate in reversed(gates):
         shares.append(rest * gate)

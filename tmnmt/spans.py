@@ -17,8 +17,11 @@ Spans = Sequence[tuple[int, int]]
 
 
 def piece_spans(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
-    """Where every subword of a text stands in it, in characters; empty where it has none. Exact as
-    long as a vocabulary changes characters one by one, as NFKC mostly does."""
+    """Where every subword of a text stands in it, in characters; empty where it has none. The
+    places are exact as long as a vocabulary changes characters one by one, as NFKC mostly does.
+
+    pieces: the subwords.
+    text: the text."""
     piece_signs = [
         [sign for character in piece for sign in _signs(character)]
         for piece in decode_subwords(pieces)
@@ -47,7 +50,10 @@ def _signs(character: str) -> str:
 
 def shares(spans: Spans, words: Spans) -> Array:
     """How much of every span lies in every word, (words, spans): a span is shared by its
-    characters."""
+    characters.
+
+    spans: where each span begins and ends, in characters.
+    words: where each word begins and ends, in characters."""
     starts, ends = np.array(spans, float).reshape(-1, 2).T
     first, last = np.array(words, float).reshape(-1, 2).T[..., None]
     overlaps = np.maximum(np.minimum(ends, last) - np.maximum(starts, first), 0)
@@ -55,7 +61,9 @@ def shares(spans: Spans, words: Spans) -> Array:
 
 
 def mean(shares: Array) -> Array:
-    """Shares of every word in its spans, which sum to 1 where it has any."""
+    """Shares of every word in its spans, which sum to 1 where it has any.
+
+    shares: (words, spans), how much of every span lies in every word."""
     return _divided(shares, shares.sum(1, keepdims=True))
 
 

@@ -12,6 +12,8 @@ SIGNS = {
 
 
 def visible(text: str) -> str:
-    """The text, as long as it was, with signs in the place of control characters other than tabs
-    and line ends."""
+    """A text as long as it was, with signs in the place of control characters other than tabs and
+    line ends.
+
+    text: the text."""
     return text if text.isprintable() else text.translate(SIGNS)

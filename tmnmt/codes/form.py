@@ -238,7 +238,9 @@ class Copied:
         return lru_cache(maxsize=TEXTS_KEPT)(find)
 
     def tokens(self, text: str) -> list[str]:
-        """All of that in a text."""
+        """All of a text that is copied.
+
+        text: the text."""
         codes = with_placeholders(Text(text), self.finders, self.first).codes
         return [text[code.at : code.at + code.covers] for code in codes]
 

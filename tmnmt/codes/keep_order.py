@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 def keep_order(
     costs: Sequence[NDArray[np.float64]], stretches: Sequence[Sequence[tuple[int, int]]]
 ) -> list[tuple[int, int]]:
-    """For every item a place (k, k), or one of its `stretches` (start, end); none begins before the
-    one before it ends. As many stretches as can be are taken, then the sum of `costs`, by k or by
-    start, is the least."""
+    """For every item a place (k, k), or one of its stretches (start, end); none begins before the
+    one before it ends. As many stretches as can be are taken, then the sum of the costs, by k or by
+    start, is the least.
+
+    costs: for every item the cost of every place, none below 0.
+    stretches: for every item the stretches that it may have."""
     if not costs:
         return []
     bonus = 1.0 + 2.0 * sum(float(cost.max()) for cost in costs)

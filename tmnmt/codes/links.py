@@ -16,27 +16,37 @@ Words = Sequence[tuple[int, int]]  # where every word begins and ends, in charac
 
 
 class Links:
-    """`mass` (T, S): how much of every target word comes from every source word, none negative."""
+    """How much words of two texts have to do with each other."""
 
     def __init__(self, mass: NDArray[np.floating]) -> None:
+        """mass: (T, S), how much of every target word comes from every source word, none below
+        0."""
         self.mass: Mass = np.asarray(mass, np.float64)
         self._total = self.mass.sum(1)
         self._words = np.arange(self.mass.shape[1])
 
     def gain(self, start: float, end: float) -> Mass:
-        """Of every target word the mass that links it to the source between these places, less the
-        mass that links it to the rest, (T,)."""
+        """For every target word the mass that links it to a part of the source, less the mass that
+        links it to the rest, (T,).
+
+        start: the place in the source where the part begins.
+        end: the place where it ends."""
         gain: Mass = 2 * self.span_mass(start, end) - self._total
         return gain
 
     def span_mass(self, start: float, end: float) -> Mass:
-        """Of every target word the mass that links it to the source between these places, (T,)."""
+        """For every target word the mass that links it to a part of the source, (T,).
+
+        start: the place in the source where the part begins.
+        end: the place where it ends."""
         mass: Mass = self._prefix_mass(end) - self._prefix_mass(start)
         return mass
 
     def crossing(self, place: float) -> Mass:
-        """For every boundary of the target the mass of the links that cross where it is joined to
-        this place, (T + 1,)."""
+        """For every boundary of the target the mass of the links that cross where it is joined to a
+        place in the source, (T + 1,).
+
+        place: the place in the source."""
         preceding = self._prefix_mass(place)
         following = self._total - preceding
         leftward = np.concatenate([[0.0], np.cumsum(following)])
@@ -51,7 +61,10 @@ class Links:
 
 
 def place_of(position: int, words: Words) -> float:
-    """The place among the words of what stands before the character `position`."""
+    """The place among the words of a text.
+
+    position: the place in characters; what stands before it counts.
+    words: where each word begins and ends, in characters."""
     number = bisect_right(words, position, key=lambda word: word[1])
     if number == len(words):
         return number
@@ -60,8 +73,12 @@ def place_of(position: int, words: Words) -> float:
 
 
 def best_stretch(gain: Mass, lo: int, hi: int) -> tuple[int, int]:
-    """The words of the greatest sum among those from `lo` to `hi`: at least one, where there is
-    one; of equals the shortest, then the first."""
+    """The stretch of words of the greatest sum: at least one word, where there is one; among equals
+    the shortest, then the first.
+
+    gain: (T,), what each word adds.
+    lo: the first word that may be in it.
+    hi: the word behind the last one that may be in it."""
     best, stretch = -np.inf, (lo, lo)
     sum_ = 0.0
     start = lo
@@ -76,8 +93,13 @@ def best_stretch(gain: Mass, lo: int, hi: int) -> tuple[int, int]:
 
 
 def grow_stretch(gain: Mass, start: int, end: int, lo: int, hi: int) -> tuple[int, int]:
-    """The stretch of the greatest sum that has all words from `start` to `end`, none before `lo`
-    and none from `hi` on."""
+    """The stretch of words of the greatest sum that has some words.
+
+    gain: (T,), what each word adds.
+    start: the first word that it has.
+    end: the word behind the last one that it has.
+    lo: the first word that may be in it.
+    hi: the word behind the last one that may be in it."""
     leftward = np.concatenate([[0.0], np.cumsum(gain[lo:start][::-1])])
     right = np.concatenate([[0.0], np.cumsum(gain[end:hi])])
     return start - int(np.argmax(leftward)), end + int(np.argmax(right))

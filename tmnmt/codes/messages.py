@@ -48,7 +48,10 @@ class Messages:
         }
 
     def join(self, texts: Sequence[Text]) -> Text:
-        """The whole, with these messages in its frames; without syntax that a message makes up."""
+        """The whole text, with other messages in its frames, without syntax that a message makes
+        up.
+
+        texts: the messages, in order."""
         parts = list(self.frames[0])
         for text, original, frame in zip(texts, self.texts, self.frames[1:], strict=True):
             parts += [*_without_syntax(text, original), *frame]
@@ -106,8 +109,9 @@ _Item = Part | _Argument
 
 
 def messages(text: Text) -> Messages | None:
-    """The messages of a text whose placeholders are codes. None where no argument chooses among
-    words."""
+    """The messages of a text; None where no argument chooses among words.
+
+    text: the text, whose placeholders are codes."""
     items, end = _items(text.parts(), 0) if "{" in text.plain else ([], None)
     if end is not None or not any(isinstance(item, _Argument) for item in items):
         return None
@@ -117,7 +121,9 @@ def messages(text: Text) -> Messages | None:
 
 
 def in_sentences(text: Text) -> Text:
-    """The text with each of its messages as a whole sentence, as a translation has them."""
+    """A text with each of its messages as a whole sentence, as a translation has them.
+
+    text: the text, whose placeholders are codes."""
     split = messages(text)
     return text if split is None else split.join(split.texts)
 

@@ -13,8 +13,10 @@ _ENDS = ".,;:!?…)]»”’\"'。！？，；："  # what a note may stand behi
 
 
 def notes(text: Text) -> dict[int, int]:
-    """The notes of a text: the number of the code that closes each, by that of the code that opens
-    it. They have no codes inside."""
+    """The notes of a text: for the number of the code that opens each, that of the code that closes
+    it. They have no codes inside.
+
+    text: the text."""
     return {
         number: closing
         for number, closing in pairs(text.codes).items()
@@ -25,6 +27,7 @@ def notes(text: Text) -> dict[int, int]:
 def content_of(text: Text, number: int) -> str:
     """What stands in a span without codes.
 
+    text: the text.
     number: the number of the code that opens it."""
     opening, closing = text.codes[number : number + 2]
     return text.plain[_end(opening) : closing.at]

@@ -39,12 +39,17 @@ def place(
     links: NDArray[np.floating],
     in_order: bool = False,
 ) -> Text:
-    """`target` with the codes of `source`. Words are given by where they begin and end in the plain
-    texts; `links` (T, S) say how much of a target word comes from a source word.
+    """A target with the codes of its source. A code that covers words, as a placeholder does,
+    covers the same words of the target, where these are; elsewhere its markup is put in.
 
-    A code that covers words, as a placeholder does, covers the same words of the target, where
-    these are; elsewhere its markup is put in. `in_order`: all codes keep their order. ValueError
-    where the links have another shape."""
+    source: the source.
+    target: the target as plain text.
+    source_words: where each word of the source begins and ends in its plain text, in characters.
+    target_words: the same of the target.
+    links: (T, S), how much of a target word comes from a source word.
+    in_order: whether all codes keep their order.
+
+    Raises ValueError where the links have another shape."""
     if links.shape != (len(target_words), len(source_words)):
         raise ValueError(f"links {links.shape} of {len(target_words)} by {len(source_words)} words")
     placer = _Placer(source, target, source_words, target_words, Links(links))
@@ -55,7 +60,10 @@ def place(
 
 def linked_codes(source: Text, words: Words) -> list[int]:
     """The codes, by number, whose places depend on links: those that are not outside all words of
-    the source, but for blanks."""
+    the source, but for blanks.
+
+    source: the source.
+    words: where each of its words begins and ends in its plain text, in characters."""
     placer = _Placer(source, "", words, (), Links(np.zeros((0, len(words)))))
     nodes = tree(source.codes)
     if nodes is None:

@@ -53,9 +53,14 @@ _DEEPEST = 5  # arguments in the branches of others
 
 
 def by_pattern(expression: str, movable: bool = True, signs: Sequence[str] = ()) -> Finder:
-    """Finds what a regular expression matches. `signs`: all that it matches has one of these
-    strings, so that a text without them need not be searched; none: nothing is known. Raises
-    UsageError where it is no expression, or matches nothing at all, as x* does."""
+    """A function that finds what a regular expression matches.
+
+    expression: the expression.
+    movable: whether what it finds may change places with other codes.
+    signs: strings of which all that it matches has one, so that a text without them need not be
+    searched; none where nothing is known.
+
+    Raises UsageError where it is no expression, or matches nothing at all, as x* does."""
     try:
         pattern = re.compile(expression)
     except (re.error, RecursionError, OverflowError) as error:
@@ -88,7 +93,9 @@ def _icu(text: str) -> Iterator[Placeholder]:
 
 def arguments(text: str) -> list[tuple[int, int]]:
     """Where the arguments stand that choose among messages, from the first brace to behind the
-    last; those within others are part of these."""
+    last, in characters. Arguments within others are part of these.
+
+    text: the text."""
     return [(start, end) for start, end, _ in _arguments(text)]
 
 
@@ -163,10 +170,13 @@ ALL_FINDERS = tuple(finder for finders in FINDERS.values() for finder in finders
 def with_placeholders(
     text: Text, finders: Iterable[Finder] = ALL_FINDERS, first: Iterable[Finder] = ()
 ) -> Text:
-    """`text` with a code for every placeholder that they find: the first, and of those the longest.
-    What has a code inside already, or is part of one, stays as it is; but a blank inside becomes
-    part of it, and so does a placeholder that is shorter. What `first` finds goes before all that
-    overlaps it, but for what holds the whole of it."""
+    """A text with a code for every placeholder in it: the first, and of those the longest. What has
+    a code inside already, or is part of one, stays as it is; but a blank inside becomes part of it,
+    and so does a placeholder that is shorter.
+
+    text: the text.
+    finders: what finds placeholders.
+    first: finds what goes before all that overlaps it, but for what holds the whole of it."""
     places = _drop_overlaps([placeholder for finder in first for placeholder in finder(text.plain)])
     candidates = (placeholder for finder in finders for placeholder in finder(text.plain))
     places += [

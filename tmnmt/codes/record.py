@@ -95,8 +95,11 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Placed(Text):
-    """A text of a file with what a memory may know its place by: the texts before and after it, and
-    its name there; "" where there is none."""
+    """A text of a file with what a memory may know its place by.
+
+    previous: the text before it; "" where there is none.
+    next: the text behind it; "" where there is none.
+    id: its name in the file; "" where it has none."""
 
     previous: str = ""
     next: str = ""

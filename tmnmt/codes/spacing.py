@@ -13,8 +13,11 @@ from tmnmt.codes.record import Code, Part, Text, join_parts
 
 
 def with_spacing(source: Text, target: Text) -> Text:
-    """`target`, which has the codes of `source`, with a blank beside every standalone code that
-    stands apart in the source and in the target has white space on one side alone."""
+    """A target with a blank beside every standalone code that stands apart in the source and in the
+    target has white space on one side alone.
+
+    source: the source.
+    target: the target, which has the codes of the source."""
     isolated = Counter(source.codes[number].markup for number in _isolated(source))
     if not isolated:
         return target

@@ -18,8 +18,12 @@ Listed = list[str | int]
 
 
 def listed(plain: str, codes: Sequence[Code]) -> list[Listed]:
-    """What `codes_of` makes the same codes of again. Raises DataError where a plain text cannot
-    have them."""
+    """What `codes_of` makes the same codes of again.
+
+    plain: the text without its codes.
+    codes: the codes.
+
+    Raises DataError where the text cannot have them."""
     if not codes:
         return []
     try:
@@ -38,8 +42,12 @@ def _listed(code: Code) -> Listed:
 
 
 def codes_of(value: object, plain: str) -> tuple[Code, ...]:
-    """The codes of a plain text. Raises ValueError for what `listed` gives of no codes that this
-    text can have."""
+    """The codes of a text.
+
+    value: what `listed` gave.
+    plain: the text without its codes.
+
+    Raises ValueError for what `listed` gives of no codes that this text can have."""
     if not isinstance(value, list):
         raise ValueError("no list of codes")
     return Text(plain, tuple(map(_code, value))).codes

@@ -42,7 +42,9 @@ Tags = Callable[[str], Iterable[Tag]]
 
 
 def html_tags(text: str) -> Iterator[Tag]:
-    """Those of HTML, and of what looks like it: <0> of React, <command> of DocBook."""
+    """The tags of HTML, and of what looks like it: <0> of React, <command> of DocBook.
+
+    text: the text."""
     for match in _HTML.finditer(text):
         name = match["name"].lower()
         rest = match["rest"]
@@ -54,15 +56,20 @@ def html_tags(text: str) -> Iterator[Tag]:
 
 
 def phrase_tags(text: str) -> Iterator[Tag]:
-    """Those of Phrase: {1} alone, {1> and <1} around words."""
+    """The tags of Phrase: {1} alone, {1> and <1} around words.
+
+    text: the text."""
     for match in _PHRASE.finditer(text):
         kind: Kind = "open" if match["open"] else "close" if match["close"] else "standalone"
         yield Tag(*match.span(), kind, match[match.lastgroup or 0])
 
 
 def with_tags(text: Text, find: Tags) -> Text:
-    """`text` with codes in place of its tags. One that stands alone between two words covers a
-    space, so that they do not run together."""
+    """A text with codes in place of its tags. One that stands alone between two words covers a
+    space, so that they do not run together.
+
+    text: the text.
+    find: finds the tags."""
     tags = _of_text(text.plain, list(find(text.plain)))
     parts = list[Part]()
     offset = 0

@@ -29,11 +29,14 @@ from tmnmt.text import token_spans
 
 
 def transfer_codes(query: Text, source: Text, target: Text) -> Text | None:
-    """The pair's `target` with the codes of `query` where it has its own; None where the codes of
-    query, source and target do not go one to one, or not at the same words of query and source.
+    """The target of a pair with the codes of a text where it has its own; None where the codes of
+    text, source and target do not go one to one, or not at the same words of text and source. A
+    pair whose codes are those of the text keeps them as they are. White space at the ends is the
+    text's. Placeholders that are written in a text are compared as text.
 
-    A pair whose codes are those of the query keeps them as they are. White space at the ends is the
-    query's. Placeholders that are written in the text are compared as text."""
+    query: the text.
+    source: the source of the pair.
+    target: the target of the pair."""
     query_inline, theirs, target_inline = (
         Text(text.plain, tuple(inline(text.codes))) for text in (query, source, target)
     )
@@ -52,8 +55,11 @@ def transfer_codes(query: Text, source: Text, target: Text) -> Text | None:
 
 
 def same_but_lines(text: Text, reference: Text) -> bool:
-    """Whether two texts have the same codes, but that a line break of one may be white space of
-    the other."""
+    """Whether two texts have the same codes, but that a line break of one may be white space of the
+    other.
+
+    text: one text.
+    reference: the other text."""
     ours, theirs = (without_spaces(side.codes) for side in (text, reference))
     return equal_codes(ours, theirs) and same_lines(text.codes, reference.codes)
 
@@ -75,9 +81,13 @@ def _with_lines(query: Text, target: Text) -> Text:
 
 
 def borrowed(query: Text, source: Text, target: Text) -> Text | None:
-    """The pair's `target` with the codes of `query` where it has its own, as in `lent`, but of a
-    source with other words; None where the codes do not go one to one, are not in the same spans,
-    or others stand outside all words."""
+    """The target of a pair with the codes of a text where it has its own, although the source of
+    the pair has other words. None where the codes do not go one to one, are not in the same spans,
+    or others stand outside all words.
+
+    query: the text.
+    source: the source of the pair.
+    target: the target of the pair."""
     query_inline, theirs, target_inline = (
         Text(text.plain, tuple(inline(text.codes))) for text in (query, source, target)
     )
@@ -157,7 +167,10 @@ def _finder(text: str, movable: bool) -> Finder:
 
 
 def with_ends(query: Text, target: Text) -> Text:
-    """With the white space at its ends that the query has, and not its own."""
+    """A target with the white space at its ends that a text has, and not its own.
+
+    query: the text.
+    target: the target."""
     leading, trailing = _ends(query)
     blank_ids = {id(code) for side in _ends(target) for code in side}
     inner = [code for code in target.codes if id(code) not in blank_ids]

@@ -30,8 +30,10 @@ class Node:
 
 
 def tree(codes: Sequence[Code]) -> list[Node] | None:
-    """What stands side by side outside all spans, with what is inside; a half of a span is a code
-    alone. None where spans cross, or are more than 100 deep."""
+    """The codes that stand side by side outside all spans, with those inside; a half of a span is a
+    code alone. None where spans cross, or are more than 100 deep.
+
+    codes: the codes."""
     closes = pairs(codes)
     nodes: list[Node] = []
     inside = [nodes]

@@ -68,7 +68,8 @@ class Filters:
     """The filters of one reader, in their order."""
 
     def __init__(self, reader: Reader, kinds: Iterable[type[Filter]] | None = None) -> None:
-        """kinds: by default all that there are."""
+        """reader: who reads the texts.
+        kinds: the filters; None takes all that there are."""
         self.reader = reader
         self._kinds = tuple(FILTERS.values() if kinds is None else kinds)
         active = [
@@ -99,8 +100,11 @@ class Filters:
     def prepare(
         self, source: Source, level: Level, keeps_case: bool = False
     ) -> tuple[Source, list[Undo]]:
-        """The text behind all filters of a level, and what takes them back, the last first.
-        `keeps_case`: without those that write it in other letters."""
+        """A text behind all filters of a level, and what takes them back, the last first.
+
+        source: the text.
+        level: the level.
+        keeps_case: whether filters are left out that write the text in other letters."""
         undos = list[Undo]()
         for step in self._steps[level]:
             text, undo = step(source)

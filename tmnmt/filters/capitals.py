@@ -66,8 +66,10 @@ class Capitals(Filter, Undo):
 
 
 def in_capitals(text: Text) -> bool:
-    """Whether all letters are capitals, and one word at least is long; what codes cover does not
-    count."""
+    """Whether all letters of a text are capitals, and one word at least is long. What codes cover
+    does not count.
+
+    text: the text."""
     words = [word for part in text.parts() if isinstance(part, str) for word in WORD.findall(part)]
     return any(len(word) >= LONG and word.isupper() for word in words) and not any(
         any(letter.islower() for letter in word) for word in words
@@ -75,9 +77,11 @@ def in_capitals(text: Text) -> bool:
 
 
 def recased(text: Text, size: Callable[[str], int]) -> str:
-    """The plain text of `text`, which is in capitals, as in a sentence, letter for letter: of small
-    letters, one capital or all capitals every word has the first of the least `size`, which is that
-    of a word for the model. What codes cover stays."""
+    """The plain text of a text in capitals, as in a sentence, letter for letter: of small letters,
+    one capital or all capitals every word has the first of the least size. What codes cover stays.
+
+    text: the text.
+    size: gives the size of a word for the model."""
     result = ""
     for part in text.parts():
         if isinstance(part, str):
@@ -89,7 +93,9 @@ def recased(text: Text, size: Callable[[str], int]) -> str:
 
 def pieces_in_capitals(pieces: Sequence[str]) -> list[str]:
     """The subwords of a text in capitals. A letter that is written byte by byte, <0xC5><0x82>,
-    becomes the bytes of its capital; one whose capital has not as many bytes stays."""
+    becomes the bytes of its capital; one whose capital has not as many bytes stays.
+
+    pieces: the subwords."""
     result = list[str]()
     for are_bytes, run in groupby(pieces, lambda piece: bool(_BYTE.fullmatch(piece))):
         group = list(run)
@@ -106,7 +112,9 @@ def _bytes_in_capitals(pieces: list[str]) -> list[str]:
 
 
 def as_sentences(text: str) -> str:
-    """With a capital for the first letter of every sentence."""
+    """A text with a capital for the first letter of every sentence.
+
+    text: the text."""
     return capitalised(_BEGIN.sub(_capitalise_start, text))
 
 

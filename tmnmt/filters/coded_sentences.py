@@ -47,7 +47,9 @@ class Sentences:
     texts: tuple[Text, ...]
 
     def join(self, texts: Sequence[Text]) -> Text:
-        """The whole, with these sentences between the frames."""
+        """The whole text, with other sentences between the frames.
+
+        texts: the sentences, in order."""
         parts = [*self.frames[0]]
         for text, frame in zip(texts, self.frames[1:], strict=True):
             parts += [*map(_spaced, text.parts()), *frame]
@@ -67,6 +69,7 @@ class SplitSentences(Split):
     is_optional = True
 
     def __init__(self, parts: Sentences) -> None:
+        """parts: the sentences, and what stands between them."""
         self._sentences = parts
         self.texts = parts.texts
 
@@ -83,7 +86,9 @@ class SplitSentences(Split):
 
 
 def coded_sentences(text: Text) -> Sentences | None:
-    """The sentences of a text that have codes between them; None where there are fewer than two."""
+    """The sentences of a text that have codes between them; None where there are fewer than two.
+
+    text: the text."""
     if not text.codes:
         return None
     runs = _Runs(text)

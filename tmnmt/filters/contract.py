@@ -31,11 +31,14 @@ _NUMBER = re.compile("[0-9]+")
 
 @dataclass(frozen=True)
 class Reader:
-    """Who reads the text: a model with this vocabulary, or a person alone where there is none.
-    `lang`: of the text. `tgt_lang`: of its translation. `keep`: what find that the user wants to be
-    kept. `typography`: the language and region that what is written is set in; "" sets nothing.
-    `is_person`: a person has written the target, whatever a model would make of the
-    source."""
+    """Who reads the text: a model, or a person alone.
+
+    vocab: the vocabulary of the model; None for a person alone.
+    lang: the code of the text's language.
+    keep: finds what the user wants to be kept.
+    is_person: whether a person has written the target, whatever a model would make of the source.
+    tgt_lang: the code of the language of its translation.
+    typography: the language and region that what is written is set in; "" sets nothing."""
 
     vocab: Vocabulary | None = None
     lang: str = ""
@@ -65,10 +68,13 @@ class Reader:
 class ModelOutput:
     """What a model wrote for a text, or for a piece of it, before the codes have places in it.
 
-    `model_text`: what the model read for it. `masks`: what stands for placeholders in all that it
-    read. `subwords`: of what it wrote. `attention`: how much each of these, and the end, looked at
-    every subword of the source and its end, (T + 1, S + 1); computed when it is asked for.
-    `is_typed`: a person has typed how it begins, and perhaps all of it."""
+    text: what it wrote.
+    model_text: what it has read for it.
+    masks: what stands for placeholders in all that it has read.
+    subwords: the subwords of what it wrote.
+    attention: gives (T + 1, S + 1), how much each of these, and the end, looked at every subword of
+    the source and its end; None where that is not known.
+    is_typed: whether a person has typed how it begins, and perhaps all of it."""
 
     text: str
     model_text: str
@@ -89,12 +95,18 @@ class ModelOutput:
 
 
 class Undo:
-    """Takes back what one filter did to one text. What is not overridden changes nothing."""
+    """Takes back what one filter did to one text. What is not overridden changes nothing.
 
-    is_recased: bool = False  # the memories are asked for the text in other letters
-    reading: Reading | None = None  # which the model tries where it doubts the text
-    trailing: frozenset[str] = frozenset()  # subwords that a translation does not end with
-    parts: Sequence[str] = ()  # of what the model reads: see `retry`
+    is_recased: whether the memories are asked for the text in other letters.
+    reading: another reading, which the model tries where it doubts the text; None where there is
+    none.
+    trailing: subwords that a translation does not end with.
+    parts: the parts of what the model reads that may be translated one by one, as `retry` says."""
+
+    is_recased: bool = False
+    reading: Reading | None = None
+    trailing: frozenset[str] = frozenset()
+    parts: Sequence[str] = ()
 
     def restore(self, target: Text) -> Text:
         """The whole target as it is from here on.
@@ -156,7 +168,10 @@ class Undo:
 
 @dataclass(frozen=True)
 class Reading:
-    """Another way to read a text, and what is done to what the model writes for it."""
+    """Another way to read a text.
+
+    text: the text as it is read.
+    undo: takes that back in what the model writes for it."""
 
     text: str
     undo: Undo
@@ -188,10 +203,14 @@ class Split(Undo):
 
 class Filter:
     """One repair. The docs show the first line of its docstring. One that has to remember nothing
-    of a text is its own undo."""
+    of a text is its own undo.
+
+    level: "text" changes what the text is, for memories and checks, too; "model" changes what the
+    model alone reads.
+    is_for_people: whether it also works where a person has written the target."""
 
     level: ClassVar[Level] = "model"
-    is_for_people: ClassVar[bool] = False  # also where a person has written the target
+    is_for_people: ClassVar[bool] = False
 
     def __init__(self, reader: Reader) -> None:
         """reader: who reads the text."""

@@ -28,9 +28,10 @@ class IllegibleSigns(Filter):
 
 
 class Legible(Undo):
-    """`source`: whatever it has may stay."""
+    """Takes illegible signs out of a target."""
 
     def __init__(self, source: str) -> None:
+        """source: the source; the signs that it has may stay."""
         self._source = source
 
     def restore_piece(self, output: ModelOutput) -> str:

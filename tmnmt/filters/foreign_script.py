@@ -51,9 +51,11 @@ class ForeignScript(Marker):
 
 
 class Foreign:
-    """Finds them; several words one after another are one placeholder. `lang`: of the texts."""
+    """Finds such words and signs; several words one after another are one placeholder."""
 
     def __init__(self, vocab: Vocabulary, lang: str) -> None:
+        """vocab: the vocabulary.
+        lang: the code of the texts' language."""
         self._vocab, self._reads = vocab, Reader(vocab).reads
         letters = data_for(lang).rare_letters
         self._letters = None if letters is None else frozenset(letters)

@@ -33,6 +33,7 @@ class HeadingUndo(Undo):
     trailing = frozenset(":;,")
 
     def __init__(self, recased: str) -> None:
+        """recased: the heading as the model may read it."""
         self.reading = Reading(recased, FirstCapital())
 
 
@@ -49,9 +50,11 @@ class FirstCapital(Undo):
 
 def within_sentence(text: str, size: Callable[[str], int]) -> str | None:
     """A heading in the letters that it would have within a sentence: words in small letters but for
-    names, which are of least `size` as they stand, and words in capitals throughout. None of what
-    is no heading: what begins with a small letter, ends like a sentence or a clause, or is
-    longer."""
+    names, which are of least size as they stand, and words in capitals throughout. None for what is
+    no heading: what begins with a small letter, ends like a sentence or a clause, or is longer.
+
+    text: the heading.
+    size: gives the size of a word for the model."""
     if not text[:1].isupper() or text[-1:] in _NO_HEADING or len(text.split()) > MAX_WORDS:
         return None
     recased = WORD.sub(

@@ -25,7 +25,11 @@ class Marker(Filter):
 
 
 def mark(source: Source, markers: Sequence[Marker]) -> tuple[Source, Undo | None]:
-    """The text with codes for all that the markers find together."""
+    """A text with codes for all that some filters find together, and what takes the codes out
+    again.
+
+    source: the text.
+    markers: the filters."""
     text = source if isinstance(source, Text) else Text(source)
     markups = frozenset(code.markup for code in text.codes if is_text(code))
     finders = [
@@ -43,10 +47,10 @@ def mark(source: Source, markers: Sequence[Marker]) -> tuple[Source, Undo | None
 
 
 class AsText(Undo):
-    """Leaves in the plain text what the codes cover, but for those that are `markups` by their
-    markup."""
+    """Leaves in the plain text what the codes cover."""
 
     def __init__(self, markups: frozenset[str]) -> None:
+        """markups: the markups of codes that stay."""
         self._markups = markups
 
     def restore(self, target: Text) -> Text:

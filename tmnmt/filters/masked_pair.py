@@ -29,8 +29,9 @@ class MaskedPair:
     spans: Spans
 
     def original(self, position: int) -> int:
-        """Where in the pair's target the character stands that is at `position` in `tgt`; the first
-        of what a mask stands for."""
+        """Where in the pair's target a character stands; the first one of what a mask stands for.
+
+        position: the place of the character in `tgt`."""
         longer = 0  # characters of what the masks so far stand for, beyond their own
         for start, end, name in self.spans:
             begins = start - longer
@@ -43,10 +44,13 @@ class MaskedPair:
 
 
 def masked_pair(masks: Mapping[str, str], src: str, tgt: str, copied: Copied) -> MaskedPair:
-    """`masks`: what each of them stands for in the source, in its order.
+    """A pair with a mask for every placeholder that it has in common with the source; and, where it
+    has as many others, for those in their order.
 
-    The pair with a mask for every placeholder that it has in common with the source; and, where
-    it has as many others, for those in their order. `copied`: what is one besides."""
+    masks: for each mask what it stands for in the source, in the order of the source.
+    src: the source of the pair.
+    tgt: its target.
+    copied: finds what counts as a placeholder besides."""
     names = [name for name in masks if name not in src and name not in tgt]
     spans: tuple[Spans, Spans] = [], []
     unmatched = [n for n in names if not _cover(src, tgt, masks[n], n, spans)]

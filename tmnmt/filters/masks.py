@@ -59,7 +59,9 @@ class Masked(Undo):
         return "\0".join(part for part in self.source.parts() if isinstance(part, str))
 
     def covered(self, number: int) -> str:
-        """What a code of the source covers."""
+        """What a code of the source covers.
+
+        number: the number of the code."""
         code = self.source.codes[number]
         return self.source.plain[code.at : _end(code)]
 
@@ -134,8 +136,12 @@ class Masked(Undo):
 
 
 def mask(source: Text, by_person: bool = False, reads: Reads = READ_AS.get) -> Masked:
-    """The source as a model reads it; or, for a target that a person wrote, with every placeholder
-    as it is. `reads`: what it reads for a placeholder that is no mask; None: a mask."""
+    """A source as a model reads it; or, for a target that a person wrote, with every placeholder as
+    it is.
+
+    source: the source.
+    by_person: whether a person wrote the target.
+    reads: gives what the model reads for a placeholder that is no mask; None for a mask."""
     unused = _unused(source.plain)
     numbers = dict[str, int]()
     masks = dict[str, int]()
@@ -190,7 +196,9 @@ def _unused(text: str) -> Iterator[str]:
 
 
 def alone(text: str) -> re.Pattern[str]:
-    """A text that is no part of a longer word or number."""
+    """A pattern of a text that is no part of a longer word or number.
+
+    text: the text."""
     return re.compile(f"{_not(text[0], '<!')}{re.escape(text)}{_not(text[-1], '!')}")
 
 

@@ -24,6 +24,7 @@ class SplitMessages(Split):
     """The messages of one text, and their frames."""
 
     def __init__(self, parts: Messages) -> None:
+        """parts: the messages, and their frames."""
         self.messages = parts
         self.texts = parts.texts
 

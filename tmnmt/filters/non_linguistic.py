@@ -25,13 +25,18 @@ class NonLinguistic(Filter, Undo):
 
 
 def is_non_linguistic(text: str) -> bool:
-    """Whether no letter stands beside another, and each is one of A to Z."""
+    """Whether no letter of a text stands beside another, and each is one of A to Z.
+
+    text: the text."""
     return all(len(run) == 1 and run.isascii() for run in _LETTERS.findall(text))
 
 
 def preserve_signs(model_text: str, output: str) -> str:
     """What a model wrote for a text without words, where that has the same signs, and its numbers,
-    each well formed; else the text itself."""
+    each well formed; else the text itself.
+
+    model_text: the text.
+    output: what the model wrote."""
     signs_match = _signs(model_text) == _signs(output) and not missing_numbers(model_text, output)
     well_formed = all(map(is_well_formed, NUMBER.findall(output)))
     return (

@@ -32,11 +32,14 @@ class Numbers(Filter, Undo):
 
 
 def mended(src: str, tgt: str) -> str:
-    """`tgt` with the one number of `src` that it lacks in place of the one that it has instead, in
-    the form of that: 1 200 of "1,200" in place of "1 400". The same where there are more of them,
-    or where one may be another way to write the other, as 5 million of 5,000,000 is. A number with
-    one sign for groups and for decimals, as 12,345,67, becomes as it is in `src`, and so does a
-    time with a blank inside, as 10 :30."""
+    """A translation with the one number of its source that it lacks in place of the one that it has
+    instead, in the form of that: 1 200 of "1,200" in place of "1 400". It stays the same where
+    there are more of them, or where one may be another way to write the other, as 5 million of
+    5,000,000 is. A number with one sign for groups and for decimals, as 12,345,67, becomes as it is
+    in the source, and so does a time with a blank inside, as 10 :30.
+
+    src: the source.
+    tgt: the translation."""
     tgt = _with_times(src, _well_formed(src, tgt))
     lacking, spurious = missing_numbers(src, tgt), _spurious(src, tgt)
     if len(lacking) != 1 or len(spurious) != 1:

@@ -15,8 +15,10 @@ WORDS = 2  # a sentence has at least so many
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, in a language with capitals, where it is plain that one ends.
-    Nothing but white space between them is lost."""
+    """The sentences of a text where it is plain that one ends. Nothing but white space between them
+    is lost.
+
+    text: the text, in a language with capitals."""
     result, start = [], 0
     for end in _END.finditer(text):
         sentence, rest = text[start : end.start()], text[end.end() :]
@@ -28,12 +30,16 @@ def sentences(text: str) -> list[str]:
 
 
 def words(text: str) -> int:
-    """How many words and numbers a text has."""
+    """How many words and numbers a text has.
+
+    text: the text."""
     return len(_WORD.findall(text))
 
 
 def is_abbreviated(text: str) -> bool:
-    """Whether a text, without the full stop behind it, ends in what may be an abbreviation."""
+    """Whether a text ends in what may be an abbreviation.
+
+    text: the text, without the full stop behind it."""
     return _abbreviation().search(text) is not None
 
 

@@ -22,6 +22,7 @@ class OneByOne(Undo):
     """Counts the sentences of what was written."""
 
     def __init__(self, parts: Sequence[str]) -> None:
+        """parts: the sentences, which may be translated one by one."""
         self.parts = parts
 
     def retry(self, output: str) -> Sequence[str]:

@@ -64,12 +64,18 @@ class UnknownWords(Filter, Undo):
 
 
 def lacking(text: str, vocab: Vocabulary) -> int:
-    """How many characters of a source the vocabulary lacks."""
+    """How many characters of a source a vocabulary lacks.
+
+    text: the source.
+    vocab: the vocabulary."""
     return sum(len(part) for part in _unknown(text, vocab).values())
 
 
 def unknown_words(text: str, vocab: Vocabulary) -> list[Span]:
-    """What is copied of a source: signs, and letters with those around them."""
+    """What is copied of a source: signs, and letters with those around them.
+
+    text: the source.
+    vocab: the vocabulary."""
     texts = decode_subwords(vocab.source_pieces(text))
     spans = dict[int, Span]()
     for index, part in _unknown(text, vocab).items():
@@ -84,7 +90,9 @@ def unknown_words(text: str, vocab: Vocabulary) -> list[Span]:
 
 
 def target_words(pieces: Sequence[str]) -> list[Word]:
-    """Words and signs as they are written; the last is the end, of the row of </s>."""
+    """Words and signs as they are written; the last one is the end, of the row of </s>.
+
+    pieces: the subwords of the target."""
     words: list[Word] = []
     for index, text in enumerate(decode_subwords(pieces)):
         if words and not text.startswith(" ") and _is_word(text) == _is_word(words[-1].text):
@@ -103,8 +111,12 @@ def _unknown(text: str, vocab: Vocabulary) -> dict[int, str]:
 
 
 def place(span: Span, words: list[Word], attention: Tensor) -> None:
-    """Puts the span in the place of words, or beside one. attention (T + 1, S + 1): of every target
-    subword, and of </s>."""
+    """Puts what is copied in the place of words, or beside one.
+
+    span: what is copied.
+    words: the words of the target, which are changed.
+    attention: (T + 1, S + 1), how much every target subword, and </s>, looked at every subword of
+    the source and its end."""
     rows = [attention[word.first : word.end].mean(0) for word in words]
     shares = [float(row[span.first : span.end].sum()) for row in rows]
     tops = [int(row.argmax()) for row in rows]

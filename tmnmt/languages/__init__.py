@@ -60,14 +60,17 @@ def languages() -> Mapping[str, Language]:
 
 
 def data_for(code: str) -> Language:
-    """The data of a language by its code, whatever its region is: fr-CA has those of fr. Where
-    there is no file, all is empty."""
+    """The data of a language. Where there is no file of it, all is empty.
+
+    code: the code of the language, whose region does not count: fr-CA has the data of fr."""
     return languages().get(re.split("[-_]", code.lower())[0], Language())
 
 
 @cache
 def listed(name: str) -> tuple[str, ...]:
-    """The words that any language has under a name, such as "abbreviations"."""
+    """The words that any language has in a list.
+
+    name: the name of the list, such as "abbreviations"."""
     return tuple(
         word for language in languages().values() for word in getattr(language, name).split()
     )

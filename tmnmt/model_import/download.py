@@ -51,9 +51,12 @@ class _SameHost(urllib.request.HTTPRedirectHandler):
 
 
 def read_registry(source: str) -> Registry:
-    """The list of models at an address or in a file; where it says no address of its own for the
-    files but a folder, they are looked for beside it. Raises DataError where it cannot be read,
-    UsageError for an address that is not asked."""
+    """The list of models at an address or in a file. Where it says no address of its own for the
+    files but a folder, they are looked for beside it.
+
+    source: the address or the file.
+
+    Raises DataError where it cannot be read. Raises UsageError for an address that is not asked."""
     if not _is_address(source):
         path = Path(source)
         try:
@@ -82,8 +85,15 @@ def read_registry(source: str) -> Registry:
 
 
 def fetch(registry: Registry, file: PublishedFile, folder: Path, advance: Advance) -> Path:
-    """The unpacked file in `folder`, with the right size and sha256; `advance` is told how many
-    packed bytes have come. Raises DataError where it cannot be had, or is another file."""
+    """Fetches a file, and returns the path of the unpacked file, which has the right size and
+    sha256.
+
+    registry: the list that has it.
+    file: the file.
+    folder: the folder where it is put.
+    advance: is called with the number of packed bytes that have come.
+
+    Raises DataError where it cannot be had, or is another file."""
     path = folder / file.name
     if path.exists() and _sha256(path) == file.sha256:
         return path

@@ -131,8 +131,15 @@ class Imported:
 
 
 def import_marian(folder: Path, output: Path, src_lang: str, tgt_lang: str, tag: str = "") -> None:
-    """The model in `folder` as the model folder `output`, whole or not there. Raises ModelError as
-    `read_marian` does."""
+    """Makes a model folder of a Marian model, as a whole or not at all.
+
+    folder: the folder of the Marian model.
+    output: the model folder.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    tag: the tag of the target language, in a model with several; "" takes the code.
+
+    Raises ModelError for what is missing, damaged, or cannot be represented."""
     imported = read_marian(folder, tag or tgt_lang)
     if tag and not imported.prefix:
         raise ModelError(
@@ -172,8 +179,11 @@ def import_marian(folder: Path, output: Path, src_lang: str, tgt_lang: str, tag:
 
 
 def read_marian(folder: Path, tgt_lang: str) -> Imported:
-    """The model in `folder`. `tgt_lang`: of a model with several target languages the one that its
-    sources ask for, as >>deu<<; others ignore it.
+    """A Marian model.
+
+    folder: the folder of the model.
+    tgt_lang: in a model with several target languages the one that its sources ask for, as >>deu<<;
+    others ignore it.
 
     Raises ModelError for what is missing, damaged, or cannot be represented."""
     check_path(folder)

@@ -63,8 +63,12 @@ class Item(NamedTuple):
 
 
 def content_of(path: Path, limit: int = MOST_BYTES) -> bytes:
-    """The content of a file, unpacked where its name ends in .gz. Raises ModelError where it cannot
-    be read, or is larger than `limit` bytes."""
+    """The content of a file, unpacked where its name ends in .gz.
+
+    path: the file.
+    limit: how many bytes it may have.
+
+    Raises ModelError where it cannot be read, or is larger."""
     content = read_regular(path, limit, "no file of a Marian model is")
     if path.suffix != ".gz":
         return content
@@ -83,7 +87,11 @@ def content_of(path: Path, limit: int = MOST_BYTES) -> bytes:
 
 
 def read_container(path: Path) -> Container:
-    """Raises ModelError for what is no container, damaged, or of a type that is not read."""
+    """The tensors of a container.
+
+    path: the file.
+
+    Raises ModelError for what is no container, damaged, or of a type that is not read."""
     content = content_of(path)
     try:
         items = _items(content)
@@ -167,8 +175,12 @@ def _tensor(content: bytes, item: Item) -> tuple[Array, float]:
 
 
 def read_shortlist(path: Path) -> tuple[int, list[Sequence[int]]]:
-    """How many of the first words are in every list, and of every source word the target words that
-    it may become. Raises ModelError for what is no shortlist of Marian."""
+    """How many of the first words are in every list, and for every source word the target words
+    that it may become.
+
+    path: the file.
+
+    Raises ModelError for what is no shortlist of Marian."""
     content = content_of(path)
     try:
         magic, checksum, first, best, offsets, total = struct.unpack_from("<6Q", content)

@@ -45,7 +45,11 @@ class MarianFiles:
 
 
 def languages_of(folder: Path) -> tuple[str, str]:
-    """As the names of a folder's files say them. Raises UsageError where they say none."""
+    """The codes of the languages that the names of a folder's files say.
+
+    folder: the folder.
+
+    Raises UsageError where they say none."""
     files = files_of(folder) if folder.is_dir() else None
     if files is None or files.languages is None:
         raise UsageError(
@@ -55,8 +59,11 @@ def languages_of(folder: Path) -> tuple[str, str]:
 
 
 def files_of(folder: Path) -> MarianFiles | None:
-    """None where the folder has none of a Marian model. Raises ModelError where some are missing,
-    or there are several of a kind."""
+    """The files of a Marian model; None where the folder has none of them.
+
+    folder: the folder.
+
+    Raises ModelError where some are missing, or there are several of a kind."""
     table = _single_file(folder, NAMING_TABLES)
     if table is not None:
         return _table_files(folder, table)
@@ -103,7 +110,11 @@ def _single_file(folder: Path, patterns: Sequence[str]) -> Path | None:
 
 
 def yaml_of(path: Path) -> dict[str, Any]:
-    """A table in YAML, read without objects. Raises ModelError where it is none."""
+    """A table in YAML, read without objects.
+
+    path: the file.
+
+    Raises ModelError where it is none."""
     try:
         text = read_regular(path, MOST_TABLE_BYTES, "no such table is").decode()
     except UnicodeDecodeError as error:
@@ -112,7 +123,12 @@ def yaml_of(path: Path) -> dict[str, Any]:
 
 
 def yaml_table(path: Path, text: str) -> dict[str, Any]:
-    """The same of a text that stands in `path`."""
+    """A table in YAML, read without objects.
+
+    path: the file that the text stands in, for messages.
+    text: the text.
+
+    Raises ModelError where it is none."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

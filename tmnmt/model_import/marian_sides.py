@@ -19,17 +19,24 @@ TIMES = 10  # as likely the words of one side are to be those that the model wri
 def fit_better_exchanged(
     spms: tuple[bytes, bytes], numbers: tuple[Mapping[str, int], Mapping[str, int]]
 ) -> bool:
-    """Of sides with a table of words each: whether each sentencepiece model has more of its pieces
-    in the other side's table. spms, numbers: of source and target."""
+    """Whether, of sides with a table of words each, each sentencepiece model has more of its pieces
+    in the other side's table.
+
+    spms: the sentencepiece models of source and target.
+    numbers: the tables of source and target."""
     shares = [[_share(_pieces(spm), table) for table in numbers] for spm in spms]
     return shares[0][1] > shares[0][0] and shares[1][0] > shares[1][1]
 
 
 @torch.no_grad()
 def writes_its_source(backbone: Backbone, vocab: PairVocabulary, spms: tuple[bytes, bytes]) -> bool:
-    """Of sides that share a table of words: whether the model writes words that the sentencepiece
+    """Whether, of sides that share a table of words, the model writes words that the sentencepiece
     model of the source alone has, and not those of the target. It is asked for the first word
-    behind made-up sources of pieces of both sides, always the same ones."""
+    behind made-up sources of pieces of both sides, always the same ones.
+
+    backbone: the model.
+    vocab: its vocabulary.
+    spms: the sentencepiece models of source and target."""
     piece_numbers = {vocab.piece(number): number for number in range(len(vocab))}
     source, target = (
         {piece_numbers[piece] for piece in _pieces(spm) if piece in piece_numbers} for spm in spms

@@ -16,11 +16,15 @@ from tmnmt.vocab import PairVocabulary
 def join_models(
     first: Path, second: Path, output: Path, languages: tuple[str, str] | None = None
 ) -> None:
-    """The model folder `output` of two model folders, which are copied into it, whole or not there.
-    languages: of the two together; None: as the models say.
+    """Makes a model folder of two, which are copied into it, as a whole or not at all.
 
-    Raises ModelError for what is no model, or is two already, UsageError where the second does not
-    read the language that the first writes."""
+    first: the folder of the first model.
+    second: the folder of the second model.
+    output: the new folder.
+    languages: the codes of the languages of the two together; None takes what the models say.
+
+    Raises ModelError for what is no model, or is two already. Raises UsageError where the second
+    does not read the language that the first writes."""
     parts = [_single(folder) for folder in (first, second)]
     src_lang, tgt_lang = languages or (parts[0].config["src_lang"], parts[1].config["tgt_lang"])
     _check_chain(parts, (src_lang, tgt_lang))

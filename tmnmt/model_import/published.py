@@ -91,8 +91,11 @@ class KnownModel:
 
 
 def known_models(src_lang: str, tgt_lang: str) -> list[KnownModel]:
-    """The models of a pair that this version of tmnmt knows without asking anybody, the best
-    first; regions of the languages do not count. The list itself may have others by now."""
+    """The models of a pair that this version of tmnmt knows without asking anybody, the best first;
+    regions of the languages do not count. The list itself may have others by now.
+
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language."""
     rows = (line.split("\t") for line in SNAPSHOT.read_text(encoding="utf-8").splitlines()[1:])
     models = (
         KnownModel(src, tgt, architecture, int(size), *(float(x) if x else None for x in figures))
@@ -111,8 +114,11 @@ class Registry:
     models: tuple[PublishedModel, ...]
 
     def find(self, src_lang: str, tgt_lang: str) -> list[PublishedModel]:
-        """The models of a pair, released ones first, the best of them first. Where none has a
-        region that is asked for, those of the same languages."""
+        """The models of a pair of languages, released ones first, the best of them first. Where
+        none has the requested region, these are the models of the same languages.
+
+        src_lang: the code of the source language.
+        tgt_lang: the code of the target language."""
         languages = src_lang, tgt_lang
         exact = [m for m in self.models if (m.src_lang, m.tgt_lang) == languages]
         pair = tuple(map(primary, languages))
@@ -120,8 +126,13 @@ class Registry:
         return sorted(exact or related, key=_preference)
 
     def best(self, src_lang: str, tgt_lang: str, architecture: str = "") -> PublishedModel:
-        """The released model to take. Raises UsageError where there is none, and says which there
-        are."""
+        """The released model that is best for a pair of languages.
+
+        src_lang: the code of the source language.
+        tgt_lang: the code of the target language.
+        architecture: the architecture that it must have, such as "tiny"; "" takes any.
+
+        Raises UsageError where there is none, and says which there are."""
         models = self.find(src_lang, tgt_lang)
         if not models:
             raise UsageError(f"no model from {src_lang} to {tgt_lang} is published; {self._hint()}")
@@ -147,7 +158,12 @@ def _place(architecture: str) -> int:
 
 
 def registry_of(content: bytes, source: str) -> Registry:
-    """The list that was read from `source`. Raises DataError where it is none."""
+    """A list of published models.
+
+    content: the content of the list.
+    source: the address or the file that it was read from, for messages.
+
+    Raises DataError where it is no such list."""
     try:
         table = json.loads(content)
     except (ValueError, RecursionError) as error:
