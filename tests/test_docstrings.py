@@ -13,6 +13,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 import pytest
+from test_docs import python_reference as python_reference
+
+from tmnmt.config.option import Options
 
 # Contracts, and what programs call. A package stands for all its modules.
 MODULES = [
@@ -85,9 +88,33 @@ def undescribed(module: ModuleType) -> Iterator[str]:
             yield f"{module.__name__}.{label}: {', '.join(missing)}"
 
 
+def records(module: ModuleType) -> Iterator[type]:
+    """The public dataclasses and named tuples of a module, without options, whose types say what
+    they are for.
+
+    module: the module."""
+    for name, entry in vars(module).items():
+        if isinstance(entry, type) and entry.__module__ == module.__name__ and name[0] != "_":
+            is_record = "__dataclass_fields__" in vars(entry) or hasattr(entry, "_fields")
+            if is_record and not issubclass(entry, Options):
+                yield entry
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings_of_contracts_describe_every_parameter(name: str) -> None:
     assert [entry for module in modules(name) for entry in undescribed(module)] == []
+
+
+def test_records_of_contracts_describe_every_field(python_reference: ModuleType) -> None:
+    """In the docstring, or in a comment beside the field."""
+    kinds = [kind for name in MODULES for module in modules(name) for kind in records(module)]
+    assert len(kinds) > 100
+    assert [
+        f"{kind.__module__}.{kind.__name__}: {field.name}"
+        for kind in kinds
+        for field in python_reference.documented(kind).fields
+        if not field.text
+    ] == []
 
 
 SOURCE = '''

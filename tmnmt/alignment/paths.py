@@ -41,11 +41,15 @@ Int64 = NDArray[np.int64]
 class Documents(NamedTuple):
     """Two documents as compiled code reads them.
 
-    products: (N, W) of every source with the targets from `starts` (N,) on.
-    source_squares: (N,), and `target_squares` (M,), of every vector with itself.
-    source_previous: (N,), and `target_previous` (M,), of every vector with the one before it.
-    source_lengths: (N,), and `target_lengths` (M,), in characters.
-    ratio: characters of the target document for one of the source."""
+    products: (N, W), the products of every source with some targets.
+    starts: (N,), the first of these targets for every source.
+    source_squares: (N,), the product of every source's vector with itself.
+    target_squares: (M,), the same of the targets.
+    source_previous: (N,), the product of every source's vector with the one before it.
+    target_previous: (M,), the same of the targets.
+    source_lengths: (N,), the lengths of the sources in characters.
+    target_lengths: (M,), the lengths of the targets in characters.
+    ratio: how many characters the target document has for one of the source document."""
 
     products: Float32
     starts: Int64

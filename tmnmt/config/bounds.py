@@ -14,9 +14,12 @@ MOST_WORDS_EACH = 1000  # target words that a shortlist has for a source word
 
 
 class Bound(NamedTuple):
-    """`allowed` completes "it must be ..."; no bound holds for nan or an infinite number.
+    """What a value may be. No bound holds for nan or an infinite number.
 
-    low, high: the ends of a range, for those who show it."""
+    allowed: what is allowed, in words that complete "it must be ...".
+    holds: says of a value whether it is allowed.
+    low: the smallest number of a range, for those who show it.
+    high: the greatest number of a range, for those who show it."""
 
     allowed: str
     holds: Callable[[Any], bool]
@@ -25,18 +28,22 @@ class Bound(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """All values that an option may have: the names of a table, which plug-ins add to."""
+    """All values that an option may have.
+
+    table: the names of a table, which plug-ins add to."""
 
     table: Collection[str]
 
 
 class Help(NamedTuple):
-    """What an option is for, in a sentence, and how a command line shows it. {choices} in the
-    sentence stands for the names of all values.
+    """What an option is for, and how a command line shows it.
 
-    short: its one letter. metavar: a word for its value. everyday: shown before all groups.
-    title: of the group it is shown in where it is in none.
-    is_negatable: its name with --no- before it stands for 0."""
+    text: what it is for, in a sentence, in which {choices} stands for the names of all values.
+    short: its one letter; "" where it has none.
+    metavar: a word for its value; "" where the kind of the value says enough.
+    everyday: whether it is shown before all groups.
+    title: the group that it is shown in, where it is in none.
+    is_negatable: whether its name with --no- before it stands for 0."""
 
     text: str
     short: str = ""
@@ -51,8 +58,10 @@ class Flat(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """Marks a table of which there are kinds: their dataclasses, by what the table's key `kind`
-    says; where it says nothing, it is of the first."""
+    """Marks a table of which there are kinds. The table's key `kind` says which it is; where it
+    says nothing, it is the first.
+
+    dataclasses: gives the dataclass of every kind."""
 
     dataclasses: Callable[[], Mapping[str, type]]
 

@@ -30,13 +30,21 @@ class Options:
 
 
 class Option(NamedTuple):
-    """One option, as it is declared."""
+    """One option, as it is declared.
+
+    name: its name.
+    kind: the type of its value.
+    table: the names of all values, where there are only these.
+    default: its default.
+    optional: whether it may be None.
+    help: what it is for.
+    bound: what its value may be; None where its type says enough."""
 
     name: str
-    kind: type[Any]  # of its value
-    table: Collection[str]  # the names of all values, where there are only these
+    kind: type[Any]
+    table: Collection[str]
     default: Any
-    optional: bool  # whether it may be None
+    optional: bool
     help: Help
     bound: Bound | None
 

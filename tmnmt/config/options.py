@@ -31,9 +31,11 @@ LANGUAGES = "Languages and device"  # a group of options without a class
 
 
 class ReadingMode(NamedTuple):
-    """How a memory is read; which layers serve a mode, the layers say. `retrieves`: whether pairs
-    are looked up for a segment. `neighbours`: positions of the whole memory that are read at every
-    word where nothing else is said."""
+    """How a memory is read; which layers serve a mode, the layers say.
+
+    retrieves: whether pairs are looked up for a segment.
+    neighbours: how many positions of the whole memory are read at every word where nothing else is
+    said."""
 
     retrieves: bool = True
     neighbours: int = 0

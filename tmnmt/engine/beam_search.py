@@ -54,24 +54,33 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """The best translation that a search has found. `finished` is False where it was cut at the
-    maximal length."""
+    """The best translation that a search has found.
 
-    ids: tuple[int, ...]  # without </s>
+    ids: its subwords, without </s>.
+    score: its log probability over its length to the power of the option `length_penalty`.
+    log_prob: its log probability in nats, </s> included where it is finished.
+    finished: whether it ended by itself; otherwise it was cut at the maximal length.
+    contexts: (T, l), the c_t that preceded each of T ids; None where they are not kept.
+    hiddens: (T, d), the s_t that preceded each id; None where they are not kept.
+    probabilities: p of each id, where an explanation was asked for.
+    traces: what the layers did for each id, where an explanation was asked for.
+    original: what was found before terms were put into it; None where none were.
+    alternatives: the next best hypotheses, where more than one was asked for, best first.
+    rows: for each id, where its step was read among those of all sentences.
+    evidence: what its steps have noted, where it lacks terms."""
+
+    ids: tuple[int, ...]
     score: float
-    log_prob: float  # natural log, </s> included when finished
+    log_prob: float
     finished: bool
-    contexts: Tensor | None = None  # (T, l) the c_t that preceded each id; T = len(ids)
-    hiddens: Tensor | None = None  # (T, d) the s_t
-    # where an explanation was asked for: p of each id, and what the layers did for it
+    contexts: Tensor | None = None
+    hiddens: Tensor | None = None
     probabilities: tuple[float, ...] = ()
     traces: tuple[Trace, ...] = ()
-    # what was found before terms were put into it
     original: Hypothesis | None = None
-    # the next best, where more than one was asked for, best first
     alternatives: tuple[Hypothesis, ...] = ()
-    rows: tuple[int, ...] = ()  # of each id, where its step was read among those of all sentences
-    evidence: DecoderTrace | None = None  # where it lacks terms
+    rows: tuple[int, ...] = ()
+    evidence: DecoderTrace | None = None
 
     @property
     def per_subword(self) -> float:
@@ -93,14 +102,21 @@ class DecoderTrace(NamedTuple):
 @dataclass(frozen=True)
 class SearchStart:
     """Where a search begins: behind subwords that are decided, of which every sentence has as many.
-    All tensors have N rows."""
+    All tensors have N rows.
 
-    prev: Tensor  # (N,) the last of them, or <s>
+    prev: (N,), the last of these subwords, or <s>.
+    state: the state of the backbone behind them.
+    encoded: the sources, as `Backbone.for_beam` gives them.
+    memory: what the memory layers read.
+    log_prob: the log probability of what is decided.
+    length: how many subwords are decided."""
+
+    prev: Tensor
     state: Any
-    encoded: Encoded  # as `Backbone.for_beam` gives it
+    encoded: Encoded
     memory: LayerInputs
-    log_prob: float = 0.0  # of what is decided
-    length: int = 0  # subwords of it
+    log_prob: float = 0.0
+    length: int = 0
 
     @classmethod
     def at_start(cls, backbone: Backbone, encoded: Encoded, memory: LayerInputs) -> SearchStart:
@@ -136,25 +152,38 @@ class Leader(Protocol):
 
 @dataclass
 class Live:
-    """The rows that are still decoded: b consecutive rows a sentence."""
+    """The rows that are still decoded: b consecutive rows a sentence.
 
-    sentence: Tensor  # (n,) which of the batch's sentences
-    max_len: Tensor  # (n,) longest output, </s> included
-    shortest: int  # of max_len
-    scores: Tensor  # (n, b) log probability so far; -inf: not a hypothesis
-    prev: Tensor  # (R,)
-    state: Any  # of R rows, as the backbone has it
-    encoded: Encoded  # n rows, or R when the backbone wants one for each
+    sentence: (n,), which of the batch's sentences they are.
+    max_len: (n,), the longest output, </s> included.
+    shortest: the least of `max_len`.
+    scores: (n, b), the log probability so far; -inf where there is no hypothesis.
+    prev: (R,), the last subword of each row.
+    state: the state of the backbone, of R rows.
+    encoded: n rows of the sources, or R where the backbone wants one for each.
+    memory: what the memory layers read."""
+
+    sentence: Tensor
+    max_len: Tensor
+    shortest: int
+    scores: Tensor
+    prev: Tensor
+    state: Any
+    encoded: Encoded
     memory: LayerInputs
 
 
 @dataclass
 class Candidates:
-    """The W best extensions of every live sentence, best first: each (n, W)."""
+    """The W best extensions of every live sentence, best first.
+
+    scores: (n, W), their log probabilities.
+    parents: (n, W), the row that is extended, from 0 to R - 1.
+    columns: (n, W), the column of the next subword in log p."""
 
     scores: Tensor
-    parents: Tensor  # row that is extended, in [0, R)
-    columns: Tensor  # of the next subword in log p
+    parents: Tensor
+    columns: Tensor
 
 
 @dataclass

@@ -24,7 +24,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A source and its translation as they are confirmed, with what the checks find in them."""
+    """A source and its translation as they are confirmed.
+
+    src: the source.
+    tgt: the translation.
+    checks: what the checks find in them."""
 
     src: Text
     tgt: Text

@@ -49,21 +49,40 @@ class DocumentMemory(Protocol):
 
 
 class Decoded(NamedTuple):
-    """The best hypothesis of a piece, and the row of what the memory layers read for it."""
+    """The best hypothesis of a piece.
+
+    best: the hypothesis.
+    collated: what the memory layers have read for its batch.
+    row: the row of the piece in that.
+    has_reading: whether there is another reading of the piece, which nothing in the memories is
+    like.
+    reading: the other reading, where that is what was read.
+    is_typed: whether a person has typed how it begins."""
 
     best: Hypothesis
     collated: Collated
     row: int
-    has_reading: bool = False  # another one, of a piece that nothing in the memories is like
-    reading: Reading | None = None  # the other one, where that is what was read
-    is_typed: bool = False  # a person has typed how it begins
+    has_reading: bool = False
+    reading: Reading | None = None
+    is_typed: bool = False
 
 
 @dataclass
 class Decoder:
-    """A model with its memory layers. `shortlist` and `whole_memory` are None where they are not
-    used. A piece whose log probability per subword is below `doubtful` is read in
-    another way, too, where a filter offers one."""
+    """A model with its memory layers.
+
+    backbone: the base as it decodes.
+    layers: its memory layers; None for the plain model.
+    settings: how to translate.
+    device: what torch computes on.
+    tally: what the counts are added to.
+    linker: links the words of texts by this model.
+    vocab: the vocabulary.
+    shortlist: which words may come; None for all.
+    extensions: the features on the way of a sentence.
+    whole_memory: what is read of all memories at every word; None where nothing is.
+    doubtful: the log probability per subword below which a piece is read in another way, too, where
+    a filter offers one."""
 
     backbone: Backbone
     layers: MemoryLayers | None

@@ -17,8 +17,6 @@ from tmnmt.segments import Match
 
 Preceding = tuple[tuple[int, ...], ...]  # subwords of the segments before one, the oldest first
 
-# A piece is of its segment as its text was cut; or the first piece stands for all, and this one is
-# merged into it; or it is a part, a message or a sentence, that is translated by itself.
 Role = Literal["cut", "merged", "part"]
 
 
@@ -27,6 +25,8 @@ class OpenSegment:
     """A segment that is being translated, with what all of its pieces share.
 
     source: its text on the way through the filters.
+    number: its number in the input.
+    document: the number of its document.
     size: into how many pieces it was cut.
     neighbours: the texts before and behind it, and its id.
     ends_document: whether nothing of its document follows.
@@ -38,7 +38,7 @@ class OpenSegment:
     place: how many texts of its document that are translated stand before it."""
 
     source: SourceSegment
-    number: int  # in the input
+    number: int
     document: int
     size: int = 1
     neighbours: Beside = ("", "")
@@ -80,10 +80,13 @@ NO_MATCHES = Retrieved()
 class Piece:
     """What is translated at once: a segment, or a part of one.
 
+    segment: its segment.
     text: its source.
     model_text: its source as the model reads it.
     ids: the subwords of that, without </s>.
     number: its place in the segment, from 0.
+    role: "cut" for a piece of its segment as the text was cut; "merged" for one that the first
+    piece stands for, too; "part" for a message or a sentence that is translated by itself.
     context: what the model reads besides, where it reads something: the segments before it in its
     document, or all others.
     retrieved: what the memories have for it; None until they were asked."""

@@ -47,8 +47,12 @@ WAITING_AT_MOST = 8  # batches, at most, that wait for the places of their codes
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a piece, or of a part of it: what the model has decoded, or the match whose
-    target is taken as it stands. It has neither where another piece stands for it."""
+    """What became of a piece, or of a part of it. It has neither a hypothesis nor a match where
+    another piece stands for it.
+
+    piece: the piece.
+    decoded: what the model has decoded; None where a match is taken.
+    match: the match whose target is taken as it stands; None where the model has decoded."""
 
     piece: Piece
     decoded: Decoded | None = None
@@ -57,11 +61,25 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One model with its memories, through which sentences pass. `lock` is held while they do, and
-    one batch is translated after another."""
+    """One model with its memories, through which sentences pass, one batch after another.
+
+    settings: how to translate.
+    languages: the codes of the source and the target language.
+    vocab: the vocabulary.
+    backbone: the base as it decodes.
+    layers: its memory layers; None where it has none.
+    keys: the keys of pairs.
+    lookup: asks the memories.
+    preparation: makes pieces of segments.
+    decoder: makes hypotheses of pieces.
+    postprocessor: makes translations of hypotheses.
+    states_hash: names what pair keys and slots are bound to.
+    copied: finds what is copied as it stands.
+    tally: what the counts are added to.
+    lock: is held while a batch is translated."""
 
     settings: Settings
-    languages: tuple[str, str]  # source and target
+    languages: tuple[str, str]
     vocab: Vocabulary
     backbone: Backbone
     layers: MemoryLayers | None

@@ -21,8 +21,13 @@ from tmnmt.vocab import EOS, PairVocabulary, Vocabulary
 
 @dataclass(frozen=True)
 class Postprocessor:
-    """Makes translations of hypotheses. `low_score` is a log probability per subword, in nats.
-    `nbest` says how many translations of a piece are kept."""
+    """Makes translations of hypotheses.
+
+    backbone: the base as it decodes.
+    vocab: the vocabulary.
+    extensions: the features on the way of a sentence.
+    low_score: the log probability per subword, in nats, below which a translation counts as low.
+    nbest: how many translations of a piece are kept."""
 
     backbone: Backbone
     vocab: Vocabulary

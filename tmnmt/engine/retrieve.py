@@ -36,11 +36,15 @@ SHORT = 3  # words: of a shorter segment a similar one mostly says something els
 
 
 class Request(NamedTuple):
-    """A text, with what is wanted of the memories for it."""
+    """A text, with what is wanted of the memories for it.
+
+    query: the text, and where it stands.
+    similar: whether the pairs are wanted that the decoder reads.
+    min_worth: what a match is worth at least that is taken as it stands; None where none is looked
+    for."""
 
     query: Query
-    similar: bool = True  # the pairs that the decoder reads
-    # what the match is worth at least that is taken as it stands; None: none is looked for
+    similar: bool = True
     min_worth: int | None = FULL
 
     @property
@@ -51,7 +55,10 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the memories have for a request."""
+    """What the memories have for a request.
+
+    matches: the matches that the decoder reads, best first.
+    exact: the match that is taken as it stands; None where there is none."""
 
     matches: tuple[Match, ...]
     exact: Match | None

@@ -30,8 +30,12 @@ DoneRecord = tuple[str, str, int, str, str, list[Listed], list[Listed]]
 
 @dataclass
 class SavedSession:
-    """What a file holds: what the layers keep of the document; for a text that may still be
-    confirmed, the same as it was before that text; and every segment that is done."""
+    """What a file holds.
+
+    histories: what the layers keep of the document.
+    pending: a text that may still be confirmed, and what the layers kept before it; None where
+    there is none.
+    segments: every segment that is done."""
 
     histories: Histories
     pending: tuple[str, Histories] | None = None

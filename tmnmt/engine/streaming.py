@@ -29,6 +29,7 @@ class Stream:
     Documents go side by side, each in its order, where something is confirmed or the model's own
     words are remembered. Otherwise sentences of similar length go together.
 
+    pipeline: the pipeline.
     writable: the index that confirmed pairs are added to; None where there is none.
     first: the document whose next segments come first; the other documents find what was confirmed
     in it. None begins with a new document.

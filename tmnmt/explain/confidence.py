@@ -60,9 +60,12 @@ SEGMENT = ("log_prob", "log_prob_min", "logit", "logit_min", "copied", "best", "
 
 @dataclass(frozen=True)
 class Confidence(Extension):
-    """The weights of both regressions, in which "bias" is b. `min_confidence` is the confidence
-    from which on segments can be released, with a precision of 90 % on the text that the regression
-    was fitted on."""
+    """The weights of both regressions, in which "bias" is b.
+
+    words: the weights of the regression of words.
+    segment: the weights of the regression of segments.
+    min_confidence: the confidence from which on segments can be released, with a precision of 90 %
+    on the text that the regression was fitted on."""
 
     words: Mapping[str, float]
     segment: Mapping[str, float]

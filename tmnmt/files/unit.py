@@ -27,15 +27,20 @@ Confirmation = Literal["none", "translated", "approved"]
 class Unit:
     """One segment of a file.
 
-    `state`: "new" has no translation; "draft" has one that somebody has to look at, as a fuzzy one
-    of a PO file; "translated"; "locked" must not be touched. `id`: its name in the file, "" where
-    it has none; `context`: what tells it from another unit of the same source, such as msgctxt.
-    `plural`: which plural form of a message it is and of which numbers, in words; "" where it is
-    none. `line`: where it begins in the file, from 1. `problem`: why it cannot be translated, in
-    words; such a unit is "locked", and the others are not. `confirmation`: how far the file says
-    that its target is right, also where the unit is locked: "translated" and nobody has to look at
-    it, or "approved" by a reviewer. Formats that know no reviewer say "approved" of what is
-    translated."""
+    source: the source.
+    target: its translation; None where there is none.
+    state: "new" has no translation; "draft" has one that somebody has to look at, as a fuzzy one of
+    a PO file; "translated"; "locked" must not be touched.
+    id: its name in the file; "" where it has none.
+    context: what tells it from another unit of the same source, such as msgctxt.
+    notes: what the file says of it for translators.
+    line: where it begins in the file, from 1.
+    problem: why it cannot be translated, in words. Such a unit is "locked", and the others are not.
+    plural: which plural form of a message it is and of which numbers, in words; "" where it is
+    none.
+    confirmation: how far the file says that its target is right, also where the unit is locked:
+    "translated" and nobody has to look at it, or "approved" by a reviewer. Formats that know no
+    reviewer say "approved" of what is translated."""
 
     source: Text
     target: Text | None = None
@@ -62,8 +67,10 @@ def confirmation_of(state: State, is_approved: bool = True) -> Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Units that belong together, in order; a session goes through one document. The units are read
-    while one goes through them, and only once."""
+    """Units that belong together, in order; a session goes through one document.
+
+    name: the name of the document in the file.
+    units: the units, which are read while one goes through them, and only once."""
 
     name: str
     units: Iterable[Unit]
@@ -71,13 +78,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What is put into a unit. `origin` says what the file says of it (`tmnmt.files.states`): that
-    of the translation, one of `tmnmt.segments.ORIGINS`, or "repetition". `matches`
-    are told where a format has a place for them; the first is what a target that comes from a
-    memory was taken from.
+    """What is put into a unit.
 
-    Where `origin` is "", the matches alone are told, and the unit keeps its target and state. Only
-    a file that `tells_matches` is given such a filling."""
+    target: the target.
+    origin: where the target comes from, one of `tmnmt.segments.ORIGINS`, or "repetition"; the file
+    says of the target what `tmnmt.files.states` has for it. With "" the matches alone are told, and
+    the unit keeps its target and state. Only a file that `tells_matches` is given such a filling.
+    matches: matches that are told where a format has a place for them. The first is what a target
+    that comes from a memory was taken from."""
 
     target: Text
     origin: str
@@ -92,16 +100,27 @@ class Filling:
 class TranslatableFile(ABC):
     """A file of one kind. Languages are codes such as "en", and "" where the file does not say
     them; then whoever translates sets them, and `write` puts them where the format has a place for
-    them."""
+    them.
+
+    kind: the name of the kind in the registry.
+    title: what messages call such files.
+    is_memory: whether its finished units are read as a memory, too.
+    is_bilingual: whether it has sources and targets beside one another.
+    sentences: whether its texts are cut into sentences; this is set before it is read.
+    has_running_text: whether its texts can be cut into sentences.
+    marks_drafts: whether it can say of a target that somebody has to look at it.
+    tells_matches: whether it has a place for matches beside the target.
+    src_lang: the source language.
+    tgt_lang: the target language."""
 
     kind: str
-    title: str  # what messages call such files
-    is_memory = False  # whether its finished units are read as a memory, too
-    is_bilingual = False  # whether it has sources and targets beside one another
-    sentences = False  # whether its texts are cut into these; set before it is read
-    has_running_text = False  # whether it can be
-    marks_drafts = False  # whether it can say of a target that somebody has to look at it
-    tells_matches = False  # whether it has a place for matches beside the target
+    title: str
+    is_memory = False
+    is_bilingual = False
+    sentences = False
+    has_running_text = False
+    marks_drafts = False
+    tells_matches = False
     src_lang: str
     tgt_lang: str
 

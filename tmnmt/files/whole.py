@@ -27,7 +27,11 @@ Wrong = Callable[[int, str], FormatError]  # the error for what is wrong at a pl
 
 
 class Edit(NamedTuple):
-    """What stands from `start` to `end` of the text becomes `new`."""
+    """A part of a text that another one takes the place of.
+
+    start: where it begins, in characters.
+    end: where it ends.
+    new: what takes its place."""
 
     start: int
     end: int

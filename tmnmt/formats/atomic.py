@@ -20,8 +20,10 @@ REPORT_EVERY = 1000  # units between two calls of a writer's progress
 
 @dataclass(frozen=True, slots=True)
 class WriteReport:
-    """What a writer did: segments written, and texts that had to lose characters which the format
-    cannot hold."""
+    """What a writer did.
+
+    segments: how many segments were written.
+    cleaned: how many texts had to lose characters which the format cannot hold."""
 
     segments: int
     cleaned: int

@@ -43,18 +43,26 @@ _PARSER = etree.XMLParser(
 
 
 class Element(NamedTuple):
-    """A unit's bytes from its start tag to its end tag, or only a start tag where that was asked
-    for."""
+    """A unit's bytes from its start tag to its end tag, or only a start tag, where no more is
+    needed.
 
-    line: int  # where it starts, from 1
+    line: the line where it starts, from 1.
+    name: its name.
+    data: its bytes.
+    problem: what is wrong with it, in words; "" where it is whole.
+    start: where it starts, in bytes of the stream."""
+
+    line: int
     name: bytes
     data: bytes
-    problem: str  # "" when the element is whole
-    start: int  # where it starts, in bytes of the stream
+    problem: str
+    start: int
 
 
 class Malformed(Exception):
-    """A unit that is no XML; `undecodable`: because its bytes are not of the file's encoding."""
+    """A unit that is no XML.
+
+    undecodable: whether its bytes are not of the file's encoding."""
 
     def __init__(self, why: str, undecodable: bool = False) -> None:
         """why: what is wrong, in words.

@@ -225,7 +225,10 @@ def lines(stream: io.BufferedReader, limit: int = -1) -> Generator[str, None, No
 
 
 class LineForm(NamedTuple):
-    """How a text ends its lines, and what it begins with: nothing, or the byte-order mark."""
+    """How a text ends its lines, and what it begins with.
+
+    end: the end of a line.
+    mark: the byte-order mark; "" where there is none."""
 
     end: str = "\n"
     mark: str = ""

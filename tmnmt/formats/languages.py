@@ -88,8 +88,11 @@ def check_pair(src_lang: str, tgt_lang: str) -> None:
 
 
 class LanguageTag(NamedTuple):
-    """What a code says (BCP 47), in lower case: its language in two letters where there are such,
-    its script, "" where nothing says which, and what else qualifies it, such as a region."""
+    """What a code says (BCP 47), in lower case.
+
+    language: the language, in two letters where there are such.
+    script: the script; "" where nothing says which.
+    qualifiers: what else qualifies the language, such as a region."""
 
     language: str
     script: str

@@ -19,7 +19,15 @@ Pairs = Iterator[tuple[int, Segment]]  # each with its line
 
 
 class MemoryFile(NamedTuple):
-    """A memory that is read. `folder`: that it lies in; None: it is in an archive."""
+    """A memory that is read.
+
+    stream: its bytes.
+    source: its name, and what its bytes are packed in.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    report: counts the units, and says what is wrong with those that are skipped.
+    columns: which columns of a table are read; None finds them by their names.
+    folder: the folder that it lies in; None where it is in an archive."""
 
     stream: BufferedReader
     source: Source
@@ -31,8 +39,11 @@ class MemoryFile(NamedTuple):
 
 
 class MemoryFormat(Protocol):
-    """One format. `title`: what messages call it. `suffixes`: of the members of an archive that may
-    be of it. `has_columns`: whether somebody can say which of its columns are read."""
+    """One format.
+
+    title: what messages call it.
+    suffixes: how the members of an archive are called that may be of it.
+    has_columns: whether somebody can say which of its columns are read."""
 
     title: str
     suffixes: Sequence[str]

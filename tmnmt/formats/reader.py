@@ -87,13 +87,21 @@ class _Share:
 
 @dataclass
 class Reader:
-    """The segments of some memories, in order; iterating reads the files, again each time, and
-    makes a new `report`.
+    """The segments of some memories, in order. Iterating reads the files, again each time, and
+    makes a new `report`. It takes constant memory but for 11 to 22 bytes a unit, by which
+    duplicates are found.
 
-    Memory is constant but for 11 to 22 bytes a unit, by which duplicates are found. `progress` is
-    called with the number of units read since the last call and the share of all bytes read so far,
-    in [0, 1]. FormatError: a file that is missing, empty, damaged, of another format or encoding,
-    or has no unit in both languages."""
+    paths: the memory files, archives, and PREFIXes of plain files.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    columns: which columns of tables are read; None finds them by their names.
+    progress: is called with the number of units read since the last call and the share of all bytes
+    read so far, from 0 to 1; None tells nobody.
+    report: what became of the units.
+    kinds: other kinds of files, which are looked for first.
+
+    Raises FormatError, while one iterates, for a file that is missing, empty, damaged, of another
+    format or encoding, or has no unit in both languages."""
 
     paths: Sequence[Path]
     src_lang: str
@@ -101,7 +109,7 @@ class Reader:
     columns: Columns | None = None
     progress: ReadProgress | None = None
     report: Report = field(default_factory=Report)
-    kinds: Sequence[PathKind] = ()  # other kinds of files, asked first
+    kinds: Sequence[PathKind] = ()
     _share: _Share = field(default_factory=lambda: _Share([]), init=False)
 
     def __iter__(self) -> Iterator[Segment]:

@@ -29,7 +29,11 @@ UNDECODABLE_ALLOWED = 10
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """One unit that was passed over: `line` counts from 1 and is where the unit starts."""
+    """One unit that was passed over.
+
+    file: what messages call the file.
+    line: the line where the unit starts, from 1.
+    detail: what is wrong with it, in words."""
 
     file: str
     line: int
@@ -41,24 +45,36 @@ class Skipped:
 
 @dataclass(slots=True)
 class Report:
-    """The count of a reading. `kept + total_skipped == read`, while reading and after it."""
+    """The count of a reading. `retained + total_skipped == units`, while reading and after it.
+
+    units: how many units were read.
+    retained: how many of them were kept.
+    files: how many files were read.
+    cleaned: how many texts lost control characters.
+    skipped: how many units were skipped for each reason.
+    examples: the first units that were skipped for each reason.
+    warnings: what else is wrong, a line each.
+    is_cut_off: whether a file ends before it should.
+    languages: the codes that are in the path that is read.
+    links: in alignments, how many links there are by the paragraphs that each side has, such as
+    "1-1".
+    related_files: files that were read besides those named, because an alignment points to them.
+    with_variants: how many units have several variants of a language, such as fr-CA and fr-FR for
+    fr."""
 
     units: int = 0
     retained: int = 0
     files: int = 0
-    cleaned: int = 0  # texts that lost control characters
+    cleaned: int = 0
     skipped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
     examples: dict[str, list[Skipped]] = field(
         default_factory=lambda: {reason: [] for reason in REASONS}
     )
     warnings: list[str] = field(default_factory=list)
-    is_cut_off: bool = False  # a file ends before it should
-    languages: set[str] = field(default_factory=set)  # found in the path being read
-    # of alignments, by how many paragraphs each side has: "1-1"
+    is_cut_off: bool = False
+    languages: set[str] = field(default_factory=set)
     links: dict[str, int] = field(default_factory=dict)
-    # files read besides those named: what an alignment points to
     related_files: list[Path] = field(default_factory=list)
-    # units with several variants of a language, such as fr-CA and fr-FR for fr
     with_variants: int = 0
     _variants: tuple[str, ...] = ()  # of the first of them
     _file: str = ""

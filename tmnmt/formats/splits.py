@@ -28,9 +28,13 @@ _CELEX = re.compile(r"[0-9A-Z]\d{4}[A-Z]{1,2}\d{1,4}[^\s]*")
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The documents of dev and of test; every other is for training. `absent`: ids of lists that
-    name no document. `stretch`: where it is not 0, dev and test name `stretches` of so many
-    segments and no whole documents."""
+    """The documents of dev and of test; every other one is for training.
+
+    dev: the documents of dev.
+    test: the documents of test.
+    absent: ids of lists that name no document.
+    stretch: 0, or how many segments a stretch has where dev and test name `stretches` and no whole
+    documents."""
 
     dev: frozenset[str]
     test: frozenset[str]

@@ -67,8 +67,8 @@ class Allowance:
     """How much one file or archive may unpack to: all its members and layers together, in bytes and
     in units.
 
-    `packed`: its bytes as they lie on disk, all or those read so far.
-    """
+    label: what messages call it.
+    packed: gives its bytes as they lie on disk, all or those read so far."""
 
     label: str
     packed: Callable[[], int]
@@ -104,9 +104,13 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of a memory, as it is called in messages (`label`) and in records (`name`, without
-    .gz or .xz); `size`: the bytes that `open` gives; `allowance`: shared by all sources of an
-    archive."""
+    """One file of a memory.
+
+    label: what messages call it.
+    name: what records call it, without .gz or .xz.
+    open: opens it.
+    size: how many bytes `open` gives.
+    allowance: how much it may unpack to, which all sources of an archive share."""
 
     label: str
     name: str

@@ -93,11 +93,15 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 @dataclass(slots=True)
 class DocumentLines:
-    """The lines of one input, without their ends, as many as it has; iterate once.
+    """The lines of one input, without their ends, as many as it has; one can iterate once. At the
+    end one logged warning for each kind says how many lines were repaired.
 
-    While iterating it counts the lines whose undecodable bytes became U+FFFD (`undecodable`) and
-    those that lost NUL bytes and other control characters (`control`); at the end one logged
-    warning for each kind says so."""
+    name: what messages call the input.
+    source: the file or the stream.
+    check: checks the beginning of the text.
+    count: how many lines were read.
+    undecodable: how many lines had undecodable bytes, which became U+FFFD.
+    control: how many lines lost NUL bytes and other control characters."""
 
     name: str
     source: Path | BufferedReader

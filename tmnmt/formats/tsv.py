@@ -67,8 +67,18 @@ _EXPECTED = (
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where each field stands: a column counted from 1, or its name in the header; None: there is
-    none."""
+    """Where each field of a segment stands: a column counted from 1, or its name in the header;
+    None where there is none.
+
+    src: the column of the source.
+    tgt: the column of the target.
+    document: the column of the document's name.
+    position: the column of the place in the document.
+    origin: the column of the origin.
+    created: the column of the time when it was made.
+    changed: the column of the time when it was changed last.
+    user: the column of the user.
+    properties: the column of the properties."""
 
     src: int | str
     tgt: int | str

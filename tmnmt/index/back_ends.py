@@ -33,8 +33,16 @@ class BuiltCounts(Protocol):
 
 
 class BuildJob(NamedTuple):
-    """An index that is to be built over segments, in place of one that is there where `force` says
-    so. `options`: those of the back end."""
+    """An index that is to be built.
+
+    place: its address, or its folder.
+    segments: the segments.
+    src_lang: the code of their source language.
+    tgt_lang: the code of their target language.
+    force: whether an index that is there is replaced.
+    progress: is told how far the build is; None tells nobody.
+    seconds_to_wait: how long another writer is waited for.
+    options: options of the back end, by their names."""
 
     place: str
     segments: Iterable[Segment]
@@ -47,9 +55,12 @@ class BuildJob(NamedTuple):
 
 
 class BackEnd(Protocol):
-    """A kind of place for indexes. `options`: what a build can be told besides, by the names that
-    the options of `tmnmt build-index` have. `sends`: whether a build takes time after the last
-    segment was read, of which its progress tells."""
+    """A kind of place for indexes.
+
+    options: what a build can be told besides, by the names that the options of `tmnmt build-index`
+    have.
+    sends: whether a build takes time after the last segment was read, of which its progress
+    tells."""
 
     options: Sequence[str]
     sends: bool

@@ -36,25 +36,37 @@ class UnknownIdError(DataError):
 
 
 class IndexQuery(NamedTuple):
-    """A text, and what an index is to look up for it."""
+    """A text, and what an index is to look up for it.
+
+    text: the text.
+    similar: how many of the most similar segments are wanted.
+    threshold: the smallest fuzzy score of these, from 0 to 1.
+    same_source: whether every segment is wanted whose source has the same match tokens.
+    same_skeleton: how many segments of the same skeleton are wanted.
+    without_document: the document whose segments are left out of the similar ones; "" leaves out
+    none."""
 
     text: str
-    similar: int = 0  # the most similar segments: so many, of a fuzzy score of at least
+    similar: int = 0
     threshold: float = 0.5
-    same_source: bool = False  # every segment whose source has the same match tokens
-    same_skeleton: int = 0  # segments of the same skeleton: so many
-    without_document: str = ""  # the document whose segments are not similar; "": none
+    same_source: bool = False
+    same_skeleton: int = 0
+    without_document: str = ""
 
 
 class IndexAnswer(NamedTuple):
     """What an index has for a query; nothing where the query does not want it. All is best first,
-    in the order of `Index.search`."""
+    in the order of `Index.search`.
 
-    similar: list[Match]  # as `Index.search` gives them
-    same_source: list[Match]  # all of them
-    # Where there are more than are wanted, those of as many match tokens come first, then the
-    # newest; of equal sources a few are looked at. A text without words or numbers has none, and
-    # an index that keeps no skeletons has none for any text.
+    similar: the most similar segments, as `Index.search` gives them.
+    same_source: all segments whose source has the same match tokens.
+    same_skeleton: segments of the same skeleton. Where there are more than are wanted, those of as
+    many match tokens come first, then the newest; of equal sources a few are looked at. A text
+    without words or numbers has none, and an index that keeps no skeletons has none for any
+    text."""
+
+    similar: list[Match]
+    same_source: list[Match]
     same_skeleton: list[Match]
 
 

@@ -28,7 +28,10 @@ _SIMILAR_LETTERS = str.maketrans(
 
 
 class Word(NamedTuple):
-    """A match token that is looked for, as `spelling` has it; or all that begin so."""
+    """A match token that is looked for.
+
+    text: the token, as `spelling` has it.
+    is_beginning: whether all tokens are meant that begin so."""
 
     text: str
     is_beginning: bool = False
@@ -42,15 +45,19 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True)
 class Phrase:
-    """What is looked for: its words side by side, in their order; or, with `within`, in any order,
-    the first and the last of them at most so many tokens apart. A star right behind a word stands
-    for any ending.
+    """What is looked for.
 
-    Raises UsageError where there is no word in it, or for a wrong number."""
+    text: the words. A star right behind a word stands for any ending.
+    side: the text that is looked at, "source" or "target".
+    within: None for words side by side, in their order. A number allows any order; the first and
+    the last word are at most so many tokens apart, and 1 stands for neighbours.
+    match_case: whether case counts.
+
+    Raises UsageError where there is no word in the text, or for a wrong number."""
 
     text: str
     side: Side = "source"
-    within: int | None = None  # 1: neighbours
+    within: int | None = None
     match_case: bool = False
 
     def __post_init__(self) -> None:
@@ -131,7 +138,10 @@ class Phrase:
 
 
 class Occurrence(NamedTuple):
-    """A segment that has the phrase, and where (`Phrase.places`) in the text looked at."""
+    """A segment that has the phrase.
+
+    segment: the segment.
+    places: where the phrase stands in the text that is looked at (`Phrase.places`)."""
 
     segment: Segment
     places: list[Span]

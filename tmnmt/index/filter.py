@@ -16,15 +16,23 @@ _OPERATORS = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
 
 @dataclass(frozen=True)
 class Filter:
-    """Every condition that is given has to hold; none: every segment is meant. Dates are ISO 8601
-    in UTC, or a beginning of one ("2026-01"); a segment without a date is before every date."""
+    """Which segments of a memory are meant: those that meet all conditions. Dates are ISO 8601 in
+    UTC, or a beginning of one ("2026-01"); a segment without a date is before every date.
+
+    document: the name of the document; None takes any.
+    origin: the origin; None takes any.
+    user: the user; None takes any.
+    since: `changed` is this date or later; None takes any.
+    before: `changed` is earlier than this date; None takes any.
+    property: the name of a property, and its value, which is None where any value will do; None
+    takes any segment."""
 
     document: str | None = None
     origin: str | None = None
     user: str | None = None
-    since: str | None = None  # `changed` is this date or later
-    before: str | None = None  # `changed` is earlier
-    property: tuple[str, str | None] | None = None  # its name, and its value where that matters
+    since: str | None = None
+    before: str | None = None
+    property: tuple[str, str | None] | None = None
 
     def __bool__(self) -> bool:
         """Whether any condition is given."""

@@ -17,7 +17,13 @@ Tag = Literal["equal", "replace", "insert", "delete"]
 
 
 class WordEdit(NamedTuple):
-    """One step from x to y: x[x_start:x_end] becomes y[y_start:y_end]."""
+    """One step from x to y: x[x_start:x_end] becomes y[y_start:y_end].
+
+    tag: what is done: "equal", "replace", "insert" or "delete".
+    x_start: where the span of x begins, in tokens.
+    x_end: where it ends.
+    y_start: where the span of y begins, in tokens.
+    y_end: where it ends."""
 
     tag: Tag
     x_start: int

@@ -39,8 +39,13 @@ ALIGNMENT = ("alignment", "aligned", "align", "align!", "auto-aligned", "aligned
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A text that the memories are asked for: with its codes where they are known, the texts before
-    and after it in its document, and its id there; "" where there is none, or nobody knows it."""
+    """A text that the memories are asked for.
+
+    text: the text.
+    codes: its codes; None where they are not known.
+    previous: the text before it in its document; "" where there is none, or nobody knows it.
+    next: the text behind it in its document; "" where there is none, or nobody knows it.
+    id: its id there; "" where it has none, or nobody knows it."""
 
     text: str
     codes: tuple[Code, ...] | None = None
@@ -51,7 +56,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class AdjacentSources:
-    """The sources before and after a segment in its document, "" where a memory does not say."""
+    """The neighbours of a segment in its document.
+
+    previous: the source before it; "" where a memory does not say.
+    next: the source behind it; "" where a memory does not say."""
 
     previous: str = ""
     next: str = ""
@@ -59,8 +67,12 @@ class AdjacentSources:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What a memory's matches are worth: points off, then times a weight; and whether a match that
-    is taken goes before those of other memories that are worth the same."""
+    """What a memory's matches are worth.
+
+    penalty: how many points are taken off.
+    weight: what the rest is multiplied by.
+    precedes: whether a match that is taken goes before those of other memories that are worth the
+    same."""
 
     penalty: int = 0
     weight: float = 1.0

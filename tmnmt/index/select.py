@@ -22,8 +22,10 @@ Likeness = Callable[[int], NDArray[Any]]  # of all texts to the one of a number
 
 
 class Ranking(NamedTuple):
-    """What ranks pairs. `likeness`: given texts, how like they are to one another. `ranked`: the
-    matches of a text with the score by which they rank, best first."""
+    """What ranks pairs.
+
+    likeness: gives a function of some texts that says how like they are to one another.
+    ranked: gives the matches of a text with the score by which they rank, best first."""
 
     likeness: Callable[[Sequence[Sequence[str]]], Likeness]
     ranked: Callable[[str, Sequence[Match]], Sequence[Match]]

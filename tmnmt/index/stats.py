@@ -14,13 +14,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stats:
-    """Counts of segments, but `bytes` on disk; dates are the least and greatest `changed`, "" where
-    none is known."""
+    """Counts of segments.
+
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    segments: how many segments there are.
+    added: how many were added since the index was built or compacted; on a server, since it was
+    built.
+    corrected: how many were corrected since then.
+    deleted: how many were deleted since then.
+    documents: how many documents there are.
+    without_document: how many segments are in no document.
+    oldest: the least `changed`; "" where none is known.
+    newest: the greatest `changed`; "" where none is known.
+    origins: how many segments there are of each origin.
+    users: how many segments there are of each user.
+    properties: how many segments have each property, by its name.
+    generation: how many times the index was made.
+    bytes: how many bytes it takes on disk."""
 
     src_lang: str
     tgt_lang: str
     segments: int
-    added: int  # since the index was built or compacted; on a server, built
+    added: int
     corrected: int
     deleted: int
     documents: int
@@ -29,7 +45,7 @@ class Stats:
     newest: str
     origins: dict[str, int]
     users: dict[str, int]
-    properties: dict[str, int]  # by name
+    properties: dict[str, int]
     generation: int
     bytes: int
 

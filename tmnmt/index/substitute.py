@@ -32,7 +32,11 @@ _ENDS = {"": ("", "."), ".": ("",), ";": (".",), ",": (".",), ":": ("", "::"), "
 
 
 class Differences(NamedTuple):
-    """What two texts of one skeleton differ in."""
+    """What two texts of one skeleton differ in.
+
+    numbers: whether they have other numbers.
+    case: whether they have other letters in capitals.
+    punctuation: whether they have other marks."""
 
     numbers: bool
     case: bool
@@ -41,11 +45,17 @@ class Differences(NamedTuple):
 
 class Adapted(NamedTuple):
     """A target with the numbers, the case and the punctuation of a query, each as far as it is
-    sure; the others stay as they were."""
+    sure; the others stay as they were.
+
+    tgt: the target.
+    numbers: whether its numbers are right.
+    case: whether its case is right, also where it needs no change; never for capitals throughout,
+    which go by language.
+    punctuation: whether its marks are right."""
 
     tgt: str
-    numbers: bool  # whether its numbers are right
-    case: bool  # also where it needs no change; never of capitals throughout, which go by language
+    numbers: bool
+    case: bool
     punctuation: bool
 
 

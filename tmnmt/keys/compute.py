@@ -50,13 +50,20 @@ Shard = tuple[int, int]  # i of n, counted from 1
 
 @dataclass(frozen=True)
 class Plan:
-    """What has to be done so that every pair of the index has its keys."""
+    """What has to be done so that every pair of the index has its keys.
 
-    segments: int  # in the index
-    alive: Array  # (segments,) RECORD without rows: id, digest, length in target positions
-    missing: Array  # records of pairs whose keys have to be computed, each pair once
-    part_positions: int  # positions that parts of other machines hold
-    rewritten: int  # positions that are written again, without those of deleted pairs
+    segments: how many segments the index has.
+    alive: (segments,) RECORD without rows: id, digest, length in target positions.
+    missing: (pairs,) RECORD of the pairs whose keys have to be computed, each pair once.
+    part_positions: how many positions parts of other machines hold.
+    rewritten: how many positions are written again, without those of deleted pairs.
+    header: what the keys belong to."""
+
+    segments: int
+    alive: Array
+    missing: Array
+    part_positions: int
+    rewritten: int
     header: Header
 
     @property

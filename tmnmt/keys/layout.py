@@ -32,7 +32,11 @@ Keys = tuple[Array, ...]
 
 
 class Column(NamedTuple):
-    """A file of rows: its name, the type of its numbers, and how many there are in a row."""
+    """A file of rows.
+
+    name: its name.
+    dtype: the type of its numbers.
+    width: how many numbers a row has."""
 
     name: str
     dtype: str
@@ -41,12 +45,19 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """What keys belong to: those of another model are an error, never a wrong answer."""
+    """What keys belong to: those of another model are an error, never a wrong answer.
 
-    model: str  # its hash
-    context_size: int  # l
-    hidden_size: int  # d
-    max_subwords: int  # where a side of a longer pair was cut
+    model: the hash of the model.
+    context_size: how many numbers a context has, l.
+    hidden_size: how many numbers a hidden state has, d.
+    max_subwords: where a side of a longer pair was cut.
+    format: the number of the format.
+    layout: the name of the layout."""
+
+    model: str
+    context_size: int
+    hidden_size: int
+    max_subwords: int
     format: int = FORMAT
     layout: str = PAIRS
 

@@ -18,16 +18,22 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 @dataclass(frozen=True)
 class Route:
-    """`path`: after the dialect's own, with {name} for a part, {name:text} for the rest. `role`: or
-    right that a key must have; None: no key is needed. `handler` gives what is written as JSON, or
-    a response; its docstring says what it does. `fields`: of the body, or of the query of a GET.
-    `is_file`: the body is a file, and the fields are of the query. `room`: times as many bytes as
-    the server's limit, another body may have. `is_stream`: it answers with server-sent events.
-    `check`: raises Refused where the body of a route without a role is not to be read. `is_page`:
-    it answers with a page, to which any link may lead. `is_shell`: with a part of the page that
-    holds nothing of anybody, which is given under every address, so that the page can say what is
-    wrong with its own. `keeps`: what is sent is kept on the server; None: where it needs the role
-    write, or is a file."""
+    """One address of a dialect.
+
+    method: the method of HTTP.
+    path: the address behind the dialect's own, with {name} for a part, {name:text} for the rest.
+    handler: gives what is written as JSON, or a response; its docstring says what it does.
+    role: the role or right that a key must have; None where no key is needed.
+    fields: the fields of the body, or of the query of a GET.
+    is_file: whether the body is a file, and the fields are of the query.
+    room: how many times as many bytes as the server's limit the body may have.
+    is_stream: whether it answers with server-sent events.
+    check: raises Refused where the body of a route without a role is not to be read; None reads it.
+    is_page: whether it answers with a page, to which any link may lead.
+    is_shell: whether it answers with a part of the page that holds nothing of anybody. That is
+    given under every address, so that the page can say what is wrong with its own.
+    keeps: whether what is sent is kept on the server; None where it is kept if the route needs the
+    role write, or is sent a file."""
 
     method: Method
     path: str
@@ -52,10 +58,15 @@ class Route:
 
 @dataclass(frozen=True)
 class Dialect:
-    """`prefixes`: where its routes begin, "" is the root. `refusal`: what is written as JSON where
-    a request is refused, and its status. `key_field`: the field of a body that has the key, where
-    the dialect sends it so; "": it sends it in a header or in the query. `is_strict`: a field that
-    is in no table is told; else nothing sees it."""
+    """An interface that other tools speak.
+
+    name: its name.
+    prefixes: where its routes begin; "" is the root.
+    routes: its routes.
+    refusal: gives what is written as JSON where a request is refused, and its status.
+    key_field: the field of a body that has the key, where the dialect sends it so; "" where it
+    sends it in a header or in the query.
+    is_strict: whether a field that is in no table is refused; otherwise nothing sees it."""
 
     name: str
     prefixes: tuple[str, ...]

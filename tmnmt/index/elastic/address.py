@@ -24,7 +24,10 @@ USER, CA = "TMNMT_ES_USER", "TMNMT_ES_CA"
 
 @dataclass(frozen=True)
 class ElasticAddress:
-    """The hosts of one cluster as URLs, and the name under which the index is found there."""
+    """Where an index on a server lies.
+
+    hosts: the hosts of one cluster as URLs.
+    name: the name under which the index is found there."""
 
     hosts: tuple[str, ...]
     name: str
@@ -37,7 +40,11 @@ class ElasticAddress:
 
 @dataclass(frozen=True)
 class Secrets:
-    """How to prove who asks, and whom to believe; never shown."""
+    """How to prove who asks, and whom to believe; never shown.
+
+    basic: the user and the password; None where there is none.
+    api_key: the key; None where there is none.
+    ca: the file of those whom TLS believes; None where they are those of the system."""
 
     basic: tuple[str, str] | None = field(default=None, repr=False)
     api_key: str | None = field(default=None, repr=False)

@@ -28,16 +28,21 @@ REQUESTS_KEPT = 100
 
 @dataclass
 class Document:
-    """A document as it was read, being changed. `moving` has, by their ids, what some of its
-    segments are to become in another document."""
+    """A document as it was read, being changed.
+
+    name: its name.
+    version: the condition that it is as it was read; empty where there is none yet.
+    pairs: its segments, by their ids.
+    moving: what some of its segments are to become in another document, by their ids.
+    corrected: the ids of segments that were corrected.
+    requests: the names of requests that have changed it, the last at the end."""
 
     name: str
-    # the condition that it is as it was read; empty where there is none yet
     version: dict[str, int]
     pairs: dict[int, Segment]
     moving: dict[int, Segment]
     corrected: set[int]
-    requests: list[str]  # that have changed it, the last at the end
+    requests: list[str]
 
     def put(self, segment: Segment) -> None:
         """Takes a segment, or a new version of one of its own: to keep it or, where it belongs

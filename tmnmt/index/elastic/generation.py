@@ -28,7 +28,10 @@ Hit = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ElasticGeneration:
-    """What a name on a server stands for at one moment."""
+    """What a name on a server stands for at one moment.
+
+    concrete: the name of the generation's index.
+    manifest: what it held when it was built."""
 
     concrete: str
     manifest: ElasticManifest

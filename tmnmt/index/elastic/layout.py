@@ -46,13 +46,22 @@ _values = attrgetter(*_FIELDS)
 
 @dataclass(frozen=True)
 class ElasticManifest:
-    """What an index on a server held when it was built; its ids were 1 to `segments` then."""
+    """What an index on a server held when it was built.
+
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    segments: how many segments it had, whose ids were from 1 on.
+    sources: how many distinct token sequences the sources had.
+    tokens: how many distinct match tokens there were.
+    created: when it was built, in UTC by ISO 8601.
+    tokenisation: the name of the rules by which texts become match tokens.
+    format: the number of the format."""
 
     src_lang: str
     tgt_lang: str
     segments: int
-    sources: int  # distinct token sequences
-    tokens: int  # distinct match tokens
+    sources: int
+    tokens: int
     created: str
     tokenisation: str = TOKENISATION
     format: int = FORMAT

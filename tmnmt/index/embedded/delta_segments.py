@@ -26,7 +26,10 @@ MOST_MERGED = 1 << 15  # segments of a part that is still merged: half a second
 
 @dataclass(frozen=True)
 class Sealed:
-    """Segments by id, those that are `dead` included, and the part that finds the others."""
+    """Segments that were inverted together.
+
+    segments: the segments by their ids, those that are `dead` included.
+    part: the part that finds those that are not."""
 
     segments: Mapping[int, Segment]
     part: Part

@@ -91,13 +91,12 @@ class _Changes:
 
 
 class MemoryIndex(FolderIndex):
-    """An index folder, open for searches and changes. Use from any thread; close it, or
-    use `with`.
+    """An index folder, open for searches and changes. Any thread may use it. Close it, or use
+    `with`.
 
-    `threads`: how many search a batch, with the same answers; None: one for every core this process
-    may use.
-
-    Every call sees what any process had changed, compacted or built anew by the time it began."""
+    Every call sees what any process had changed, compacted or built anew by the time it began.
+    `threads` says how many threads search a batch, with the same answers; None takes one for every
+    core that this process may use."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         """path: the folder of the index.

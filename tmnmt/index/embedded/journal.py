@@ -43,8 +43,8 @@ Change = tuple[int, Segment | None]  # the segment that the id has from now on; 
 
 
 class Journal:
-    """The changes in the file at `path`. `offset`: bytes that have been read; `unfinished`: bytes
-    found behind them, of a change that was never acknowledged."""
+    """The changes in a file. `offset` says how many bytes have been read, and `unfinished` how many
+    are behind them, of a change that was never acknowledged."""
 
     def __init__(self, path: Path) -> None:
         """path: the file."""

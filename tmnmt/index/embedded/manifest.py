@@ -37,16 +37,29 @@ CHECKSUM = "checksum"  # sha256 of the manifest without this line
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an index holds and which files are its parts; `files` maps a path below the generation's
-    folder to its size in bytes and sha256. The journal, which grows, is not among them: its frames
-    have checksums of their own."""
+    """What an index holds and which files are its parts. The journal, which grows, is not among
+    them: its frames have checksums of their own.
+
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+    segments: how many segments it had when the generation was written.
+    sources: how many distinct token sequences the sources have.
+    tokens: how many distinct match tokens there are.
+    last_id: the greatest id ever given until then; no id is given twice.
+    generation: the number of the generation.
+    postings: the number of the postings in it.
+    created: when the generation was written, in UTC by ISO 8601.
+    files: for each path below the generation's folder its size in bytes and its sha256.
+    settings: the settings that the build had.
+    tokenisation: the name of the rules by which texts become match tokens.
+    format: the number of the format."""
 
     src_lang: str
     tgt_lang: str
-    segments: int  # when the generation was written
-    sources: int  # distinct token sequences
-    tokens: int  # distinct match tokens
-    last_id: int  # the greatest id ever given until then; no id is given twice
+    segments: int
+    sources: int
+    tokens: int
+    last_id: int
     generation: int
     postings: int
     created: str

@@ -19,15 +19,21 @@ from tmnmt.segments import Match, Segment
 
 
 class Subset(NamedTuple):
-    """The segments of a part that are meant."""
+    """The segments of a part that may be found.
+
+    of_ids: (ids,), by id whether the segment is one.
+    by_rank: (segments,), the same by rank."""
 
     of_ids: NDArray[np.bool_]
     by_rank: NDArray[np.uint8]
 
 
 class PartAnswer(NamedTuple):
-    """What a part has for a query, best first; of segments that may have its skeleton in no
-    order."""
+    """What a part has for a query.
+
+    similar: the most similar segments, best first.
+    same_source: all segments of the same source, best first.
+    same_skeleton: segments that may have the skeleton, in no order."""
 
     similar: list[Match]
     same_source: list[Match]
@@ -35,12 +41,18 @@ class PartAnswer(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Never changes: what a search has taken stays as it was, whatever is changed meanwhile."""
+    """A part of an index. It never changes: what a search has taken stays as it was, whatever is
+    changed meanwhile.
+
+    postings: the postings.
+    fetch: gives segments by their ids.
+    dead: ids that are found no more, or elsewhere.
+    subset: the only segments that are found; None where all are."""
 
     postings: Postings
-    fetch: Callable[[Sequence[int]], Mapping[int, Segment]]  # segments by id
-    dead: frozenset[int] = frozenset()  # ids that are found no more, or elsewhere
-    subset: Subset | None = None  # the only ones that are found; None: all
+    fetch: Callable[[Sequence[int]], Mapping[int, Segment]]
+    dead: frozenset[int] = frozenset()
+    subset: Subset | None = None
 
     def look_up(
         self, queries: Sequence[PreparedQuery], without_equal: bool, threads: int

@@ -53,6 +53,12 @@ _HEADER = re.compile(
 
 
 class Hit(NamedTuple):
+    """A segment that a search has found.
+
+    id: its id.
+    edits: how many match tokens have to be edited.
+    score: the fuzzy score, from 0 to 1."""
+
     id: int
     edits: int
     score: float

@@ -12,6 +12,10 @@ from tmnmt.text import match_tokens, written_for_tokens
 
 @dataclass(frozen=True)
 class PreparedQuery:
+    """A query, with what is made of its text once.
+
+    query: the query."""
+
     query: IndexQuery
 
     @cached_property

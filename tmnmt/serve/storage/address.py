@@ -23,14 +23,22 @@ _SCHEMES = ("redis", "rediss", "unix")
 
 @dataclass(frozen=True)
 class RedisAddress:
-    """`path`: of a socket, "": it is at `host` and `port`. `ca`: the file of those whom TLS
-    believes; None: whom the system does. As a text it has no secrets."""
+    """The address of a Redis. As a text it has no secrets.
+
+    scheme: the scheme: "redis", "rediss" or "unix".
+    host: the name of the host; "" for a socket.
+    port: the port there.
+    path: the path of the socket; "" where the Redis is at `host` and `port`.
+    number: the number of the database.
+    user: the name of the user; None where there is none.
+    password: the password; None where there is none.
+    ca: the file of those whom TLS believes; None where they are those of the system."""
 
     scheme: str
     host: str = ""
     port: int = PORT
     path: str = ""
-    number: int = 0  # of the database
+    number: int = 0
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     ca: Path | None = None

@@ -18,8 +18,13 @@ Entries = tuple[tuple[str, str], ...]  # a source term and its target each
 
 @dataclass(frozen=True)
 class StoredSession:
-    """`setup`: what it was begun with, as JSON has it. `last_access`: when it was used last, in
-    seconds since 1970, to an hour."""
+    """A session.
+
+    id: its id.
+    tenant: the tenant that it belongs to.
+    model: the name of its model.
+    setup: what it was begun with, as JSON has it.
+    last_access: when it was used last, in seconds since 1970, to an hour."""
 
     id: str
     tenant: str
@@ -30,8 +35,11 @@ class StoredSession:
 
 @dataclass(frozen=True)
 class PairChanges:
-    """What became of the pairs of a session that somebody knows: the first `retained` are still
-    there, and behind them now come `new`. `numbers`: of all pairs that are there now."""
+    """What became of the pairs of a session that somebody knows.
+
+    retained: how many of the first ones are still there.
+    new: the pairs that now come behind these.
+    numbers: the numbers of all pairs that are there now."""
 
     retained: int
     new: Sequence[ConfirmedPair]
@@ -54,8 +62,12 @@ def same_first(numbers: Sequence[int], current: Sequence[int]) -> int:
 class Intention:
     """A pair on its way between a session and a memory. A segment with its id, or one that holds
     its texts and time where the id is 0, is to be taken out of the memory where the intention is
-    left behind; none where the id is negative. `cancelled`: when that was found to have been left
-    behind, in seconds since 1970; None: somebody may still be about it."""
+    left behind; none where the id is negative.
+
+    token: names the intention.
+    pair: the pair.
+    cancelled: when it was found to have been left behind, in seconds since 1970; None where
+    somebody may still be about it."""
 
     token: str
     pair: ConfirmedPair
@@ -86,8 +98,17 @@ def leaving(pair: ConfirmedPair, removes: str | None) -> ConfirmedPair:
 
 @dataclass(frozen=True)
 class Job:
-    """`parameters`: what it is about. `result`: what came of it; of a failed one "error". `done`,
-    `total`: units, or bytes, that it is through with, and all."""
+    """Work that takes longer than a request.
+
+    id: its id.
+    kind: what it does.
+    parameters: what it is about.
+    state: how far it is, in a word.
+    done: how many units or bytes are done.
+    total: how many there are; None where this is not known.
+    result: what came of it; of a failed job "error".
+    has_file: whether it has made a file.
+    changed: when it changed last, in seconds since 1970."""
 
     id: str
     kind: str
@@ -112,7 +133,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The entries of a glossary for one pair of languages, by their codes."""
+    """The entries of a glossary for one pair of languages.
+
+    source: the code of the source language.
+    target: the code of the target language.
+    entries: the terms, each with its target."""
 
     source: str
     target: str
@@ -125,7 +150,12 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class Glossary:
-    """What a client has made. `created`: a time of ISO 8601."""
+    """A glossary that a client has made.
+
+    id: its id.
+    name: its name.
+    created: when it was made, a time of ISO 8601.
+    dictionaries: its entries, for each pair of languages."""
 
     id: str
     name: str
