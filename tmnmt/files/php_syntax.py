@@ -75,9 +75,11 @@ class _Frame:
 
 
 def literals(text: str, wrong: Wrong) -> Iterator[Literal]:
-    """The texts that stand in `return [...]` and in `$lang['key'] = ...`, in order. Raises what
-    `wrong` makes of a place and of what is wrong there: a text or bracket that does not end, a
-    heredoc, more than 100 brackets inside one another."""
+    """The texts that stand in `return [...]` and in `$lang['key'] = ...`, in order.
+
+    text: the file.
+    wrong: makes the error of a place and of what is wrong there: a text or bracket that does not
+    end, a heredoc, more than 100 brackets inside one another."""
     return _Reader(text, wrong).run()
 
 
@@ -214,7 +216,10 @@ def _sign_of(escape: re.Match[str]) -> str:
 
 
 def written(value: str, quotation_mark: str) -> str:
-    """A text as PHP has it, in these quotation marks."""
+    """A text as PHP has it.
+
+    value: the text.
+    quotation_mark: the quotation mark that it stands in."""
     if quotation_mark == "'":
         return "'" + re.sub(r"([\\'])", r"\\\1", value) + "'"
     return '"' + "".join(_ESCAPES.get(sign, sign) for sign in value) + '"'

@@ -87,11 +87,15 @@ class Line(NamedTuple):
         return self.behind(len(self.text) - len(self.text.lstrip(" \t")))
 
     def behind(self, characters: int) -> Line:
-        """What is behind so many of its characters."""
+        """What is behind some of its characters.
+
+        characters: how many characters are left out."""
         return Line(self.start + characters, self.text[characters:])
 
     def without(self, columns: int) -> Line:
-        """The line without the blanks of so many columns."""
+        """The line without the blanks at its beginning.
+
+        columns: how many columns of blanks are left out at most."""
         characters, column = 0, 0
         while column < columns and self.text[characters : characters + 1] in (" ", "\t"):
             column += _TAB - column % _TAB if self.text[characters] == "\t" else 1
@@ -118,7 +122,9 @@ class TextBlock(Block):
 
 
 def blocks(text: str) -> list[TextBlock]:
-    """The blocks of a file that are prose, in order."""
+    """The blocks of a file that are prose, in order.
+
+    text: the file."""
     start = len(BOM) if text.startswith(BOM) else 0
     lines = list[Line]()
     for line in text[start:].split("\n"):
@@ -425,14 +431,19 @@ _BEGINNINGS = (
 
 
 def begins_block(text: str, is_title: bool) -> bool:
-    """Whether a text would begin another block than a paragraph or a title."""
+    """Whether a text would begin another block than a paragraph or a title.
+
+    text: the text.
+    is_title: whether the text is a title."""
     is_item = not is_title and _ENUMERATOR.match(text)
     return bool(is_item) or any(pattern.match(text) for pattern in _BEGINNINGS)
 
 
 def width(text: str) -> int:
     """The columns of a text, as docutils counts them: two for signs of East Asia, none for
-    combining marks."""
+    combining marks.
+
+    text: the text."""
     import unicodedata
 
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
@@ -524,7 +535,9 @@ _WORD_ROLES = frozenset({":emphasis:", ":strong:", ":dfn:"})
 
 
 def inline_markup(text: str) -> Iterator[Markup]:
-    """The inline markup of a text, in order. What has no end is text, and called stray."""
+    """The inline markup of a text, in order. What has no end is text, and called stray.
+
+    text: the text."""
     endless = set[str]()
     offset = 0
     while start := _START.search(text, offset):
@@ -587,7 +600,9 @@ def _before(text: str, start: re.Match[str]) -> str:
 
 
 def may_precede(sign: str) -> bool:
-    """Whether markup may begin behind this character; "": at the beginning."""
+    """Whether markup may begin behind a character.
+
+    sign: the character; "" for the beginning of the text."""
     import unicodedata
 
     if sign.isascii():
@@ -596,7 +611,9 @@ def may_precede(sign: str) -> bool:
 
 
 def may_follow(sign: str) -> bool:
-    """Whether markup may end before this character; "": at the end."""
+    """Whether markup may end before a character.
+
+    sign: the character; "" for the end of the text."""
     import unicodedata
 
     if sign.isascii():

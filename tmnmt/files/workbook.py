@@ -37,6 +37,7 @@ def pairs_of_workbook(
     whose first row names no such columns is passed over, with a warning.
 
     path: the file.
+    source: says what the file is called.
     src_lang: the code of the source language.
     tgt_lang: the code of the target language.
     report: counts the rows, and says what is wrong with those that are skipped.

@@ -177,8 +177,14 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def copy_bytes(stream: BinaryIO, destination: BinaryIO, limit: int, label: str) -> None:
-    """Copies all that is left of a stream. Raises FormatError for more bytes than `limit`; `label`:
-    what the stream is called there."""
+    """Copies all that is left of a stream.
+
+    stream: the stream.
+    destination: where the bytes go.
+    limit: how many bytes are copied at most.
+    label: what messages call the stream.
+
+    Raises FormatError for more bytes."""
     while block := stream.read(BLOCK):
         limit -= len(block)
         if limit < 0:

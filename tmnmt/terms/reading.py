@@ -40,6 +40,10 @@ def read_terms(path: Path, src_lang: str, tgt_lang: str) -> list[Term]:
     """The terms of a file, or of the term files in a zip archive: those of one source together, in
     their order.
 
+    path: the file.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language.
+
     Raises FormatError, with the line, for what is no term file, and for one without a term of these
     languages."""
     if path.is_file() and is_zip(path):
