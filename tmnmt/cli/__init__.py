@@ -35,6 +35,7 @@ from tmnmt.cli import (
     get_model,
     import_model,
     keys,
+    mcp,
     memory,
     search,
     serve,
@@ -76,6 +77,7 @@ COMMANDS: Registry[Callable[..., None]] = Registry(
         "shortlist": shortlist.shortlist,
         "serve": serve.serve,
         "serve-key": serve.serve_key,
+        "mcp": mcp.mcp,
         "cache-report": cache_report.cache_report,
     },
 )

@@ -51,6 +51,15 @@ TERMS = Annotated[
     ),
 ]
 
+SESSIONS = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|URL",
+        help="Keeps sessions; servers may share it: a file of this machine, or "
+        "redis://HOST:PORT/NUMBER; not given, tmnmt/serve.db in the user's folder of states.",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class RequestLimits(Options):
@@ -109,14 +118,7 @@ def serve(
             metavar="FILE", help="Who may do what; without it only this machine is answered."
         ),
     ] = None,
-    sessions: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|URL",
-            help="Keeps sessions; servers may share it: a file of this machine, or "
-            "redis://HOST:PORT/NUMBER; not given, tmnmt/serve.db in the user's folder of states.",
-        ),
-    ] = None,
+    sessions: SESSIONS = None,
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="For HTTPS: the chain, as PEM.")
     ] = None,
@@ -146,8 +148,9 @@ def serve(
     """Serve models and memories to the tools that people have, over HTTP.
 
     Its own interface is under /v1. It also speaks those of LibreTranslate, Apertium APy, tmserver,
-    amaGama, DeepL, ModernMT, MyMemory, IBM Watson and OPUS-CAT. docs/serve.md says how much of
-    each, and which address a tool takes. Ctrl-C or SIGTERM stops it: what was taken is finished."""
+    amaGama, DeepL, OpenAI, ModernMT, MyMemory, IBM Watson and OPUS-CAT. docs/serve.md says how
+    much of each, and which address a tool takes. Assistants have it as tools at /mcp. Ctrl-C or
+    SIGTERM stops it: what was taken is finished."""
     check_server_installed("tmnmt serve")
     if (certificate is None) != (private_key is None):
         raise UsageError("--certificate and --private-key go together")

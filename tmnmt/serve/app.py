@@ -9,6 +9,8 @@ import logging
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from starlette.applications import Starlette
@@ -59,11 +61,28 @@ def application(service: Service, dialects: Sequence[Dialect] | None = None) -> 
         for prefix in dialect.prefixes
         for route in dialect.routes
     ]
+    if find_spec("mcp") is not None:
+        endpoints.append(StarletteRoute("/mcp", _Assistants(service), methods=["POST"]))
     app = Starlette(
         routes=endpoints, exception_handlers={HTTPException: _Elsewhere(service, dialects)}
     )
     app.router.redirect_slashes = False
     return _Gate(app, service)
+
+
+class _Assistants:
+    """The address of the Model Context Protocol. Its SDK is imported at the first request, since
+    that takes a second, which few servers need."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._endpoint: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._endpoint is None:
+            module = await asyncio.to_thread(import_module, "tmnmt.serve.mcp_server")
+            self._endpoint = self._endpoint or module.McpEndpoint(self._service)
+        await self._endpoint(scope, receive, send)
 
 
 class _Gate:
@@ -85,7 +104,7 @@ class _Gate:
         if {b"content-length", b"transfer-encoding"} <= names:
             refused = wrong("a request has Content-Length or Transfer-Encoding, not both")
             self._service.counts["requests", "", "400"] += 1
-            app = _refusal(API_V1, refused, {"Connection": "close"})
+            app = refusal_response(API_V1, refused, {"Connection": "close"})
         await app(scope, receive, send_named)
 
 
@@ -109,7 +128,7 @@ class _Elsewhere:
         ]
         self._service.counts["requests", "", str(refused.status)] += 1
         headers = error.headers if isinstance(error, HTTPException) else None
-        return _refusal((hosts or [API_V1])[0], refused, headers)
+        return refusal_response((hosts or [API_V1])[0], refused, headers)
 
 
 def _first(path: str) -> str:
@@ -131,11 +150,11 @@ class _Endpoint:
         try:
             response = await self._answer(request, key_names)
         except Refused as refused:
-            response = _refusal(self._dialect, refused)
+            response = refusal_response(self._dialect, refused)
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            response = _refusal(self._dialect, self._failed(error))
+            response = refusal_response(self._dialect, self._failed(error))
         self._service.counts["requests", self._name, str(response.status_code)] += 1
         line = {
             "route": self._name,
@@ -153,9 +172,6 @@ class _Endpoint:
             self._service.site.check_local(request.headers, route.is_page, route.is_shell)
         with Lease(self._service.room) as lease:
             call = await self._read(request, lease, key_names)
-            self._check_fields(call)
-            if self._route.is_kept and self._route.role is not None:
-                await self._service.keep(call.caller, call.size)
             return await self._handled(request, call)
 
     async def _read(self, request: Request, lease: Lease, key_names: list[str]) -> ApiRequest:
@@ -198,17 +214,9 @@ class _Endpoint:
         value = await self._service.readers.do(body, lambda body: fields_of(body, kind))
         call.body = value if isinstance(value, dict) else {LISTED: value}
 
-    def _check_fields(self, call: ApiRequest) -> None:
-        """Raises Refused for lists that are too long; fields that nobody reads are left out."""
-        table = self._route.fields
-        if not self._dialect.is_strict:
-            call.keep_fields([field.name for field in table])
-        check_lists(call.query, table)
-        check_lists(call.body, table)
-
     async def _handled(self, request: Request, call: ApiRequest) -> Response:
         """The answer of the route; its work ends where the client goes away."""
-        work = asyncio.ensure_future(self._route.handler(self._service, call))
+        work = asyncio.ensure_future(handled(self._service, self._dialect, self._route, call))
         disconnect = asyncio.ensure_future(_await_disconnect(request))
         try:
             await asyncio.wait((work, disconnect), return_when=asyncio.FIRST_COMPLETED)
@@ -237,6 +245,25 @@ class _Endpoint:
         if isinstance(error, TmnmtError):
             return Refused(503, "unavailable", "a model or a memory cannot be used now", 5)
         return Refused(500, "internal", "the server failed; its log says where")
+
+
+async def handled(service: Service, dialect: Dialect, route: Route, call: ApiRequest) -> Any:
+    """What a route answers to a request whose caller may use it. Fields that nobody reads are left
+    out.
+
+    service: what the server serves.
+    dialect: the dialect of the route.
+    route: the route.
+    call: the request.
+
+    Raises Refused for lists that are too long, and what the route raises."""
+    if not dialect.is_strict:
+        call.keep_fields([field.name for field in route.fields])
+    check_lists(call.query, route.fields)
+    check_lists(call.body, route.fields)
+    if route.is_kept and route.role is not None:
+        await service.keep(call.caller, call.size)
+    return await route.handler(service, call)
 
 
 class ReadableJSON(JSONResponse):
@@ -286,9 +313,14 @@ async def _await_disconnect(request: Request) -> None:
         pass
 
 
-def _refusal(
+def refusal_response(
     dialect: Dialect, refused: Refused, headers: Mapping[str, str] | None = None
 ) -> Response:
+    """What answers a request that is refused.
+
+    dialect: the dialect of the request.
+    refused: what is refused, and why.
+    headers: other headers of the answer."""
     status, body = dialect.refusal(refused)
     response_headers = dict(headers or {})
     if refused.retry_after:
