@@ -20,6 +20,7 @@ KINDS = (
     "qt",  # its lrelease
     "php",
     "docutils",
+    "mdx",
     "okapi",
     "clients",  # of the server, for Node and Java
     "axe",

@@ -54,6 +54,7 @@ FILE_KINDS: Mapping[str, FileKind] = {
     "markdown": FileKind(
         "Markdown", (".md", ".markdown", ".mdown", ".mkd"), "tmnmt.files.markdown:MarkdownFile"
     ),
+    "mdx": FileKind("MDX", (".mdx",), "tmnmt.files.mdx:MdxFile"),
     "rst": FileKind("reStructuredText", (".rst", ".rest"), "tmnmt.files.rst:RstFile"),
     "html": FileKind("HTML", (".html", ".htm", ".xhtml"), "tmnmt.files.html:HtmlFile"),
     "json": FileKind("JSON", (".json", ".arb"), "tmnmt.files.json:JsonFile"),

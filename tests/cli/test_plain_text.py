@@ -19,7 +19,6 @@ UNREAD = {
     "a.adoc": "AsciiDoc: `po4a` makes PO of it",
     "a.tex": "LaTeX: `po4a` makes PO of it",
     "a.toml": "strings of a program with their keys: a CAT tool",
-    "e.mdx": "MDX: Markdown with JSX; called .md",
 }
 SUBTITLES = "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,Repealed.\n"
 WAYS = {

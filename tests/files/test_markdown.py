@@ -311,3 +311,10 @@ def test_a_long_paragraph_is_read_in_linear_time(tmp_path: Path, line: str) -> N
     started = time.process_time()
     assert len(units(file)) == (13_333 if file.sentences else 1)
     assert time.process_time() - started < SECONDS * (5 if file.sentences else 1)
+
+
+def test_a_line_break_between_two_spans_is_a_code(tmp_path: Path) -> None:
+    content = "**One**  \n**two**\n"
+    file = markdown(tmp_path, content)
+    assert [code.markup for code in units(file)[0].source.codes][2] == "  \n"
+    assert echoed(file).decode() == content

@@ -57,6 +57,7 @@ class MarkdownFile(HtmlFile):
     kind = "markdown"
     title = FILE_KINDS["markdown"].title
     finders = _FINDERS
+    required_signs = ""  # that always have a backslash
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         WholeFile.__init__(self, path, src_lang, tgt_lang)
@@ -121,11 +122,13 @@ class MarkdownFile(HtmlFile):
         # What a reader drops must not have kept signs apart that are markup without it.
         parts = [between_words(part) if isinstance(part, str) else part for part in parts]
         shape = _shape(join_parts(parts))
-        for signs in (_SIGNS if slot.inside else r"\|" if slot.is_cell else "", _SIGNS):
+        every_sign = f"{_SIGNS}|{self.required_signs}" if self.required_signs else _SIGNS
+        few_signs = "|".join(filter(None, (r"\|" if slot.is_cell else "", self.required_signs)))
+        for signs in (every_sign if slot.inside else few_signs, every_sign):
             new = self._as_markdown(slot, parts, signs)
             if self._read(new) == shape == self._read(new.strip()):
                 return new
-        return self._as_markdown(slot, [_as_tag(part) for part in parts], _SIGNS)
+        return self._as_markdown(slot, [_as_tag(part) for part in parts], every_sign)
 
     def _as_markdown(self, slot: MarkdownSlot, parts: Sequence[Part], signs: str) -> str:
         """The parts with a backslash before these signs, and where a line would begin a block. A
@@ -142,9 +145,13 @@ class MarkdownFile(HtmlFile):
                 begins = markup.endswith("\n")
                 continue
             text = re.sub(signs, r"\\\g<0>", part) if signs else part
-            new += _not_a_block(text.lstrip()) if begins else text
+            new += self._escaped_start(text.lstrip()) if begins else text
             begins = False
         return _HASHES.sub(r"\\\g<0>", new)  # which would end a heading
+
+    def _escaped_start(self, text: str) -> str:
+        """Words at the beginning of a paragraph, where they would begin something else."""
+        return _not_a_block(text)
 
     def _label(self, slot: MarkdownSlot, pair: str) -> str:
         """What stood between the two halves of a span; they are named by the place of the first."""

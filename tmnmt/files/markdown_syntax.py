@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-_FRONT = re.compile(
+FRONT_MATTER = re.compile(
     r"(?:---[ \t\r]*\n(?:.*?\n)??(?:---|\.\.\.)|\+\+\+[ \t\r]*\n(?:.*?\n)??\+\+\+)"
     r"[ \t\r]*(?:\n|\Z)",
     re.DOTALL,
@@ -42,6 +42,7 @@ _MODULE = re.compile(
     |default\s+(?:(?:async\s+)?function\b|class\b|\(|\{{|\[|[\w$.]+\s*(?:\(.*)?;?\s*$))""",
     re.VERBOSE | re.MULTILINE,
 )
+_CONTAINER = ":::"
 _LONGEST_STATEMENT = 200  # lines
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 BY_WORDS = ("]", "][]")  # ends of links that are found by their words
@@ -109,19 +110,11 @@ class Reader:
 
         text: the file."""
         start = len(BOM) if text.startswith(BOM) else 0
-        front = _FRONT.match(text, start)
+        front = FRONT_MATTER.match(text, start)
         body = text[start:]
         if front:
             body = "\n" * front[0].count("\n") + text[front.end() :]
-        ends = [newline.span() for newline in _NEWLINE.finditer(text)]
-        lines = [
-            (begin, end)
-            for begin, end in zip(
-                [start, *(stop for _, stop in ends)],
-                [*(first for first, _ in ends), len(text)],
-                strict=True,
-            )
-        ]
+        lines = line_spans(text, start)
         tokens = self._parser.parse(body, self._env)
         cell = 0  # where the cells of a table that were found end
         module = 0  # the line behind a statement that goes on
@@ -133,11 +126,15 @@ class Reader:
                 continue
             content = token.content
             if token.type == "inline" and token.level == 1:
-                module = _module_end(text, lines, first, last)
+                module = module_end(text, lines, first, last)
                 if module >= last:
                     continue
                 content = content.split("\n", module - first)[-1]
                 first = module
+            if token.type == "inline":
+                first, last, content = _without_fences(content, first, last)
+                if not content.strip():
+                    continue
             if token.type == "html_block":
                 if token.level:
                     continue  # its lines may begin with marks of what it is in
@@ -191,7 +188,9 @@ class Reader:
         """The rule; what it takes is noted, what it only looks at ahead is not."""
 
         def watched(state: StateInline, silent: bool) -> bool:
-            start, count = state.pos, len(state.tokens) + bool(state.pending)
+            # A line end takes blanks away that are pending, and they become no token.
+            is_pending = bool(state.pending.strip(" ") if name == "newline" else state.pending)
+            start, count = state.pos, len(state.tokens) + is_pending
             if not rule(state, silent):
                 return False
             if not silent and state.tokens is self._tokens:
@@ -231,6 +230,24 @@ class Reader:
                     yield Piece("text", _before_blanks(content, start), stop, LINE_END)
 
 
+def _without_fences(content: str, first: int, last: int) -> tuple[int, int, str]:
+    """A text and its lines without those at its ends that begin or end a container, as `:::note`
+    does."""
+    lines = content.split("\n")
+    while lines and lines[0].startswith(_CONTAINER):
+        lines, first = lines[1:], first + 1
+    while lines and lines[-1].startswith(_CONTAINER):
+        lines, last = lines[:-1], last - 1
+    return first, last, "\n".join(lines)
+
+
+def line_spans(text: str, start: int) -> list[tuple[int, int]]:
+    """Where the lines begin and end, the first of them at `start`."""
+    ends = [newline.span() for newline in _NEWLINE.finditer(text, start)]
+    begins = [start, *(stop for _, stop in ends)]
+    return list(zip(begins, [*(first for first, _ in ends), len(text)], strict=True))
+
+
 def words(text: str, piece: Piece) -> str:
     """What a piece says.
 
@@ -268,7 +285,7 @@ def _block(
     return Block(content, places, is_paragraph=not is_atx)
 
 
-def _module_end(text: str, lines: Sequence[tuple[int, int]], first: int, last: int) -> int:
+def module_end(text: str, lines: Sequence[tuple[int, int]], first: int, last: int) -> int:
     """The number of the line behind the statements of a module with which a paragraph begins;
     `first` where it begins with none. `first`, `last`: of the paragraph. A statement ends with a
     line where its brackets are closed, or else with the paragraph: no statement is longer than 200

@@ -55,7 +55,6 @@ _STRINGS = f"strings of a program with their keys: {_EXTRACTS_TEXT}"
 _PLAIN_SUFFIXES = frozenset({"", ".txt"})
 _SUFFIXES_OF = {  # what a name says that a file is, and what would read it
     f"a memory (TSV): {_READS_MEMORIES}": " ".join(TSV_SUFFIXES),
-    "MDX: Markdown with JSX; called .md, it is filled by `tmnmt translate`": ".mdx",
     f"AsciiDoc: {_BY_PO4A}": ".adoc .asciidoc .asc",
     f"LaTeX: {_BY_PO4A}": ".tex .latex .ltx .sty",
     f"Texinfo: {_BY_PO4A}": ".texi .texinfo",
