@@ -78,6 +78,7 @@ class Decoder:
     tally: what the counts are added to.
     linker: links the words of texts by this model.
     vocab: the vocabulary.
+    src_lang: the code of the source language.
     shortlist: which words may come; None for all.
     extensions: the features on the way of a sentence.
     whole_memory: what is read of all memories at every word; None where nothing is.

@@ -45,7 +45,10 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class LinkedText:
-    """A text, and from which source word each of its words comes: (T, S)."""
+    """A text, and from which source word each of its words comes.
+
+    text: the text.
+    links: (T, S), how much of every word of the text comes from every source word."""
 
     text: str
     links: Array
@@ -59,7 +62,8 @@ class LinkedText:
         """The words, from the first to behind the last, that come from source words; None where
         there are none. Of several groups of them that with the strongest links.
 
-        start, end: the first of the source words, and the one behind the last."""
+        start: the first of the source words.
+        end: the source word behind the last."""
         if end <= start or not self.links.size:
             return None
         groups = list[list[int]]()
@@ -133,7 +137,13 @@ class Dictation:
 
 @dataclass(frozen=True)
 class Patcher:
-    """Patches replays of one model."""
+    """Patches replays of one model.
+
+    backbone: the base as it decodes.
+    vocab: the vocabulary.
+    linker: links the words of texts by this model.
+    device: what torch computes on.
+    src_lang: the code of the source language."""
 
     backbone: Backbone
     vocab: Vocabulary

@@ -19,8 +19,13 @@ Pair = tuple[str, str]  # source, target
 
 
 class SourceEdit(NamedTuple):
-    """A stretch of words that a pair's source has where another source has other words, as match
-    tokens from `start` to `end` of the pair's source and of the other one. Either may be empty."""
+    """A stretch of words that a pair's source has where another source has other words. Either may
+    be empty.
+
+    start: where it begins in the pair's source, in match tokens.
+    end: where it ends there.
+    new_start: where it begins in the other source, in match tokens.
+    new_end: where it ends there."""
 
     start: int
     end: int
