@@ -91,6 +91,11 @@ def test_a_language_gets_the_forms_that_it_needs(tmp_path: Path) -> None:
     assert [unit.source for unit in units(again)] == [unit.source for unit in units(file)]
 
 
+def test_the_names_of_rules_alone_are_no_text(tmp_path: Path) -> None:
+    file = opened(tmp_path, TABLE.replace("%#@files@ in %@", "%1$#@files@"))
+    assert [unit.id for unit in units(file)][0] == "%d files.files[zero]"
+
+
 def test_what_is_broken_is_one_error_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="line 26: no XML: mismatched tag"):
         units(opened(tmp_path, TABLE.replace("</dict>\n</plist>", "</plist>") + "\n"))

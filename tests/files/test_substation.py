@@ -59,7 +59,8 @@ def test_dialogue_and_speakers_are_units_without_breaks(tmp_path: Path) -> None:
     first, *_, sung, last = units(opened(tmp_path))
     assert first.id == "0:00:01.00 --> 0:00:03.50" and first.notes == ("Anna",)
     assert sung.problem == "karaoke, whose syllables have times of their own"
-    assert [code.markup for code in last.source.codes][:2] == [r"{\i1}", r"{\i0}"]
+    codes = [(code.markup, code.kind) for code in last.source.codes]
+    assert codes[:2] == [(r"{\i1}", "open"), (r"{\i0}", "close")]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])

@@ -68,6 +68,14 @@ def test_cues_and_speakers_are_units_without_the_breaks_of_their_lines(srt: Subt
     assert [code.markup for code in first.source.codes] == ["<i>", "</i>"]
 
 
+def test_tags_in_braces_are_codes_beside_words(tmp_path: Path) -> None:
+    path = tmp_path / "tags.srt"
+    path.write_text(SRT.replace("Good night.", r"{\an8}Good {\b1}night{\b0}."), encoding="utf-8")
+    last = units(SubtitleFile(path))[-1].source
+    assert last.plain == "Good night."
+    assert [code.kind for code in last.codes] == ["standalone", "open", "close"]
+
+
 def test_what_is_not_filled_stays_to_the_byte(srt: SubtitleFile, tmp_path: Path) -> None:
     assert untouched(srt) == srt.path.read_bytes()
     for encoding in ("utf-8-sig", "utf-16", "cp1252"):

@@ -27,6 +27,8 @@ _HTML = re.compile(
 )
 _PHRASE = re.compile(r"\{(?P<open>\w{1,20})>|<(?P<close>\w{1,20})\}|\{(?P<alone>\d{1,9})\}")
 
+_OVERRIDE = re.compile(r"\{(?:\\(?P<on>[bius])1|\\(?P<off>[bius])0|[^{}]*+)\}")
+
 
 class Tag(NamedTuple):
     """Where a tag stands. `is_sure`: also without its other half."""
@@ -53,6 +55,13 @@ def html_tags(text: str) -> Iterator[Tag]:
             yield Tag(*match.span(), "standalone", name, is_sure or rest.endswith("/"))
         else:
             yield Tag(*match.span(), "close" if match["end"] else "open", name, is_sure)
+
+
+def override_tags(text: str) -> Iterator[Tag]:
+    """Those of SubStation Alpha, in braces: {\\i1} and {\\i0} around words, {\\an8} alone."""
+    for match in _OVERRIDE.finditer(text):
+        kind: Kind = "open" if match["on"] else "close" if match["off"] else "standalone"
+        yield Tag(*match.span(), kind, f"\\{match['on'] or match['off'] or ''}")
 
 
 def phrase_tags(text: str) -> Iterator[Tag]:

@@ -12,6 +12,7 @@ forms that this one has."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tmnmt.files.string_tables import Entry, StringTable
 from tmnmt.files.xml_places import Element, elements, escaped, plain
 
 _NO_TEXTS = ("NSStringFormatSpecTypeKey", "NSStringFormatValueTypeKey")
+_RULE = re.compile(r"%(?:\d{1,2}\$)?#@\w+@")
 _FORMAT = "NSStringLocalizedFormatKey"
 
 
@@ -53,8 +55,13 @@ class StringsDict(StringTable):
                 entry = self._entry(path, end, keys)
                 if entry.category:
                     forms.append(entry)
-                elif not entry.id.endswith(_NO_TEXTS):
+                elif not entry.id.endswith(_NO_TEXTS) and self._has_words(entry):
                     yield entry
+
+    def _has_words(self, entry: Entry) -> bool:
+        """Whether a text is more than the names of plural rules, as "%#@files@" is not."""
+        text = _RULE.sub("", plain(self.text[entry.start : entry.end]))
+        return any(map(str.isalnum, text))
 
     def _entry(self, path: list[Element], end: int, keys: dict[int, tuple[str, int]]) -> Entry:
         """The text of a string, whatever it is."""

@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
 from tmnmt.codes.record import Text
+from tmnmt.codes.tags import override_tags
 from tmnmt.errors import FormatError
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.subtitles import broken, speeches
@@ -34,7 +34,6 @@ _ANY_OVERRIDE = re.compile(_OVERRIDE)
 _DRAWING = re.compile(r"\\p\d*[1-9]")
 _KARAOKE = re.compile(r"\\[kK][fot]?\d")
 _BREAK = re.compile(r"[ \t]*\\[Nn][ \t]*")
-_FINDERS = (*ALL_FINDERS, by_pattern(_OVERRIDE, signs="{"))
 _HARD_BLANK = r"\h"
 _SUNG = "karaoke, whose syllables have times of their own"
 _SMALLEST_FORMAT = ("start", "end")
@@ -143,8 +142,8 @@ class SubStationFile(WholeFile[_Slot]):
         words = _BREAK.sub(" ", self.text[slot.start : slot.end]).replace(_HARD_BLANK, NO_BREAK)
         unit = unit_of(
             words,
-            finders=_FINDERS,
             breaks=False,
+            tags=override_tags,
             id=slot.times,
             notes=(slot.speaker,) if slot.speaker else (),
             line=self.line(slot.start),

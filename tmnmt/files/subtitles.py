@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
 from tmnmt.codes.record import Text, join_parts
+from tmnmt.codes.tags import Tag, html_tags, override_tags
 from tmnmt.errors import FormatError
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.texts import string_of, unit_of
@@ -28,8 +29,8 @@ FEWEST_LINES = 2
 _HOURS = r"(?:\d{1,4}:)?\d\d:\d\d[,.]\d{3}"
 _TIMES = re.compile(rf"^[ \t]*{_HOURS}[ \t]*-->[ \t]*{_HOURS}[^\r\n]*(?:\r?\n|\Z)", re.MULTILINE)
 _NUMBER = re.compile(r"(?:\A|(?<=\n))[ \t]*\d+[ \t]*\r?\n\Z")  # of the next cue
-# Tags of WebVTT with classes, voices and times, and those of other programs in braces.
-_TAGS = by_pattern(r"</?[a-z]+(?:[.\s][^<>]*)?>|<\d[\d:.]*>|\{\\[^{}]*\}")
+# Tags of WebVTT with classes, voices and times.
+_TAGS = by_pattern(r"</?[a-z]+(?:[.\s][^<>]*)?>|<\d[\d:.]*>")
 _FINDERS = (*ALL_FINDERS, _TAGS)
 _TAG = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _WORD = re.compile(rf"(?:{_TAG.pattern}|[^ \t\r\n])+")
@@ -40,6 +41,12 @@ _SPEAKER = re.compile(r"[ \t]*[-–—][ \t]*(?=\S)")
 _BREAK = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t]*+")
 _BLANKS = re.compile(r"[ \t\r\n]+")  # not those that keep a line together
 _BARE_AND = re.compile(r"&(?![A-Za-z]+;|#\d+;)")
+
+
+def _tags(text: str) -> Iterator[Tag]:
+    """Tags of HTML and, as many .srt have them, of SubStation Alpha."""
+    places = [tag for tag in override_tags(text) if text.startswith("{\\", tag.start)]
+    yield from sorted([*html_tags(text), *places], key=lambda tag: tag.start)
 
 
 class _Cue(NamedTuple):
@@ -105,7 +112,12 @@ class SubtitleFile(WholeFile[_Cue]):
     def _unit(self, slot: _Cue) -> Unit:
         words = _BREAK.sub(" ", self.text[slot.start : slot.end])
         return unit_of(
-            words, finders=_FINDERS, breaks=False, id=slot.id, line=self.line(slot.start)
+            words,
+            finders=_FINDERS,
+            breaks=False,
+            tags=_tags,
+            id=slot.id,
+            line=self.line(slot.start),
         )
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tmnmt.codes.placeholders import ALL_FINDERS, Finder, by_pattern, with_placeholders
 from tmnmt.codes.record import Code, Text
-from tmnmt.codes.tags import html_tags, with_tags
+from tmnmt.codes.tags import Tags, html_tags, with_tags
 from tmnmt.files.unit import State, Unit, confirmation_of
 from tmnmt.formats.clean import MAX_TOKENS, too_long
 from tmnmt.formats.clean_codes import clean_codes
@@ -22,15 +22,21 @@ _ENTITY = by_pattern(r"&(?:[A-Za-z]{2,8}|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")  # wher
 _LINE_BREAK = by_pattern(r"(?<=\S)[^\S\n\t]*+[\n\t]\s*+(?=\S)", movable=False)
 
 
-def text_of(string: str, finders: Iterable[Finder] = ALL_FINDERS, breaks: bool = True) -> Text:
+def text_of(
+    string: str,
+    finders: Iterable[Finder] = ALL_FINDERS,
+    breaks: bool = True,
+    tags: Tags = html_tags,
+) -> Text:
     """A string as a text, with a code for every tag and placeholder. `written` is the string but
     for control characters.
 
     string: the string.
     finders: what finds placeholders.
     breaks: whether every line break or tab between words is a code, too, since lists of options
-    need them."""
-    tagged, finders = with_tags(Text(string), html_tags), list(finders)
+    need them.
+    tags: what finds tags."""
+    tagged, finders = with_tags(Text(string), tags), list(finders)
     fixed = [_is_fixed(code, finders) for code in tagged.codes]
     codes = [replace(code, movable=not no) for code, no in zip(tagged.codes, fixed, strict=True)]
     extra = ([_ENTITY] if codes else []) + ([_LINE_BREAK] if breaks else [])
@@ -58,6 +64,7 @@ def unit_of(
     finders: Iterable[Finder] = ALL_FINDERS,
     *,
     breaks: bool = True,
+    tags: Tags = html_tags,
     state: State = "new",
     id: str = "",
     context: str = "",
@@ -70,6 +77,7 @@ def unit_of(
     target: the string of the target; "" where there is none.
     finders: what finds placeholders.
     breaks: whether every line break or tab between words is a code.
+    tags: what finds tags.
     state: the state of the unit.
     id: its name in the file.
     context: what tells it from another unit of the same source.
@@ -78,7 +86,9 @@ def unit_of(
     if max(len(source), len(target)) > MAX_STRING:
         problem = f"longer than {MAX_STRING // 1_000_000} MB"
         return Unit(Text(""), None, "locked", id, context, notes, line, problem)
-    texts = [text_of(string, finders, breaks) if string else None for string in (source, target)]
+    texts = [
+        text_of(string, finders, breaks, tags) if string else None for string in (source, target)
+    ]
     unit = Unit(texts[0] or Text(""), texts[1], state, id, context, notes, line)
     return limited(replace(unit, confirmation=confirmation_of(state)))
 
