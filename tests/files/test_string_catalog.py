@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from file_units import echoed, filled, units, untouched
 
-from tmnmt.errors import FormatError
+from tmnmt.errors import FormatError, UsageError
 from tmnmt.files.as_memory import units_of
 from tmnmt.files.opening import open_translatable
 from tmnmt.files.string_catalog import StringCatalog
@@ -256,6 +256,11 @@ def test_a_region_is_found_and_written_as_apple_does(tmp_path: Path) -> None:
 def test_what_is_broken_is_one_error_with_its_line(tmp_path: Path, content: str, told: str) -> None:
     with pytest.raises(FormatError, match=told):
         units(opened(tmp_path, content))
+
+
+def test_the_target_language_must_be_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has texts of all languages: name the target"):
+        units(opened(tmp_path, tgt_lang=""))
 
 
 def test_a_number_of_any_length_is_read(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_a_language_gets_the_forms_that_it_needs(tmp_path: Path) -> None:
 
 def test_the_names_of_rules_alone_are_no_text(tmp_path: Path) -> None:
     file = opened(tmp_path, TABLE.replace("%#@files@ in %@", "%1$#@files@"))
-    assert [unit.id for unit in units(file)][0] == "%d files.files[zero]"
+    assert next(iter(units(file))).id == "%d files.files[zero]"
 
 
 def test_what_is_broken_is_one_error_with_its_line(tmp_path: Path) -> None:

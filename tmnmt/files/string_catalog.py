@@ -22,7 +22,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tmnmt.errors import short_repr
+from tmnmt.errors import UsageError, short_repr
 from tmnmt.file_kinds import FILE_KINDS
 from tmnmt.files.apple_strings import APPLE_FINDERS
 from tmnmt.files.json_syntax import Span, containers
@@ -98,6 +98,10 @@ class StringCatalog(WholeFile[_Slot]):
 
     @cached_property
     def _slots(self) -> list[_Slot]:
+        """Raises UsageError where nobody has said the target language."""
+        if not self.tgt_lang:
+            problem = "has texts of all languages: name the target, --tgt-lang"
+            raise UsageError(f"{self.path}: {problem}")
         return [
             slot
             for key, entry in self._data["strings"].items()
