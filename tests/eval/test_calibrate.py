@@ -165,3 +165,31 @@ def test_the_command_prints_the_numbers_and_keeps_them(
     build(tmp_path / "small", documents()[:20], "en", "pt")
     assert run([*arguments[:3], "--memory", str(tmp_path / "small")]) == 1
     assert "at least 10 are needed" in capsys.readouterr().err
+
+
+def test_an_index_is_calibrated_when_it_is_built(
+    model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory, small = tmp_path / "memory.tsv", tmp_path / "small.tsv"
+    rows = [f"{segment.src}\t{segment.tgt}\n" for segment in documents()]
+    memory.write_text("en\tpt\n" + "".join(rows))
+    small.write_text("en\tpt\n" + "".join(rows[:20]))
+    languages = ["--src-lang", "en", "--tgt-lang", "pt"]
+
+    def built(path: Path, index: str, *options: str) -> int:
+        return run(["build-index", str(path), "--index", index, *languages, *options])
+
+    with_model = "--model", str(model.folder)
+    assert built(memory, str(tmp_path / "whole"), *with_model) == 0
+    assert load_calibration(tmp_path / "whole", model.states_hash) is not None
+    assert "numbers hold, by" in capsys.readouterr().err
+    assert built(small, str(tmp_path / "few"), *with_model) == 0
+    assert "standard numbers hold" in capsys.readouterr().err
+    with MemoryIndex.open(tmp_path / "few") as index:
+        assert len(index) > 0 and load_calibration(tmp_path / "few", model.states_hash) is None
+    assert built(memory, "elasticsearch+http://localhost/x", *with_model) == 2
+    assert "an index in a folder" in capsys.readouterr().err
+    languages[3] = "fr"
+    assert built(memory, str(tmp_path / "other"), *with_model) == 2
+    assert "this model is from en to pt" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()

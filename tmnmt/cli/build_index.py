@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmnmt.cli.options import interruption_note
+from tmnmt.errors import UsageError
 from tmnmt.quantities import quantity
 
 if TYPE_CHECKING:
-    pass
+    from tmnmt.models.folder import Model
 
 
 def build_index(
@@ -42,6 +43,13 @@ def build_index(
     replicas: Annotated[
         int | None, typer.Option(min=0, help="Elasticsearch: copies of every part; 0.")
     ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="Model folder: also choose how --mode nearest of this model reads the memory, as "
+            "calibrate does, which takes a minute or two.",
+        ),
+    ] = None,
 ) -> None:
     """Build an index over translation memories. What is there already stays valid until the new one
     is whole."""
@@ -59,6 +67,7 @@ def build_index(
     options = {"shards": shards, "replicas": replicas}
     chosen_options = {name: value for name, value in options.items() if value is not None}
     check_build_options(index, chosen_options)
+    loaded = _model_for(model, index, (src_lang, tgt_lang)) if model is not None else None
     prepare_search([index])
     with (
         interruption_note(f"{index} is as it was before"),
@@ -86,5 +95,54 @@ def build_index(
         f"({quantity(counts.sources, 'distinct source')}, "
         f"{quantity(counts.tokens, 'distinct token')}), {src_lang} to {tgt_lang}, in "
         f"{time.monotonic() - start:.1f} s",
+        file=sys.stderr,
+    )
+    if loaded is not None:
+        _calibrate(index, loaded)
+
+
+def _model_for(folder: Path, index: str, languages: tuple[str, str]) -> Model:
+    """The model in a folder. Raises UsageError where its numbers could not be kept beside the
+    index, or would not be read there, and for a model of other languages."""
+    from tmnmt.engine.loading import languages_of, load_layers, load_on
+    from tmnmt.engine.settings import default_mode
+    from tmnmt.index.back_ends import local_path
+
+    if local_path(index) is None:
+        raise UsageError(
+            f"{index}: --model is for an index in a folder; an index on a server is read by the "
+            "standard numbers"
+        )
+    model = load_on(folder, "cpu")
+    languages_of(model, *languages)
+    if (mode := default_mode(load_layers(model, "cpu"))) != "nearest":
+        raise UsageError(
+            f"{folder}: this model translates in mode {mode}, which reads no calibration; leave "
+            "out --model"
+        )
+    return model
+
+
+def _calibrate(index: str, model: Model) -> None:
+    """Keeps beside the index how a model reads it; says so where the memory is too small."""
+    from tmnmt.engine.loading import load_layers
+    from tmnmt.errors import DataError
+    from tmnmt.eval.calibrate import calibrate
+    from tmnmt.index import MemoryIndex
+    from tmnmt.layers.reach import STANDARD, save_calibration
+
+    with (
+        interruption_note(f"{index} is whole; tmnmt calibrate chooses its numbers later"),
+        MemoryIndex.open(Path(index)) as opened,
+    ):
+        try:
+            calibration = calibrate(model, load_layers(model, "cpu"), opened)
+        except DataError as error:
+            print(error, file=sys.stderr)
+            return
+        path = save_calibration(opened.folder, calibration)
+    choice = "the standard numbers" if calibration.reaches == STANDARD else "other numbers"
+    print(
+        f"{path}: {choice} hold, by {quantity(calibration.segments, 'segment')} held out",
         file=sys.stderr,
     )

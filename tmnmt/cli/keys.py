@@ -40,8 +40,8 @@ KeyMode = Annotated[
     str | None,
     Choices(MODES),
     Help(
-        "The mode that reads the keys: {choices}. Not given, it is pairs of --faiss and of a "
-        "search, else the mode in which the model translates by default.",
+        "The mode that reads the keys: {choices}. Not given, it is the mode in which the model "
+        "translates by default; but with --faiss or a search, keys for all modes but nearest.",
         metavar="MODE",
     ),
 ]

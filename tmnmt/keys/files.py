@@ -182,8 +182,11 @@ class KeyFiles:
             empty = not self.positions  # what is empty cannot be mapped, and may not be there yet
             if not empty and (not path.exists() or path.stat().st_size < size):
                 raise _too_short(path, size)
+            # plain arrays: a slice of a memmap takes several times as long
             arrays.append(
-                np.empty(shape, dtype) if empty else np.memmap(path, dtype, "r", shape=shape)
+                np.empty(shape, dtype)
+                if empty
+                else np.asarray(np.memmap(path, dtype, "r", shape=shape)).view(np.ndarray)
             )
         return (*arrays[:-1], arrays[-1][:, 0])
 

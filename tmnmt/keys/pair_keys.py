@@ -113,20 +113,15 @@ class PairKeyStore:
                 self._cached_keys.move_to_end(use)
                 keys_of[pair] = self._cached_keys[use]
         missing = list({pair: None for pairs in pairs_of for pair in pairs if pair not in keys_of})
-        if missing:
-            for _, cache in caches:
-                cache.refresh()
-        new: dict[Pair, PairKeys] = {}
-        for pair in missing:
-            keys = self._read(pair, caches if pair in stored or self.directions else ())
-            if keys is not None:
-                new[pair] = keys
+        new = self._computed_ahead(missing)
         missing = [pair for pair in missing if pair not in new]
-        coded = [encode_pair(pair, self.vocab, self.max_subwords) for pair in missing]
-        computed = dict(zip(missing, self._forced(coded), strict=True))
-        for _, cache in caches:
-            cache.renew([digest_of(*pair) for pair in new])
-        new |= self._put(computed, segments, caches)
+        if missing:
+            readable = [pair for pair in missing if pair in stored or self.directions]
+            new |= self._cached(readable, caches)
+            missing = [pair for pair in missing if pair not in new]
+            coded = [encode_pair(pair, self.vocab, self.max_subwords) for pair in missing]
+            computed = dict(zip(missing, self._forced(coded), strict=True))
+            new |= self._put(computed, segments, caches)
         for pair, keys in new.items():
             keys_of[pair] = self._cached_keys[pair, pair in stored] = keys
             self._positions += len(keys.ids)
@@ -198,19 +193,31 @@ class PairKeyStore:
             _, keys = self._cached_keys.popitem(last=False)
             self._positions -= len(keys.ids)
 
-    def _read(self, pair: Pair, caches: Sequence[tuple[FolderIndex, KeyCache]]) -> PairKeys | None:
-        """The pair's keys as an index has them on disk, in fp32 or as codes."""
+    def _computed_ahead(self, pairs: Iterable[Pair]) -> dict[Pair, PairKeys]:
+        """Those of the pairs whose keys `tmnmt keys` has computed."""
+        found: dict[Pair, PairKeys] = {}
         for files in self.precomputed:
-            keys = files.find(*pair)
-            if keys is not None:
-                files.check_words(keys[-1], len(self.vocab))
-                return self._on_device(files.header.decoded(keys))
-        digest = digest_of(*pair) if caches else (0, 0)
+            for pair in pairs:
+                if pair not in found and (keys := files.find(*pair)) is not None:
+                    files.check_words(keys[-1], len(self.vocab))
+                    found[pair] = self._on_device(files.header.decoded(keys))
+        return found
+
+    def _cached(
+        self, pairs: Sequence[Pair], caches: Sequence[tuple[FolderIndex, KeyCache]]
+    ) -> dict[Pair, PairKeys]:
+        """Those of the pairs whose keys were computed at need before. What is used stays there."""
+        found: dict[Pair, PairKeys] = {}
+        digests = {pair: digest_of(*pair) for pair in pairs} if caches else {}
         for _, cache in caches:
-            cached = cache.find(digest)
-            if cached is not None and self._has_words(cached):
-                return self._on_device(cached)
-        return None
+            cache.refresh()
+            for pair, digest in digests.items():
+                keys = cache.find(digest) if pair not in found else None
+                if keys is not None and self._has_words(keys):
+                    found[pair] = self._on_device(keys)
+        for _, cache in caches:
+            cache.renew([digests[pair] for pair in found])
+        return found
 
     def _has_words(self, keys: PairKeys) -> bool:
         """Whether all subwords of keys are in the vocabulary: whoever wrote them may have written a
