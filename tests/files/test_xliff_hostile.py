@@ -62,7 +62,6 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
         "line 2: broken XML: bytes that are not of the file's encoding",
     ),
     "control": (f"{HEAD}{FILE}\n<trans-unit><source>&#2;", "line 2: broken XML"),
-    "prefix": (f"{HEAD}{FILE}\n<trans-unit><source><y:g/>", "line 2: broken XML: unbound prefix"),
     "no source language": (f"{HEAD}\n<file original='a'>{UNIT}{END}", "line 2: a <file> without"),
     "no source language later": (
         f"{HEAD}{FILE}</file>\n<file original='b'>{UNIT}{END}",

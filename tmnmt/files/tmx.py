@@ -39,10 +39,10 @@ from tmnmt.files.xliff_parts import (
     reading,
 )
 from tmnmt.formats.clean_codes import clean_codes
-from tmnmt.formats.elements import START_TAG, Element, Malformed, elements, parsed
+from tmnmt.formats.elements import START_TAG, Element, Malformed, elements, undeclared
 from tmnmt.formats.encoding import BLOCK, Bytes, byte_order_mark, root_element, utf8
 from tmnmt.formats.languages import NO_RANK, PairRanks, check_pair, listed
-from tmnmt.formats.tmx import NAMESPACE, declarations
+from tmnmt.formats.tmx import NAMESPACE, parsed_unit
 from tmnmt.formats.tmx_codes import MAX_CODES, excess, seg_of, text_of
 from tmnmt.formats.tmx_writer import ORIGIN_PROPERTY
 from tmnmt.formats.xml_text import escaped_attribute
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from lxml import etree
 
 _log = logging.getLogger(__name__)
+# what codes are read with, so that they are XML without the rest of the file
+_READ_AS = re.compile(r' xmlns:([^\s=:<>"]+)="urn:\1"')
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _LANGUAGE = re.compile(rb"""<tuv\s[^<>]*?\blang\s*=\s*["']([A-Za-z0-9_-]{1,40})["']""")
 _LOOKED_AT = 1 << 20  # bytes whose languages an error names
@@ -159,7 +161,7 @@ class TmxFile(TranslatableFile):
                 continue
             if why := self.refused(tu.unit(), filling.target):
                 raise ValueError(f"{self.path}, line {tu.element.line}: {why}")
-            content = seg_of(filling.target)
+            content = _READ_AS.sub("", seg_of(filling.target))
             seg = content.encode("ascii", "xmlcharrefreplace") if is_ascii else content.encode()
             origin = STATES[filling.origin].tmx_origin
             edit = (
@@ -262,6 +264,7 @@ class _Reader:
         self._tus, self._units = 0, 0
         self._problems = list[tuple[int, str]]()  # lines, and what is wrong there
         self._is_complete = False
+        self._undeclared = dict[str, int]()  # prefixes, and the lines where they stand first
 
     def __iter__(self) -> Iterator[_Tu]:
         encoding = encoding_of(self._path)
@@ -299,12 +302,22 @@ class _Reader:
             stay = "stays as it is" if count == 1 else "stay as they are"
             summary = f"{quantity(count, 'unit')} {stay}; the first in line {line:,}"
             _log.warning("%s: %s: %s", self._path, summary, why)
+        for prefix, line in self._undeclared.items():
+            _log.warning("%s, line %d: %s", self._path, line, undeclared(prefix))
         if not self._is_complete:
             _log.warning("%s: the file ends without </tmx>: it may have been cut off", self._path)
 
+    def _parsed(self, element: Element) -> tuple[etree._Element, bool]:
+        """Raises Malformed where the element is no XML."""
+        return parsed_unit(
+            element.data,
+            self._prefixes,
+            lambda prefix: self._undeclared.setdefault(prefix, element.line),
+        )
+
     def _header(self, element: Element) -> None:
         try:
-            header, _ = parsed(element.data, declarations(element.data, self._prefixes))
+            header, _ = self._parsed(element)
         except Malformed:
             return
         self._srclang = header.get("srclang", "")
@@ -313,7 +326,7 @@ class _Reader:
         try:
             if element.problem:
                 raise Malformed(element.problem)
-            tu, is_repaired = parsed(element.data, declarations(element.data, self._prefixes))
+            tu, is_repaired = self._parsed(element)
         except Malformed as error:
             self._problems.append((element.line, str(error)))
             return None

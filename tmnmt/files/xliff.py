@@ -3,6 +3,7 @@ with the bytes of other targets spliced in."""
 
 from __future__ import annotations
 
+import logging
 import re
 from abc import abstractmethod
 from collections import deque
@@ -29,6 +30,7 @@ from tmnmt.files.xliff_parts import (
     parts,
 )
 from tmnmt.formats.clean import MAX_TOKENS, clean_name, too_long
+from tmnmt.formats.elements import undeclared
 from tmnmt.formats.encoding import byte_order_mark, root_element
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.xml_text import escaped_attribute
@@ -37,6 +39,7 @@ from tmnmt.segments import Match
 XML = "http://www.w3.org/XML/1998/namespace "  # before the name of an attribute
 
 _START_TAG = re.compile(r"""<(?:[^<>"']|"[^<"]*"|'[^<']*')*+""")
+_log = logging.getLogger(__name__)
 _NAMESPACE = re.compile(rb"urn:oasis:names:tc:xliff:document:(\d\.\d)\b")
 _VERSION = re.compile(r"""\sversion\s*=\s*["'](\d+)""")
 _ATTRIBUTE = re.compile(rb"""(\s+)([^\s=]+)(\s*=\s*)("[^"]*"|'[^']*')""")
@@ -97,6 +100,7 @@ class Xliff(TranslatableFile):
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._undeclared = set[str]()
         self.src_lang = self.tgt_lang = ""
         for part in parts(path, self.unit_name):
             if isinstance(part, Start):
@@ -196,7 +200,7 @@ class Xliff(TranslatableFile):
 
     def _walk(self) -> Iterator[tuple[Bytes | Start | End | Whole, UnitElement | None]]:
         arounds = [UnitContext()]
-        for part in parts(self._path, self.unit_name):
+        for part in parts(self._path, self.unit_name, on_undeclared=self._tell_undeclared):
             if isinstance(part, Start):
                 arounds.append(self._inside(part, arounds[-1]))
             elif isinstance(part, End):
@@ -205,6 +209,12 @@ class Xliff(TranslatableFile):
                 yield part, self._units_of(part, arounds[-1])
                 continue
             yield part, None
+
+    def _tell_undeclared(self, prefix: str, line: int) -> None:
+        """Warns once of a prefix, however often the file is read."""
+        if prefix not in self._undeclared:
+            self._undeclared.add(prefix)
+            _log.warning("%s, line %d: %s", self._path, line, undeclared(prefix))
 
     def _inside(self, start: Start, context: UnitContext) -> UnitContext:
         problem = self._language_problem(start) if start.name == "file" else context.problem

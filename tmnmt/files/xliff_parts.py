@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -138,18 +138,24 @@ def reading(path: Path) -> io.BufferedReader:
         raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def parts(path: Path, unit: str, block: int = BLOCK) -> Iterator[Part]:
+def parts(
+    path: Path,
+    unit: str,
+    block: int = BLOCK,
+    on_undeclared: Callable[[str, int], None] = lambda prefix, line: None,
+) -> Iterator[Part]:
     """The parts of a file. Their bytes, one after another, are the file in UTF-8 without its mark.
 
     path: the file.
     unit: the name of the elements that are its units.
     block: how many bytes are read at once.
+    on_undeclared: called with every prefix that is used and declared nowhere, and with its line.
 
     Raises FormatError with file, line and what is wrong there."""
     encoding = encoding_of(path)
     with reading(path) as file:
         stream = utf8(file, encoding.name, len(encoding.mark))
-        cutter = _Cutter(str(path), unit)
+        cutter = _Cutter(str(path), unit, on_undeclared)
         while data := stream.read(block):
             yield from cutter.feed(data)
         yield from cutter.ended()
@@ -242,8 +248,11 @@ class _Cutter:
     """Bytes are counted from the beginning of the file. What expat tells is in `_data`, since its
     tag was read to the end."""
 
-    def __init__(self, shown_path: str, unit: str) -> None:
+    def __init__(
+        self, shown_path: str, unit: str, on_undeclared: Callable[[str, int], None]
+    ) -> None:
         self._path, self._unit = shown_path, unit
+        self._namespaces = _Namespaces(on_undeclared)
         self._data, self._offset = b"", 0  # what is not handed on, and where it begins
         self._parts = list[Part]()
         self._depth = 0
@@ -253,7 +262,7 @@ class _Cutter:
         self._content = 0  # depth of an element that is not looked into; 0: none
         self._too_long = False  # the unit
         self._names: dict[str, str] = {}
-        self._parser = expat.ParserCreate("utf-8", " ")
+        self._parser = expat.ParserCreate("utf-8")
         self._parser.StartElementHandler = self._started
         self._parser.EndElementHandler = self._ended
         self._parser.StartDoctypeDeclHandler = self._doctype
@@ -315,8 +324,11 @@ class _Cutter:
     def _skipped(self, name: str, is_parameter: bool) -> None:
         raise self._error(f"broken XML: undefined entity &{short_repr(name)[1:-1]};")
 
-    def _started(self, full_name: str, attributes: dict[str, str]) -> None:
+    def _started(self, written_name: str, written_attributes: dict[str, str]) -> None:
         self._depth += 1
+        full_name, attributes = self._namespaces.enter(
+            written_name, written_attributes, self._parser.CurrentLineNumber
+        )
         if self._content and self._open:
             unit = self._open[0]
             unit.nested = max(unit.nested, self._depth - self._content)
@@ -362,6 +374,7 @@ class _Cutter:
     def _ended(self, _: str) -> None:
         depth = self._depth
         self._depth -= 1
+        self._namespaces.leave()
         if self._content == depth:
             self._content = 0
         if self._content:
@@ -387,6 +400,48 @@ class _Cutter:
             data, self._data = self._data[: node.end], self._data[node.end :]
             self._offset += node.end
             self._parts.append(Whole(node, data))
+
+
+class _Namespaces:
+    """Gives names as expat gives them where it knows of namespaces: "NAMESPACE NAME". expat refuses
+    the whole file for a prefix that is declared nowhere; here the name keeps it, as in "a:b"."""
+
+    def __init__(self, on_undeclared: Callable[[str, int], None]) -> None:
+        self._on_undeclared = on_undeclared
+        self._scopes = [{"xml": "http://www.w3.org/XML/1998/namespace"}]  # of the open elements
+        self._told = set[str]()
+
+    def enter(self, name: str, attributes: dict[str, str], line: int) -> tuple[str, dict[str, str]]:
+        """The names of an element that begins, and of its attributes."""
+        scope = self._scopes[-1]
+        declared = {
+            key: value
+            for key, value in attributes.items()
+            if key == "xmlns" or key.startswith("xmlns:")
+        }
+        if declared:
+            scope = scope | {key[6:]: value for key, value in declared.items()}
+        self._scopes.append(scope)
+        prefix = name.partition(":")[0] if ":" in name else ""
+        full_name = self._full(name, prefix, scope, line)
+        if not declared and not any(":" in key for key in attributes):
+            return full_name, attributes
+        return full_name, {
+            self._full(key, key.partition(":")[0], scope, line) if ":" in key else key: value
+            for key, value in attributes.items()
+            if key not in declared
+        }
+
+    def leave(self) -> None:
+        """The element that began last and has not ended ends."""
+        self._scopes.pop()
+
+    def _full(self, name: str, prefix: str, scope: dict[str, str], line: int) -> str:
+        space = scope.get(prefix, "")
+        if prefix and prefix not in scope and prefix not in self._told:
+            self._told.add(prefix)
+            self._on_undeclared(prefix, line)
+        return f"{space} {name.rpartition(':')[2]}" if space else name
 
 
 def _why_broken(data: bytes) -> str:

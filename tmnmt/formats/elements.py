@@ -31,6 +31,7 @@ _ILLEGAL = re.compile(
     re.IGNORECASE,
 )
 _PLACE = re.compile(r",? line \d+, column \d+.*", re.DOTALL)
+_UNDECLARED = re.compile(r"Namespace prefix (\S+) .*is not defined")
 _TOO_DEEP = "Excessive depth"  # which libxml2 allows no more of
 _PARSER = etree.XMLParser(
     resolve_entities=False,
@@ -62,13 +63,26 @@ class Element(NamedTuple):
 class Malformed(Exception):
     """A unit that is no XML.
 
-    undecodable: whether its bytes are not of the file's encoding."""
+    undecodable: whether its bytes are not of the file's encoding.
+    prefix: a prefix that is used and declared nowhere; "" where it is something else."""
 
-    def __init__(self, why: str, undecodable: bool = False) -> None:
+    def __init__(self, why: str, undecodable: bool = False, prefix: str = "") -> None:
         """why: what is wrong, in words.
-        undecodable: whether its bytes are not of the file's encoding."""
+        undecodable: whether its bytes are not of the file's encoding.
+        prefix: a prefix that is used and declared nowhere; "" where it is something else."""
         super().__init__(why)
         self.undecodable = undecodable
+        self.prefix = prefix
+
+
+def undeclared(prefix: str) -> str:
+    """What messages say of a prefix that is used and declared nowhere.
+
+    prefix: the prefix, without its colon."""
+    return (
+        f"the prefix {excerpt(prefix)}: is not declared, which other programs may refuse; what "
+        "has it is kept as it is"
+    )
 
 
 def parsed(data: bytes, namespaces: bytes = b"") -> tuple[etree._Element, bool]:
@@ -93,7 +107,8 @@ def parsed(data: bytes, namespaces: bytes = b"") -> tuple[etree._Element, bool]:
     try:
         return _parse(legal, namespaces), repairs > 0
     except etree.XMLSyntaxError as syntax_error:
-        raise Malformed(why) from syntax_error
+        prefix = _UNDECLARED.match(syntax_error.msg or "")
+        raise Malformed(why, prefix=prefix[1] if prefix else "") from syntax_error
 
 
 def _parse(data: bytes, namespaces: bytes) -> etree._Element:

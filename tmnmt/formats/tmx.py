@@ -14,7 +14,8 @@ DOCUMENT_PROPERTIES, or else the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from io import BufferedReader
 
 from lxml import etree
@@ -23,7 +24,7 @@ from tmnmt.codes.record import Text
 from tmnmt.formats.clean import clean_name
 from tmnmt.formats.clean_codes import clean_codes
 from tmnmt.formats.dates import iso_utc
-from tmnmt.formats.elements import Malformed, elements, parsed
+from tmnmt.formats.elements import Malformed, elements, parsed, undeclared
 from tmnmt.formats.encoding import is_misread, utf8, xml_encoding
 from tmnmt.formats.languages import NO_RANK, PairRanks, listed
 from tmnmt.formats.report import MALFORMED, TOO_LONG, WRONG_LANGUAGE, Report
@@ -57,6 +58,7 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 NAMESPACE = re.compile(rb"\sxmlns:([^\s=:<>\"'/]+)")
 _PREFIX = re.compile(rb"[<\s/]([^\s=:<>\"'/]+):")
 # digits; more are no place in a document, and no number that an index can hold
+_MOST_PREFIXES = 100  # that are told of
 _LONGEST_POSITION = 18
 _LONGEST_LANGUAGE = 100
 
@@ -110,11 +112,12 @@ class _TmxReader:
         self._srclang = ""
         self._units_of: dict[int, int] = {}  # by the hash of a document's name, which may take 4 KB
         self.prefixes: frozenset[bytes] = frozenset()  # of namespaces that the root declares
+        self._told = set[str]()  # prefixes that are not declared
 
     def header(self, data: bytes, line: int) -> None:
         """Takes the source language and the document from the header."""
         try:
-            header, _ = parsed(data, declarations(data, self.prefixes))
+            header, _ = parsed_unit(data, self.prefixes, partial(self._undeclared, line))
         except Malformed as error:
             self._report.warnings.append(
                 f"{self._source.label}, line {line}: the header cannot be read: {error}"
@@ -126,10 +129,16 @@ class _TmxReader:
         )
         self._document = clean_name(reserved.get("document", self._document))
 
+    def _undeclared(self, line: int, prefix: str) -> None:
+        """Warns of a prefix, of each once."""
+        if prefix not in self._told and len(self._told) < _MOST_PREFIXES:
+            self._told.add(prefix)
+            self._report.warnings.append(f"{self._source.label}, line {line}: {undeclared(prefix)}")
+
     def unit(self, line: int, data: bytes) -> Segment | None:
         """The unit's pair; None when it was skipped, which the report then knows."""
         try:
-            tu, repaired = parsed(data, declarations(data, self.prefixes))
+            tu, repaired = parsed_unit(data, self.prefixes, partial(self._undeclared, line))
         except Malformed as error:
             if error.undecodable:
                 self._report.skip_undecodable(line, self._encoding)
@@ -265,6 +274,29 @@ class _TmxReader:
         if date is None:
             properties.append((name, value))
         return date or ""
+
+
+def parsed_unit(
+    data: bytes, prefixes: Collection[bytes], on_undeclared: Callable[[str], object]
+) -> tuple[etree._Element, bool]:
+    """A unit or the header of a TMX file, and whether it had characters illegal in XML.
+
+    data: its bytes, in UTF-8.
+    prefixes: the prefixes that the root declares.
+    on_undeclared: called with every prefix that is used and declared nowhere. What has it is read
+    all the same.
+
+    Raises Malformed where the bytes are no XML."""
+    known = frozenset(prefixes)
+    while True:
+        try:
+            return parsed(data, declarations(data, known))
+        except Malformed as error:
+            prefix = error.prefix.encode()
+            if not prefix or prefix in known:
+                raise
+            known |= {prefix}
+            on_undeclared(error.prefix)
 
 
 def declarations(data: bytes, prefixes: frozenset[bytes]) -> bytes:
