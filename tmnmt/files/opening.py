@@ -29,7 +29,7 @@ def open_translatable(path: Path) -> TranslatableFile:
     kind = kind_of(path)
     if kind is None:
         hint = kind_by_name(path.name)
-        titles = ", ".join(dict.fromkeys(one.title for one in KINDS.values()))
+        titles = ", ".join(dict.fromkeys(kind.title for kind in KINDS.values()))
         raise FormatError(
             f"{path}: no file that can be translated{f', but {hint}' if hint else ''}; allowed: "
             f"{titles}"

@@ -9,11 +9,11 @@ from typing import Literal
 from tmnmt.segments import Segment
 from tmnmt.text import normalise
 
-By = Literal["pair", "source"]
+Criterion = Literal["pair", "source"]
 
 
 def duplicates(
-    segments: Iterable[Segment], criterion: By = "pair", within_documents: bool = False
+    segments: Iterable[Segment], criterion: Criterion = "pair", within_documents: bool = False
 ) -> list[int]:
     """The ids of all but the newest (greatest `changed`, then smallest id) among segments that are
     equal in match tokens. It takes some 150 bytes of memory a distinct segment, for which a hash of
@@ -34,7 +34,7 @@ def duplicates(
     return older
 
 
-def _key(segment: Segment, criterion: By, within_documents: bool) -> bytes:
+def _key(segment: Segment, criterion: Criterion, within_documents: bool) -> bytes:
     target = normalise(segment.tgt) if criterion == "pair" else ""
     document = segment.document if within_documents else ""
     key = "\n".join((normalise(segment.src), target, document))  # tokens have no line end

@@ -82,23 +82,23 @@ def select_greedy(
     matches: the matches, best first.
     k: how many are chosen at most."""
     remaining = with_positions(query, matches)
-    chosen: list[Match] = []
+    selected_matches: list[Match] = []
     covered_tokens: set[int] = set()
-    while remaining and len(chosen) < k:
+    while remaining and len(selected_matches) < k:
         best = (
             0
-            if not chosen
+            if not selected_matches
             else max(
                 range(len(remaining)),
                 key=lambda i: (len(remaining[i][1] - covered_tokens), remaining[i][0].score, -i),
             )
         )
         match, positions = remaining.pop(best)
-        if chosen and not positions - covered_tokens:
+        if selected_matches and not positions - covered_tokens:
             break
-        chosen.append(match)
+        selected_matches.append(match)
         covered_tokens |= positions
-    return chosen
+    return selected_matches
 
 
 def _unranked(query: str, matches: Sequence[Match]) -> Sequence[Match]:

@@ -21,7 +21,7 @@ from tmnmt.text import match_tokens, nfc
 
 _DIGITS = re.compile(r"\d+")
 COPIED = Copied((*ALL_FINDERS, *EXACT.finders))
-ONE = "1"
+DIGIT_ONE = "1"
 MARKS = frozenset(".,;:!?…")  # that end a text
 _END = re.compile(r"(\s*)([.,;:!?…]*)\Z")
 _IDENTIFIER = re.compile(r"\w+")
@@ -200,7 +200,7 @@ def _with_numbers(query: str, src: str, tgt: str) -> str | None:
         if becomes[value] == {old}:
             continue
         theirs = [number for number in places if _digits(number[0]) == value]
-        if _digits(new) == ONE and not all(_is_numbering(tgt, number) for number in theirs):
+        if _digits(new) == DIGIT_ONE and not all(_is_numbering(tgt, number) for number in theirs):
             return None
         times = sum(_digits(number) == value for number in src_numbers)
         if len(becomes[value]) > 1 or len(theirs) != times:

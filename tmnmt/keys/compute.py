@@ -127,12 +127,12 @@ def precomputed(index_dir: Path, header: Header) -> KeyFiles | None:
     folder = keys_dir(index_dir, header.model, layout)
     if (folder / HEADER_FILE).exists():
         return KeyFiles(folder, header)
-    others = models_of(index_dir, layout)
-    if others:
+    other_models = models_of(index_dir, layout)
+    if other_models:
         log.warning(
             "%s: has keys of model %s, none of %s; they are computed at need",
             index_dir,
-            others[0],
+            other_models[0],
             header.model,
         )
     elif layout == DIRECTIONS and header.model in models_of(index_dir):

@@ -307,8 +307,8 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
     def _final_normed(self, hidden: Tensor) -> Tensor:
         """`final_norm` of it; where the backbone decodes, by compiled code."""
         if self.compiled is None or hidden.dim() != 2 or not can_be_compiled(hidden):
-            made: Tensor = self.final_norm(hidden)
-            return made
+            normed: Tensor = self.final_norm(hidden)
+            return normed
         return self.compiled.final_norm.normed(hidden.contiguous())
 
     @property
@@ -503,8 +503,8 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
             queries.append(self._split(query))
             if spans is not None:
                 flat = query.view(-1, self.hidden_size)
-                read = attend_to_source(flat, spans, encoded.source, number, self.heads)
-                attended = read.view_as(x)
+                context = attend_to_source(flat, spans, encoded.source, number, self.heads)
+                attended = context.view_as(x)
             else:
                 source = encoded.keys[number], encoded.values[number], encoded.bias
                 attended = self._attend(queries[-1], *source)

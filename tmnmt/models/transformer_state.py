@@ -68,14 +68,14 @@ class EncodedSource:
         return EncodedSource(keys, values, stacked([batch.mask for batch in encoded]))
 
 
-class Taken:
+class Occupancy:
     """How many positions of memory that states share are written."""
 
     def __init__(self, positions: int) -> None:
         self.positions = positions
 
-    def take(self, length: int) -> bool:
-        """Whether a position is free. It is not any more then.
+    def claim(self, length: int) -> bool:
+        """Whether a position was free. It is not any more then.
 
         length: how many positions stand before it."""
         is_free = self.positions == length
@@ -90,33 +90,35 @@ class DecoderState:
 
     kv_cache: Tensor  # (capacity, layers, B, 2 d): keys, then values
     length: int
-    taken: Taken
+    occupancy: Occupancy
 
     @classmethod
-    def empty(cls, seen: Tensor) -> DecoderState:
+    def empty(cls, kv_cache: Tensor) -> DecoderState:
         """A state that has seen nothing.
 
-        seen: (positions, layers, B, 2d), the memory for what it will see."""
-        return cls(seen, 0, Taken(0))
+        kv_cache: (capacity, layers, B, 2d), the memory for what it will see."""
+        return cls(kv_cache, 0, Occupancy(0))
 
     def rows(self, index: Tensor) -> DecoderState:
         """These rows, in their order.
 
         index: (R,) int64, the numbers of the rows."""
         capacity, layers, _, numbers = self.kv_cache.shape
-        seen = self.kv_cache.new_empty(capacity, layers, index.shape[0], numbers)
-        torch.index_select(self.kv_cache[: self.length], 2, index, out=seen[: self.length])
-        return DecoderState(seen, self.length, Taken(self.length))
+        kv_cache = self.kv_cache.new_empty(capacity, layers, index.shape[0], numbers)
+        torch.index_select(self.kv_cache[: self.length], 2, index, out=kv_cache[: self.length])
+        return DecoderState(kv_cache, self.length, Occupancy(self.length))
 
     def roomy(self) -> DecoderState:
         """The same with room for one more position."""
-        if self.length < self.kv_cache.shape[0] and self.taken.take(self.length):
+        if self.length < self.kv_cache.shape[0] and self.occupancy.claim(self.length):
             return self
-        return DecoderState(grown(self.kv_cache, self.length), self.length, Taken(self.length + 1))
+        return DecoderState(
+            with_room(self.kv_cache, self.length), self.length, Occupancy(self.length + 1)
+        )
 
     def longer(self) -> DecoderState:
         """The state behind one more position."""
-        return DecoderState(self.kv_cache, self.length + 1, self.taken)
+        return DecoderState(self.kv_cache, self.length + 1, self.occupancy)
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class SeenState:
     kv_cache: Tensor  # (capacity, layers, room, 2 d) fp32: keys, then values
     origin: Tensor  # (capacity, R) int64: which of the room's rows a row saw at a position
     length: int
-    taken: Taken
+    occupancy: Occupancy
 
     @classmethod
     def empty(cls, rows: int, layers: int, d: int) -> SeenState:
@@ -138,7 +140,7 @@ class SeenState:
         layers: how many layers the decoder has.
         d: the hidden size."""
         kv_cache = torch.empty(CAPACITY, layers, rows, 2 * d)
-        return cls(kv_cache, torch.empty(CAPACITY, rows, dtype=torch.int64), 0, Taken(0))
+        return cls(kv_cache, torch.empty(CAPACITY, rows, dtype=torch.int64), 0, Occupancy(0))
 
     def rows(self, index: Tensor) -> SeenState:
         """These rows, in their order.
@@ -146,7 +148,7 @@ class SeenState:
         index: (R',) int64, the numbers of the rows."""
         origin = self.origin.new_empty(self.origin.shape[0], index.shape[0])
         torch.index_select(self.origin[: self.length], 1, index, out=origin[: self.length])
-        state = SeenState(self.kv_cache, origin, self.length, self.taken)
+        state = SeenState(self.kv_cache, origin, self.length, self.occupancy)
         return state if index.shape[0] <= self.kv_cache.shape[2] else state._separate()
 
     def _separate(self) -> SeenState:
@@ -159,18 +161,18 @@ class SeenState:
                 self.kv_cache[position], 1, self.origin[position], out=kv_cache[position]
             )
         origin = torch.arange(rows).repeat(capacity, 1)
-        return SeenState(kv_cache, origin, self.length, Taken(self.length))
+        return SeenState(kv_cache, origin, self.length, Occupancy(self.length))
 
     def roomy(self) -> SeenState:
         """With room for one more position."""
-        if self.length < self.kv_cache.shape[0] and self.taken.take(self.length):
+        if self.length < self.kv_cache.shape[0] and self.occupancy.claim(self.length):
             return self
-        kv_cache, origin = (grown(x, self.length) for x in (self.kv_cache, self.origin))
-        return SeenState(kv_cache, origin, self.length, Taken(self.length + 1))
+        kv_cache, origin = (with_room(x, self.length) for x in (self.kv_cache, self.origin))
+        return SeenState(kv_cache, origin, self.length, Occupancy(self.length + 1))
 
     def longer(self) -> SeenState:
         """The state behind one more position."""
-        return SeenState(self.kv_cache, self.origin, self.length + 1, self.taken)
+        return SeenState(self.kv_cache, self.origin, self.length + 1, self.occupancy)
 
 
 @dataclass(frozen=True)
@@ -195,15 +197,15 @@ class CellState:
         return CellState(self.cells, self.length + 1)
 
 
-def grown(x: Tensor, length: int) -> Tensor:
+def with_room(x: Tensor, length: int) -> Tensor:
     """Memory of its own with the first positions of another one, and room for more.
 
     x: (positions, ...), the other memory.
     length: how many positions are taken over."""
     capacity = x.shape[0] if length < x.shape[0] else 2 * x.shape[0]
-    made = x.new_empty(capacity, *x.shape[1:])
-    made[:length] = x[:length]
-    return made
+    memory = x.new_empty(capacity, *x.shape[1:])
+    memory[:length] = x[:length]
+    return memory
 
 
 def bias_of(mask: Tensor, dtype: torch.dtype) -> Tensor:

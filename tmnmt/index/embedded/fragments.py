@@ -94,9 +94,9 @@ class Fragments:
         positions = np.repeat(rare, ends - begins)
         place = np.concatenate(lists).astype(np.int64)
         group, first, last = self._sequences(place)
-        left = self._reach(text, positions, place, first, -1)
-        right = self._reach(text, positions, place, last, 1)
-        begin, end = positions - left, positions + right + 1
+        leftward = self._reach(text, positions, place, first, -1)
+        rightward = self._reach(text, positions, place, last, 1)
+        begin, end = positions - leftward, positions + rightward + 1
         # of a run with several rare words that of the first counts
         previous = np.full(len(text) + 1, -1)
         previous[rare[1:]] = rare[:-1]

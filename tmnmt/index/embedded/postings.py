@@ -26,7 +26,7 @@ from tmnmt.index.embedded.structure import first_damage
 from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.kernels.arrays import (
     HITS,
-    NEEDED,
+    REQUIRED,
     ROOM,
     ROOM_SIZE,
     Arrays,
@@ -289,8 +289,8 @@ class Postings:
             "q", Job(address, len(queries), k, without_equal, room.address, len(room.words), mask)
         )
         best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
-        while job[NEEDED]:
-            room.grow(job[NEEDED], 4 * job[HITS])
+        while job[REQUIRED]:
+            room.grow(job[REQUIRED], 4 * job[HITS])
             job[ROOM], job[ROOM_SIZE] = room.address, len(room.words)
             best_of_each(mapped.table, job.buffer_info()[0], text, threshold - SLACK)
         rows = room.words[: 4 * job[HITS]].view(np.float64).reshape(-1, 4)

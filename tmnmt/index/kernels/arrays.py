@@ -85,7 +85,7 @@ class Job(NamedTuple):
     required: int = 0  # words of room to go on; 0: all is done
 
 
-QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, KEPT, DONE, HITS, NEEDED = range(
+QUERIES, COUNT, LIMIT, WITHOUT_EQUAL, ROOM, ROOM_SIZE, ALLOWED, COMPLETED, HITS, REQUIRED = range(
     len(Job._fields)
 )
 
@@ -135,11 +135,18 @@ _place_all = Native("index.kernels.tokens", "place_all", "table of words", *("in
 
 
 def address_of(
-    what: str, array: NDArray[Any], kind: type[np.generic], size: int, writable: bool = False
+    label: str, array: NDArray[Any], kind: type[np.generic], size: int, writable: bool = False
 ) -> int:
-    """The address of an array of `size` items of this type, as compiled code takes it. Raises
-    ValueError, which begins with `what`, for another type or size, for an array that is not
-    contiguous, and for one that may not be written where it has to be `writable`."""
+    """The address of an array, as compiled code takes it.
+
+    label: what messages call the array.
+    array: the array.
+    kind: the type that its items must have.
+    size: how many items it must have.
+    writable: whether compiled code writes to it.
+
+    Raises ValueError for another type or size, for an array that is not contiguous, and for one
+    that may not be written where it has to be."""
     flags = array.flags
     if (
         array.dtype != kind
@@ -147,28 +154,34 @@ def address_of(
         or not flags.c_contiguous
         or (writable and not flags.writeable)
     ):
-        wanted = f"{size:,} {np.dtype(kind)}, contiguous{', writable' if writable else ''}"
+        expected = f"{size:,} {np.dtype(kind)}, contiguous{', writable' if writable else ''}"
         raise ValueError(
-            f"{what}: {array.size:,} {array.dtype} of strides {[*array.strides]}, "
-            f"{'writable' if flags.writeable else 'read-only'}; wanted: {wanted}"
+            f"{label}: {array.size:,} {array.dtype} of strides {[*array.strides]}, "
+            f"{'writable' if flags.writeable else 'read-only'}; wanted: {expected}"
         )
     return array.ctypes.data
 
 
 def table_of(arrays: Arrays, words: Words) -> Int64:
-    """(all arrays, 2): address and number of items of each. The caller keeps the arrays. Raises
-    ValueError for arrays that compiled code would misread."""
-    every: tuple[NDArray[Any], ...] = (*arrays, *words)
+    """(all arrays, 2): the address and the number of items of each. The caller keeps the arrays.
+
+    arrays: the postings.
+    words: the vocabulary.
+
+    Raises ValueError for arrays that compiled code would misread."""
+    all_arrays: tuple[NDArray[Any], ...] = (*arrays, *words)
     kinds = (*KINDS.items(), *_OF_WORDS.items())
     rows = [
         (address_of(name, array, kind, array.size), array.size)
-        for (name, kind), array in zip(kinds, every, strict=True)
+        for (name, kind), array in zip(kinds, all_arrays, strict=True)
     ]
     return np.array(rows, np.int64)
 
 
 def numbered(text: UInt8) -> Words:
-    """The vocabulary of tokens that stand one a line, numbered from 0."""
+    """A vocabulary of tokens, numbered from 0.
+
+    text: the tokens, which stand one a line."""
     ends = np.flatnonzero(text == ord("\n")) + 1
     last = [len(text) + 1] if len(text) else []
     start = np.concatenate([[0], ends, last]).astype(np.int64)
@@ -176,7 +189,12 @@ def numbered(text: UInt8) -> Words:
 
 
 def placed(text: UInt8, start: Int64, size: int, room: int) -> Int32:
-    """The slots of the first `size` tokens, enough for `room` of them."""
+    """The slots of tokens.
+
+    text: the tokens, which stand one a line.
+    start: where each token begins.
+    size: how many of the first tokens get a slot.
+    room: how many tokens there are slots for."""
     slots = np.full(max(8, 1 << (2 * room - 1).bit_length()), UNKNOWN, np.int32)
     of_text = address_of("text", text, np.uint8, len(text))
     of_start = address_of("starts of words", start, np.int64, len(start))

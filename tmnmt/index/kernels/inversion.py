@@ -21,8 +21,10 @@ _ONE, _FACTOR, _SHIFT = np.uint64(1), np.uint64(0x9E3779B97F4A7C15), np.uint64(2
 
 @compiled
 def hashes(tokens: Int32, starts: Int64) -> UInt64:
-    """A hash of every sequence; `starts` has one item more than there are sequences. Equal hashes
-    prove nothing."""
+    """A hash of every sequence. Equal hashes prove nothing.
+
+    tokens: (tokens,), the sequences end to end.
+    starts: (sequences + 1,), where each begins, and the end of the last."""
     hashed = np.empty(starts.size - 1, np.uint64)
     for i in range(hashed.size):
         mixed = _FACTOR
@@ -35,8 +37,12 @@ def hashes(tokens: Int32, starts: Int64) -> UInt64:
 
 @compiled
 def number_groups(tokens: Int32, starts: Int64, order: Int64) -> tuple[Int32, int]:
-    """The group of every sequence, and how many groups there are: `order` has equal sequences side
-    by side; what is equal is compared token by token."""
+    """The group of every sequence, and how many groups there are. What is equal is compared token
+    by token.
+
+    tokens: (tokens,), the sequences end to end.
+    starts: (sequences + 1,), where each begins, and the end of the last.
+    order: (sequences,), the sequences in an order in which equal ones stand side by side."""
     group_ids, groups = np.empty(order.size, np.int32), 0
     for i in range(order.size):
         sequence = tokens[starts[order[i]] : starts[order[i] + 1]]
@@ -53,7 +59,13 @@ def number_groups(tokens: Int32, starts: Int64, order: Int64) -> tuple[Int32, in
 def lay_out(
     tokens: Int32, starts: Int64, order: Int64, group_ids: Int32, group_tokens: Int32
 ) -> None:
-    """Writes the tokens of every group, end to end, into `group_tokens`."""
+    """Writes the tokens of every group, end to end.
+
+    tokens: (tokens,), the sequences end to end.
+    starts: (sequences + 1,), where each begins, and the end of the last.
+    order: (sequences,), the sequences in an order in which equal ones stand side by side.
+    group_ids: (sequences,), the group of every sequence.
+    group_tokens: where the tokens are written."""
     end, group = 0, -1
     for i in order:
         if group_ids[i] > group:
@@ -65,7 +77,11 @@ def lay_out(
 
 @compiled
 def most_occurrences(tokens: Int32, lengths: Int32, vocabulary: int) -> Int32:
-    """How often every token occurs in the group that has it most often."""
+    """How often every token occurs in the group that has it most often.
+
+    tokens: (tokens,), the groups end to end.
+    lengths: (groups,), how many tokens each group has.
+    vocabulary: how many distinct tokens there are."""
     maxima, occurrences = np.zeros(vocabulary, np.int32), np.zeros(vocabulary, np.int32)
     start = 0
     for length in lengths:
@@ -81,7 +97,11 @@ def most_occurrences(tokens: Int32, lengths: Int32, vocabulary: int) -> Int32:
 
 @compiled
 def count_features(tokens: Int32, lengths: Int32, feature_start: Int32) -> Int64:
-    """In how many groups every feature occurs."""
+    """In how many groups every feature occurs.
+
+    tokens: (tokens,), the groups end to end.
+    lengths: (groups,), how many tokens each group has.
+    feature_start: (vocabulary + 1,), the first feature of every token."""
     counts, occurrences = (
         np.zeros(feature_start[-1], np.int64),
         np.zeros(feature_start.size, np.int32),
@@ -108,7 +128,15 @@ def fill(
     columns: UInt64,
     postings: Int32,
 ) -> None:
-    """Enters every group into the column or the postings of each of its features."""
+    """Enters every group into the column or the postings of each of its features.
+
+    tokens: (tokens,), the groups end to end.
+    lengths: (groups,), how many tokens each group has.
+    feature_start: (vocabulary + 1,), the first feature of every token.
+    column_of: (features,), the column of every feature, -1 where it has postings.
+    posting_start: (features + 1,), where the postings of every feature begin.
+    columns: the columns, which are written.
+    postings: the postings, which are written."""
     occurrences, place = np.zeros(feature_start.size, np.int32), posting_start.copy()
     start = 0
     for group in range(lengths.size):
@@ -128,7 +156,11 @@ def fill(
 
 @compiled
 def place(tokens: Int32, next_of: Int64, positions: Int32) -> None:
-    """Writes where every token stands, ascending, from the places on that `next_of` has for it."""
+    """Writes where every token stands, ascending.
+
+    tokens: (tokens,), the tokens.
+    next_of: (vocabulary,), where the next place of every token is written; it changes.
+    positions: (tokens,), where the places are written."""
     for position in range(tokens.size):
         token = tokens[position]
         positions[next_of[token]] = position

@@ -42,13 +42,13 @@ from tmnmt.compiled.addresses import array_of
 from tmnmt.compiled.compiling import hot, inner, part
 from tmnmt.index.fuzzy import SLACK
 from tmnmt.index.kernels.arrays import (
+    ALLOWED,
+    COMPLETED,
     COUNT,
-    DONE,
     HITS,
-    KEPT,
     LIMIT,
-    NEEDED,
     QUERIES,
+    REQUIRED,
     ROOM,
     ROOM_SIZE,
     WITHOUT_EQUAL,
@@ -669,7 +669,7 @@ def best_of_each(table_address: int, job_address: int, text_address: int, min_sc
     numbers_at = begin + 16 * k
     ours = numbers_at + 8 * (size_of_text // 2 + 1)
     if ours > room_end:
-        job[NEEDED] = (ours - job[ROOM]) // 8
+        job[REQUIRED] = (ours - job[ROOM]) // 8
         return 0
     rows = array_of(job[ROOM], 4 * k * count, np.float64)
     best = Best(
@@ -679,14 +679,14 @@ def best_of_each(table_address: int, job_address: int, text_address: int, min_sc
     )
     numbers = array_of(numbers_at, size_of_text, np.int32)
     top, groups = arrays.length_start.size - 2, arrays.member_offsets.size - 1
-    while job[DONE] < count:
-        i = job[DONE]
+    while job[COMPLETED] < count:
+        i = job[COMPLETED]
         start = queries[3 * i - 3] if i else 0
         size = encode(words, text, start, queries[3 * i], queries[3 * i + 1] != 0, numbers)
         if size > 0 and math.ceil(min_score * size) <= top:  # a longer text would need its square
             end, room = carved(ours, size, groups, top)
             if end > room_end:
-                job[NEEDED] = (end - job[ROOM]) // 8
+                job[REQUIRED] = (end - job[ROOM]) // 8
                 return 0
             query = query_of(arrays, numbers, size, room)
             ranked = search_one(
@@ -696,7 +696,7 @@ def best_of_each(table_address: int, job_address: int, text_address: int, min_sc
                 min_score,
                 job[WITHOUT_EQUAL] != 0,
                 queries[3 * i + 2],
-                job[KEPT],
+                job[ALLOWED],
                 best,
             )
             for j in range(ranked):
@@ -706,6 +706,6 @@ def best_of_each(table_address: int, job_address: int, text_address: int, min_sc
                 rows[row + 2] = best.edits[j]
                 rows[row + 3] = best.scores[j]
                 job[HITS] += 1
-        job[DONE] += 1
-    job[NEEDED] = 0
+        job[COMPLETED] += 1
+    job[REQUIRED] = 0
     return 0

@@ -54,6 +54,9 @@ class NewWords:
 
     def encode(self, texts: Sequence[str]) -> tuple[Int32, Int32]:
         """The numbers of the match tokens of all texts, end to end, and how many each text has.
+
+        texts: the texts.
+
         Raises UnicodeEncodeError where a text is no Unicode."""
         encoded = list(map(written_for_tokens, texts))
         text = np.frombuffer(bytearray().join(content for content, _ in encoded), np.uint8)
