@@ -35,7 +35,7 @@ from tmnmt.engine.links import Linker
 from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.term import Term
 from tmnmt.terms.term_list import TermList
-from tmnmt.text import match_tokens, token_spans
+from tmnmt.text import match_tokens, nfc, token_spans
 from tmnmt.translator import Translator
 
 Terms = list[list[Term]]  # of every sentence
@@ -45,14 +45,18 @@ class Own(Finder):
     """Finds in every text its own terms."""
 
     def __init__(self, texts: Sequence[str], terms: Terms) -> None:
-        self._own = {text: Finder(some) for text, some in zip(texts, terms, strict=True)}
+        self._finders = {nfc(text): Finder(some) for text, some in zip(texts, terms, strict=True)}
+        self._words = {text: {*match_tokens(text)} for text in self._finders}
 
     def find(self, text: str) -> list[TermPlace]:
-        """Also of a piece of a text."""
-        own = self._own.get(text) or next(
-            (finder for whole, finder in self._own.items() if text in whole), None
-        )
-        return own.find(text) if own is not None else []
+        """Also of a piece of a text, and of one whose codes are masked: that of the text with which
+        it shares most of its words."""
+        finder = self._finders.get(text)
+        if finder is None:
+            words = {*match_tokens(text)}
+            shared = {whole: len(words & others) for whole, others in self._words.items()}
+            finder = self._finders[max(shared, key=lambda whole: shared[whole])]
+        return finder.find(text)
 
 
 def main() -> None:

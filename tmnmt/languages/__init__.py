@@ -27,10 +27,11 @@ class Language:
     without accents. `irregular_forms`: words whose forms have no endings in common.
     `number_stems`, `cardinals`: as `NumberWords` and `Cardinals` have them. `small_words`: articles
     and the like, by the prepositions that are in them, "" for none. `endings`: what may stand for
-    the longest ending that a word has. `contractions`: verbs before n't, their full forms, and what
-    other endings behind an apostrophe stand for. `connectives`: words behind which a sentence goes
-    on, so that no phrase ends with them. `sentence_marks`: what is written for . ! ? : ; , where
-    these are not. `typography`: as `Typography` has it, with what is otherwise in `regions`."""
+    the longest ending that a word has. `agreement`: as `Agreement` has it. `contractions`: verbs
+    before n't, their full forms, and what other endings behind an apostrophe stand for.
+    `connectives`: words behind which a sentence goes on, so that no phrase ends with them.
+    `sentence_marks`: what is written for . ! ? : ; , where these are not. `typography`: as
+    `Typography` has it, with what is otherwise in `regions`."""
 
     rare_letters: str | None = None
     abbreviations: str = ""
@@ -42,6 +43,7 @@ class Language:
     cardinals: Table = field(default_factory=dict)
     small_words: Mapping[str, str] = field(default_factory=dict)
     endings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    agreement: Mapping[str, str] = field(default_factory=dict)
     contractions: Table = field(default_factory=dict)
     connectives: str = ""
     sentence_marks: Mapping[str, str] = field(default_factory=dict)

@@ -4,6 +4,10 @@ are."""
 
 from __future__ import annotations
 
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+
 from tmnmt.languages import data_for
 
 MIN_LETTERS = 4  # letters: shorter words have no other form here
@@ -18,6 +22,64 @@ def small_words(lang: str) -> dict[str, frozenset[str]]:
         word: frozenset(name for name, listed in sorts.items() if word in listed.split())
         for word in words
     }
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Which small words of a language may stand before which nouns.
+
+    feminine, masculine: endings of nouns. The longest that a noun has counts.
+    feminine_words, masculine_words: small words that nouns of the other gender do not have.
+    masculine_before_consonant: those that a feminine noun has where it begins with a vowel.
+    before_vowel: those that have another form before a vowel, without their apostrophe."""
+
+    feminine: frozenset[str] = frozenset()
+    masculine: frozenset[str] = frozenset()
+    feminine_words: frozenset[str] = frozenset()
+    masculine_words: frozenset[str] = frozenset()
+    masculine_before_consonant: frozenset[str] = frozenset()
+    before_vowel: frozenset[str] = frozenset()
+
+    def excludes(self, small_word: str, noun: str) -> bool:
+        """Whether a small word cannot stand before a noun, as far as this is known.
+
+        small_word: the word, with its apostrophe where it has one.
+        noun: the noun, or a text that begins with it."""
+        small, noun = small_word.casefold(), "".join(noun.casefold().split()[:1])
+        is_vowel = unicodedata.normalize("NFD", noun)[:1] in VOWELS
+        if is_vowel and small in self.before_vowel:
+            return True
+        is_feminine = self._is_feminine(noun.removesuffix("s"))
+        if is_feminine is None:
+            return False
+        if is_feminine:
+            is_other = small in self.masculine_before_consonant and not is_vowel
+            return small in self.masculine_words or is_other
+        return small in self.feminine_words
+
+    def shows_gender(self, small_word: str) -> bool:
+        """Whether a small word has a gender.
+
+        small_word: the word."""
+        return small_word in self.feminine_words or small_word in self.masculine_words
+
+    def _is_feminine(self, noun: str) -> bool | None:
+        lengths = [
+            max((len(ending) for ending in endings if noun.endswith(ending)), default=0)
+            for endings in (self.feminine, self.masculine)
+        ]
+        return lengths[0] > lengths[1] if any(lengths) else None
+
+
+NO_AGREEMENT = Agreement()
+VOWELS = frozenset("aeiouyœæ")  # that articles are elided before
+
+
+@cache
+def agreement(lang: str) -> Agreement:
+    """What is known of a language: nothing where it has no data of this."""
+    words = data_for(lang).agreement
+    return Agreement(**{name: frozenset(listed.split()) for name, listed in words.items()})
 
 
 def forms_of_word(word: str, lang: str) -> list[str]:

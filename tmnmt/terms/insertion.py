@@ -8,6 +8,7 @@ little of which article this one has (OURS)."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
@@ -31,6 +32,7 @@ OTHER_WORDS_PENALTY, NO_WORDS_PENALTY = (
     4.0,
 )  # nats: what other small words than were there stand behind, and none
 FORM_WEIGHT = 0.3  # of the log probability of a form that it has here, where small words go with it
+EXCLUDED = 8.0  # nats: what a small word stands behind that cannot stand before the form
 Chances = NDArray[np.float32]
 
 
@@ -144,7 +146,7 @@ class Inserter:
                     )
                 ]
                 finished[number] += [hypothesis for hypothesis in extensions if hypothesis.is_whole]
-                going[number] = _pruned(extensions, finished[number])
+                going[number] = self._pruned(extensions, finished[number], place.part.was)
             if any(going):
                 step, going = self._advance(step, going, encoded, [place.row for place in places])
                 says = dict(enumerate(step.log_probs))
@@ -176,16 +178,18 @@ class Inserter:
         if self._spelling.stem(hypothesis.ids) != self._spelling.stem(part.was):
             cost = OTHER_WORDS_PENALTY if hypothesis.ids else NO_WORDS_PENALTY
         elided = bool(hypothesis.ids) and last in self._spelling.elided
+        small = self._spelling.last_word(hypothesis.ids)
         for form in part.forms if not elided else ():
             if self._fits(form, last):
                 token = form.ids[0]
-                score = hypothesis.score - form.cost - cost + float(chances[token])
+                excluded = EXCLUDED * self._spelling.is_excluded(small, form.ids)
+                small_score = hypothesis.score - form.cost - cost - excluded
                 yield hypothesis._replace(
-                    score=score,
+                    score=small_score + float(chances[token]),
                     ids=(*hypothesis.ids, token),
                     form=form,
                     form_offset=1,
-                    small_score=hypothesis.score - form.cost - cost,
+                    small_score=small_score,
                 )
         if elided:
             for token in self._spelling.apostrophes:
@@ -205,6 +209,25 @@ class Inserter:
     def _fits(self, form: Form, last: int) -> bool:
         """Whether a form may stand behind this subword."""
         return self._spelling.is_open[last] if form.inside else not self._spelling.is_cut[last]
+
+    def _pruned(
+        self, hypotheses: Sequence[_Trial], finished: Sequence[_Trial], was: Ids
+    ) -> list[_Trial]:
+        """The trials that are continued: the best of each kind. Small words that are those that
+        were there but for their gender are of a kind of their own."""
+        best_score = max((trial.score for trial in finished), default=-torch.inf)
+        kinds = defaultdict[object, list[_Trial]](list)
+        for trial in hypotheses:
+            is_small = trial.form is None
+            if is_small or not trial.is_whole:
+                has_stem = is_small and self._spelling.stem(trial.ids) == self._spelling.stem(was)
+                kinds[is_small, has_stem, trial.form_offset].append(trial)
+        return [
+            trial
+            for (*_, has_stem, _), kind in kinds.items()
+            for trial in sorted(kind, key=lambda trial: -trial.score)[:WIDTH]
+            if has_stem or trial.score > best_score - BEAM_WIDTH_NATS
+        ]
 
     def _advance(
         self,
@@ -283,27 +306,4 @@ def _contenders(hypotheses: Sequence[_Trial]) -> list[_Trial]:
     best_score = max((hypothesis.score for hypothesis in hypotheses), default=0.0)
     return [
         hypothesis for hypothesis in hypotheses if hypothesis.score > best_score - BEAM_WIDTH_NATS
-    ]
-
-
-def _pruned(hypotheses: Sequence[_Trial], finished: Sequence[_Trial]) -> list[_Trial]:
-    """The trials that are continued: the best of each kind."""
-    min_score = (
-        max((hypothesis.score for hypothesis in finished), default=-torch.inf) - BEAM_WIDTH_NATS
-    )
-    formless = [hypothesis for hypothesis in hypotheses if hypothesis.form is None]
-    partial_forms = [
-        hypothesis
-        for hypothesis in hypotheses
-        if hypothesis.form is not None and not hypothesis.is_whole
-    ]
-    levels = [
-        [hypothesis for hypothesis in partial_forms if hypothesis.form_offset == offset]
-        for offset in {hypothesis.form_offset for hypothesis in partial_forms}
-    ]
-    return [
-        hypothesis
-        for level in (formless, *levels)
-        for hypothesis in sorted(level, key=lambda hypothesis: -hypothesis.score)[:WIDTH]
-        if hypothesis.score > min_score
     ]

@@ -30,6 +30,7 @@ from tmnmt.terms.target_prior import TargetPrior
 from tmnmt.vocab import BOS, EOS
 
 STAYS = 1.5  # nats: how much likelier another form of a word has to be
+PRIOR_WEIGHT = 1.0  # of log p of a form without a source, beside log p with it
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class _Way:
     choices: list[tuple[int, ...]] = field(default_factory=list)  # what is left of each
     has_original: bool = True  # the first of them is what was there
     position: int = 0  # how many subwords the decoder has read
+    has_changed: bool = False  # a term has other small words than were there, or may have
 
     def asks(self) -> bool:
         """Whether the next subword is still to be chosen."""
@@ -84,6 +86,27 @@ class _Way:
             self.remaining.pop(0)
             self.position = len(first.ids)
         return self.position
+
+    @property
+    def chooses_word(self) -> bool:
+        """Whether a form of a word is to be chosen next, and not one of a term."""
+        return bool(self.choices) or isinstance(self.remaining[0], Alternatives)
+
+    def take(self, ids: Sequence[int], is_same: bool) -> None:
+        """Takes a form with its small words. Where neither this nor a term before it has other
+        small words than were there, the words that follow, up to the next term, stay.
+
+        ids: their subwords.
+        is_same: whether the small words are those that were there and show a gender."""
+        self.decided += ids
+        self.has_changed = self.has_changed or not is_same
+        if not self.has_changed:
+            following = [isinstance(part, Insert) for part in self.remaining]
+            end = following.index(True) if True in following else len(following)
+            self.remaining[:end] = [
+                Fixed(part.choices[0]) if isinstance(part, Alternatives) else part
+                for part in self.remaining[:end]
+            ]
 
     @property
     def is_open(self) -> bool:
@@ -129,7 +152,8 @@ class Writer:
         self._ways = [_Way([*way, Fixed((EOS,))]) for way in parts]
         self._spelling = spelling
         self._backbone, self._layers = backbone, layers or MemoryLayers()
-        self._inserter = Inserter(spelling, backbone, self._layers, prior or TargetPrior(backbone))
+        self._prior = prior or TargetPrior(backbone)
+        self._inserter = Inserter(spelling, backbone, self._layers, self._prior)
 
     def rewrite(
         self,
@@ -181,7 +205,8 @@ class Writer:
         state = self._backbone.start(encoded)
         if not notes and not ready.layers:
             state = self._behind_what_stays(state, live, originals)
-        while live:
+        prior_steps = self._prior.steps(len(live)) if live else None
+        while live and prior_steps is not None:
             ways = [self._ways[number] for number in live]
             asking = [row for row, way in enumerate(ways) if way.asks()]
             prev = torch.tensor([way.last for way in ways], device=device)
@@ -189,8 +214,12 @@ class Writer:
             step = self._layers.step(self._backbone, prev, state, encoded, ready, explain, rows)
             step.log_probs.index_fill_(1, NEVER.to(device), -torch.inf)
             says = step.log_probs[asking] if explain else step.log_probs
+            choosing = [row for row in asking if ways[row].chooses_word]
+            prior = prior_steps.log_probs(torch.tensor(choosing, dtype=torch.long, device=device))
+            without_source = dict(zip(choosing, prior, strict=True))
             open_rows = {
-                row: (ways[row], log_probs) for row, log_probs in zip(asking, says, strict=True)
+                row: (ways[row], log_probs, without_source.get(row))
+                for row, log_probs in zip(asking, says, strict=True)
             }
             self._decide(open_rows, step, encoded)
             for row, (way, number) in enumerate(zip(ways, live, strict=True)):
@@ -203,6 +232,8 @@ class Writer:
                 encoded = encoded.rows(index)
                 encoded = encoded.cut(int(encoded.mask.sum(1).max()))
             live = [live[row] for row in remaining]
+            last = torch.tensor([self._ways[number].last for number in live], device=device)
+            prior_steps.follow(index, last)
             state, ready = self._backbone.reordered(step.state, index), step.ready.rows(index)
 
     def _behind_what_stays(
@@ -228,25 +259,25 @@ class Writer:
         )
 
     def _decide(
-        self, asking: Mapping[int, tuple[_Way, Tensor]], step: Stepped, encoded: Any
+        self, asking: Mapping[int, tuple[_Way, Tensor, Tensor | None]], step: Stepped, encoded: Any
     ) -> None:
-        """Takes what comes next in every row that is asking, by its log p (V,); forms are looked
-        for in all rows at once."""
+        """Takes what comes next in every row that is asking, by its log p (V,) with the source and
+        without one; forms are looked for in all rows at once."""
         places = [
             Place(part, row, log_probs, way.last)
-            for row, (way, log_probs) in asking.items()
-            if (part := self._until_form(way, log_probs)) is not None
+            for row, (way, log_probs, prior) in asking.items()
+            if (part := self._until_form(way, log_probs, prior)) is not None
         ]
         for place, ids in zip(places, self._inserter.choose(places, step, encoded), strict=True):
-            way, _ = asking[place.row]
-            way.decided += ids
+            is_same = self._spelling.has_same_gender(place.part.was, ids)
+            asking[place.row][0].take(ids, is_same)
 
-    def _until_form(self, way: _Way, log_probs: Tensor) -> Insert | None:
+    def _until_form(self, way: _Way, log_probs: Tensor, prior: Tensor | None) -> Insert | None:
         """Chooses among words that were there. Returns the form that is to be put in, where one
         comes next; otherwise None."""
         while way.asks():
             if way.choices:
-                self._choose(way, log_probs)
+                self._choose(way, log_probs if prior is None else log_probs + PRIOR_WEIGHT * prior)
                 continue
             part = way.remaining.pop(0)
             if isinstance(part, Insert):

@@ -6,15 +6,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from tmnmt.terms.grammar import NO_AGREEMENT, Agreement
 from tmnmt.text import APOSTROPHES
 from tmnmt.vocab import BOS, UNK, Vocabulary
 
+Ids = tuple[int, ...]
 _FIRST = re.compile(r"[^\s']+'?")
 
 
@@ -34,22 +37,26 @@ class Spelling:
     """What the subwords of a vocabulary say of where words begin and end."""
 
     def __init__(
-        self, vocab: Vocabulary, small: Mapping[str, frozenset[str]] = MappingProxyType({})
+        self,
+        vocab: Vocabulary,
+        small: Mapping[str, frozenset[str]] = MappingProxyType({}),
+        agreement: Agreement = NO_AGREEMENT,
     ) -> None:
         """vocab: the vocabulary.
-        small: the small words of the target language, each with the prepositions that it has."""
-        self._small = small
+        small: the small words of the target language, each with the prepositions that it has.
+        agreement: which of these may stand before which nouns."""
+        self._small, self._agreement = small, agreement
+        self.is_excluded = lru_cache(maxsize=1 << 16)(self._is_excluded)
         self._vocab = vocab
         pieces = [vocab.piece(number) for number in range(len(vocab))]
         self.goes_on = torch.tensor([piece[:1].isalnum() for piece in pieces])  # the word before
         self.is_open = [not piece[-1:].isalnum() for piece in pieces]  # a word may follow at once
         self.is_open[BOS] = False
         self.is_cut = [piece.endswith(APOSTROPHES) for piece in pieces]  # one must
-        self._small_sorts = {
-            self.ids(word.removesuffix("'")): sorts
-            for small_word, sorts in small.items()
-            for word in (small_word, small_word.capitalize())
-        }
+        self._small_sorts = [  # of small letters, and with a capital
+            {self.ids(spelled(word).removesuffix("'")): sorts for word, sorts in small.items()}
+            for spelled in (str.lower, str.capitalize)
+        ]
         # the last subwords of those that an apostrophe follows
         self.elided = {
             self.ids(word.removesuffix("'"))[-1]
@@ -74,18 +81,20 @@ class Spelling:
 
     def small_behind(self, ids: tuple[int, ...], was: tuple[int, ...]) -> list[tuple[int, ...]]:
         """The small words that may follow: first those with a preposition of the small words that
-        were there, and then, behind a preposition, those without one.
+        were there, and then, behind a preposition, those without one. They begin with a capital
+        where those that were there did.
 
         ids: the subwords before the place.
         was: the subwords of the small words that were there."""
-        if not ids:
-            return self._of_sorts(self.sorts(was) if was else None)
-        return self._of_sorts(frozenset([""])) if "" not in self.sorts(ids) else []
+        if ids:
+            return self._of_sorts(frozenset([""]), False) if "" not in self.sorts(ids) else []
+        has_capital = self._vocab.decode(was)[:1].isupper()
+        return self._of_sorts(self.sorts(was) if was else None, has_capital)
 
-    def _of_sorts(self, sorts: frozenset[str] | None) -> list[tuple[int, ...]]:
+    def _of_sorts(self, sorts: frozenset[str] | None, has_capital: bool) -> list[tuple[int, ...]]:
         return [
             ids
-            for ids, word_sorts in self._small_sorts.items()
+            for ids, word_sorts in self._small_sorts[has_capital].items()
             if sorts is None or not word_sorts.isdisjoint(sorts)
         ]
 
@@ -95,6 +104,25 @@ class Spelling:
         ids: the subwords of a text."""
         starts = [index for index, token in enumerate(ids) if self._vocab.piece(token)[:1] == "▁"]
         return ids[starts[-1] :] if starts else ids
+
+    def has_same_gender(self, small: Ids, ids: Ids) -> bool:
+        """Whether a text begins with small words of which the last one shows the gender and the
+        number of what follows.
+
+        small: the subwords of the small words.
+        ids: those of the text."""
+        words = self._vocab.decode(small).casefold().split()
+        return (
+            ids[: len(small)] == small and bool(words) and self._agreement.shows_gender(words[-1])
+        )
+
+    def _is_excluded(self, small: Ids, form: Ids) -> bool:
+        """Whether a small word cannot stand before a form.
+
+        small: the subwords of the small word.
+        form: the subwords of the form."""
+        word = self._vocab.decode(small).replace("’", "'")
+        return bool(word) and self._agreement.excludes(word, self._vocab.decode(form))
 
     def stem(self, ids: tuple[int, ...]) -> str:
         """What small words have in common. Without an apostrophe, e or a at their ends, le, la and

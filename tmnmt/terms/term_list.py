@@ -29,7 +29,7 @@ from tmnmt.segments import Token, Translation
 from tmnmt.spans import piece_spans
 from tmnmt.terms.check import target_spans, term_checks, unique_target
 from tmnmt.terms.find import Finder, TermPlace
-from tmnmt.terms.grammar import forms_of_word, other_forms, small_words
+from tmnmt.terms.grammar import agreement, forms_of_word, other_forms, small_words
 from tmnmt.terms.insertion import Insert
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.rewriting import Alternatives, Fixed, Part, Writer
@@ -69,7 +69,7 @@ class TermList(Extension):
         self._find, self.lang = lru_cache(maxsize=TEXTS_KEPT)(finder.find), tgt_lang
         self.vocab, self.hard = vocab, hard
         self.small = small_words(tgt_lang)
-        self.spelling = Spelling(vocab, self.small)
+        self.spelling = Spelling(vocab, self.small, agreement(tgt_lang))
         self._prior: TargetPrior | None = None
 
     def incomplete(
@@ -377,22 +377,39 @@ class _Revision:
     def _remaining_parts(self, first: int, last: int, is_behind: bool) -> list[Part]:
         """The words that stay, behind a term those that are near it in other forms, too."""
         far = min(first + REACH, last) if is_behind else first
-        flexible = [
-            self._word(word)
-            for word in range(first, far)
-            if self._first_subword(word) < self._first_subword(word + 1)
-        ]
-        ids = self._ids[self._first_subword(far) : self._first_subword(last)]
+        flexible, word = list[Part](), first
+        while word < far:
+            end = self._unit_end(word, last)
+            if self._first_subword(word) < self._first_subword(end):
+                flexible.append(self._unit(word, end))
+            word = end
+        ids = self._ids[self._first_subword(word) : self._first_subword(last)]
         return [*flexible, Fixed(ids)] if ids else flexible
 
-    def _word(self, index: int) -> Part:
-        start, end = self._words[index]
-        ids = self._ids[self._first_subword(index) : self._first_subword(index + 1)]
-        word = self._translation[start:end]
+    def _unit_end(self, word: int, limit: int) -> int:
+        """Where the unit that begins with a word ends: behind it, or, where an apostrophe follows,
+        behind the word after this, if both are known to have other forms."""
+        end = word + 3
+        if end <= limit and self._translation[self._words[word + 1][0]] in APOSTROPHES:
+            text = self._translation[self._words[word][0] : self._words[end - 1][1]]
+            if self._forms_of(text):
+                return end
+        return word + 1
+
+    def _forms_of(self, text: str) -> list[str]:
+        """Other forms of a word, or of two with an apostrophe between them, which stays the same
+        sign."""
+        sign = next((sign for sign in APOSTROPHES if sign in text), "'")
+        forms = forms_of_word(text.replace(sign, "'"), self._terms.lang)
+        return [form.replace("'", sign) for form in forms]
+
+    def _unit(self, word: int, end: int) -> Part:
+        ids = self._ids[self._first_subword(word) : self._first_subword(end)]
+        text = self._translation[self._words[word][0] : self._words[end - 1][1]]
         variants = list[tuple[int, ...]]()
         starts = self._terms.vocab.piece(ids[0])[:1] == "▁"
-        if starts and word.islower() and index not in self._term_words:
-            encoded = map(self._terms.spelling.ids, forms_of_word(word, self._terms.lang))
+        if starts and text.islower() and self._term_words.isdisjoint(range(word, end)):
+            encoded = map(self._terms.spelling.ids, self._forms_of(text))
             variants = [variant for variant in encoded if variant != ids and UNK not in variant]
         return Alternatives((ids, *variants)) if variants else Fixed(ids)
 
