@@ -51,6 +51,7 @@ FINDINGS = {
     "replay": "are the translation of a match, whose source has other words",
     "terms": "lack a term that they should have",
     "forbidden": "have a forbidden term",
+    "meaning": "have a term of several meanings, and nothing says which one it is",
 }
 ECHO_AT_MOST = 3  # words from one place of a word to the next
 ECHO_LETTERS = 5  # letters of such a word, at least

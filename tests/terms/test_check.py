@@ -11,7 +11,7 @@ BANK = Term("bank", ("rive", "berge"), ("banque",))
 
 
 def checked(src: str, tgt: str, *terms: Term) -> list[Check]:
-    return term_checks(Finder(terms).find(src), tgt)
+    return term_checks([place.term for place in Finder(terms).find(src)], tgt)
 
 
 def test_one_of_the_targets_is_enough_in_whatever_form() -> None:

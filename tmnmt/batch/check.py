@@ -17,6 +17,7 @@ from tmnmt.files.opening import kind_of
 from tmnmt.files.unit import TranslatableFile
 from tmnmt.terms.check import term_checks
 from tmnmt.terms.find import Finder
+from tmnmt.terms.homonyms import term_at
 from tmnmt.terms.reading import read_terms
 
 NAMES = ("empty", *CHECKS, "terms", "forbidden")
@@ -109,8 +110,10 @@ class Checker:
         names = [name for name in CHECKS if name in self.names]
         results = checks(pair.src, pair.tgt, names, pair.languages)
         if self.terms is not None and pair.tgt.plain.strip():
-            places = self._finder(self.terms, pair.languages).find(pair.src.plain)
-            results += term_checks(places, pair.tgt.plain)
+            src = pair.src.plain
+            places = self._finder(self.terms, pair.languages).find(src)
+            terms = [term_at(place, src, pair.languages[0]) for place in places]
+            results += term_checks(terms, pair.tgt.plain)
         return [check for check in results if check.name in self.names]
 
     def _finder(self, path: Path, languages: tuple[str, str]) -> Finder:

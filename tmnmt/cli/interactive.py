@@ -43,6 +43,7 @@ CHECKS = {
     "replay": "it is the translation of a match, whose source has other words:",
     "terms": "it lacks a term that it should have:",
     "forbidden": "it has a forbidden term:",
+    "meaning": "which meaning does the term have?",
 }
 ASK, TYPED = "> ", "source: "
 

@@ -6,6 +6,7 @@ The pipeline calls every extension at these points, and knows nothing else of it
     revise        these are written once more
     annotate      more is said of the translation of a piece
     check         what is wrong in a finished translation, or in one that is confirmed
+    questions     what a person has to decide in a finished translation
     learn         what a document takes from a pair that was confirmed in it
 
 A feature that stands beside the way, such as completion, feeds the pipeline and needs none of
@@ -130,6 +131,12 @@ class Extension:
 
         src: the source.
         tgt: its translation."""
+        return []
+
+    def questions(self, src: str) -> list[Check]:
+        """What a person has to decide in a translation before it is confirmed.
+
+        src: the source."""
         return []
 
     def learn(self, knowledge: Any, src: str, tgt: str) -> Any:

@@ -260,7 +260,12 @@ class Pipeline:
             *replay_checks(translation, self.languages[0]),
         ]
         if translation.origin in CHECKED_ORIGINS and tgt.strip():
-            checks = [*check_all(self.extensions, src, tgt), *checks]
+            questions = [
+                question
+                for extension in self.extensions.values()
+                for question in extension.questions(src)
+            ]
+            checks = [*check_all(self.extensions, src, tgt), *questions, *checks]
         return replace(translation, user_checks=tuple(checks)) if checks else translation
 
     @torch.no_grad()

@@ -140,7 +140,11 @@ class TermLists:
                 self._size, self._sizes[key] = self._size + size, size
                 terms = merged((term for _, terms in lists for term in terms), "the lists of terms")
                 self._ready_lists[key] = TermList(
-                    Finder(terms), translator.vocab, hard, translator.tgt_lang
+                    Finder(terms),
+                    translator.vocab,
+                    hard,
+                    translator.tgt_lang,
+                    translator.src_lang,
                 )
             return self._ready_lists[key]
 

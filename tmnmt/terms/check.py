@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 from tmnmt.checks import Check
@@ -13,16 +13,16 @@ from tmnmt.text import match_tokens
 CACHE_SIZE = 1024  # answers that are kept: each is asked for several times
 
 
-def term_checks(places: Sequence[TermPlace], tgt: str) -> list[Check]:
+def term_checks(terms: Iterable[Term], tgt: str) -> list[Check]:
     """What is wrong in a translation with the terms of its source. Another form of a target counts
     as the target; a forbidden one that is part of a longer target is none.
 
-    places: the terms of the source, and where they stand.
+    terms: the terms of the source.
     tgt: the translation."""
     lacking, forbidden = list[str](), list[str]()
-    for term in dict.fromkeys(place.term for place in places):
+    for term in dict.fromkeys(terms):
         forms = {place.term.source for place in _form_places(term, tgt)}
-        if term.targets and forms.isdisjoint(term.targets):
+        if term.targets and not target_spans(term, tgt, exact=False):
             lacking.append(f"{' / '.join(term.targets)} for {term.source}")
         forbidden += [f"{form} for {term.source}" for form in term.forbidden if form in forms]
     by_kind = {"terms": lacking, "forbidden": forbidden}
@@ -35,8 +35,10 @@ def target_spans(term: Term, tgt: str, exact: bool) -> list[tuple[int, int]]:
     term: the term.
     tgt: the translation.
     exact: whether only targets count that are written as the list of terms has them, but for
-    capitals; otherwise they may have any form."""
+    capitals; otherwise they may have any form. What is not translated has its capitals, too."""
     places = [place for place in _form_places(term, tgt) if place.term.source in term.targets]
+    if term.verbatim:
+        places = [place for place in places if tgt[place.start : place.end] in term.targets]
     return [(place.start, place.end) for place in places if not exact or _is_given(place, tgt)]
 
 

@@ -41,20 +41,21 @@ class Finder:
 
     def find(self, text: str) -> list[TermPlace]:
         """The terms of a text in its order, none of which overlaps another. Of those that do, the
-        longest counts, in words; then what is written as the term is, then the first.
+        longest counts, in words; then what is written as the term is, then a term that asks for
+        its capitals, then the first.
 
         text: the text."""
         words, spans = match_tokens(text), token_spans(text)
         folded = [word.casefold() for word in words]
         candidates = [
-            (-length, inexact, index, number, term)
+            (-length, inexact, not term.case, index, number, term)
             for index in range(len(words))
             for number, (length, inexact, term) in enumerate(
                 self._match_terms(words, folded, index)
             )
         ]
         covered, occurrences = set[int](), list[TermPlace]()
-        for length, _, index, _, term in sorted(candidates, key=lambda candidate: candidate[:4]):
+        for length, *_, index, _, term in sorted(candidates, key=lambda candidate: candidate[:5]):
             places = range(index, index - length)
             if covered.isdisjoint(places):
                 covered.update(places)
@@ -80,7 +81,8 @@ class Finder:
             text_words = words[index : end + 1]
             for inexact, node in reached:
                 for term_words, term in node.terms:
-                    if _has_case(text_words, term_words, term):
+                    fits = not (inexact and term.verbatim)
+                    if fits and _has_case(text_words, term_words, term):
                         yield len(term_words), inexact, term
 
 

@@ -216,7 +216,7 @@ class Inserter:
         """The trials that are continued: the best of each kind. Small words that are those that
         were there but for their gender are of a kind of their own."""
         best_score = max((trial.score for trial in finished), default=-torch.inf)
-        kinds = defaultdict[object, list[_Trial]](list)
+        kinds = defaultdict[tuple[bool, bool, int], list[_Trial]](list)
         for trial in hypotheses:
             is_small = trial.form is None
             if is_small or not trial.is_whole:
@@ -224,7 +224,7 @@ class Inserter:
                 kinds[is_small, has_stem, trial.form_offset].append(trial)
         return [
             trial
-            for (*_, has_stem, _), kind in kinds.items()
+            for (_, has_stem, _), kind in kinds.items()
             for trial in sorted(kind, key=lambda trial: -trial.score)[:WIDTH]
             if has_stem or trial.score > best_score - BEAM_WIDTH_NATS
         ]

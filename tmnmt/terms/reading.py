@@ -27,11 +27,14 @@ COLUMNS = {
     "forbidden": ("forbidden",),
     "note": ("note", "comment"),
     "case": ("case", "case_sensitive"),
+    "context": ("context", "domain", "subject", "definition"),
+    "verbatim": ("do_not_translate", "dnt", "verbatim"),
 }
 _DELIMITERS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 _YES, _NO = ("yes", "true", "1", "x"), ("no", "false", "0", "")
 _HEADER = (
-    "allowed: a header that names source and target, and perhaps forbidden, note and case; or "
+    "allowed: a header that names source and target, and perhaps forbidden, note, "
+    "case, context and do_not_translate; or "
     "a glossary of OmegaT, without one, whose name ends in .txt"
 )
 
@@ -172,12 +175,24 @@ def _term(cells: dict[str, str], place: str) -> Term:
     targets, forbidden = (_forms(cells.get(name, ""), place) for name in ("target", "forbidden"))
     if not source:
         raise FormatError(f"{place}: no source term")
+    verbatim, case = (_flag(cells.get(name, ""), name, place) for name in ("verbatim", "case"))
+    if verbatim and targets not in ((), (source,)):
+        raise FormatError(
+            f"{place}: {excerpt(source)!r} is not to be translated, and has a target; allowed: "
+            "no target, or the term itself"
+        )
+    targets = (source,) if verbatim else targets
     if not targets and not forbidden:
         raise FormatError(f"{place}: neither a target nor a forbidden one for {excerpt(source)!r}")
-    case = cells.get("case", "").strip().lower()
-    if case not in _YES + _NO:
-        raise FormatError(f"{place}: case is {excerpt(case)!r}; allowed: yes, no")
-    return Term(source, targets, forbidden, case in _YES, form(cells.get("note", ""), place))
+    note, context = (form(cells.get(name, ""), place) for name in ("note", "context"))
+    return Term(source, targets, forbidden, case, note, context, verbatim)
+
+
+def _flag(cell: str, name: str, place: str) -> bool:
+    value = cell.strip().lower()
+    if value not in _YES + _NO:
+        raise FormatError(f"{place}: {name} is {excerpt(value)!r}; allowed: yes, no")
+    return value in _YES
 
 
 def _forms(cell: str, place: str) -> tuple[str, ...]:

@@ -22,6 +22,9 @@ ROOTS = ("martif", "tbx", "TBX")
 _ENTRIES = (b"termEntry", b"conceptEntry")
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _PREFIX = re.compile(rb"<([\w.-]+):[\w.-]")
+_CONTEXTS = ("subjectField", "definition", "context")
+_CASE, _VERBATIM = ("caseSensitive",), ("doNotTranslate",)
+_YES = ("yes", "true")
 _STATUS = ("administrativeStatus", "normativeAuthorization")
 _FORBIDDEN = ("deprecated", "superseded", "forbidden", "obsolete")
 
@@ -53,7 +56,7 @@ def read_tbx(stream: BufferedReader, label: str, src_lang: str, tgt_lang: str) -
             [node for lang, node in sets if _is_of(lang, requested)]
             for requested in (src_lang, tgt_lang)
         )
-        for term in _terms(sources, targets, _note(entry, place), place):
+        for term in _terms(sources, targets, entry, place):
             has_terms = True
             yield term
     if not has_terms:
@@ -95,8 +98,23 @@ def _is_of(lang: str, requested: str) -> bool:
     return bool(lang) and rank(normal_code(lang), normal_code(requested)) is not None
 
 
+def _context(entry: _Element, place: str) -> str:
+    nodes = _typed(entry, "descrip", _CONTEXTS)
+    return "; ".join(dict.fromkeys(form(_text(node), place) for node in nodes))
+
+
 def _note(entry: _Element, place: str) -> str:
     return "; ".join(form(_text(node), place) for node in _find_elements(entry, "note"))
+
+
+def _typed(node: _Element, name: str, types: tuple[str, ...]) -> list[_Element]:
+    """The elements below of some types: those that are called so, and those whose `type` says
+    so."""
+    return [
+        element
+        for element in _find_elements(node, name, *types)
+        if _name(element) in types or element.get("type") in types
+    ]
 
 
 def _text(node: _Element) -> str:
@@ -104,26 +122,36 @@ def _text(node: _Element) -> str:
 
 
 def _terms(
-    sources: list[_Element], targets: list[_Element], note: str, place: str
+    sources: list[_Element], targets: list[_Element], entry: _Element, place: str
 ) -> Iterator[Term]:
     allowed, forbidden = list[str](), list[str]()
     for group in (group for node in targets for group in _find_elements(node, *_GROUPS)):
         (forbidden if _is_forbidden(group) else allowed).extend(_forms(group, place))
-    if not allowed and not forbidden:
-        return
     for group in (group for node in sources for group in _find_elements(node, *_GROUPS)):
         for source in _forms(group, place):
-            yield Term(source, tuple(allowed), tuple(forbidden), note=note)
+            verbatim = _has_flag(group, _VERBATIM)
+            term = Term(
+                source,
+                (source,) if verbatim else tuple(allowed),
+                () if verbatim else tuple(forbidden),
+                _has_flag(group, _CASE),
+                _note(entry, place),
+                _context(entry, place),
+                verbatim,
+            )
+            if term.targets or term.forbidden:
+                yield term
 
 
 def _forms(group: _Element, place: str) -> list[str]:
     return [text for node in _find_elements(group, "term") if (text := form(_text(node), place))]
 
 
+def _has_flag(group: _Element, types: tuple[str, ...]) -> bool:
+    nodes = _typed(group, "termNote", types)
+    return any(_text(node).strip().lower() in _YES for node in nodes)
+
+
 def _is_forbidden(group: _Element) -> bool:
-    statuses = [
-        _text(node).lower()
-        for node in _find_elements(group, "termNote", *_STATUS)
-        if _name(node) in _STATUS or node.get("type") in _STATUS
-    ]
+    statuses = [_text(node).lower() for node in _typed(group, "termNote", _STATUS)]
     return any(word in text for text in statuses for word in _FORBIDDEN)

@@ -8,9 +8,8 @@ the decoder looked at, and one of the forms of the term takes their place
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +29,7 @@ from tmnmt.spans import piece_spans
 from tmnmt.terms.check import target_spans, term_checks, unique_target
 from tmnmt.terms.find import Finder, TermPlace
 from tmnmt.terms.grammar import agreement, forms_of_word, other_forms, small_words
+from tmnmt.terms.homonyms import in_sense, open_questions, term_at
 from tmnmt.terms.insertion import Insert
 from tmnmt.terms.reading import read_terms
 from tmnmt.terms.rewriting import Alternatives, Fixed, Part, Writer
@@ -61,13 +61,22 @@ class TermList(Extension):
 
     revises: ClassVar[bool] = True
 
-    def __init__(self, finder: Finder, vocab: Vocabulary, hard: bool, tgt_lang: str = "") -> None:
+    def __init__(
+        self,
+        finder: Finder,
+        vocab: Vocabulary,
+        hard: bool,
+        tgt_lang: str = "",
+        src_lang: str = "",
+    ) -> None:
         """finder: what finds the terms in a text.
         vocab: the vocabulary of the model.
         hard: whether a given form must come. Otherwise another form of the same words will do.
-        tgt_lang: the target language, whose small words and endings are known."""
+        tgt_lang: the target language, whose small words and endings are known.
+        src_lang: the source language, whose small words say nothing of a meaning."""
         self._find, self.lang = lru_cache(maxsize=TEXTS_KEPT)(finder.find), tgt_lang
-        self.vocab, self.hard = vocab, hard
+        self.vocab, self.hard, self._src_lang = vocab, hard, src_lang
+        self._situations = dict[str, _Situation]()  # of the texts that were translated last
         self.small = small_words(tgt_lang)
         self.spelling = Spelling(vocab, self.small, agreement(tgt_lang))
         self._prior: TargetPrior | None = None
@@ -80,12 +89,20 @@ class TermList(Extension):
     ) -> dict[int, list[TermPlace]]:
         """The rows whose translations lack a target, each with the places of its terms. Of a term
         whose target the document has confirmed, only this target counts."""
-        rows = zip(pieces, knowledge, hypotheses, strict=True)
+        rows = [*zip(pieces, knowledge, hypotheses, strict=True)]
+        for piece, choices, _ in rows:
+            self._note_situation(piece, choices)
         return {
             row: terms
             for row, (piece, choices, best) in enumerate(rows)
-            if (terms := self._lacking(nfc(piece.model_text), choices or {}, best.ids))
+            if (terms := self._lacking(piece, choices, best.ids))
         }
+
+    def _note_situation(self, piece: Piece, choices: TermChoices | None) -> None:
+        """Keeps for a while what decides the meanings of the terms of a segment."""
+        while len(self._situations) >= TEXTS_KEPT:
+            self._situations.pop(next(iter(self._situations)))
+        self._situations[nfc(piece.segment.text)] = _situation(piece, choices)
 
     def revise(self, results: SearchResults) -> list[Hypothesis]:
         """The translations with the terms that they lack."""
@@ -94,8 +111,10 @@ class TermList(Extension):
         parts = dict[int, list[Part]]()
         links = results.links([*lacking]) if lacking else []
         for (row, places), row_links in zip(lacking.items(), links, strict=True):
-            text, choices = nfc(results.pieces[row].model_text), results.knowledge[row] or {}
-            revision = _Revision(self, text, choices, hypotheses[row].ids, row_links)
+            piece = results.pieces[row]
+            situation = _situation(piece, results.knowledge[row])
+            text, ids = nfc(piece.model_text), hypotheses[row].ids
+            revision = _Revision(self, text, situation, ids, row_links)
             if row_parts := revision.parts(places):
                 parts[row] = row_parts
         if parts:
@@ -119,32 +138,45 @@ class TermList(Extension):
             self._prior = TargetPrior(backbone)
         return self._prior
 
-    def _lacking(self, text: str, choices: TermChoices, ids: Sequence[int]) -> list[TermPlace]:
-        """The places of terms in a text for which its translation has less targets."""
-        occurrences = self.occurrences(text, choices)
+    def _lacking(
+        self, piece: Piece, choices: TermChoices | None, ids: Sequence[int]
+    ) -> list[TermPlace]:
+        """The places of terms in a piece for which its translation has less targets."""
+        occurrences = self.occurrences(nfc(piece.model_text), _situation(piece, choices))
         translation = nfc(self.vocab.decode(ids)) if occurrences else ""
         lacking = list[TermPlace]()
         for term in dict.fromkeys(place.term for place in occurrences):
             places = [place for place in occurrences if place.term == term]
-            if len(target_spans(term, translation, self.hard)) < len(places):
+            if len(target_spans(term, translation, self.is_exact(term))) < len(places):
                 lacking += places
         return lacking
 
-    def occurrences(
-        self, text: str, choices: TermChoices = MappingProxyType({})
-    ) -> list[TermPlace]:
-        """The places of the terms of a text that have a target.
+    def is_exact(self, term: Term) -> bool:
+        """Whether a target of a term must come as the list has it.
+
+        term: the term."""
+        return self.hard or term.verbatim
+
+    def occurrences(self, text: str, situation: _Situation | None = None) -> list[TermPlace]:
+        """The places of the terms of a text that have a target, each with the targets that may
+        stand here.
 
         text: the text.
-        choices: the targets that its document has confirmed. A term that has one has that target
-        alone."""
+        situation: what else decides which these are; None for the text alone."""
+        situation = situation or _Situation()
         return [
-            replace(place, term=replace(place.term, targets=(choices[place.term],)))
-            if place.term in choices
-            else place
+            replace(place, term=self._term_here(place, text, situation))
             for place in self._find(text)
             if place.term.targets
         ]
+
+    def _term_here(self, place: TermPlace, text: str, situation: _Situation) -> Term:
+        """A term with the targets that may stand for it at a place. The meaning that the text
+        shows counts most, then what the document has confirmed, then the texts around."""
+        term = term_at(place, text, self._src_lang)
+        if (target := situation.choices.get(place.term)) in term.targets:
+            return replace(term, targets=(target,), senses=())
+        return in_sense(term, situation.surroundings, self._src_lang)
 
     def learn(self, knowledge: TermChoices | None, src: str, tgt: str) -> TermChoices:
         return {**(knowledge or {}), **self.choices(src, tgt)}
@@ -154,7 +186,7 @@ class TermList(Extension):
 
         src: the source.
         tgt: its translation."""
-        terms = dict.fromkeys(place.term for place in self.occurrences(nfc(src)))
+        terms = dict.fromkeys(place.term for place in self._find(nfc(src)))
         ambiguous = (term for term in terms if len(term.targets) > 1)
         return {term: target for term in ambiguous if (target := unique_target(term, nfc(tgt)))}
 
@@ -174,12 +206,12 @@ class TermList(Extension):
             (AS_GIVEN, 0.0) if inexact else (0.0, OTHER_FORM + OF_NOUN * is_noun)
         )
         for target in term_place.term.targets:
-            variants = () if self.hard else other_forms(target, self.lang)
+            variants = () if self.is_exact(term_place.term) else other_forms(target, self.lang)
             for form, cost in [
                 (target, base_cost),
                 *((variant, variant_cost) for variant in variants),
             ]:
-                if capital:
+                if capital and not term_place.term.verbatim:
                     form = form[0].upper() + form[1:]
                 yield from self.spelling.forms(form, cost)
 
@@ -201,7 +233,7 @@ class TermList(Extension):
         of_term = {
             index
             for term in terms
-            for a, b in target_spans(term, translation, self.hard)
+            for a, b in target_spans(term, translation, self.is_exact(term))
             for index in _covered(spans, a, b)
         }
         return tuple(
@@ -210,7 +242,31 @@ class TermList(Extension):
         )
 
     def check(self, src: str, tgt: str) -> list[Check]:
-        return term_checks(self._find(nfc(src)), nfc(tgt))
+        situation = self._situations.get(nfc(src), _Situation())
+        return term_checks(self._terms_here(src, replace(situation, choices={})), nfc(tgt))
+
+    def questions(self, src: str) -> list[Check]:
+        return open_questions(self._terms_here(src, self._situations.get(nfc(src), _Situation())))
+
+    def _terms_here(self, src: str, situation: _Situation) -> list[Term]:
+        """The terms of a source, those without a target, too."""
+        text = nfc(src)
+        return [self._term_here(place, text, situation) for place in self._find(text)]
+
+
+@dataclass(frozen=True)
+class _Situation:
+    """What decides which targets a term may have in a text, besides this.
+
+    choices: the targets that its document has confirmed. A term that has one has that target alone.
+    surroundings: the texts around it."""
+
+    choices: TermChoices = field(default_factory=dict)
+    surroundings: tuple[str, ...] = ()
+
+
+def _situation(piece: Piece, choices: TermChoices | None) -> _Situation:
+    return _Situation(choices or {}, (" ".join((piece.segment.text, *piece.segment.neighbours)),))
 
 
 class _Revision:
@@ -220,7 +276,7 @@ class _Revision:
         self,
         terms: TermList,
         text: str,
-        choices: TermChoices,
+        situation: _Situation,
         ids: tuple[int, ...],
         links: Array,
     ) -> None:
@@ -232,8 +288,8 @@ class _Revision:
         self._pieces = piece_spans([vocab.piece(token) for token in ids], self._translation)
         self._term_words = {  # words that are a term's
             word
-            for term in dict.fromkeys(place.term for place in terms.occurrences(text, choices))
-            for span in target_spans(term, self._translation, terms.hard)
+            for term in dict.fromkeys(place.term for place in terms.occurrences(text, situation))
+            for span in target_spans(term, self._translation, terms.is_exact(term))
             for word in _covered(self._words, *span)
         }
 
@@ -270,7 +326,8 @@ class _Revision:
             for word, word_mass in enumerate(mass)
         ]
         place, start, total = None, 0, 0.0
-        best = MIN_SHARE - INSIDE if self._terms.hard else 0.0
+        is_exact = self._terms.is_exact(term_place.term)
+        best = MIN_SHARE - INSIDE if is_exact else 0.0
         for word, gain in enumerate(worth):
             if total <= 0:
                 start = word
@@ -278,11 +335,7 @@ class _Revision:
             total += gain
             if total > best:
                 best, place = total, (start, word + 1)
-        if (
-            place
-            or not self._terms.hard
-            or target_spans(term_place.term, self._translation, exact=True)
-        ):
+        if place or not is_exact or target_spans(term_place.term, self._translation, exact=True):
             return place
         return self._behind_neighbour(term_place)
 
@@ -426,7 +479,8 @@ def load_terms(model: Model, options: TranslationOptions) -> TermList | None:
         return None
     languages = languages_of(model, options.src_lang, options.tgt_lang)
     finder, is_hard = Finder(read_terms(options.terms, *languages)), options.terms_mode == "hard"
-    return TermList(finder, model.vocab, is_hard, model.config["tgt_lang"])
+    src_lang, tgt_lang = model.config["src_lang"], model.config["tgt_lang"]
+    return TermList(finder, model.vocab, is_hard, tgt_lang, src_lang)
 
 
 def _covered(spans: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:

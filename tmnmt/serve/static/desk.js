@@ -21,7 +21,7 @@ const SIGNS = {draft: "~", translated: "✓", locked: "–", confirming: "…", 
 const CHECKED = {
   codes: "tags", placeholders: "placeholders", length: "length", untranslated: "as in the source", repeated: "said twice",
   ends: "another end", spaces: "blanks", characters: "invisible characters", unreadable: "not readable", numbers: "numbers",
-  replay: "as a match", terms: "missing term", forbidden: "forbidden term",
+  replay: "as a match", terms: "missing term", forbidden: "forbidden term", meaning: "which meaning?",
 };
 const BLOCK = 40;  // segments
 const MATCHES = 5;  // that are shown where no model is served
