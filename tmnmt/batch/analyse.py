@@ -54,6 +54,10 @@ class Counts:
     words: Counter[str] = field(default_factory=Counter)
 
     def add(self, band: str, text: str) -> None:
+        """Counts a segment.
+
+        band: the band that it is in.
+        text: its source."""
         self.segments[band] += 1
         self.words[band] += words(text)
 
@@ -71,7 +75,9 @@ class Analysis:
         penalties: Penalties = Penalties(),
         trust: Sequence[Trust] = (),
     ) -> None:
-        """`trust`: of every index; not given, in full."""
+        """indexes: the memories.
+        penalties: how many points are taken off matches, and for what.
+        trust: how far the matches of each memory are trusted; none given, all count in full."""
         self._seen_texts = set[str]()
         self._of_texts = replace(penalties, domain=None, older_than=None)  # these files' own
         self._retriever = Retriever(indexes, 1, MIN_VALUE / FULL, penalties=penalties, trust=trust)
@@ -82,9 +88,12 @@ class Analysis:
     ) -> Counts:
         """The segments of one file; those without words, numbers or marks do not count.
 
-        A segment in the same place as in a memory (101, 102) counts there. Else one that came
-        before is a repetition; else its band is that of its best match, which is internal only
-        where an earlier segment is more alike than all of the memories."""
+        A segment in the same place as in a memory (101, 102) counts there. Otherwise one that came
+        before is a repetition. Otherwise its band is that of its best match, which is internal only
+        where an earlier segment is more alike than all of the memories.
+
+        queries: the segments, and where they stand.
+        progress: is called with the number of segments that are done since the last call."""
         counts = Counts()
         for together in _runs(query for query in queries if match_tokens(query.text)):
             for query, value in zip(together, self._values(together), strict=True):
@@ -98,8 +107,12 @@ class Analysis:
         overwrite: Overwrite = "nothing",
         progress: Callable[[int], None] = lambda _: None,
     ) -> Counts:
-        """The units of the documents of one file: those that a translation of the file fills, as
-        `counts` has them, and the others as unchanged."""
+        """The units of one file: those that a translation of the file fills, as `counts` has them,
+        and the others as unchanged.
+
+        documents: the units of each document.
+        overwrite: which translations are made anew.
+        progress: is called with the number of units that are done since the last call."""
         unchanged = Counts()
 
         def queries() -> Iterator[Query]:
@@ -141,14 +154,19 @@ class Analysis:
 
 
 def queries_of_units(units: Sequence[Unit]) -> list[Query]:
-    """The units of a document as they are looked up: with their neighbours, codes and names."""
+    """The units of a document as they are looked up: with their neighbours, codes and names.
+
+    units: the units."""
     return [
         Query(unit.plain, unit.codes, unit.previous, unit.next, unit.id) for unit in placed(units)
     ]
 
 
 def queries_of_lines(lines: Iterable[str]) -> Iterator[Query]:
-    """The lines of a plain text. Only of one with tags it says what codes it has."""
+    """The lines of a plain text as they are looked up. Only a line with tags says which codes it
+    has.
+
+    lines: the lines."""
     previous, current = "", None
     for line in lines:
         if current is not None:

@@ -16,13 +16,18 @@ _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def place_of(finding: Finding) -> str:
-    """Where a finding is, as compilers say it: file, line, and the segment's name."""
+    """Where a finding is, as compilers say it: file, line, and the segment's name.
+
+    finding: the finding."""
     line = f":{finding.line}" if finding.line else ""
     return f"{finding.file}{line}: {f'segment {finding.id}: ' if finding.id else ''}"
 
 
 def as_text(findings: Sequence[Finding], pairs: int) -> str:
-    """A line for each finding."""
+    """A line for each finding.
+
+    findings: the findings.
+    pairs: how many translations were checked, which the lines do not say."""
     return "".join(
         f"{place_of(finding)}{finding.check.name}: {' '.join(finding.check.what.split())}\n"
         for finding in findings
@@ -30,7 +35,10 @@ def as_text(findings: Sequence[Finding], pairs: int) -> str:
 
 
 def as_json(findings: Sequence[Finding], pairs: int) -> str:
-    """One object: how many translations were checked, and the findings."""
+    """One object: how many translations were checked, and the findings.
+
+    findings: the findings.
+    pairs: how many translations were checked."""
     records = [
         finding._asdict() | {"check": finding.check.name, "what": finding.check.what}
         for finding in findings
@@ -39,7 +47,10 @@ def as_json(findings: Sequence[Finding], pairs: int) -> str:
 
 
 def as_sarif(findings: Sequence[Finding], pairs: int) -> str:
-    """A log of SARIF, with a rule for each check."""
+    """A log of SARIF, with a rule for each check.
+
+    findings: the findings.
+    pairs: how many translations were checked, which SARIF has no place for."""
     from tmnmt import __version__
 
     rules = [
@@ -66,7 +77,10 @@ def _result(finding: Finding) -> dict[str, object]:
 
 
 def as_junit(findings: Sequence[Finding], pairs: int) -> str:
-    """The XML of JUnit: a test case for each finding, and one for all that was checked."""
+    """The XML of JUnit: a test case for each finding, and one for all that was checked.
+
+    findings: the findings.
+    pairs: how many translations were checked."""
     cases = [
         f"  <testcase classname={quoteattr(finding.file)} name={quoteattr(_case(finding))}>"
         f"<failure type={quoteattr(finding.check.name)} message={quoteattr(finding.check.what)}>"

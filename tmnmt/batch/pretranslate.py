@@ -27,8 +27,12 @@ MIN_VALUE = 50  # what a match is worth that is told beside a translation
 def best_matches(
     retriever: Retriever, texts: Sequence[Source], min_worth: int = MIN_VALUE
 ) -> list[Match | None]:
-    """For every text of a document the match that is worth most, where that is `min_worth` or
-    more."""
+    """For every text of a document the match that is worth most; None where that is worth too
+    little.
+
+    retriever: asks the memories.
+    texts: the texts of the document, in order.
+    min_worth: what a match has to be worth."""
     matches = list[Match | None]()
     coming = iter(texts)
     contexts = iter(surroundings(texts))
@@ -57,13 +61,12 @@ def _cleaned(batch: Sequence[Source]) -> tuple[list[str], list[SourceSegment | N
 
 
 class Pretranslator:
-    """Gives a text that a memory holds its translation there, where that is worth `min_worth`, or
-    `drafts`: 0 puts none in. Another one stays empty, or as it is.
+    """Gives texts the translations that memories hold.
 
-    `counts` says how many became what, by the origin of their translations: "" stayed. Two kinds
-    of these are counted besides: "held" have a match worth 75 or more that is no full match, and
-    drafts were not wanted; "unplaced" have a match whose translation was not taken, since only a
-    model can say where the codes stand in it."""
+    `counts` says how many texts became what, by the origin of their translations: "" stayed. Two
+    kinds of these are counted besides: "held" have a match worth 75 or more that is no full match,
+    and drafts were not wanted; "unplaced" have a match whose translation was not taken, since only
+    a model can say where the codes stand in it."""
 
     def __init__(
         self,
@@ -72,14 +75,21 @@ class Pretranslator:
         min_worth: int = FULL,
         drafts: int = 0,
     ) -> None:
+        """retriever: asks the memories.
+        untranslated: what a text without such a match gets: "empty" for nothing, or "source" for
+        the text itself.
+        min_worth: what a match has to be worth that is taken.
+        drafts: what a match has to be worth that is taken as a draft; 0 takes none."""
         self.retriever, self.untranslated = retriever, untranslated
         self.min_worth = min(min_worth, drafts or min_worth)
         self.counts = Counter[str]()
 
     def stream(self, texts: Iterable[Source]) -> Iterator[Translation]:
-        """The translations in order, with the matches that the memories have. A blank text is
-        translated as "". One with codes is taken where a pair says how they stand, or they stand
-        around all words."""
+        """The translations of a document, in order, with the matches that the memories have. A
+        blank text is translated as "". One with codes is taken where a pair says how they stand, or
+        they stand around all words.
+
+        texts: the texts of the document."""
         coming = iter(texts)
         while batch := list(islice(coming, TOGETHER)):
             yield from self._batch(batch)

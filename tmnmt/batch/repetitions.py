@@ -23,11 +23,15 @@ class RepeatedTexts:
         self._counts = Counter[str]()
 
     def add(self, text: str) -> None:
-        """Counts a text that is to be translated."""
+        """Counts a text that is to be translated.
+
+        text: the text."""
         self._counts[normalise(text)] += 1
 
     def has(self, text: str) -> bool:
-        """Whether the text comes more than once."""
+        """Whether a text comes more than once.
+
+        text: the text."""
         return self._counts[normalise(text)] > 1
 
 
@@ -53,7 +57,9 @@ class Repetitions:
         self._translations = dict[str, Translation]()  # of the first, once it is there
 
     def find(self, sources: Sequence[Placed]) -> list[Repetition | None]:
-        """For every text in turn whether it repeats an earlier one; None where it does not."""
+        """For every text in turn whether it repeats an earlier one; None where it does not.
+
+        sources: the texts of a document, and where they stand."""
         come_again = [self._comes_again(text) for text in sources]
         later = [text for text, is_later in zip(sources, come_again, strict=True) if is_later]
         values = iter(self._values(later))
@@ -85,11 +91,16 @@ class Repetitions:
         return Repetition(self._copies and is_same and value < FULL)
 
     def note(self, text: Text, translation: Translation) -> None:
-        """Keeps the translation of a text, where it is the first of several."""
+        """Keeps the translation of a text, where it is the first of several.
+
+        text: the text.
+        translation: its translation."""
         name = normalise(text.plain)
         if self._sources.get(name) == Text(text.plain, text.codes):
             self._translations.setdefault(name, translation)
 
     def translation_of(self, text: Text) -> Translation:
-        """The translation that a repetition gets, which is that of the first text."""
+        """The translation that a repetition gets, which is that of the first text.
+
+        text: the text."""
         return self._translations[normalise(text.plain)]

@@ -67,7 +67,10 @@ def tokens(text: str, start: int, wrong: Wrong) -> Iterator[Token]:
 
 
 def fence_end(text: str, offset: int) -> int | None:
-    """Where a block of code ends whose first line begins there; None: none does."""
+    """Where a block of code ends; None where none begins.
+
+    text: the file.
+    offset: where its first line begins, in characters."""
     fence = _FENCE.match(text, offset)
     return _fence_end(text, fence) if fence else None
 

@@ -242,7 +242,10 @@ def _without_fences(content: str, first: int, last: int) -> tuple[int, int, str]
 
 
 def line_spans(text: str, start: int) -> list[tuple[int, int]]:
-    """Where the lines begin and end, the first of them at `start`."""
+    """Where the lines of a text begin and end, in characters.
+
+    text: the text.
+    start: where the first line begins."""
     ends = [newline.span() for newline in _NEWLINE.finditer(text, start)]
     begins = [start, *(stop for _, stop in ends)]
     return list(zip(begins, [*(first for first, _ in ends), len(text)], strict=True))
@@ -287,9 +290,13 @@ def _block(
 
 def module_end(text: str, lines: Sequence[tuple[int, int]], first: int, last: int) -> int:
     """The number of the line behind the statements of a module with which a paragraph begins;
-    `first` where it begins with none. `first`, `last`: of the paragraph. A statement ends with a
-    line where its brackets are closed, or else with the paragraph: no statement is longer than 200
-    lines."""
+    `first` where it begins with none. A statement ends with a line where its brackets are closed,
+    or else with the paragraph: no statement is longer than 200 lines.
+
+    text: the file.
+    lines: where its lines begin and end.
+    first: the number of the paragraph's first line.
+    last: the number of its last line."""
     number = first
     while number < last and _MODULE.match(text, lines[number][0]):
         depth = 0

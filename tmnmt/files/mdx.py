@@ -82,6 +82,7 @@ class JsxReader(Reader):
     of the file."""
 
     def __init__(self, wrong: Wrong) -> None:
+        """wrong: makes the error of a place and of what is wrong there."""
         super().__init__()
         self._parser.disable(["code", "html_block", "html_inline", "autolink"])
         self._wrong = wrong

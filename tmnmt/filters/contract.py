@@ -162,7 +162,7 @@ class Undo:
     def query(self, text: str) -> str:
         """A part of the source as the memories are asked for what is like it.
 
-        text: the part, as the model reads it."""
+        text: the part, as the source has it."""
         return text
 
 

@@ -59,6 +59,8 @@ class SessionPositions:
     needs_states = False
 
     def __init__(self, hidden_size: int, device: torch.device | str = "cpu") -> None:
+        """hidden_size: how many numbers a hidden state has, d.
+        device: where the positions lie."""
         self.codes = torch.empty(0, width(hidden_size), dtype=torch.uint8, device=device)
         self.ids = torch.empty(0, dtype=torch.int64, device=device)
         # the same for compiled code, which is not packed anew for every sentence
@@ -68,11 +70,17 @@ class SessionPositions:
         return len(self.ids)
 
     def write(self, hiddens: Tensor, ids: Tensor) -> None:
-        """Adds a segment: the states (T, d) before its words (T,)."""
+        """Adds a segment.
+
+        hiddens: (T, d), the states before its words.
+        ids: (T,) int64, the words."""
         self.write_codes(encode(hiddens.detach()), ids)
 
     def write_codes(self, codes: Tensor, ids: Tensor) -> None:
-        """The same of the directions (T, w) of its states."""
+        """Adds a segment by directions.
+
+        codes: (T, w) uint8, the directions of the states before its words.
+        ids: (T,) int64, the words."""
         codes, ids = codes.to(self.codes), ids.to(self.ids)
         self.codes = torch.cat([self.codes, codes])[-MOST_POSITIONS:]
         self.ids = torch.cat([self.ids, ids])[-MOST_POSITIONS:]
@@ -84,7 +92,10 @@ class SessionPositions:
 def collate_recent(
     contents: Sequence[SessionPositions | None], device: torch.device | str = "cpu"
 ) -> Recent | None:
-    """The positions of N documents side by side; None where there are none."""
+    """The positions of N documents side by side; None where there are none.
+
+    contents: the positions of every document; None where it has none.
+    device: where the result lies."""
     lengths = [0 if positions is None else len(positions) for positions in contents]
     longest = max(lengths, default=0)
     if not longest:
@@ -218,7 +229,9 @@ class PoolReady:
     coverage: Tensor  # (R, P + C); (R, 0) where nothing is penalised
 
     def rows(self, index: Tensor) -> PoolReady:
-        """The rows `index` (R',) in that order."""
+        """These rows, in their order.
+
+        index: (R',) int64, the numbers of the rows."""
         return replace(
             self,
             pool=self.pool.rows(index) if self.pool is not None else None,
@@ -227,8 +240,10 @@ class PoolReady:
         )
 
     def reordered(self, index: Tensor) -> PoolReady:
-        """The same, of an `index` (R,) where every row takes the place of one of its own
-        sentence."""
+        """The same rows in another order, in which every row takes the place of one of its own
+        sentence.
+
+        index: (R,) int64, the number of the row that comes to each place."""
         if not self.is_penalised:
             return self
         return replace(self, coverage=self.coverage.index_select(0, index))
@@ -340,7 +355,10 @@ class NearestPositions(HistoryLayer[PoolReady, SessionPositions]):
         return super().mix(step, log_probs, reading)
 
     def search_pool(self, hidden: Tensor, ready: PoolReady) -> NearestRead:
-        """What compiled code reads of the pool, by torch."""
+        """What compiled code reads of the pool, by torch.
+
+        hidden: (R, d), the states of the step.
+        ready: what the rows read."""
         pool = ready.laid_out
         distance = self.distances(hidden, pool, ready.coverage)  # (R, P + C)
         tau, temperature, _ = pool.numbers
@@ -356,7 +374,12 @@ class NearestPositions(HistoryLayer[PoolReady, SessionPositions]):
         return NearestRead(q, words, first_of(words), places, logit)
 
     def distances(self, hidden: Tensor, pool: Pool, coverage: Tensor) -> Tensor:
-        """D (R, P + C) of s (R, d), infinite where there is no position."""
+        """The distances D (R, P + C), infinite where there is no position.
+
+        hidden: (R, d), the states of the step.
+        pool: the positions.
+        coverage: (R, P + C), how much was copied of each position; (R, 0) where nothing is
+        penalised."""
         view = pool.view
         state = rotate(view.pick(hidden))
         keys = directions(pool.keys).to(state.dtype)
@@ -375,15 +398,21 @@ def _output(ready: PoolReady, nearest: NearestRead) -> LayerOutput[PoolReady]:
 
 
 def narrowed(logit: Tensor, log_best: Tensor) -> Tensor:
-    """The logit of the share where tau is narrowed to tau (1 - SURE p), p being the probability
-    that the model by itself gives the word it finds likeliest; -inf where nothing is left of the
-    share. Both of one shape."""
+    """The logit of the share where tau is narrowed to tau (1 - SURE p); -inf where nothing is left
+    of the share. Both parameters are of one shape.
+
+    logit: the logit of the share.
+    log_best: log p, p being the probability that the model by itself gives the word it finds
+    likeliest."""
     share = (1.0 - torch.sigmoid(-logit) / (1.0 - SURE * log_best.exp())).clamp(0.0, FULL)
     return torch.where(share > 0, torch.logit(share), -torch.inf)
 
 
 def pool_of(parts: Sequence[_Part], sentence: Tensor) -> Pool:
-    """The positions of all sources side by side, as rows of these sentences (R,) read them."""
+    """The positions of all sources side by side.
+
+    parts: the positions of each source.
+    sentence: (R,) int64, which sentence each row reads."""
     columns = zip(*(part[:4] for part in parts), strict=True)
     codes, words, mask, numbers = (torch.cat(column, 1) for column in columns)
     return Pool(

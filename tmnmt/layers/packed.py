@@ -31,15 +31,22 @@ class Panels:
     """Positions as compiled code multiplies them; they are only added to, and the oldest go."""
 
     def __init__(self, size: int, room: int = ROOM, has_places: bool = False) -> None:
-        """size: numbers d of a state, even. has_places: positions that a mask leaves out are left
-        out of the panels, too, so that each notes its place."""
+        """size: how many numbers a state has, d, an even number.
+        room: for how many positions there is room at first.
+        has_places: whether positions that a mask leaves out are left out of the panels, too, so
+        that each notes its place."""
         self.has_places = has_places
         self.first = self.end = 0
         self._arena = NearestArena(size, room)
 
     def add(self, codes: Tensor, ids: Tensor, mask: Tensor | None = None) -> None:
-        """Directions (n, w) and their words (n,); mask (n,): those that are positions. Raises
-        ValueError for other types and sizes."""
+        """Adds positions.
+
+        codes: (n, w) uint8, their directions.
+        ids: (n,) int64, their words.
+        mask: (n,) bool, which of them are positions; None where all are.
+
+        Raises ValueError for other types and sizes."""
         count = ids.shape[0]
         if self.end + count > self._arena.room:
             self._make_room(count)
@@ -50,7 +57,9 @@ class Panels:
         self.end += count if not self.has_places else int(mask.sum())
 
     def keep_newest(self, count: int) -> None:
-        """Leaves out all but so many."""
+        """Leaves out all positions but the newest.
+
+        count: how many stay."""
         self.first = max(self.first, self.end - count)
 
     @property
@@ -94,8 +103,13 @@ class Packed:
         return cls(table, tuple(sources))
 
     def read(self, hidden: Tensor, sentence: Tensor, coverage: Tensor) -> NearestRead:
-        """By states (R, d) of rows of the sentences (R,). What was read is added to coverage (R,
-        P), or (R, 0) where nothing is penalised. Raises ValueError for other types and sizes."""
+        """What rows read of their positions.
+
+        hidden: (R, d), the states of the step.
+        sentence: (R,) int64, the sentences of the rows.
+        coverage: (R, P), to which is added what is read; (R, 0) where nothing is penalised.
+
+        Raises ValueError for other types and sizes."""
         return self.table.read(nibbles.even(hidden).contiguous(), sentence.contiguous(), coverage)
 
     def mix_(
@@ -107,7 +121,14 @@ class Packed:
         sure: float,
         full: float,
     ) -> NearestRead:
-        """The same where nothing is penalised, mixed into log p (R, V) in its place: `full` at
-        most, and less where the model is `sure` of a word."""
+        """What rows read of their positions where nothing is penalised. It is mixed into log p in
+        its place.
+
+        log_probs: (R, V), log p.
+        hidden: (R, d), the states of the step.
+        sentence: (R,) int64, the sentences of the rows.
+        columns: the columns of log p for compiled code; None where every word has a column.
+        sure: how much less is mixed in where the model is sure of a word.
+        full: the share that is mixed in at most."""
         hidden = nibbles.even(hidden).contiguous()
         return self.table.mix_(log_probs, hidden, sentence.contiguous(), columns, sure, full)

@@ -51,7 +51,9 @@ class Reach:
         return self.tau, self.temperature, self.penalty
 
     def of_pair(self, score: float) -> Reach:
-        """The same of distances that are not divided yet by this fuzzy score of their pair."""
+        """The same numbers for distances that are not divided yet by the fuzzy score of their pair.
+
+        score: the fuzzy score of the pair, from 0 to 1."""
         score = max(score, LEAST_SCORE)
         return Reach(self.tau * score, self.temperature * score, self.penalty * score)
 
@@ -67,8 +69,10 @@ class Reaches:
     fragments: Reach = Reach(tau=0.4, temperature=0.1)
 
     def of_sentence(self, scores: Sequence[float], fragments: int = 0) -> SentenceReach:
-        """How a sentence reads matches with these fuzzy scores, then so many fragments, and its
-        session."""
+        """How a sentence reads its matches, then fragments, and its session.
+
+        scores: the fuzzy score of every match, from 0 to 1.
+        fragments: how many fragments there are."""
         matches = map(self.pairs.of_pair, scores)
         return SentenceReach((*matches, *[self.fragments] * fragments), self.session)
 
@@ -117,13 +121,21 @@ class Calibration:
 
 
 def reach_file(index_dir: Path, model: str) -> Path:
-    """Where an index keeps the numbers of the model with this `states_hash`."""
+    """Where an index keeps the numbers of a model.
+
+    index_dir: the folder of the index.
+    model: the `states_hash` of the model."""
     return index_dir / KEYS_DIR / f"{model}{SUFFIX}"
 
 
 def save_calibration(index_dir: Path, calibration: Calibration) -> Path:
-    """Writes the numbers beside the index, whole or not at all, in the place of former ones. Raises
-    MemoryIndexError where nothing can be written there."""
+    """Writes numbers beside the index, as a whole or not at all, in the place of former ones, and
+    returns the file.
+
+    index_dir: the folder of the index.
+    calibration: the numbers.
+
+    Raises MemoryIndexError where nothing can be written there."""
     path = reach_file(index_dir, calibration.model)
     content = json.dumps({"format": FORMAT, **calibration.record()}, indent=1) + "\n"
     try:
@@ -135,9 +147,13 @@ def save_calibration(index_dir: Path, calibration: Calibration) -> Path:
 
 
 def load_calibration(index_dir: Path, model: str) -> Calibration | None:
-    """The numbers that the index keeps for the model with this `states_hash`; None where it keeps
-    none, and where a former version has chosen them, which a logged warning says. Raises DataError
-    where they are damaged."""
+    """The numbers that an index keeps for a model; None where it keeps none, and where a former
+    version has chosen them, which a logged warning says.
+
+    index_dir: the folder of the index.
+    model: the `states_hash` of the model.
+
+    Raises DataError where they are damaged."""
     path = reach_file(index_dir, model)
     if not path.exists():
         return None
@@ -158,10 +174,15 @@ def load_calibration(index_dir: Path, model: str) -> Calibration | None:
 
 
 def reaches_of(indexes: Sequence[Index], model: str) -> Reaches:
-    """The numbers by which positions of these memories are read: those of the largest memory that
-    was calibrated for the model with this `states_hash`, else the standard ones. A logged warning
-    says where a memory has changed so much that its numbers are not read any more, or has those of
-    other models or products only. Raises DataError where a file of numbers is damaged."""
+    """The numbers by which positions of some memories are read: those of the largest memory that
+    was calibrated for the model, else the standard ones. A logged warning says where a memory has
+    changed so much that its numbers are not read any more, or has those of other models or products
+    only.
+
+    indexes: the memories.
+    model: the `states_hash` of the model.
+
+    Raises DataError where a file of numbers is damaged."""
     selection = STANDARD
     largest = 0
     for index in indexes:
