@@ -52,7 +52,11 @@ FINDINGS = {
     "terms": "lack a term that they should have",
     "forbidden": "have a forbidden term",
     "meaning": "have a term of several meanings, and nothing says which one it is",
+    "speed": "are to be read faster than viewers read",
+    "width": "have longer lines than subtitles should have",
+    "lines": "have more lines than a subtitle should have",
 }
+SUBTITLE_CHECKS = ("speed", "width", "lines")  # of cues alone, by their times and lines
 ECHO_AT_MOST = 3  # words from one place of a word to the next
 ECHO_LETTERS = 5  # letters of such a word, at least
 OFTEN = 50  # places of a word that are looked at
@@ -70,6 +74,51 @@ class Check(NamedTuple):
 
     name: str
     what: str
+
+
+class SubtitleLimits(NamedTuple):
+    """What viewers can read.
+
+    speed: characters a second, blanks and marks counted.
+    width: characters of a line.
+    lines: lines of a cue."""
+
+    speed: float
+    width: int
+    lines: int
+
+
+# Netflix, *Timed Text Style Guides*, for adults; "" is what most languages have.
+_SUBTITLE_LIMITS = {
+    "": SubtitleLimits(17, 42, 2),
+    "en": SubtitleLimits(20, 42, 2),
+    "ja": SubtitleLimits(4, 13, 2),
+    "ko": SubtitleLimits(12, 16, 2),
+    "zh": SubtitleLimits(9, 16, 2),
+}
+
+
+def subtitle_limits(language: str) -> SubtitleLimits:
+    """What is usual in a language.
+
+    language: its code; "" where it is not known."""
+    return _SUBTITLE_LIMITS.get(language.partition("-")[0], _SUBTITLE_LIMITS[""])
+
+
+def subtitle_checks(lines: Sequence[str], seconds: float, limits: SubtitleLimits) -> list[Check]:
+    """What is found in a cue, or in what one speaker says in it.
+
+    lines: its lines as they are shown, without tags.
+    seconds: how long it is shown; 0 where that is not known, and then the speed is not checked.
+    limits: what viewers can read."""
+    count, width = sum(map(len, lines)), max(map(len, lines), default=0)
+    speed = count / seconds if seconds else 0.0
+    results = (
+        ("speed", speed > limits.speed, f"{speed:.1f} characters a second of {limits.speed:g}"),
+        ("width", width > limits.width, f"{width} characters in a line of {limits.width}"),
+        ("lines", len(lines) > limits.lines, f"{len(lines)} lines of {limits.lines}"),
+    )
+    return [Check(name, what) for name, is_found, what in results if is_found]
 
 
 class ChecksError(UsageError):

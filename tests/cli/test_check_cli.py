@@ -102,7 +102,8 @@ def test_a_memory_file_needs_its_languages(
 
 
 def test_names_of_checks() -> None:
-    assert set(NAMES) == set(FINDINGS) and set(CHECKS) < set(NAMES)
+    assert set(FINDINGS) - set(NAMES) <= {"replay", "meaning"}  # which `translate` alone tells
+    assert set(NAMES) <= set(FINDINGS) and set(CHECKS) < set(NAMES)
     assert check_names(["ends"], []) == ("ends",) and "ends" not in check_names([], ["ends"])
     with pytest.raises(UsageError, match="check 'foo'; allowed: empty, numbers"):
         check_names(["foo"], [])

@@ -6,13 +6,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tmnmt.checks import CHECKS, FINDINGS, Check, checks
+from tmnmt.checks import (
+    CHECKS,
+    FINDINGS,
+    SUBTITLE_CHECKS,
+    Check,
+    SubtitleLimits,
+    checks,
+    subtitle_limits,
+)
 from tmnmt.codes.record import Text
 from tmnmt.errors import FormatError, UsageError
 from tmnmt.files.as_memory import read_memories
+from tmnmt.files.cues import CueFile
 from tmnmt.files.opening import kind_of
 from tmnmt.files.unit import TranslatableFile
 from tmnmt.terms.check import term_checks
@@ -20,7 +30,7 @@ from tmnmt.terms.find import Finder
 from tmnmt.terms.homonyms import term_at
 from tmnmt.terms.reading import read_terms
 
-NAMES = ("empty", *CHECKS, "terms", "forbidden")
+NAMES = ("empty", *CHECKS, "terms", "forbidden", *SUBTITLE_CHECKS)
 
 
 class Finding(NamedTuple):
@@ -41,6 +51,7 @@ class _Pair(NamedTuple):
     src: Text
     tgt: Text
     languages: tuple[str, str]
+    layout_checks: Sequence[Check] = ()
 
 
 @dataclass
@@ -50,12 +61,17 @@ class Checker:
     src_lang, tgt_lang: the languages of files that do not say theirs.
     terms: a list of terms; None checks no terms.
     names: the names of the checks.
+    speed, width, lines: the most that subtitles may have, as in `SubtitleLimits`; 0: what is usual
+    in their language.
     pairs: how many translations were checked so far."""
 
     src_lang: str = ""
     tgt_lang: str = ""
     terms: Path | None = None
     names: Sequence[str] = NAMES
+    speed: float = 0
+    width: int = 0
+    lines: int = 0
     pairs: int = 0
     _finders: dict[tuple[str, str], Finder] = field(default_factory=dict, init=False)
 
@@ -72,9 +88,10 @@ class Checker:
                 raise FormatError(f"{path}: no such file")
             for pair in self._pairs(path):
                 self.pairs += 1
-                for check in self._checks(pair):
-                    full_texts = pair.src.full_text(), pair.tgt.full_text()
-                    yield Finding(str(path), pair.line, pair.id, *full_texts, check)
+                for check in (*self._checks(pair), *pair.layout_checks):
+                    if check.name in self.names:
+                        full_texts = pair.src.full_text(), pair.tgt.full_text()
+                        yield Finding(str(path), pair.line, pair.id, *full_texts, check)
 
     def _pairs(self, path: Path) -> Iterator[_Pair]:
         kind = kind_of(path) if path.is_file() else None
@@ -94,11 +111,28 @@ class Checker:
             file.src_lang or self.src_lang,
             file.tgt_lang or self.tgt_lang,
         )
+        languages = file.src_lang, file.tgt_lang
+        if isinstance(file, CueFile):
+            file.limits = self._limits(subtitle_limits(file.tgt_lang))
+            yield from self._of_cues(file)
+            return
         for document in file.documents():
             for unit in document.units:
                 if unit.target is not None and unit.state not in ("new", "locked"):
-                    languages = file.src_lang, file.tgt_lang
                     yield _Pair(unit.line, unit.id, unit.source, unit.target, languages)
+
+    def _of_cues(self, file: CueFile[Any]) -> Iterator[_Pair]:
+        """What a file of subtitles has is in the target language; its source is not known."""
+        units = chain.from_iterable(document.units for document in file.documents())
+        for number, unit in enumerate(units):
+            if unit.state != "locked":
+                results = file.layout_checks(number)
+                yield _Pair(unit.line, unit.id, Text(""), unit.source, ("", ""), results)
+
+    def _limits(self, usual: SubtitleLimits) -> SubtitleLimits:
+        return SubtitleLimits(
+            self.speed or usual.speed, self.width or usual.width, self.lines or usual.lines
+        )
 
     def _languages(self, path: Path) -> tuple[str, str]:
         languages = self.src_lang, self.tgt_lang

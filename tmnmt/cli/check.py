@@ -34,6 +34,20 @@ def check(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where; not given, stdout."),
     ] = None,
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            "--speed", min=1, metavar="N", help="Characters a second of subtitles, at most."
+        ),
+    ] = None,
+    width: Annotated[
+        int | None,
+        typer.Option("--width", min=1, metavar="N", help="Characters of a line of subtitles."),
+    ] = None,
+    lines: Annotated[
+        int | None,
+        typer.Option("--lines", min=1, metavar="N", help="Lines of a cue of subtitles."),
+    ] = None,
     src_lang: Annotated[
         str | None,
         typer.Option("--src-lang", metavar="CODE", help="Of files that do not say theirs."),
@@ -48,14 +62,15 @@ def check(
     Segments without a translation and locked ones are left out. The exit code is 0 where nothing is
     found, and 1 where something is found or a file cannot be read. Checks: numbers, codes,
     placeholders, ends, length, untranslated, repeated, spaces, characters, unreadable, empty,
-    terms, forbidden."""
+    terms, forbidden; of subtitles speed, width and lines."""
     from tmnmt.batch.check import Checker, check_names, summary
     from tmnmt.batch.check_reports import REPORTS
     from tmnmt.formats.atomic import writing
     from tmnmt.quantities import quantity
 
     names = check_names(included or (), excluded or ())
-    checker = Checker(src_lang or "", tgt_lang or "", terms, names)
+    limits = speed or 0, width or 0, lines or 0
+    checker = Checker(src_lang or "", tgt_lang or "", terms, names, *limits)
     findings = [*checker.findings(files)]
     content = REPORTS[report](findings, checker.pairs)
     if output is None:

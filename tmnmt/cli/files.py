@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -85,7 +85,9 @@ class Job:
                 if outcome.translation is not None:
                     unit = outcome.unit
                     write(
-                        outcome.translation,
+                        self._with_layout_checks(
+                            outcome.translation, outcome.filling, len(fillings)
+                        ),
                         UnitLocation(
                             str(self.path), unit.line, unit.id, unit.context, outcome.is_repetition
                         ),
@@ -105,6 +107,15 @@ class Job:
             with self._output() as stream:
                 self.file.write(stream, fillings)
         self._tell()
+
+    def _with_layout_checks(
+        self, translation: Translation, filling: Filling | None, number: int
+    ) -> Translation:
+        """The translation of a unit, with what is found in how it fits into the file."""
+        if filling is None or not filling.has_target:
+            return translation
+        checks = self.file.layout_checks(number, filling.target)
+        return replace(translation, user_checks=(*translation.user_checks, *checks))
 
     def _finished(
         self,

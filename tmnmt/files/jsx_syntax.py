@@ -59,9 +59,9 @@ def tokens(text: str, start: int, wrong: Wrong) -> Iterator[Token]:
             token = Token("expression", sign.start(), _braces_end(text, sign.end(), wrong))
             yield token
             offset = token.stop
-        elif sign[0] == "<" and (found := _tag(text, sign.start(), wrong)) is not None:
-            yield found
-            offset = found.stop
+        elif sign[0] == "<" and (tag := _tag(text, sign.start(), wrong)) is not None:
+            yield tag
+            offset = tag.stop
         else:
             offset = sign.end()
 

@@ -100,10 +100,10 @@ class JsxReader(Reader):
         """The pieces of a text of the file, or of one that is to be written. One whose tags or
         braces do not end has a piece that no other text has."""
         try:
-            found = list(tokens(block.content, 0, self._wrong))
+            jsx_tokens = list(tokens(block.content, 0, self._wrong))
         except FormatError:
             return [Piece("placeholder", 0, len(block.content), "unreadable")]
-        return super().pieces(Block(_inline_masked(block.content, found), block.lines))
+        return super().pieces(Block(_inline_masked(block.content, jsx_tokens), block.lines))
 
     def _markup(self, content: str) -> Iterator[Piece]:
         yield from super()._markup(content)
@@ -132,11 +132,11 @@ def _without_statements(text: str, start: int) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _masked(text: str, found: Sequence[Token]) -> str:
+def _masked(text: str, jsx_tokens: Sequence[Token]) -> str:
     """The text with blanks for tags and expressions that have lines of their own, and with masks
     for the others."""
     parts, end = list[str](), 0
-    for run in _runs(text, found):
+    for run in _runs(text, jsx_tokens):
         begin = text.rfind("\n", 0, run[0].start) + 1
         finish = text.find("\n", run[-1].stop)
         finish = len(text) if finish < 0 else finish
@@ -147,10 +147,10 @@ def _masked(text: str, found: Sequence[Token]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _runs(text: str, found: Iterable[Token]) -> Iterator[list[Token]]:
+def _runs(text: str, jsx_tokens: Iterable[Token]) -> Iterator[list[Token]]:
     """Tokens that share lines."""
     run = list[Token]()
-    for token in found:
+    for token in jsx_tokens:
         if run and "\n" in text[run[-1].stop : token.start]:
             yield run
             run = []
@@ -159,10 +159,10 @@ def _runs(text: str, found: Iterable[Token]) -> Iterator[list[Token]]:
         yield run
 
 
-def _inline_masked(text: str, found: Iterable[Token], start: int = 0) -> str:
+def _inline_masked(text: str, jsx_tokens: Iterable[Token], start: int = 0) -> str:
     """A text that stands at `start` with masks for these tokens; line ends stay."""
     parts, end = list[str](), 0
-    for token in found:
+    for token in jsx_tokens:
         begin, finish = token.start - start, token.stop - start
         further = _SIGN.sub(_FURTHER, text[begin + 1 : finish])
         parts += (text[end:begin], _FIRST[token.kind], further)

@@ -5,7 +5,7 @@ something by a name.
 What is decided so:
 - A target is written on one line, whatever its source was.
 - The lines of punctuation around a title become as long as its target.
-- A link that was found by its words names what it was found by.
+- A link that was parts by its words names what it was parts by.
 - A title that something refers to by its words has a target of these words before it.
 - Signs in a target are escaped where they would be markup, and markup that would touch a word has
   `\\ ` between, which readers drop."""
@@ -50,7 +50,7 @@ _LINE_BREAK = re.compile(r"[ \t]*\r?\n[ \t]*")
 _LAST_BREAK = re.compile(r"\r?\n[ \t]*\Z")
 _BLANKS = re.compile(r"\s+")
 _SIGNS = re.compile(r"[*`|]|_(?![^\W_])|(?<!\w)_(?=`)")  # that may be markup among words
-_NAMED = re.compile(r" <(?P<name>[^<>]*)_>`__?|`_")  # how a link ends that is found by a name
+_NAME_END = re.compile(r" <(?P<name>[^<>]*)_>`__?|`_")  # how a link ends that is parts by a name
 _TARGETS = re.compile(
     r"^[ \t]*\.\. _(?:`(?P<words>[^`\n]+)`|(?P<word>(?:[^:\\\n]|\\.|:(?=\S)){1,500})):(?=\s|$)",
     re.MULTILINE,
@@ -102,8 +102,8 @@ class RstFile(HtmlFile):
         return [slot for block in blocks(self.text) for slot in self._of_block(block)]
 
     @cached_property
-    def _named(self) -> frozenset[str]:
-        """The words of links that say where they lead, and which other links are found by."""
+    def _fixed_names(self) -> frozenset[str]:
+        """The words of links that say where they lead, and which other links are parts by."""
         defined = {_name(link[1]) for link in _DEFINING.finditer(self.text)}
         if not defined:
             return frozenset()
@@ -112,14 +112,16 @@ class RstFile(HtmlFile):
 
     def _of_block(self, block: TextBlock) -> Iterator[RstSlot]:
         language = self.src_lang if self.sentences and block.adornment is None else None
-        found = list(
-            texts(_pieces(block, self._named), self.text, partial(_words, self.text), language)
+        parts = list(
+            texts(
+                _pieces(block, self._fixed_names), self.text, partial(_words, self.text), language
+            )
         )
-        for inner in found:
+        for inner in parts:
             slot = RstSlot(inner[0].start, inner[-1].stop, inner, form=RST)
             slot.begins = slot.start == block.place(0)
             slot.adornment = block.adornment
-            slot.opens_literal = block.opens_literal and inner is found[-1]
+            slot.opens_literal = block.opens_literal and inner is parts[-1]
             second = block.lines[1][1] if block.needs_break else 0
             if slot.start < second <= slot.stop:
                 blanks = _LAST_BREAK.search(self.text, slot.start, second)
@@ -181,7 +183,7 @@ class RstFile(HtmlFile):
         shape = _shape(join_parts(parts))
         for signs in (None, _SIGNS):
             new = self._as_rst(slot, parts, signs)
-            if _read(new, self._named) == shape and not _has_stray(new):
+            if _read(new, self._fixed_names) == shape and not _has_stray(new):
                 break
         if not isinstance(slot, RstSlot):
             return new
@@ -190,7 +192,9 @@ class RstFile(HtmlFile):
         elif new.endswith("::"):
             new = f"{new[:-1]}\\:"
         if slot.line_break:
-            new = _broken(new, slot.line_break, self.text.index("\n", slot.start) - slot.start)
+            new = _with_line_break(
+                new, slot.line_break, self.text.index("\n", slot.start) - slot.start
+            )
         return new
 
     def _as_rst(self, slot: Slot, parts: Sequence[Part], signs: re.Pattern[str] | None) -> str:
@@ -221,10 +225,10 @@ class RstFile(HtmlFile):
         """A code as it is written; `label`: the words in front of one that closes a span."""
         if code.form != RST:
             return code.markup
-        named = _NAMED.fullmatch(code.markup) if code.kind == "close" else None
-        if named is None:
+        name_end = _NAME_END.fullmatch(code.markup) if code.kind == "close" else None
+        if name_end is None:
             return code.markup
-        name = _BLANKS.sub(" ", named["name"] or self._label(slot, code.pair))
+        name = _BLANKS.sub(" ", name_end["name"] or self._label(slot, code.pair))
         return "`_" if _name(label) == _name(name) else f" <{name}_>`__"
 
     def _label(self, slot: Slot, pair: str) -> str:
@@ -237,13 +241,13 @@ class RstFile(HtmlFile):
 
 def _pieces(block: Block, names: Collection[str]) -> list[Piece]:
     """The pieces of a text, by their places in the file. `names`: of links that stay as they are,
-    since others are found by their words."""
+    since others are parts by their words."""
     content = block.content
-    markup = [
-        piece for found in inline_markup(content) for piece in _of_markup(content, found, names)
+    markup_pieces = [
+        piece for markup in inline_markup(content) for piece in _of_markup(content, markup, names)
     ]
     result, end = list[Piece](), 0
-    for piece in [*markup, Piece("text", len(content), len(content))]:
+    for piece in [*markup_pieces, Piece("text", len(content), len(content))]:
         result += _of_words(content, end, piece.start)
         result += [piece] if piece.stop > piece.start else []
         end = piece.stop
@@ -261,7 +265,7 @@ def _of_markup(content: str, markup: Markup, names: Collection[str]) -> Iterator
         yield Piece("placeholder", markup.start, markup.stop, markup.name)
     else:
         begin, end = markup.words
-        prefix = f"{SPAN_PREFIX} " if _NAMED.fullmatch(content[end : markup.stop]) else ""
+        prefix = f"{SPAN_PREFIX} " if _NAME_END.fullmatch(content[end : markup.stop]) else ""
         name = f"{prefix}{markup.name} {markup.start}"
         yield Piece("start", markup.start, begin, name)
         yield from (
@@ -309,7 +313,7 @@ def _has_stray(target: str) -> bool:
 def _shape(text: Text) -> tuple[str, list[str]]:
     """What two ways to write a text have in common: the words and the codes."""
     codes = [
-        "`_" if _NAMED.fullmatch(code.markup) else code.markup
+        "`_" if _NAME_END.fullmatch(code.markup) else code.markup
         for code in text.codes
         if code.form == RST
     ]
@@ -342,7 +346,7 @@ def _with_colon(target: str) -> str:
     return f"{target} :"
 
 
-def _broken(target: str, line_break: str, length: int) -> str:
+def _with_line_break(target: str, line_break: str, length: int) -> str:
     """A target with a line break in place of the blank that is nearest to `length`; in front of it
     where it has none."""
     blanks = [blank.start() for blank in re.finditer(r"(?<=[^\s\\]) (?=\S)", target)]
@@ -368,11 +372,11 @@ def _flat(parts: Sequence[Part]) -> list[Part]:
         if opening is None or end is None:
             return
         core = words.strip()
-        before = words[: len(words) - len(words.lstrip())] if core else ""
-        behind = words[len(words.rstrip()) :] if core else words
-        result.extend([before] if before else [])
+        lead = words[: len(words) - len(words.lstrip())] if core else ""
+        tail = words[len(words.rstrip()) :] if core else words
+        result.extend([lead] if lead else [])
         result.extend([opening, core, end] if core else [])
-        result.extend([behind] if behind else [])
+        result.extend([tail] if tail else [])
         words = ""
 
     for part in parts:

@@ -84,15 +84,15 @@ class Line(NamedTuple):
     @property
     def bare(self) -> Line:
         """The line without the blanks it begins with."""
-        return self.behind(len(self.text) - len(self.text.lstrip(" \t")))
+        return self.skip(len(self.text) - len(self.text.lstrip(" \t")))
 
-    def behind(self, characters: int) -> Line:
+    def skip(self, characters: int) -> Line:
         """What is behind some of its characters.
 
         characters: how many characters are left out."""
         return Line(self.start + characters, self.text[characters:])
 
-    def without(self, columns: int) -> Line:
+    def dedent(self, columns: int) -> Line:
         """The line without the blanks at its beginning.
 
         columns: how many columns of blanks are left out at most."""
@@ -100,7 +100,7 @@ class Line(NamedTuple):
         while column < columns and self.text[characters : characters + 1] in (" ", "\t"):
             column += _TAB - column % _TAB if self.text[characters] == "\t" else 1
             characters += 1
-        return self.behind(characters)
+        return self.skip(characters)
 
 
 class Adornment(NamedTuple):
@@ -209,7 +209,7 @@ class _Reader:
         self._inside(body[:attribution])
         mark = _ATTRIBUTION.match(body[attribution].text)
         stop = _paragraph_end(body, attribution)
-        first = body[attribution].behind(mark.end() if mark else 0)
+        first = body[attribution].skip(mark.end() if mark else 0)
         self._add([first, *body[attribution + 1 : stop]])
         return end
 
@@ -231,8 +231,8 @@ class _Reader:
         columns = len(line.text[: match.end()].expandtabs(_TAB)) if has_text else 1
         end = _indented_end(lines, number + 1, columns)
         rest = lines[number + 1 : end]
-        further = [other.without(columns) for other in rest] if has_text else _dedented(rest)
-        self._inside([line.behind(match.end()), *further])
+        further = [line.dedent(columns) for line in rest] if has_text else _dedented(rest)
+        self._inside([line.skip(match.end()), *further])
         return end
 
     def _field(self, lines: Sequence[Line], number: int) -> int | None:
@@ -241,7 +241,7 @@ class _Reader:
             return None
         end = _indented_end(lines, number + 1)
         if match[1].partition(" ")[0].lower() not in _DATA_FIELDS:
-            self._behind_mark(lines[number].behind(match.end()), lines[number + 1 : end])
+            self._behind_mark(lines[number].skip(match.end()), lines[number + 1 : end])
         return end
 
     def _options(self, lines: Sequence[Line], number: int) -> int | None:
@@ -249,7 +249,7 @@ class _Reader:
         if match is None:
             return None
         end = _indented_end(lines, number + 1)
-        first, rest = lines[number].behind(match.end()), lines[number + 1 : end]
+        first, rest = lines[number].skip(match.end()), lines[number + 1 : end]
         if not any(line.text for line in (first, *rest)):
             return None
         self._behind_mark(first, rest)
@@ -273,7 +273,7 @@ class _Reader:
             if match is not None:
                 self._add(run)
                 run = []
-            run.append(lines[number].behind(match.end() if match else 0))
+            run.append(lines[number].skip(match.end() if match else 0))
             number += 1
         self._add(run)
         return number
@@ -300,7 +300,7 @@ class _Reader:
         match = _EXPLICIT.match(lines[number].text)
         if match is None:
             return None
-        first = lines[number].behind(match.end())
+        first = lines[number].skip(match.end())
         following = lines[number + 1].text if number + 1 < len(lines) else ""
         if not first.text and not following:
             return number + 1  # an empty comment
@@ -309,14 +309,14 @@ class _Reader:
         end = _indented_end(lines, number + 1)
         rest = lines[number + 1 : end]
         if note := _NOTE.match(first.text):
-            self._behind_mark(first.behind(note.end()), rest)
+            self._behind_mark(first.skip(note.end()), rest)
             return end
         if substitution := _SUBSTITUTION.match(first.text):
-            first = first.behind(substitution.end())
+            first = first.skip(substitution.end())
         if directive := _DIRECTIVE.match(first.text):
             name = directive[1].rpartition(":")[2].lower()
             if not substitution or name == "replace":
-                self._directive(name, first.behind(directive.end()), rest)
+                self._directive(name, first.skip(directive.end()), rest)
         return end
 
     def _anonymous(self, lines: Sequence[Line], number: int) -> int | None:
@@ -399,7 +399,7 @@ class _Reader:
             case "version and body":
                 version = _VERSION.match(arguments[0].text) if arguments else None
                 if version is not None:
-                    self._add([arguments[0].behind(version.end()), *arguments[1:]])
+                    self._add([arguments[0].skip(version.end()), *arguments[1:]])
                 self._inside(content)
             case "glossary":  # its terms are names, which the text refers to
                 for index, line in enumerate(content):
@@ -464,7 +464,7 @@ def _indented_end(lines: Sequence[Line], number: int, columns: int = 1) -> int:
 def _dedented(lines: Sequence[Line]) -> list[Line]:
     """The lines without the blanks that all of them begin with."""
     columns = min((line.indent for line in lines if line.text), default=0)
-    return [line.without(columns) for line in lines]
+    return [line.dedent(columns) for line in lines]
 
 
 def _paragraph_end(lines: Sequence[Line], number: int) -> int:
@@ -547,7 +547,7 @@ def inline_markup(text: str) -> Iterator[Markup]:
             yield Markup("escape", *start.span())
             continue
         if kind in ("reference", "note"):
-            if may_precede(_before(text, start)) and may_follow(text[offset : offset + 1]):
+            if may_precede(_preceding_sign(text, start)) and may_follow(text[offset : offset + 1]):
                 yield Markup(kind, *start.span())
             continue
         if not _may_start(text, start):
@@ -575,27 +575,27 @@ def _markup(text: str, start: re.Match[str], end: re.Match[str], kind: str) -> M
         return Markup(kind, start.start(), end.end(), inner)
     if kind != "tick":
         return Markup(kind, start.start(), end.end())
-    named = _NAME_BEHIND.search(text[slice(*inner)])
-    if named is not None:
-        inner = inner[0], inner[0] + named.start()
+    target = _NAME_BEHIND.search(text[slice(*inner)])
+    if target is not None:
+        inner = inner[0], inner[0] + target.start()
     has_words = inner[1] > inner[0]
     suffix, role = end[0][1:], start["role"]
     if suffix in ("_", "__"):
-        is_nameable = named or suffix == "__" or "<" not in text[slice(*inner)]
+        is_nameable = target or suffix == "__" or "<" not in text[slice(*inner)]
         words = inner if has_words and is_nameable else None
         return Markup("link", start.start(), end.end(), words)
-    is_prose = role in _WORD_ROLES or (role in _PROSE_ROLES and named is not None)
+    is_prose = role in _WORD_ROLES or (role in _PROSE_ROLES and target is not None)
     words = inner if is_prose and has_words else None
     return Markup("role", start.start(), end.end(), words)
 
 
 def _may_start(text: str, start: re.Match[str]) -> bool:
-    previous = _before(text, start)
+    previous = _preceding_sign(text, start)
     following = text[start.end() : start.end() + 1]
     return may_precede(previous) and _CLOSING.get(previous, "") != (following or None)
 
 
-def _before(text: str, start: re.Match[str]) -> str:
+def _preceding_sign(text: str, start: re.Match[str]) -> str:
     return text[start.start() - 1] if start.start() else ""
 
 

@@ -20,10 +20,11 @@ from tmnmt.codes.record import Text
 from tmnmt.codes.tags import override_tags
 from tmnmt.errors import FormatError
 from tmnmt.file_kinds import FILE_KINDS
+from tmnmt.files.cues import CueFile
 from tmnmt.files.subtitles import broken, speeches
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
-from tmnmt.files.whole import BOM, NO_BREAK, Edit, WholeFile
+from tmnmt.files.whole import BOM, NO_BREAK, Edit
 from tmnmt.formats.encoding import byte_order_mark
 
 _LINE = re.compile(r"[^\r\n]+")
@@ -49,7 +50,7 @@ class _Slot(NamedTuple):
     problem: str
 
 
-class SubStationFile(WholeFile[_Slot]):
+class SubStationFile(CueFile[_Slot]):
     """Subtitles in UTF-8, as their byte-order mark says, or in Windows-1252."""
 
     kind = "substation"
@@ -157,15 +158,28 @@ class SubStationFile(WholeFile[_Slot]):
         """Whether a player breaks no lines by itself."""
         return re.search(r"^WrapStyle:\s*2\b", self.text, re.MULTILINE) is not None
 
+    def _times(self, slot: _Slot) -> str:
+        return slot.times
+
+    def _shown_lines(self, slot: _Slot, target: Text | None) -> list[str]:
+        return [
+            _ANY_OVERRIDE.sub("", line).replace(_HARD_BLANK, " ")
+            for line in self._lines_of(slot, target)
+        ]
+
+    def _lines_of(self, slot: _Slot, target: Text | None) -> list[str]:
+        lines = _BREAK.split(self.text[slot.start : slot.end])
+        if target is None:
+            return lines
+        string = string_of(target).replace("\n", " ").strip(" ")
+        is_broken = len(lines) > 1 or self._is_unwrapped
+        return broken(string, len(lines)) if is_broken else [string]
+
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         for slot, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:
-                source = self.text[slot.start : slot.end]
-                count = len(_BREAK.split(source))
-                target = string_of(filling.target).replace("\n", " ").strip(" ")
-                lines = broken(target, count) if count > 1 or self._is_unwrapped else [target]
-                new = r"\N".join(lines)
-                if _HARD_BLANK in source:
+                new = r"\N".join(self._lines_of(slot, filling.target))
+                if _HARD_BLANK in self.text[slot.start : slot.end]:
                     new = new.replace(NO_BREAK, _HARD_BLANK)
                 yield Edit(slot.start, slot.end, new)
 

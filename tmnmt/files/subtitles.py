@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from html import unescape
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -19,9 +20,10 @@ from tmnmt.codes.record import Text, join_parts
 from tmnmt.codes.tags import Tag, html_tags, override_tags
 from tmnmt.errors import FormatError
 from tmnmt.file_kinds import FILE_KINDS
+from tmnmt.files.cues import CueFile
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
-from tmnmt.files.whole import BOM, Edit, WholeFile
+from tmnmt.files.whole import BOM, Edit
 from tmnmt.formats.encoding import byte_order_mark
 
 WIDTH = 42  # characters of a line
@@ -55,7 +57,7 @@ class _Cue(NamedTuple):
     id: str
 
 
-class SubtitleFile(WholeFile[_Cue]):
+class SubtitleFile(CueFile[_Cue]):
     """Subtitles in UTF-8, as their byte-order mark says, or in Windows-1252."""
 
     kind = "subtitles"
@@ -120,13 +122,25 @@ class SubtitleFile(WholeFile[_Cue]):
             line=self.line(slot.start),
         )
 
+    def _times(self, slot: _Cue) -> str:
+        return slot.id
+
+    def _shown_lines(self, slot: _Cue, target: Text | None) -> list[str]:
+        begin = self.text.rfind("\n", 0, slot.start) + 1  # where a speaker has a dash
+        first, *rest = self._lines_of(slot, target)
+        lines = [_TAG.sub("", line) for line in (self.text[begin : slot.start] + first, *rest)]
+        return [unescape(line) for line in lines] if self._is_web else lines
+
+    def _lines_of(self, slot: _Cue, target: Text | None) -> list[str]:
+        lines = _BREAK.split(self.text[slot.start : slot.end])
+        return lines if target is None else broken(self._string(target), len(lines))
+
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         newline = "\r\n" if "\r\n" in self.text else "\n"
         for slot, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:
-                lines = len(_BREAK.split(self.text[slot.start : slot.end]))
-                target = self._string(filling.target)
-                yield Edit(slot.start, slot.end, newline.join(broken(target, lines)))
+                lines = self._lines_of(slot, filling.target)
+                yield Edit(slot.start, slot.end, newline.join(lines))
 
     def _string(self, target: Text) -> str:
         """A target on one line; in WebVTT with `&` and `<` as the format wants them."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from tmnmt.checks import Check
 from tmnmt.codes.record import Text
 from tmnmt.segments import Match
 
@@ -153,6 +154,14 @@ class TranslatableFile(ABC):
 
         Raises ValueError for another number of fillings, and for a target that `refused` gives a
         reason for."""
+
+    def layout_checks(self, number: int, target: Text | None = None) -> list[Check]:
+        """What somebody should look at in how a text fits its place, as that of a subtitle; nothing
+        in formats whose texts may be of any length.
+
+        number: the number of the unit in the file, from 0.
+        target: its target; None: what the file has there."""
+        return []
 
     def refused(self, unit: Unit, target: Text) -> str:
         """Why a target cannot be put into a unit of this file, in words; "" where it can.

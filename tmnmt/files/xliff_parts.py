@@ -409,7 +409,7 @@ class _Namespaces:
     def __init__(self, on_undeclared: Callable[[str, int], None]) -> None:
         self._on_undeclared = on_undeclared
         self._scopes = [{"xml": "http://www.w3.org/XML/1998/namespace"}]  # of the open elements
-        self._told = set[str]()
+        self._undeclared = set[str]()
 
     def enter(self, name: str, attributes: dict[str, str], line: int) -> tuple[str, dict[str, str]]:
         """The names of an element that begins, and of its attributes."""
@@ -438,8 +438,8 @@ class _Namespaces:
 
     def _full(self, name: str, prefix: str, scope: dict[str, str], line: int) -> str:
         space = scope.get(prefix, "")
-        if prefix and prefix not in scope and prefix not in self._told:
-            self._told.add(prefix)
+        if prefix and prefix not in scope and prefix not in self._undeclared:
+            self._undeclared.add(prefix)
             self._on_undeclared(prefix, line)
         return f"{space} {name.rpartition(':')[2]}" if space else name
 

@@ -112,7 +112,7 @@ class _TmxReader:
         self._srclang = ""
         self._units_of: dict[int, int] = {}  # by the hash of a document's name, which may take 4 KB
         self.prefixes: frozenset[bytes] = frozenset()  # of namespaces that the root declares
-        self._told = set[str]()  # prefixes that are not declared
+        self._undeclared_prefixes = set[str]()  # prefixes that are not declared
 
     def header(self, data: bytes, line: int) -> None:
         """Takes the source language and the document from the header."""
@@ -131,8 +131,11 @@ class _TmxReader:
 
     def _undeclared(self, line: int, prefix: str) -> None:
         """Warns of a prefix, of each once."""
-        if prefix not in self._told and len(self._told) < _MOST_PREFIXES:
-            self._told.add(prefix)
+        if (
+            prefix not in self._undeclared_prefixes
+            and len(self._undeclared_prefixes) < _MOST_PREFIXES
+        ):
+            self._undeclared_prefixes.add(prefix)
             self._report.warnings.append(f"{self._source.label}, line {line}: {undeclared(prefix)}")
 
     def unit(self, line: int, data: bytes) -> Segment | None:
@@ -287,15 +290,15 @@ def parsed_unit(
     all the same.
 
     Raises Malformed where the bytes are no XML."""
-    known = frozenset(prefixes)
+    all_prefixes = frozenset(prefixes)
     while True:
         try:
-            return parsed(data, declarations(data, known))
+            return parsed(data, declarations(data, all_prefixes))
         except Malformed as error:
             prefix = error.prefix.encode()
-            if not prefix or prefix in known:
+            if not prefix or prefix in all_prefixes:
                 raise
-            known |= {prefix}
+            all_prefixes |= {prefix}
             on_undeclared(error.prefix)
 
 
