@@ -49,6 +49,7 @@ class Review:
     its changes, so that a second tab of the browser does not undo what the first one did."""
 
     def __init__(self, memory: AlignedMemory) -> None:
+        """memory: the aligned documents."""
         self._memory = memory
         self._versions = dict.fromkeys(memory.documents, 0)
         self._titles = {name: title for title, name in reversed(memory.entries)}
@@ -164,5 +165,7 @@ def serve_review(memory: AlignedMemory, announce: Callable[[str], None]) -> None
 
 
 def review_service(folder: Path) -> Service:
-    """A service without models and memories. `folder`: it keeps its file there."""
+    """A service without models and memories.
+
+    folder: the folder where it keeps its file."""
     return Service([], [], SqliteStorage(folder / "review.db"))

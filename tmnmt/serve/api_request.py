@@ -28,6 +28,8 @@ class ApiRequest:
     name. `raw`: the body where it is a file. `size`: its bytes, whatever it is."""
 
     def __init__(self, request: Request, query: Mapping[str, Any]) -> None:
+        """request: the request as Starlette has it.
+        query: the fields of its query."""
         self.headers, self.scheme = request.headers, request.url.scheme
         self.server: tuple[str, int | None] | None = request.scope.get("server")
         self.path: dict[str, str] = request.path_params
@@ -40,7 +42,9 @@ class ApiRequest:
         return {**self.query, **self.body}
 
     def keep_fields(self, names: Collection[str]) -> None:
-        """Forgets every field of another name."""
+        """Forgets every field of another name.
+
+        names: the names of the fields that stay."""
         self.query, self.body = (
             {name: value for name, value in fields.items() if name in names}
             for fields in (self.query, self.body)
@@ -70,7 +74,11 @@ def _password(word: str) -> str:
 
 
 def head_of(request: Request) -> ApiRequest:
-    """A request without its body. Raises Refused for an address that cannot be read."""
+    """A request without its body.
+
+    request: the request as Starlette has it.
+
+    Raises Refused for an address that cannot be read."""
     raw: bytes = request.scope.get("raw_path", b"")
     try:
         unquote_to_bytes(raw).decode("utf-8")
@@ -81,8 +89,12 @@ def head_of(request: Request) -> ApiRequest:
 
 
 def fields_of(body: bytes, content_type: str) -> dict[str, Any] | list[Any]:
-    """The fields of a body that is no file, or its list where it is one of JSON. Raises Refused for
-    what cannot be read."""
+    """The fields of a body that is no file, or its list where it is one of JSON.
+
+    body: the body.
+    content_type: the content type that the request says.
+
+    Raises Refused for what cannot be read."""
     if not body.strip():
         return {}
     kind = content_type.partition(";")[0].strip().lower()

@@ -101,6 +101,13 @@ GLOSSARY = (
 
 
 def pair_of(src: str, tgt: str, document: str) -> Segment:
+    """A pair as a memory holds it.
+
+    src: the source.
+    tgt: the target.
+    document: the name of the document.
+
+    Raises Refused for a pair that a memory cannot hold."""
     try:
         source, target = confirmable(src, tgt)
     except UsageError as error:

@@ -231,7 +231,12 @@ ADD = (
 
 
 def request_of(values: Mapping[str, Any], table: Sequence[Field] = TRANSLATE) -> Request:
-    """A request for a translation. Raises Refused."""
+    """A request for a translation.
+
+    values: the fields of the request.
+    table: what the fields may be.
+
+    Raises Refused for a field that is wrong."""
     fields = read(values, table)
     memories = fields["memories"]
     priority = fields["priority"]
@@ -342,7 +347,11 @@ async def add(service: Service, call: ApiRequest) -> Any:
 
 
 def segments(records: Sequence[Mapping[str, Any]]) -> list[Segment]:
-    """Pairs as a memory holds them. Raises Refused for what it cannot hold."""
+    """Pairs as a memory holds them.
+
+    records: the pairs, as JSON has them.
+
+    Raises Refused for what it cannot hold."""
     return [pair_of(record["src"], record["tgt"], record.get("document", "")) for record in records]
 
 
@@ -663,6 +672,9 @@ async def metrics(service: Service, call: ApiRequest) -> Any:
 
 
 def refusal(refused: Refused) -> tuple[int, Mapping[str, Any]]:
+    """The status of HTTP, and what is written as JSON, where a request is refused.
+
+    refused: why it is refused."""
     return refused.status, error_record(refused)
 
 

@@ -50,7 +50,10 @@ register_url_convertor("text", _Text())
 
 
 def application(service: Service, dialects: Sequence[Dialect] | None = None) -> ASGIApp:
-    """The server's application as ASGI has it; by default it speaks all dialects."""
+    """The server's application as ASGI has it.
+
+    service: the service.
+    dialects: the dialects that it speaks; None takes all."""
     if dialects is None:
         dialects = (API_V1, PAGE, *DIALECTS.values())
     endpoints = [
@@ -270,12 +273,17 @@ class ReadableJSON(JSONResponse):
     """JSON in which all but control characters stands as it is."""
 
     def render(self, content: Any) -> bytes:
+        """The bytes of an answer.
+
+        content: the answer."""
         return _json_text(content).encode()
 
 
 async def json_response(content: Any) -> Response:
     """An answer as JSON. A long list in it is written some entries at a time, and others have their
-    turn between."""
+    turn between.
+
+    content: the answer."""
     pieces = list[str]()
     for piece in json_pieces(content):
         pieces.append(piece)
@@ -284,7 +292,9 @@ async def json_response(content: Any) -> Response:
 
 
 def json_pieces(content: Any) -> Iterator[str]:
-    """The JSON of `content`, of which the long lists of an object come `ENTRIES` at a time."""
+    """The JSON of an answer, of which the long lists of an object come `ENTRIES` at a time.
+
+    content: the answer."""
     if not isinstance(content, dict) or not any(map(_is_long, content.values())):
         yield _json_text(content)
         return

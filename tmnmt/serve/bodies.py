@@ -31,7 +31,8 @@ class Room:
     """The bytes of bodies that the server holds at a time, over all requests. For one thread."""
 
     def __init__(self, size: int, shares: int = 1) -> None:
-        """shares: a tenant may have one part of so many."""
+        """size: how many bytes of bodies the server holds at a time.
+        shares: into how many parts they are divided, one of which a tenant may have."""
         self.size, self.share = size, size // shares
         self._bytes = Counter[str]()
 
@@ -40,18 +41,32 @@ class Room:
         return self._bytes.total()
 
     def check(self, tenant: str, count: int) -> None:
-        """Raises Refused where so many bytes more have no room now."""
+        """Checks that more bytes have room now.
+
+        tenant: the tenant that they are of.
+        count: how many bytes there are.
+
+        Raises Refused where they have none."""
         if self._bytes[tenant] + count > self.share or self.byte_count + count > self.size:
             raise Refused(
                 429, "busy", "the server holds as many bytes of requests as it may; try again", 2
             )
 
     def take(self, tenant: str, count: int) -> None:
-        """Raises Refused as `check` does."""
+        """Takes room for bytes.
+
+        tenant: the tenant that they are of.
+        count: how many bytes there are.
+
+        Raises Refused where they have none."""
         self.check(tenant, count)
         self._bytes[tenant] += count
 
     def free(self, tenant: str, count: int) -> None:
+        """Gives room back.
+
+        tenant: the tenant that had it.
+        count: how many bytes it was for."""
         self._bytes[tenant] -= count
         if not self._bytes[tenant]:
             del self._bytes[tenant]
@@ -61,6 +76,7 @@ class Lease:
     """The room of one request; it is free again at the end of the block."""
 
     def __init__(self, room: Room) -> None:
+        """room: the room of all requests."""
         self._room, self._tenant, self._count = room, "", 0
 
     def __enter__(self) -> Lease:
@@ -75,24 +91,43 @@ class Lease:
         self._room.free(self._tenant, self._count)
 
     def assign(self, tenant: str) -> None:
-        """The room is this tenant's from now on. Raises Refused where it has no more."""
+        """Gives the room of the request to a tenant.
+
+        tenant: the tenant that has it from now on.
+
+        Raises Refused where the tenant has no more."""
         self._room.free(self._tenant, self._count)
         count, self._count, self._tenant = self._count, 0, tenant
         self.take(count)
 
     def check(self, count: int) -> None:
-        """Raises Refused where so many bytes more have no room now."""
+        """Checks that more bytes have room now.
+
+        count: how many bytes there are.
+
+        Raises Refused where they have none."""
         self._room.check(self._tenant, count)
 
     def take(self, count: int) -> None:
-        """Raises Refused where they have no room."""
+        """Takes room for bytes.
+
+        count: how many bytes there are.
+
+        Raises Refused where they have none."""
         self._room.take(self._tenant, count)
         self._count += count
 
 
 async def read_body(request: Request, limit: int, seconds: float, lease: Lease) -> bytes:
-    """The body. Raises Refused for one that is larger than `limit` bytes, has no room, or takes
-    longer than `seconds`. What the client still sends then is thrown away by its connection."""
+    """The body of a request. What the client still sends after an error is thrown away by its
+    connection.
+
+    request: the request.
+    limit: how many bytes the body may have.
+    seconds: how long it may take.
+    lease: the room of the request.
+
+    Raises Refused for a body that is larger, has no room, or takes longer."""
     declared = request.headers.get("content-length", "")
     if declared.isdigit():
         _check_size(int(declared), limit)
@@ -124,7 +159,10 @@ class Readers:
         self._threads = ThreadPoolExecutor(READERS, "body")
 
     async def do(self, body: bytes, work: Callable[[bytes], Result]) -> Result:
-        """What `work` makes of a body: at once where it is small, else in a thread."""
+        """What is made of a body: at once where it is small, else in a thread.
+
+        body: the body.
+        work: makes it."""
         if len(body) <= SMALL:
             return work(body)
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, body)
@@ -134,7 +172,11 @@ class Readers:
 
 
 def json_of(body: bytes) -> Any:
-    """The value of a body of JSON, a large one from a process of its own. Raises Refused."""
+    """The value of a body of JSON, a large one from a process of its own.
+
+    body: the body.
+
+    Raises Refused for what is no JSON, or has too many values."""
     if len(body) <= SMALL:
         kind, value = json_reader.answer(body, MOST_VALUES)
     else:

@@ -27,14 +27,18 @@ Gap = tuple[float, float]
 
 @dataclass(frozen=True)
 class Looks:
-    """What looks at the clock have shown, in seconds since 1970. `last`: the time of the last one.
-    `gaps`: from when to when no time counts, in order."""
+    """What looks at the clock have shown.
+
+    last: the time of the last look, in seconds since 1970.
+    gaps: from when to when no time counts, in order."""
 
     last: float
     gaps: Sequence[Gap] = ()
 
     def add(self, now: float) -> Looks:
-        """With another look."""
+        """The looks with another one.
+
+        now: its time, in seconds since 1970."""
         gaps = [(begin, min(end, now)) for begin, end in self.gaps if begin < now]
         if now > self.last + STEP:
             gaps.append((self.last + STEP, now))
@@ -42,7 +46,9 @@ class Looks:
         return Looks(now, [gap for gap in gaps if gap[1] > oldest])
 
     def cutoff(self, age: float) -> float:
-        """The time since which `age` seconds have counted."""
+        """The time since which some seconds have counted, in seconds since 1970.
+
+        age: how many seconds."""
         moment = self.last
         for begin, end in reversed(self.gaps):
             if moment - end >= age:
@@ -53,7 +59,10 @@ class Looks:
 
     @classmethod
     def read(cls, text: str | None, now: float) -> Looks:
-        """Of `text`; None: nobody has looked yet."""
+        """The looks that a note holds.
+
+        text: the note; None where nobody has looked yet.
+        now: the time, in seconds since 1970, for a first look."""
         if text is None:
             return cls(now)
         last, gaps = json.loads(text)
@@ -68,7 +77,8 @@ class Clock:
     """For any thread."""
 
     def __init__(self, storage: ClockStorage, wall: Callable[[], float] | None = None) -> None:
-        """wall: the seconds since 1970; None: as the machine says."""
+        """storage: where looks are noted.
+        wall: gives the seconds since 1970; None takes the machine's clock."""
         self._storage, self._wall = storage, wall or (lambda: time.time())
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="clock", daemon=True)
@@ -81,8 +91,11 @@ class Clock:
         self._ended.set()
 
     def cutoff(self, age: float) -> float:
-        """The time since which `age` seconds have counted. Raises ServerError where the looks
-        cannot be read."""
+        """The time since which some seconds have counted, in seconds since 1970.
+
+        age: how many seconds.
+
+        Raises ServerError where the looks cannot be read."""
         return self._look().cutoff(age)
 
     def _look(self) -> Looks:

@@ -43,13 +43,18 @@ _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00")
 
 @dataclass(frozen=True)
 class Upload:
-    """A file as it came. `name` says of which kind it may be, and nothing else. `source`, `target`:
-    languages of the model. `running`: text is cut into sentences; None: where it is running text
-    and no list with a segment a line. `format`: "text" makes it plain text, whatever it is
-    called."""
+    """A file as it came.
+
+    name: its name, which says of which kind it may be, and nothing else.
+    content: its bytes as base64.
+    source: the source language of the model.
+    target: the target language of the model.
+    running: whether text is cut into sentences; None cuts running text and no list with a segment a
+    line.
+    format: "text" makes it plain text, whatever it is called; None tells the kind by its name."""
 
     name: str
-    content: str  # base64
+    content: str
     source: str
     target: str
     running: bool | None = None
@@ -57,7 +62,10 @@ class Upload:
 
 
 class Document(ABC):
-    """A file that can be filled. `sentences`: whether its text is cut into them."""
+    """A file that can be filled.
+
+    kind: the name of its kind.
+    sentences: whether its text is cut into sentences."""
 
     kind: str
     sentences: bool = False
@@ -67,18 +75,27 @@ class Document(ABC):
         """Every unit, with the name of its document."""
 
     def refused(self, unit: Unit, target: Text) -> str:
-        """Why the unit cannot have this target, in words; "" where it can."""
+        """Why a unit cannot have a target, in words; "" where it can.
+
+        unit: the unit.
+        target: the target."""
         return ""
 
     @abstractmethod
     def filled(self, targets: Sequence[Text | None]) -> bytes:
-        """The file with these targets, none of which is refused; None leaves a unit as it is."""
+        """The file with other targets.
+
+        targets: one for every unit, none of which is refused; None leaves a unit as it is."""
 
 
 def segments(upload: Upload) -> dict[str, Any]:
     """{"kind", "sentences", "segments": [{"source", "target", "state", "confirmation", "document",
     "id", "context", "plural", "notes", "problem"}]}: texts as XML with short tags
-    (`tmnmt.serve.tagged`). Raises Refused for what is no such file, or is of other languages."""
+    (`tmnmt.serve.tagged`).
+
+    upload: the file.
+
+    Raises Refused for what is no such file, or is of other languages."""
     with _open_document(upload) as document:
         units = document.units()
         if len(units) > DOCUMENT:
@@ -88,8 +105,12 @@ def segments(upload: Upload) -> dict[str, Any]:
 
 
 def filled(upload: Upload, targets: Sequence[str]) -> bytes:
-    """The file with these targets, one for every segment, "" where it stays as it is. Raises
-    Refused for targets that cannot be there; its details name all of them: {"refused":
+    """A file with other targets.
+
+    upload: the file.
+    targets: one for every segment, as XML with short tags; "" leaves it as it is.
+
+    Raises Refused for targets that cannot be there; its details name all of them: {"refused":
     [{"segment", "reason"}]}, where the first segment is number 1."""
     with _open_document(upload) as document:
         units = [unit for _, unit in document.units()]
@@ -108,7 +129,11 @@ def filled(upload: Upload, targets: Sequence[str]) -> bytes:
 
 
 def tmx(segments: Sequence[Segment], src_lang: str, tgt_lang: str) -> bytes:
-    """A memory of these segments, which has their times to the second."""
+    """A memory as TMX, which has times to the second.
+
+    segments: its segments.
+    src_lang: the code of the source language.
+    tgt_lang: the code of the target language."""
     dated = [
         replace(s, created=iso_utc(s.created) or "", changed=iso_utc(s.changed) or "")
         for s in segments

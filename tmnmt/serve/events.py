@@ -24,16 +24,25 @@ _STOPPING = Refused(503, "stopping", "the server is stopping", 5)
 
 
 def event(name: str, data: Mapping[str, Any]) -> str:
+    """An event as a stream has it.
+
+    name: the name of the event.
+    data: what it says."""
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
 def error_record(refused: Refused) -> dict[str, Any]:
-    """What was refused, as the own interface writes it."""
+    """What was refused, as the own interface writes it.
+
+    refused: why it was refused."""
     return {"error": {"code": refused.code, "message": refused.message}, **refused.details}
 
 
 def event_stream(events: AsyncIterator[str]) -> StreamingResponse:
-    """Each as soon as it is there. What fails in the midst is an event, too: error."""
+    """An answer that sends each event as soon as it is there. What fails in the midst is an event,
+    too: error.
+
+    events: the events."""
 
     async def frames() -> AsyncIterator[str]:
         try:
@@ -50,8 +59,13 @@ def event_stream(events: AsyncIterator[str]) -> StreamingResponse:
 async def of_job(
     job: Job, look: Callable[[], Awaitable[Job]], is_open: Callable[[], bool]
 ) -> AsyncIterator[str]:
-    """progress, whenever it is further; then done or failed. `look`: the job as it stands. Raises
-    Refused where nobody can say any more, or where the server is not open any more."""
+    """The events of a job: progress, whenever it is further; then done or failed.
+
+    job: the job as it stands.
+    look: gives the job as it stands by then.
+    is_open: says whether the server is still open.
+
+    Raises Refused where nobody can say any more, or where the server is not open any more."""
     previous, last = None, time.monotonic()
     while True:
         if job.record != previous:

@@ -73,7 +73,11 @@ class Field:
             raise ValueError(f"field {self.name}: a list, and nothing else, says how many entries")
 
     def check_entries(self, value: Any) -> None:
-        """Raises Refused where a value is a list of more entries than this field may have."""
+        """Checks how many entries a list has.
+
+        value: the value of the field.
+
+        Raises Refused where it is a list of more entries than the field may have."""
         if _count(self.kind, value) > (self.entries or _UNDECLARED):
             raise _too_many(self.name, self.entries or _UNDECLARED)
         if any(field.entries or field.inside for field in self.inside):
@@ -82,8 +86,12 @@ class Field:
                     check_lists(entry, self.inside)
 
     def read(self, value: Any, strict: bool = True) -> Any:
-        """The value, where it is what it should be. Strings of forms that spell a number or a flag
-        are that. `strict`: as of the function `read`. Raises Refused."""
+        """The value of the field. Strings of forms that spell a number or a flag are that.
+
+        value: the value as it came.
+        strict: whether an object may have no other fields.
+
+        Raises Refused where it is not what it should be."""
         if isinstance(value, str) and self.kind in ("number", "whole", "flag"):
             value = self._parse(value)
         if self.kind == "names":
@@ -161,8 +169,13 @@ class Field:
 
 
 def read(values: Mapping[str, Any], table: Sequence[Field], strict: bool = True) -> dict[str, Any]:
-    """The values by name, defaults where there are none; null is none. Raises Refused for one that
-    is missing or is not what it should be; `strict`: for one that is not in the table, too."""
+    """The values of fields by name, with defaults where there are none; null is none.
+
+    values: the values as they came.
+    table: what the fields may be.
+    strict: whether there may be no other fields.
+
+    Raises Refused for a value that is missing or is not what it should be."""
     names = [field.name for field in table]
     if strict and set(values) - {*names}:
         raise wrong(f"the fields are {', '.join(names)}" if names else "there are no fields here")
@@ -178,8 +191,12 @@ def read(values: Mapping[str, Any], table: Sequence[Field], strict: bool = True)
 
 
 def check_lists(values: Mapping[str, Any], table: Sequence[Field]) -> None:
-    """Raises Refused for a list of more entries than its field may have; for one that is in no
-    table, of more than a few."""
+    """Checks how many entries lists have. A list that is in no table may have a few.
+
+    values: the values as they came.
+    table: what the fields may be.
+
+    Raises Refused for a list of more entries."""
     fields = {field.name: field for field in table}
     for name, value in values.items():
         if name in fields:
@@ -212,7 +229,9 @@ def _names(value: Any) -> Any:
 
 
 def object_schema(table: Sequence[Field]) -> dict[str, Any]:
-    """The schema of an object with these fields."""
+    """The schema of an object.
+
+    table: its fields."""
     return {
         "type": "object",
         "properties": {field.name: field.schema for field in table},

@@ -8,8 +8,7 @@ from typing import Any
 
 
 class Refused(Exception):
-    """`status`: of HTTP. `code`: a word for programs. `message`: for people. `retry_after`: seconds
-    after which it may go; 0: never as it is. `details`: what its own interface tells beside it."""
+    """A request is refused. What the client reads of it holds no path and no text."""
 
     def __init__(
         self,
@@ -19,16 +18,25 @@ class Refused(Exception):
         retry_after: int = 0,
         details: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
+        """status: the status of HTTP.
+        code: a word for programs.
+        message: what a person reads.
+        retry_after: the seconds after which the request may go; 0 where it never may as it is.
+        details: what the own interface tells beside it."""
         super().__init__(message)
         self.status, self.code, self.message = status, code, message
         self.retry_after, self.details = retry_after, details
 
 
 def wrong(message: str) -> Refused:
-    """A request that is not what it should be."""
+    """A request that is not what it should be.
+
+    message: what a person reads."""
     return Refused(400, "bad_request", message)
 
 
 def unknown(message: str) -> Refused:
-    """What is not there, or not for this key."""
+    """A thing that is not there, or not for this key.
+
+    message: what a person reads."""
     return Refused(404, "not_found", message)

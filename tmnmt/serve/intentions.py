@@ -44,7 +44,8 @@ class Intentions:
     """For any thread."""
 
     def __init__(self, storage: SessionStorage, memories: Sequence[WritableIndex]) -> None:
-        """memories: all that are written to."""
+        """storage: the storage of sessions.
+        memories: all memories that are written to."""
         self._storage, self._memories = storage, memories
         # what could not be mended: tokens, or what they begin with before a dot; and whether
         # nobody but this process is about it
@@ -58,10 +59,17 @@ class Intentions:
         texts: tuple[Text, Text],
         feedback: Feedback,
     ) -> None:
-        """The pair of a source and a target is in the session and in the memory, and the pair of
-        its segment, if the feedback names one, in neither any more. Raises Refused
-        where the session is gone, ServerError for the storage, and what the memory raises; then it
-        is in neither, or will be once both can be reached."""
+        """Confirms a pair: it is in the session and in the memory then, and the pair of its
+        segment, if the feedback names one, is in neither any more.
+
+        tenant: the tenant of the session.
+        id: the id of the session.
+        memory: the memory.
+        texts: the source and the target.
+        feedback: what the review is to know of the pair.
+
+        Raises Refused where the session is gone. Raises ServerError for the storage, and what the
+        memory raises; then the pair is in neither, or will be once both can be reached."""
         self._mend_pending()
         for _ in range(TRIES):
             # by its time it is known from that of another try, which somebody may be deleting
@@ -139,8 +147,13 @@ class Intentions:
         return True
 
     def append(self, tenant: str, id: str, pair: ConfirmedPair, feedback: Feedback) -> bool:
-        """A pair that no memory keeps is in the session, and the pair of its segment is not any
-        more. False: there is no such session."""
+        """Adds a pair that no memory keeps to a session, from which the pair of its segment goes.
+        Returns False where there is no such session.
+
+        tenant: the tenant of the session.
+        id: the id of the session.
+        pair: the pair.
+        feedback: what the review is to know of the pair."""
         token = secrets.token_hex(16)
         replaced = self._storage.append(tenant, id, pair, feedback, token)
         if replaced is None:
@@ -149,10 +162,16 @@ class Intentions:
         return True
 
     def undo(self, tenant: str, id: str, segment: str | None = None) -> ConfirmedPair | None:
-        """The pair that was confirmed last, or that of a segment, which is not in the session any
-        more, nor in its memory where nobody else holds it; None: there was none. Raises
-        ServerError for the storage, and what the memory raises; then it is in both, or will be in
-        neither once both can be reached."""
+        """Takes a pair out of a session, and out of its memory where nobody else holds it, and
+        returns it. None where there is none.
+
+        tenant: the tenant of the session.
+        id: the id of the session.
+        segment: the client's name of the segment whose pair it is; None takes the pair that was
+        confirmed last.
+
+        Raises ServerError for the storage, and what the memory raises; then the pair is in both, or
+        will be in neither once both can be reached."""
         self._mend_pending()
         token = secrets.token_hex(16)
         try:

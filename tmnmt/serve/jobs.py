@@ -52,7 +52,8 @@ class Jobs:
     """For any thread."""
 
     def __init__(self, storage: JobStorage, clock: Clock) -> None:
-        """clock: it says which have not changed for long."""
+        """storage: where jobs are kept.
+        clock: says which jobs have not changed for long."""
         self._storage, self._clock = storage, clock
         self._stopping = threading.Event()
         self._changed = threading.Condition()
@@ -77,7 +78,14 @@ class Jobs:
     def make(
         self, kind: str, parameters: Mapping[str, Any], caller: Caller, state: State = "waiting"
     ) -> str:
-        """The id of a new job. Raises Refused where there are too many."""
+        """Makes a job and returns its id.
+
+        kind: what it does.
+        parameters: what it is about.
+        caller: who asks for it.
+        state: the state that it begins in.
+
+        Raises Refused where there are too many."""
         id, now = secrets.token_urlsafe(24), time.time()
         job = Job(id, kind, parameters, state, 0, None, {}, False, now)
         if not self._storage.make(job, caller.tenant, self._clock.cutoff(RETENTION), MAX_JOBS):
@@ -85,8 +93,12 @@ class Jobs:
         return id
 
     def get(self, id: str, caller: Caller | None) -> Job:
-        """caller: None: who knows the id may. Raises Refused for one that is not there, or another
-        tenant's."""
+        """A job.
+
+        id: its id.
+        caller: who asks; None lets anybody who knows the id.
+
+        Raises Refused for a job that is not there, or another tenant's."""
         job = self._storage.get(id, caller.tenant if caller is not None else None)
         if job is None:
             raise unknown("there is no such job")
@@ -96,7 +108,12 @@ class Jobs:
         return job
 
     def file(self, id: str, caller: Caller | None) -> bytes:
-        """What it has made. Raises Refused where it has made no file, or not yet."""
+        """The file that a job has made.
+
+        id: its id.
+        caller: who asks; None lets anybody who knows the id.
+
+        Raises Refused where it has made no file, or not yet."""
         job = self.get(id, caller)
         if not job.has_file:
             raise Refused(409, "no_file", "this job has no file, or not yet")
@@ -106,20 +123,32 @@ class Jobs:
         return content
 
     def delete(self, id: str, caller: Caller) -> None:
-        """What it has done stays done. Raises Refused as `get` does."""
+        """Deletes a job. What it has done stays done.
+
+        id: its id.
+        caller: who asks.
+
+        Raises Refused for a job that is not there, or another tenant's."""
         if not self._storage.delete(id, caller.tenant):
             raise unknown("there is no such job")
 
     def take(self, id: str) -> bool:
-        """Whether a job that waited for its file is the caller's to start now; it is once."""
+        """Whether a job that waited for its file is the caller's to start now; it is once.
+
+        id: its id."""
         return self._storage.claim(id)
 
     def start(self, id: str, tenant: str, content: bytes, name: str, work: Work) -> None:
-        """Does it in threads, a slice at a time, when the tenant has its turn. `content`: a file
-        for it, under a name that has nothing but the end of `name`, which says of which kind it is.
-        `work` is given its path, and how to tell how far it is; what it gives is told, and its file
-        kept. While it waits for its turn, its content is on disk. Raises Refused where the server
-        ends, and ServerError where the disk takes no file."""
+        """Does a job in threads, a slice at a time, when the tenant has its turn. While it waits,
+        its content is on disk. What the work gives is told, and the file that it has made is kept.
+
+        id: its id.
+        tenant: the tenant that it belongs to.
+        content: the content of a file for it.
+        name: the name of this file, of which only the end is kept, which says of which kind it is.
+        work: takes the path of the file, and a function that tells how far it is.
+
+        Raises Refused where the server ends. Raises ServerError where the disk takes no file."""
         folder = tempfile.TemporaryDirectory(prefix="tmnmt-")
         try:
             path = Path(folder.name) / f"{id}{ending(name)}"
@@ -253,7 +282,9 @@ class _Often:
 
 
 def ending(name: str) -> str:
-    """The end of a file's name, as ".tmx.gz": letters and digits alone."""
+    """The end of a file's name, as ".tmx.gz": letters and digits alone.
+
+    name: the name."""
     ends = Path(name.replace("\\", "/")).suffixes[-2:]
     good = [
         suffix

@@ -37,7 +37,11 @@ class Language:
 
 
 def language(code: str) -> Language:
-    """The language of a code. Raises Refused for what is none."""
+    """The language of a code.
+
+    code: the code.
+
+    Raises Refused for what is no code."""
     bare = _LOCALE_SUFFIX.sub("", code.strip(), count=1) if len(code) <= 64 else ""
     if not _CODE.fullmatch(bare):
         raise Refused(400, "wrong_language", "a language is a code such as en, eng or en-GB")
@@ -51,8 +55,11 @@ Served = TypeVar("Served")
 
 
 def distance(requested: Language, served: Language) -> int | None:
-    """How far what is served is from what is asked for: 0 the same, 1 without a region where one is
-    asked for, 2 another region; None: another language, or another script."""
+    """How far a language is from what is requested: 0 the same, 1 without a region where one is
+    requested, 2 another region. None for another language, or another script.
+
+    requested: the requested language.
+    served: the language that is served."""
     if requested.language != served.language:
         return None
     if requested.script and served.script and requested.script != served.script:
@@ -65,7 +72,10 @@ def distance(requested: Language, served: Language) -> int | None:
 def nearest(
     requested: tuple[Language, Language], served: Iterable[tuple[tuple[Language, Language], Served]]
 ) -> Sequence[Served]:
-    """What serves a pair of languages, nearest first, else in the order given."""
+    """What serves a pair of languages, nearest first, else in the order that there is.
+
+    requested: the pair of languages.
+    served: everything that is served, each with its pair of languages."""
     pairs = []
     for pair, candidate in served:
         far = [distance(*languages) for languages in zip(requested, pair, strict=True)]

@@ -51,12 +51,19 @@ class Markup(ABC):
 
     @abstractmethod
     def filled(self, targets: Sequence[Text]) -> str:
-        """The text with one target for each of `sources`."""
+        """The text with other texts in place of its segments.
+
+        targets: one for each of `sources`."""
 
 
 def markup(text: str, form: Form, ignored: Sequence[str] = ()) -> Markup:
-    """`ignored`: names of elements of XML that stay as they are. Raises Refused for what is not of
-    this form."""
+    """A text of a request.
+
+    text: the text.
+    form: the form that it is in.
+    ignored: the names of elements of XML that stay as they are.
+
+    Raises Refused for what is not of this form."""
     if form == "html":
         return _Html(text)
     if form == "xml":
@@ -65,10 +72,14 @@ def markup(text: str, form: Form, ignored: Sequence[str] = ()) -> Markup:
 
 
 def check_tags(source: Source, target: Source) -> None:
-    """Raises Refused for tags of a target that are mistakes of the typing, and with which no file
-    could be filled: one whose name no tag of the source has, as <g9>, and one with a number that
-    stands in the target more often than in the source. Such a tag is one certain code of the
-    file."""
+    """Checks the tags of a target for mistakes of the typing, with which no file could be filled: a
+    tag whose name no tag of the source has, as <g9>, and one with a number that stands in the
+    target more often than in the source. Such a tag is one certain code of the file.
+
+    source: the source.
+    target: the target.
+
+    Raises Refused for such tags."""
     tags, of_target = _tags(source), _tags(target)
     names = Counter(tag["name"] for tag in tags if not tag["end"])
     if unknown := [tag[0] for tag in of_target if tag["name"] not in names]:

@@ -45,12 +45,20 @@ class Memory:
         return language(self.index.src_lang), language(self.index.tgt_lang)
 
     def serves(self, languages: tuple[Language, Language]) -> bool:
+        """Whether the memory is of a pair of languages.
+
+        languages: the pair."""
         pairs = zip(languages, self.languages, strict=True)
         return all(distance(requested, served) is not None for requested, served in pairs)
 
 
 def place_of(argument: str) -> Place:
-    """Raises UsageError for what cannot be a name; without one, it is the last part of the path."""
+    """A memory as a command line names it; without a name, it is called by the last part of the
+    path.
+
+    argument: as in [NAME=]PLACE[:SETTINGS].
+
+    Raises UsageError for what cannot be a name."""
     label, sign, location = argument.partition("=")
     is_named = bool(sign) and NAME.fullmatch(label) is not None and not Path(argument).exists()
     memory = parse_memory(location if is_named else argument)
@@ -69,7 +77,13 @@ def open_memories(
     pairs: Sequence[tuple[str, str]],
     progress: ReadProgress | None = None,
 ) -> list[Memory]:
-    """The memories of the options --memory and --write-to. `pairs`: the languages of the models.
+    """Opens the memories of the options --memory and --write-to.
+
+    readable: the values of --memory.
+    writable: the values of --write-to.
+    pairs: the languages of the models.
+    progress: is told of units that are read; None tells nobody.
+
     Raises MemoryIndexError, FormatError and UsageError for what cannot be opened."""
     memories = list[Memory]()
     for place in map(place_of, readable):
@@ -90,8 +104,11 @@ def open_memories(
 
 
 def languages_of_indexes(arguments: Iterable[str]) -> list[tuple[str, str]]:
-    """The pairs of languages of those memories that are built indexes. Raises MemoryIndexError for
-    one that cannot be opened."""
+    """The pairs of languages of those memories that are built indexes.
+
+    arguments: the memories as a command line names them.
+
+    Raises MemoryIndexError for one that cannot be opened."""
     pairs = list[tuple[str, str]]()
     for place in (place_of(argument).place for argument in arguments):
         if is_index(place) and not is_absent(place):
@@ -128,16 +145,25 @@ class Memories:
     """All that is served."""
 
     def __init__(self, memories: Sequence[Memory]) -> None:
+        """memories: the memories that are served."""
         self._memories = {memory.name: memory for memory in memories}
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self._memories.values())
 
     def visible(self, caller: Caller) -> list[Memory]:
+        """The memories that a caller sees.
+
+        caller: the caller."""
         return [memory for name, memory in self._memories.items() if caller.sees(name)]
 
     def get(self, name: str, caller: Caller) -> Memory:
-        """Raises Refused for one that is not there, or not for this caller: which of both is not
+        """A memory.
+
+        name: its name.
+        caller: who asks.
+
+        Raises Refused for a memory that is not there, or not for this caller: which of both is not
         told."""
         memory = self._memories.get(name)
         if memory is None or not caller.sees(name):
@@ -147,8 +173,13 @@ class Memories:
     def select(
         self, names: Sequence[str] | None, languages: tuple[Language, Language], caller: Caller
     ) -> list[Memory]:
-        """Those of this pair of languages that the caller sees, all or the named ones. Raises
-        Refused for a name that is not there, or is of other languages."""
+        """The memories of a pair of languages that a caller sees.
+
+        names: the names of those that are wanted; None takes all.
+        languages: the pair of languages.
+        caller: who asks.
+
+        Raises Refused for a name that is not there, or is of other languages."""
         if names is None:
             return [memory for memory in self.visible(caller) if memory.serves(languages)]
         memories = [self.get(name, caller) for name in names]
@@ -159,8 +190,13 @@ class Memories:
     def writable(
         self, name: str | None, languages: tuple[Language, Language], caller: Caller
     ) -> Memory:
-        """The memory that is written to: the named one, or the first of these languages that the
-        caller sees. Raises Refused where there is none."""
+        """The memory that is written to.
+
+        name: its name; None takes the first of these languages that the caller sees.
+        languages: the pair of languages.
+        caller: who asks.
+
+        Raises Refused where there is none."""
         caller.check("write")
         if name is None:
             memories = [m for m in self.select(None, languages, caller) if m.writable is not None]
@@ -180,7 +216,12 @@ class Memories:
 def matches_of(
     memories: Sequence[Memory], texts: Sequence[str], k: int, threshold: float
 ) -> list[list[Match]]:
-    """For every text its `k` pairs that are worth most, of all these memories."""
+    """For every text its pairs that are worth most, of several memories.
+
+    memories: the memories.
+    texts: the texts.
+    k: how many pairs are given for a text at most.
+    threshold: the smallest fuzzy score, from 0 to 1."""
     queries = list(map(Query, texts))
     answers = [
         search_by_worth(memory.index, queries, k, threshold, trust=memory.trust)
@@ -193,18 +234,31 @@ def matches_of(
 
 
 def standing(memory: Memory, phrase: Phrase, k: int) -> list[Occurrence]:
-    """The `k` newest pairs of a memory that have the phrase."""
+    """The newest pairs of a memory that have a phrase.
+
+    memory: the memory.
+    phrase: the phrase.
+    k: how many pairs are given at most."""
     return concordance_pairs(memory.index, phrase, k)
 
 
 def added(memory: Memory, segments: Sequence[Segment]) -> list[int]:
-    """The ids under which they are in the memory, for good. Raises Refused where it is not written
-    to."""
+    """Adds segments to a memory for good, and returns their ids there.
+
+    memory: the memory.
+    segments: the segments.
+
+    Raises Refused where the memory is not written to."""
     return _writable(memory).add(segments)
 
 
 def segment(memory: Memory, id: int) -> Segment:
-    """Raises Refused where there is none of this id."""
+    """A segment of a memory.
+
+    memory: the memory.
+    id: the id of the segment.
+
+    Raises Refused where there is none of this id."""
     try:
         return memory.index.get([id])[0]
     except UnknownIdError as error:
@@ -212,8 +266,13 @@ def segment(memory: Memory, id: int) -> Segment:
 
 
 def edited(memory: Memory, id: int, change: Callable[[Segment], Segment]) -> Segment:
-    """The segment as it is from now on. Raises Refused where there is none, or the memory is not
-    written to."""
+    """Changes a segment of a memory, and returns it as it is from now on.
+
+    memory: the memory.
+    id: the id of the segment.
+    change: gives the new segment for the old one.
+
+    Raises Refused where there is no such segment, or the memory is not written to."""
     try:
         return _writable(memory).edit([id], change)[0]
     except UnknownIdError as error:
@@ -221,7 +280,12 @@ def edited(memory: Memory, id: int, change: Callable[[Segment], Segment]) -> Seg
 
 
 def deleted(memory: Memory, id: int) -> None:
-    """Raises Refused where there is none, or the memory is not written to."""
+    """Deletes a segment of a memory.
+
+    memory: the memory.
+    id: the id of the segment.
+
+    Raises Refused where there is no such segment, or the memory is not written to."""
     try:
         _writable(memory).delete([id])
     except UnknownIdError as error:
@@ -235,5 +299,7 @@ def _writable(memory: Memory) -> WritableIndex:
 
 
 def count(memory: Memory) -> int | None:
-    """How many segments it holds; None where that is not known."""
+    """How many segments a memory holds; None where that is not known.
+
+    memory: the memory."""
     return len(memory.index) if is_in_folder(memory.index) else None

@@ -13,7 +13,9 @@ from tmnmt.serve.service import Service
 
 async def exposed(service: Service) -> str:
     """All counters; none has a text, a key or a path of a request. Sessions are left out while they
-    cannot be counted."""
+    cannot be counted.
+
+    service: the service."""
     sessions = None
     with suppress(ServerError, Refused):
         sessions = await service.write(service.sessions.__len__)

@@ -56,6 +56,8 @@ class MemoryPair(Translator):
     the memory that it goes to. It translates nothing."""
 
     def __init__(self, src_lang: str, tgt_lang: str) -> None:
+        """src_lang: the code of the source language.
+        tgt_lang: the code of the target language."""
         self.pipeline = _NoPipeline(src_lang, tgt_lang)
         self.src_lang, self.tgt_lang = src_lang, tgt_lang
         self.settings, self.lock = self.pipeline.settings, self.pipeline.lock
@@ -65,7 +67,9 @@ class MemoryPair(Translator):
         self.model_hash = ""
 
     def writing_to(self, writable: WritableIndex | None) -> Self:
-        """The same pair, whose confirmed pairs go to this memory."""
+        """The same pair, whose confirmed pairs go to a memory.
+
+        writable: the memory; None for none."""
         clone = copy.copy(self)
         clone.writable = writable
         return clone
@@ -77,6 +81,7 @@ class NoQueue(Queue):
     translator: MemoryPair
 
     def __init__(self, translator: MemoryPair) -> None:
+        """translator: the pair of languages."""
         self.translator = translator
         self.counts = Counter()
 
@@ -100,6 +105,8 @@ class NoQueue(Queue):
 
 
 def memory_pairs(memories: Iterable[Memory]) -> list[MemoryPair]:
-    """One for each pair of languages that the memories have."""
+    """One pair for each pair of languages that some memories have.
+
+    memories: the memories."""
     pairs = dict.fromkeys((memory.index.src_lang, memory.index.tgt_lang) for memory in memories)
     return [MemoryPair(*pair) for pair in pairs]

@@ -36,7 +36,9 @@ _ERROR = {
 
 def document(dialect: Dialect) -> dict[str, Any]:
     """OpenAPI 3.1. Of answers it says no more than that they are JSON, or events; docs/serve.md has
-    them."""
+    them.
+
+    dialect: the dialect that is described."""
     paths: dict[str, dict[str, Any]] = {}
     for route in dialect.routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)

@@ -62,7 +62,11 @@ async def part(service: Service, call: ApiRequest) -> Any:
 
 
 def file_of_page(name: str) -> Response:
-    """A file of these pages, under their policy. Raises Refused where there is none."""
+    """A file of these pages, under their policy.
+
+    name: the name of the file.
+
+    Raises Refused where there is none."""
     if name not in _FILES:
         raise unknown("there is no such address")
     content, kind = _FILES[name]

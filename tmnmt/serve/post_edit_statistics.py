@@ -15,18 +15,26 @@ from tmnmt.text import match_tokens
 
 @dataclass(frozen=True)
 class Reviewed:
-    """A confirmed pair, as the client told of it. `suggested`: what it had shown for the source;
-    None where it does not say. `keys`: keystrokes; None where it did not count them."""
+    """A confirmed pair, as the client told of it.
+
+    src: the source.
+    tgt: the target.
+    time: when it was confirmed, in UTC by ISO 8601.
+    suggested: what the client had shown for the source; None where it does not say.
+    keys: how many keystrokes there were; None where the client did not count them."""
 
     src: str
     tgt: str
-    time: str  # ISO 8601 in UTC
+    time: str
     suggested: str | None = None
     keys: int | None = None
 
     @classmethod
     def build(cls, pair: ConfirmedPair, feedback: Mapping[str, Any]) -> Reviewed:
-        """A pair and what came back of it, {"suggested", "keys"}."""
+        """A pair with what the client told of it.
+
+        pair: the pair.
+        feedback: what the client told, {"suggested", "keys"}."""
         time = iso_utc(pair.changed) or ""
         return cls(pair.src, pair.tgt, time, feedback.get("suggested"), feedback.get("keys"))
 

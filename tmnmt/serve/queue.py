@@ -49,7 +49,12 @@ Result = TypeVar("Result")
 
 @dataclass
 class Call:
-    """Work for the thread of a model; `cost`: characters times beam."""
+    """Work for the thread of a model.
+
+    work: the work.
+    tenant: the tenant that has turns.
+    cost: characters times beam.
+    future: what the work gives."""
 
     work: Callable[[], Any]
     tenant: str = ""
@@ -73,10 +78,15 @@ class Job:
         follow: Callable[[], None] = lambda: None,
         tenant: str = "",
     ) -> None:
-        """session: whose translator has the memories and settings, and whose confirmed pairs are
-        read. urgent: None: where it is short. seconds: after so many it is given up. follow: called
-        before texts of it are decoded: the session then has what was confirmed by now. tenant: who
-        has turns."""
+        """session: a session, whose translator has the memories and settings, and whose confirmed
+        pairs are read.
+        sources: the texts.
+        explain: whether every token comes with its origin.
+        urgent: whether somebody waits for it; None where it counts by how short it is.
+        seconds: after how many seconds it is given up.
+        follow: is called before texts of it are decoded: the session then has what was confirmed by
+        now.
+        tenant: the tenant that has turns."""
         self.session, self.explain, self.follow = session, explain, follow
         self.view = session.pipeline
         sizes = [len(plain_of(source)) + 1 for source in sources]
@@ -118,7 +128,9 @@ class Job:
         return settings.beam * self.size * together / sum(self._pieces)
 
     def read_on(self, count: int) -> None:
-        """Opens texts until `count` pieces wait, or none are left."""
+        """Opens texts until enough pieces wait, or none are left.
+
+        count: how many pieces are enough."""
         while len(self.waiting) < count and (following := next(self._remaining, None)) is not None:
             source, neighbours = following
             if self._preceding is None:
@@ -130,6 +142,11 @@ class Job:
             self.waiting += pieces
 
     def put(self, piece: Piece, translation: Translation, length: int) -> None:
+        """Takes the translation of a piece.
+
+        piece: the piece.
+        translation: its translation.
+        length: how many subwords it has."""
         self._passage.put(piece, translation, length)
 
     def finish(self) -> None:
@@ -144,6 +161,9 @@ class Job:
             self.future.set_result(self._finished)
 
     def fail(self, error: BaseException) -> None:
+        """Ends the job with an error, unless it is done, or nobody waits for it any more.
+
+        error: the error."""
         with suppress(InvalidStateError):  # done, or nobody waits for it any more
             self.future.set_exception(error)
 
@@ -152,7 +172,8 @@ class Queue:
     """Requests for one model. Any thread may submit; `run` is the thread that decodes."""
 
     def __init__(self, translator: Translator, room: int) -> None:
-        """room: characters of one tenant that may wait."""
+        """translator: the translator that does the work.
+        room: how many characters of one tenant may wait."""
         self.translator = translator
         self.room = room
         self.counts: Counter[str] = Counter()
@@ -185,8 +206,11 @@ class Queue:
             return sum(job.size for job in self._jobs)
 
     def submit(self, job: Job) -> Future[list[Translation]]:
-        """The translations to come; cancel it where nobody waits for them. Raises Refused where
-        `_check_room` does."""
+        """The translations to come; one cancels them where nobody waits for them.
+
+        job: the texts.
+
+        Raises Refused where too much waits."""
         with self._changed:
             self._check_open()
             self._check_room(job)
@@ -229,8 +253,13 @@ class Queue:
     def call(
         self, work: Callable[[], Result], tenant: str = "", cost: float = 0.0
     ) -> Future[Result]:
-        """What `work` gives, done in the thread of the model. cost: characters times beam. Raises
-        Refused where too many of the tenant wait."""
+        """What some work gives, done in the thread of the model.
+
+        work: the work.
+        tenant: the tenant that has turns.
+        cost: characters times beam.
+
+        Raises Refused where too many of the tenant wait."""
         call = Call(work, tenant, cost)
         with self._changed:
             self._check_open()

@@ -31,7 +31,12 @@ class Quota:
         self._lock = threading.Lock()
 
     def take(self, tenant: str, size: int) -> None:
-        """So many bytes more are kept. Raises Refused where the tenant has no room for them."""
+        """Counts bytes that are kept.
+
+        tenant: the tenant that they belong to.
+        size: how many bytes there are.
+
+        Raises Refused where the tenant has no room for them."""
         with self._lock:
             measure = self._measures.get(tenant)
             if measure is None or time.monotonic() > measure.expiry:
@@ -53,7 +58,9 @@ class Quota:
 
 
 def size_of_folder(folder: Path) -> int:
-    """Bytes of all files in it; of one that goes meanwhile, nothing."""
+    """The bytes of all files in a folder; of one that goes meanwhile, nothing.
+
+    folder: the folder."""
     size = 0
     for path in folder.rglob("*"):
         try:

@@ -14,7 +14,11 @@ RIGHTS: Mapping[Right, Role] = {"export": "write"}  # the least role that has ea
 
 
 def is_allowed(role: Role, rights: Collection[Right], need: Need) -> bool:
-    """Whether a key of this role and these rights may do what needs a role or a right."""
+    """Whether a key may do something.
+
+    role: the role of the key.
+    rights: its rights.
+    need: the role or the right that is needed."""
     if need == "export":
         return need in rights or is_allowed(role, (), RIGHTS[need])
     return ROLES.index(role) >= ROLES.index(need)

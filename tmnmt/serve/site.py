@@ -31,8 +31,10 @@ _EXTENSION = re.compile(r"[a-z-]{2,20}-extension://[A-Za-z0-9.-]{1,64}")
 
 @dataclass(frozen=True)
 class Site:
-    """`public_url`: where clients reach the server, without a slash at its end; "": they say it.
-    `extensions`: the origins of browser extensions that are answered without keys."""
+    """How the server is reached.
+
+    public_url: where clients reach the server, without a slash at its end; "" where they say it.
+    extensions: the origins of browser extensions that are answered without keys."""
 
     public_url: str = ""
     extensions: frozenset[str] = frozenset()
@@ -40,8 +42,13 @@ class Site:
     def check_local(
         self, headers: Mapping[str, str], is_page: bool = False, is_shell: bool = False
     ) -> None:
-        """Raises Refused for what does not come from a program of this machine or a page of this
-        server. `is_page`, `is_shell`: as of the route that is asked for."""
+        """Checks that a request comes from a program of this machine or a page of this server.
+
+        headers: the headers of the request.
+        is_page: whether its route answers with a page.
+        is_shell: whether its route answers with a part of the page that holds nothing of anybody.
+
+        Raises Refused where it comes from elsewhere."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if not _is_loopback(host) and not is_shell:
             raise Refused(403, "forbidden", "without keys this server answers to localhost alone")
@@ -59,7 +66,12 @@ class Site:
     ) -> str:
         """Where the client of a request reaches the server: at the public address, else where the
         request came to. The client's own word counts where it names this machine alone, since an
-        answer may be kept for others. `server`: address and port that the connection came to."""
+        answer may be kept for others.
+
+        headers: the headers of the request.
+        scheme: the scheme of its address.
+        server: the address and the port that the connection came to; None where they are not
+        known."""
         host = headers.get("host", "")
         if self.public_url:
             return self.public_url
@@ -71,7 +83,12 @@ class Site:
 
 
 def site_of(public_url: str | None, extensions: Collection[str]) -> Site:
-    """The options --public-url and --extension. Raises UsageError for what is none."""
+    """How the server is reached, by its options.
+
+    public_url: the value of --public-url; None where it is not used.
+    extensions: the values of --extension.
+
+    Raises UsageError for what is no address or no origin."""
     for extension in extensions:
         if not _EXTENSION.fullmatch(extension):
             raise UsageError(

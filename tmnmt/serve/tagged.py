@@ -26,6 +26,8 @@ class Tags:
     """The tags of one unit: those of its source, then what its target has beside them."""
 
     def __init__(self, source: Text, target: Text | None = None) -> None:
+        """source: the source of the unit.
+        target: the target that it has; None for none."""
         self._source = source
         words = source.plain + (target.plain if target is not None else "")
         extra = ""
@@ -42,7 +44,9 @@ class Tags:
         return _render(self._source, [name for name, _ in self._of_source])
 
     def target(self, target: Text) -> str:
-        """That target with its tags: those of the source where the codes are the same."""
+        """A target with its tags: those of the source where the codes are the same.
+
+        target: the target that the unit has."""
         remaining = list(self._of_source)
         names = list[str]()
         for name, code in self._of_target:
@@ -52,7 +56,11 @@ class Tags:
         return _render(target, names)
 
     def read(self, text: str) -> Text:
-        """A target as a person has left it. Raises Refused for a tag that there is not."""
+        """A target as a person has left it.
+
+        text: the target with tags.
+
+        Raises Refused for a tag that there is not."""
         parts = [*_edge(self._source), *self._parts(text), *_edge(self._source, last=True)]
         return clean_codes(join_parts(parts))[0]
 

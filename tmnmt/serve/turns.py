@@ -26,7 +26,9 @@ class Turns:
         self._shares: dict[TurnPath, float] = {}  # the weights of those below that did
 
     def order(self, waiting: Mapping[TurnPath, float]) -> list[TurnPath]:
-        """The paths that wait, the next one first; `waiting`: what the next slice of each costs."""
+        """The paths that wait, the next one first.
+
+        waiting: for each path what its next slice costs."""
         slices: dict[TurnPath, float] = {}
         children = defaultdict[TurnPath, set[TurnPath]](set)
         for path, cost in waiting.items():
@@ -49,7 +51,10 @@ class Turns:
         return ordered
 
     def charge(self, path: TurnPath, cost: float) -> None:
-        """Notes what a slice has cost."""
+        """Notes what a slice has cost.
+
+        path: the path that had it.
+        cost: what it has cost."""
         for part in _parts(path):
             previous = self._cost.get(part, self._clock.get(part[:-1], 0.0))
             self._cost[part] = previous + cost / self._weight(part)
