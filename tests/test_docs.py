@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import re
 import shlex
 import subprocess
@@ -15,6 +14,7 @@ from types import ModuleType
 
 import pytest
 from browser import INSTALL, chromium
+from docs_modules import module_of_docs
 from places import ROOT
 from required import absent
 
@@ -26,15 +26,6 @@ SHORT = ("", "tmnmt/", "tests/", "benchmarks/", "eval/", "models/", "memories/",
 NAMED = re.compile(r"`(tmnmt(?:\.[A-Za-z_]\w*)+)")
 IMPORTED = re.compile(r"^ +from (tmnmt[\w.]*) import ([\w, ]+)", re.M)
 FIRST_WORDS = re.compile(r"^    (?:\S+=\S+ |id=\$\()*tmnmt (?P<rest>(?:[^#\n\\]|\\\n)*)", re.M)
-
-
-def module_of_docs(name: str) -> ModuleType:
-    """A module of docs/, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

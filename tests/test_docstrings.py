@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 import pytest
-from test_docs import python_reference as python_reference
+from docs_modules import module_of_docs
 
 from tmnmt.config.option import Options
 
@@ -107,8 +107,9 @@ def test_docstrings_of_contracts_describe_every_parameter(name: str) -> None:
     assert [entry for module in modules(name) for entry in undescribed(module)] == []
 
 
-def test_records_of_contracts_describe_every_field(python_reference: ModuleType) -> None:
+def test_records_of_contracts_describe_every_field() -> None:
     """In the docstring, or in a comment beside the field."""
+    python_reference = module_of_docs("python_reference")
     kinds = [kind for name in MODULES for module in modules(name) for kind in records(module)]
     assert len(kinds) > 70
     assert [
