@@ -162,6 +162,118 @@ WRITTEN = {
     '"x"><body><trans-unit id="1"><source>A <g id="1">b <x id="2"'
     '/></g> <mrk mtype="protected">c</mrk></source></trans-unit><'
     "/body></file></xliff>",
+    "notice.ts": """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" sourcelanguage="en">
+<context>
+  <name>A</name>
+  <message id="a" numerus="yes">
+    <source>%n &lt;b&gt;one&lt;/b&gt;</source>
+    <translation type="unfinished"><numerusform/></translation>
+  </message>
+  <message><source>The %1</source><comment>c</comment></message>
+</context>
+</TS>
+""",
+    "notice.xcstrings": """{
+  "sourceLanguage" : "en",
+  "strings" : {
+    "The %@" : {
+
+    },
+    "n" : {
+      "comment" : "c",
+      "localizations" : {
+        "en" : {
+          "variations" : {"plural" : {
+            "one" : {"stringUnit" : {"state" : "new", "value" : "One"}},
+            "other" : {"stringUnit" : {"state" : "new", "value" : "%lld"}}
+          }}
+        }
+      }
+    }
+  },
+  "version" : "1.0"
+}""",
+    "notice.stringsdict": """<?xml version="1.0"?>
+<!DOCTYPE plist PUBLIC "-//A" "http://x/y.dtd">
+<plist version="1.0"><dict>
+<key>n</key><dict><key>NSStringLocalizedFormatKey</key><string>%#@n@ in</string>
+<key>n</key><dict>
+<key>one</key><string>One</string>
+<key>other</key><string>%d files</string></dict></dict></dict></plist>
+""",
+    "strings.xml": r"""<resources>
+<!-- c -->
+<string name="a">It\'s <b>x</b></string>
+<plurals name="p">
+<item quantity="one">One</item>
+<item quantity="other">%d</item></plurals></resources>
+""",
+    "notice.resx": '<root><data name="a"><value>The {0}</value><comment>c</comment></data></root>',
+    "notice.strings": r"""/* c */
+"a" = "The \"permit\"";
+b = "Two %@";
+""",
+    "en.yml": """# c
+en: &e
+  # d
+  a: The permit # e
+  b: "Say %{name}"
+  c: 'It''s'
+  p:
+    one: One
+    other: Many
+  d: |
+    Two
+    lines
+  e: >-
+    Two
+    words
+  f: [a b, {other: x}]
+  g: *e
+""",
+    "notice.ftl": """## G
+# c
+a = The { -b } permit
+    .label = Two
+-b = Acme
+n = In { $n ->
+    [0] none
+    [one] one day
+   *[other] { $n } days
+  } left.
+l =
+    Two
+    lines
+""",
+    "notice.php": r"""<?php
+// c
+return [
+  'a' => 'It\'s :name', "b" => "Two\n\x41 \u{e9}",
+  'c' => array('d' => ['One|:n many']), 'e' => 'x' . f('y'),
+];
+""",
+    "lang.php": """<?php
+$lang['a']['b'] = 'The permit';
+$lang = ['c' => "{0} None|[1,*] Some"];
+""",
+    "notice.ass": r"""[Script Info]
+Title: x
+[Events]
+Format: Layer, Start, End, Name, Text
+Dialogue: 0,0:00:01.00,0:00:02.00,Anna,{\an8}- The {\i1}permit{\i0}\N- is void\hnow
+""",
+    "notice.srt": r"""1
+00:00:01,000 --> 00:00:02,000
+- The <i>permit</i>
+- {\b1}is{\b0} void
+""",
+    "notice.vtt": """WEBVTT
+
+00:01.000 --> 00:02.000
+<v Anna>The permit &amp; all
+""",
 }
 
 
@@ -284,6 +396,17 @@ TOKENS = (
     b"{n, plural, one {",
     b"import {",
     b"export const a = {",
+    b"<numerusform>",
+    b"<translation>",
+    b"<key>other</key>",
+    b"- &a [*a, *a]\n",
+    b"other: x\n",
+    b"{ $a ->",
+    b"*[other]",
+    b"<<<EOT",
+    b"'a' => ",
+    b"\\N{\\p1}",
+    b"Dialogue: ",
 )
 NESTED = (
     ("<g id='%d'>", "</g>"),
@@ -298,6 +421,10 @@ NESTED = (
     ("[a%d ![", "](b)](c)"),
     ("*a%d **", "***"),
     ("{n%d, select, other {", "}}"),
+    ("{ $n%d -> *[o] ", "}"),
+    ("a%d: {", "}"),
+    ("'a%d' => [", "]"),
+    ("<message id='%d'>", "</message>"),
 )
 ENCODINGS = (
     "hex",
@@ -640,21 +767,19 @@ def _wrong_way(path: Path, kind: type[TranslatableFile], by_sentence: bool) -> s
             )
         if to.read_bytes() != path.read_bytes():
             return "does not come back to the byte"
+        to.unlink()
         units_read = _units(path, kind, by_sentence)
         file = _opened(path, kind, by_sentence)
         with writing_bytes(to) as out:
             file.write(out, [_filling(file, unit) for unit in units_read])
         again = _units(to, kind, by_sentence)
-        if kind.kind in BILINGUAL and len(again) != len(units_read):
+        if kind.is_bilingual and len(again) != len(units_read):
             return f"{len(units_read)} units, and {len(again)} when it is filled in"
     except TmnmtError as error:
         return _wrong_error(error, path) or (f"an output, and {error}" if to.exists() else "")
     finally:
         to.unlink(missing_ok=True)
     return ""
-
-
-BILINGUAL = ("xliff1", "xliff2", "po", "tmx")
 
 
 def _opened(path: Path, kind: type[TranslatableFile], by_sentence: bool) -> TranslatableFile:

@@ -203,8 +203,9 @@ def test_what_the_character_set_lacks_is_written_as_a_number(tmp_path: Path) -> 
     content = '<?xml version="1.0" encoding="iso-8859-1"?>' + table("A fee of 1,000")
     file = opened(tmp_path, "strings.xml", content)
     assert b"1&#8239;000" in filled(file, "1\u202f000")
-    with pytest.raises(FormatError, match="'foo-8' is no character set"):
-        units(opened(tmp_path, "strings.xml", content.replace("iso-8859-1", "foo-8")))
+    for name in ("foo-8", "undefined", "punycode", "idna", "hex"):
+        with pytest.raises(FormatError, match=f"'{name}' is no character set"):
+            units(opened(tmp_path, "strings.xml", content.replace("iso-8859-1", name)))
 
 
 def test_declarations_of_entities_are_refused(tmp_path: Path) -> None:

@@ -91,6 +91,11 @@ def test_a_language_gets_the_forms_that_it_needs(tmp_path: Path) -> None:
     assert [unit.source for unit in units(again)] == [unit.source for unit in units(file)]
 
 
+def test_tags_inside_a_doctype_are_none(tmp_path: Path) -> None:
+    content = TABLE.replace("http://www.apple.com", "<plist><dict></a>")
+    assert len(units(opened(tmp_path, content))) == 5
+
+
 def test_the_names_of_rules_alone_are_no_text(tmp_path: Path) -> None:
     file = opened(tmp_path, TABLE.replace("%#@files@ in %@", "%1$#@files@"))
     assert next(iter(units(file))).id == "%d files.files[zero]"

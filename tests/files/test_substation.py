@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pysubs2
 import pytest
 from file_units import filled, units, untouched
 
@@ -93,7 +94,6 @@ def test_a_brace_that_would_be_a_tag_is_refused(tmp_path: Path) -> None:
 
 
 def test_pysubs2_reads_what_was_written(tmp_path: Path) -> None:
-    pysubs2 = pytest.importorskip("pysubs2")
     content = filled(opened(tmp_path), "Le permis, enfin", "Qui ?", None)
     events = pysubs2.SSAFile.from_string(content.decode()).events
     assert [event.plaintext for event in events][1:3] == [

@@ -255,7 +255,7 @@ class FluentFile(WholeFile[_Slot]):
         return sorted(edits, key=lambda edit: edit.start)
 
     def _edit(self, slot: _Slot, target: Text) -> Edit:
-        begin = self.text.rfind("\n", 0, slot.start) + 1
+        begin = self.line_start(slot.start)
         line = self.text[begin : slot.start]
         blanks = line[: len(line) - len(line.lstrip(" "))]
         if not slot.is_new:
@@ -265,7 +265,7 @@ class FluentFile(WholeFile[_Slot]):
         if self.text.startswith("*", slot.start):
             blanks += " "
         text = self._pattern(slot.string, target, blanks + _INDENT)
-        return Edit(begin, begin, f"{blanks}[{slot.category}] {text}{self._newline}")
+        return Edit(begin, begin, f"{blanks}[{slot.category}] {text}{self.newline}")
 
     def _pattern(self, source: str, target: Text, indent: str, is_block: bool = False) -> str:
         """A text as Fluent wants it, each line behind the first with `indent` in front of it.
@@ -280,11 +280,7 @@ class FluentFile(WholeFile[_Slot]):
         first, *others = (_with_braces(line.strip()) for line in lines)
         first = _with_start(first) if is_block else first
         indented = [indent + _with_start(line) if line else "" for line in others]
-        return self._newline.join([first, *indented])
-
-    @cached_property
-    def _newline(self) -> str:
-        return "\r\n" if "\r\n" in self.text else "\n"
+        return self.newline.join([first, *indented])
 
 
 def _marked(string: str, placeables: Collection[str]) -> str:

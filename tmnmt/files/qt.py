@@ -127,7 +127,7 @@ class QtFile(WholeFile[_Slot]):
     def _messages(self) -> Iterator[tuple[_Message, str]]:
         """The messages that the program has, each with the name of its context."""
         context, message = "", None
-        for path, end, stop in elements(self.text):
+        for path, end, stop in elements(self.text, self.wrong):
             names = [element.name for element in path]
             if names[-2:] == ["context", "name"]:
                 context = plain(self.text[path[-1].start : end])
@@ -245,7 +245,7 @@ class QtFile(WholeFile[_Slot]):
             )
             indent = self._indent(message.parts["source"].begin)
             element = self._element(message, strings, mark, indent)
-            return Edit(last, last, f"{self._newline}{indent}{element}")
+            return Edit(last, last, f"{self.newline}{indent}{element}")
         tag = TOKEN.match(self.text, place.begin)
         attributes = _TYPE.sub("", tag["attributes"]).rstrip() if tag else ""
         indent = self._indent(place.begin)
@@ -258,7 +258,7 @@ class QtFile(WholeFile[_Slot]):
     ) -> str:
         inside = _marked_up(strings[0])
         if message.has_numbers:
-            newline = f"{self._newline}{indent}"
+            newline = f"{self.newline}{indent}"
             inside = "".join(
                 f"{newline}{_INDENT}<numerusform>{_marked_up(string)}</numerusform>"
                 for string in strings
@@ -268,12 +268,8 @@ class QtFile(WholeFile[_Slot]):
 
     def _indent(self, offset: int) -> str:
         """The blanks in front of what stands there, where it begins its line."""
-        blanks = self.text[self.text.rfind("\n", 0, offset) + 1 : offset]
+        blanks = self.text[self.line_start(offset) : offset]
         return "" if blanks.strip() else blanks
-
-    @cached_property
-    def _newline(self) -> str:
-        return "\r\n" if "\r\n" in self.text else "\n"
 
 
 def _of(element: Element, message: _Message | None) -> _Message:

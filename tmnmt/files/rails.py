@@ -39,6 +39,7 @@ _FINDERS = (
     *ALL_FINDERS,
     by_pattern(r"%\{[^{}\s]{1,100}\}|%<\w{1,100}>[-+0-9.#]{0,9}[A-Za-z]", signs="%"),
 )
+_MAX_NOTES = 50  # lines of comments
 _COMMENT_BEHIND = re.compile(r"[ \t]+#([^\r\n]*)")
 
 
@@ -135,8 +136,8 @@ class RailsFile(WholeFile[_Slot]):
     def _notes(self, scalar: Scalar) -> Iterator[str]:
         """The comments in the lines right in front of a key, and behind its text."""
         text, notes = self.text, list[str]()
-        start = text.rfind("\n", 0, scalar.key_start) + 1
-        while start:
+        start = self.line_start(scalar.key_start)
+        while start and len(notes) < _MAX_NOTES:
             previous = text.rfind("\n", 0, start - 1) + 1
             line = text[previous:start].strip()
             if not line.startswith("#"):
@@ -157,19 +158,25 @@ class RailsFile(WholeFile[_Slot]):
         ]
         if edits and self.tgt_lang:
             root, code = self._root, locale_name(self.tgt_lang, "-")
-            edits.insert(0, Edit(root.start, root.end, written(code, root, self.text)))
+            edits.insert(0, Edit(root.start, root.end, self._written(code, root)))
         return edits
+
+    def _column(self, scalar: Scalar) -> int:
+        """The column, from 0, where the key of a text begins."""
+        return scalar.key_start - self.line_start(scalar.key_start)
+
+    def _written(self, value: str, scalar: Scalar) -> str:
+        old = self.text[scalar.start : scalar.end]
+        return written(value, scalar, old, self._column(scalar), self.newline)
 
     def _edit(self, slot: _Slot, string: str) -> Edit:
         scalar = slot.scalar
         ending = scalar.value[len(scalar.value.rstrip("\n")) :]
         value = string.rstrip("\n") + ending
         if not slot.is_new:
-            return Edit(scalar.start, scalar.end, written(value, scalar, self.text))
+            return Edit(scalar.start, scalar.end, self._written(value, scalar))
         style = '"' if scalar.style in ("|", ">") else scalar.style
-        new = f"{slot.category}: {written(value, scalar._replace(style=style), self.text)}"
+        new = f"{slot.category}: {self._written(value, scalar._replace(style=style))}"
         place = scalar.key_start
-        begin = self.text.rfind("\n", 0, place) + 1
-        newline = "\r\n" if "\r\n" in self.text else "\n"
-        separator = ", " if scalar.in_flow else newline + " " * (place - begin)
+        separator = ", " if scalar.in_flow else self.newline + " " * self._column(scalar)
         return Edit(place, place, new + separator)

@@ -247,8 +247,7 @@ class StringCatalog(WholeFile[_Slot]):
 
     def _newline_at(self, depth: int) -> str:
         """A line end, and the indentation of the next line."""
-        newline = "\r\n" if "\r\n" in self.text else "\n"
-        return newline + self._indent * depth if self._indent else ""
+        return self.newline + self._indent * depth if self._indent else ""
 
     @cached_property
     def _indent(self) -> str:

@@ -126,8 +126,10 @@ class StringTable(WholeFile[Entry]):
     def _separator(self, offset: int) -> str:
         """The line end and blanks in front of a place, or nothing where it does not begin a
         line."""
-        before = self.text[:offset]
-        blanks = before[len(before.rstrip()) :]
+        start = offset
+        while start and self.text[start - 1] in " \t\r\n":
+            start -= 1
+        blanks = self.text[start:offset]
         return blanks if "\n" in blanks else ""
 
 
@@ -147,7 +149,7 @@ class AndroidStrings(StringTable):
 
     def _entries(self) -> Iterator[Entry]:
         forms = list[Entry]()
-        for opened, end, _ in elements(self.text):
+        for opened, end, _ in elements(self.text, self.wrong):
             names = [element.name for element in opened[1:]]
             if names == ["plurals"]:
                 yield from self._with_needed_forms(forms, self._around)
@@ -215,7 +217,7 @@ class ResourceFile(StringTable):
     def _entries(self) -> Iterator[Entry]:
         comments = dict[str, str]()
         values = list[Entry]()
-        for opened, end, _ in elements(self.text):
+        for opened, end, _ in elements(self.text, self.wrong):
             names = [element.name for element in opened]
             if names[:2] != ["root", "data"] or len(names) != 3:
                 continue

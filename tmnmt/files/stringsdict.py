@@ -42,7 +42,7 @@ class StringsDict(StringTable):
     def _entries(self) -> Iterator[Entry]:
         keys = dict[int, tuple[str, int]]()  # the last key of each <dict>, by where that begins
         forms = list[Entry]()
-        for path, end, _ in elements(self.text):
+        for path, end, _ in elements(self.text, self.wrong):
             element = path[-1]
             if element.name == "dict":
                 yield from self._with_needed_forms(forms, self._around)

@@ -136,11 +136,10 @@ class SubtitleFile(CueFile[_Cue]):
         return lines if target is None else broken(self._string(target), len(lines))
 
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
-        newline = "\r\n" if "\r\n" in self.text else "\n"
         for slot, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:
                 lines = self._lines_of(slot, filling.target)
-                yield Edit(slot.start, slot.end, newline.join(lines))
+                yield Edit(slot.start, slot.end, self.newline.join(lines))
 
     def _string(self, target: Text) -> str:
         """A target on one line; in WebVTT with `&` and `<` as the format wants them."""

@@ -14,6 +14,7 @@ from typing import BinaryIO, Generic, NamedTuple, TypeVar
 from tmnmt.codes.record import Text
 from tmnmt.errors import FormatError, short_repr
 from tmnmt.files.unit import Document, Filling, TranslatableFile, Unit
+from tmnmt.formats.encoding import charset
 from tmnmt.formats.languages import normal_code
 from tmnmt.formats.stream import open_file
 from tmnmt.quantities import quantity
@@ -137,6 +138,18 @@ class WholeFile(TranslatableFile, Generic[Slot]):
     def _lines(self) -> list[int]:
         return [newline.end() for newline in _NEWLINE.finditer(self.text)]
 
+    def line_start(self, offset: int) -> int:
+        """Where the line of a place in the text begins.
+
+        offset: the place."""
+        line = bisect_right(self._lines, offset)
+        return self._lines[line - 1] if line else 0
+
+    @cached_property
+    def newline(self) -> str:
+        """What ends the lines of the text."""
+        return "\r\n" if "\r\n" in self.text else "\n"
+
     def line(self, offset: int) -> int:
         """The line of a place in the text, from 1.
 
@@ -161,10 +174,10 @@ def decoded(data: bytes, encoding: str, path: Path) -> str:
     Raises FormatError where there is no such text."""
     if not data:
         raise FormatError(f"{path}: the file is empty")
+    if not charset(encoding):
+        raise FormatError(f"{path}: {encoding!r} is no character set that is known")
     try:
         text = data.decode(encoding)
-    except LookupError as error:
-        raise FormatError(f"{path}: {encoding!r} is no character set that is known") from error
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError(

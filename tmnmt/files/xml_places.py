@@ -11,7 +11,7 @@ from html import unescape
 from typing import NamedTuple
 from xml.parsers import expat
 
-from tmnmt.errors import FormatError
+from tmnmt.errors import FormatError, short_repr
 from tmnmt.files.whole import BOM, Wrong
 from tmnmt.formats.encoding import byte_order_mark
 
@@ -23,8 +23,9 @@ _ENCODING = re.compile(
 _DECLARATION = re.compile(rf"\A{BOM}?<\?xml[^>]*\?>")
 _ENTITY = re.compile(r"<!(?:ENTITY|ATTLIST|ELEMENT)\b")
 TOKEN = re.compile(
-    r"<!--(?P<comment>[\s\S]*?)-->|<!\[CDATA\[(?P<cdata>[\s\S]*?)\]\]>|<[?!][^>]*>"
-    r"|<(?P<end>/)?(?P<name>[A-Za-z_][\w.:-]*+)"
+    r"<!--(?P<comment>[\s\S]*?)-->|<!\[CDATA\[(?P<cdata>[\s\S]*?)\]\]>|<\?[\s\S]*?\?>"
+    r"|<!(?:[^<>\"']|\"[^\"]*\"|'[^']*')*+>"
+    r"|<(?P<end>/)?(?P<name>[^\W\d][\w.:-]*+)"
     r"(?P<attributes>(?:[^<>\"'/]|/(?!>)|\"[^\"]*\"|'[^']*')*+)"
     r"(?P<empty>/)?>"
 )
@@ -108,10 +109,13 @@ def _line_start(text: str, line: int) -> int:
     return offset
 
 
-def elements(text: str) -> Iterator[Ended]:
+def elements(text: str, wrong: Wrong) -> Iterator[Ended]:
     """Every element of a text, when it ends.
 
-    text: the text, which `check` has found well-formed."""
+    text: the text, which `check` has found well-formed.
+    wrong: makes an error of a place and of what is wrong there.
+
+    Raises what `wrong` makes of a tag that is well-formed and yet is not read here."""
     opened, notes = list[Element](), list[str]()
     for token in TOKEN.finditer(text):
         if token["comment"] is not None:
@@ -119,6 +123,8 @@ def elements(text: str) -> Iterator[Ended]:
         if token["name"] is None:
             continue
         if token["end"]:
+            if not opened or opened[-1].name != token["name"]:
+                raise wrong(token.start(), f"the tag {short_repr(token[0])} cannot be read here")
             yield Ended(opened, token.start(), token.end())
             opened.pop()
         else:

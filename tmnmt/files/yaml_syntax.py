@@ -164,22 +164,23 @@ def _is_plain_text(value: str) -> bool:
     return tag == _STRING and not _SYMBOL.match(value)
 
 
-def written(value: str, scalar: Scalar, text: str) -> str:
+def written(value: str, scalar: Scalar, old: str, column: int, newline: str) -> str:
     """A text as a scalar that stands in place of another one: in the same style where that can hold
     it, or else in double quotation marks.
 
     value: the text.
     scalar: the scalar that is there.
-    text: the file."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    column = scalar.key_start - (text.rfind("\n", 0, scalar.key_start) + 1)
+    old: how that is written.
+    column: where its key begins in its line, from 0.
+    newline: what ends the lines of the file."""
     if scalar.style in ("|", ">"):
-        new = _block(value, text[scalar.start : scalar.end], scalar.style, newline)
+        new = _block(value, old, scalar.style, newline)
     elif scalar.style == "'":
         new = "'" + value.replace("'", "''") + "'"
     else:
         new = value if not scalar.style else quoted(value)
-    is_right = _reads_as(value, new, " " * column, scalar.in_flow, is_plain=not scalar.style)
+    frame = ("{k: ", "}") if scalar.in_flow else (" " * column + "k: ", "\n")
+    is_right = _reads_as(value, new, frame, is_plain=not scalar.style)
     return new if is_right else quoted(value)
 
 
@@ -203,11 +204,10 @@ def _block(value: str, old: str, style: str, newline: str) -> str:
     return header[0] + newline.join(indent + line if line else "" for line in lines)
 
 
-def _reads_as(value: str, new: str, indent: str, in_flow: bool, is_plain: bool) -> bool:
-    """Whether a scalar is read as this text where it stands."""
-    document = f"{{k: {new}}}" if in_flow else f"{indent}k: {new}\n"
+def _reads_as(value: str, new: str, frame: tuple[str, str], is_plain: bool) -> bool:
+    """Whether a scalar is read as this text between what stands in front of it and behind it."""
     try:
-        events = [event for event in yaml.parse(document, Loader=_LOADER)]
+        events = list(yaml.parse(new.join(frame), Loader=_LOADER))
     except yaml.YAMLError:
         return False
     found = [event for event in events if isinstance(event, yaml.ScalarEvent)]
