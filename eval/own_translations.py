@@ -5,17 +5,16 @@
 Documents are drawn by the seed: test documents of law, or those of another split (--split), or the
 pages of a table (DATA is a .tsv.gz with page, place, source and target, --languages en pt). Of each
 the first segments become an XLIFF file in which every second unit is approved. The other units are
-translated three times with no other memory: without the file's own translations, with the same
-pairs given as a TMX by --memory, and with the file's own translations. BLEU is of these other
-units, of all documents together; of "new" units, whose source is not among the approved ones, it
-is given besides."""
+translated three times, all files in one command, with no other memory: without the file's own
+translations, with the same pairs given as a TMX by --memory, and with the file's own translations.
+BLEU is of these other units, of all documents together; of "new" units, whose source is not among
+the approved ones, it is given besides."""
 
 from __future__ import annotations
 
 import argparse
 import csv
 import gzip
-import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import NamedTuple
 import sacrebleu
 
 from tmnmt.cli import run
+from tmnmt.files.opening import open_translatable
 from tmnmt.formats.tmx_writer import write_tmx
 from tmnmt.formats.xml_text import escaped
 from tmnmt.segments import Segment
@@ -122,21 +122,21 @@ def main() -> None:
     new = [number for number, row in enumerate(open_rows) if normalise(row.src) not in sources]
     print(f"documents {', '.join(chosen)}; {len(open_rows)} units, {len(new)} of them new")
 
-    command = ["translate", "--model", arguments.model, "--json", *arguments.options.split()]
+    command = ["translate", "--model", arguments.model, *arguments.options.split()]
     ways = {
         "off": ["--own-translations", "off", "--mode", "off"],
         "TMX": ["--own-translations", "off", "--memory", str(tmx)],
         "own translations": ["--own-translations", "approved"],
     }
     for way, options in ways.items():
+        folder = arguments.work / way.replace(" ", "-")
+        if code := run([*command, *options, *paths, "--output", str(folder)]):
+            raise SystemExit(code)
         targets = list[str]()
         for path in paths:
-            output = arguments.work / f"{way.replace(' ', '-')}.{Path(path).stem}.jsonl"
-            code = run([*command, *options, path, "--output", str(output)])
-            if code:
-                raise SystemExit(code)
-            lines = output.read_text(encoding="utf-8").splitlines()
-            targets += [json.loads(line)["tgt"] for line in lines]
+            (document,) = open_translatable(folder / Path(path).name).documents()
+            units = [unit for number, unit in enumerate(document.units) if number % 2]
+            targets += [unit.target.plain if unit.target else "" for unit in units]
         references = [row.tgt for row in open_rows]
         scores = [
             score([targets[n] for n in part], [references[n] for n in part])

@@ -18,7 +18,7 @@ from tmnmt.files.states import repeated_origin
 from tmnmt.files.unit import Filling, TranslatableFile, Unit
 from tmnmt.formats.languages import normal_code
 from tmnmt.partial_document import PartialDocument
-from tmnmt.segments import Match, Segment, Translation
+from tmnmt.segments import Match, Translation
 from tmnmt.text import normalise
 
 if TYPE_CHECKING:
@@ -100,14 +100,13 @@ def translate_file(
     best_matches: BestMatches | None = None,
     level: OwnTranslations = "off",
     repetitions: Repetitions | None = None,
-    former: Sequence[Segment] = (),
 ) -> Iterator[Finished]:
     """Every unit of the file, in order. `translated`: the translations of all texts of all
     documents, in order. `best_matches`: asked for the matches of texts that are told beside those
     of their translations, where the file has a place for them: a model does not read them all.
     `level`: which of the units that stay are told as confirmed pairs of their documents.
-    `repetitions`: finds the units that repeat an earlier one; not given, none does. `former`: the
-    pairs of a former version of the file. Raises FormatError where the file cannot be read."""
+    `repetitions`: finds the units that repeat an earlier one; not given, none does. Raises
+    FormatError where the file cannot be read."""
     waiting = deque[_Waiting]()
     look_up = best_matches if file.tells_matches else None
 
@@ -117,7 +116,7 @@ def translate_file(
             new = _waiting(units, overwrite, look_up, repetitions)
             waiting.extend(new)
             texts_sent = ((entry.unit, entry.source if entry.is_sent else None) for entry in new)
-            yield partial_document(texts_sent, overwrite, level, former)
+            yield partial_document(texts_sent, overwrite, level)
 
     def finished(entry: _Waiting, translation: Translation) -> Finished:
         if entry.best is not None:

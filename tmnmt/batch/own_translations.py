@@ -99,12 +99,10 @@ def partial_document(
     units: Iterable[tuple[Unit, Source | None]],
     overwrite: Overwrite,
     level: OwnTranslations,
-    former: Sequence[Segment] = (),
 ) -> PartialDocument:
     """A document of which a part is to be translated, and the confirmed units are known.
 
-    units: all units, each with the text that is translated; None where it is not.
-    former: the pairs of a former version, in order; they count as spread over the document."""
+    units: all units, each with the text that is translated; None where it is not."""
     texts, pairs = list[Source](), list[ConfirmedNeighbour]()
     for unit, text in units:
         if text is not None:
@@ -112,8 +110,4 @@ def partial_document(
         elif unit.target is not None and is_confirmed(unit, overwrite, level):
             src, tgt = (clean_codes(text)[0].plain for text in (unit.source, unit.target))
             pairs.append(ConfirmedNeighbour(src, tgt, len(texts)))
-    pairs += (
-        ConfirmedNeighbour(segment.src, segment.tgt, number * len(texts) // len(former))
-        for number, segment in enumerate(former)
-    )
-    return PartialDocument(texts, sorted(pairs, key=lambda pair: pair.place))
+    return PartialDocument(texts, pairs)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tmnmt.batch.repetitions import BestMatches, Repetitions
     from tmnmt.cli.output_report import Writing
     from tmnmt.files.unit import Filling, TranslatableFile
-    from tmnmt.segments import Segment, Translation
+    from tmnmt.segments import Translation
 
     # the translations of texts; what is given besides is called for each as it is finished
     Translated = Callable[[Documents, Callable[[], None]], Iterable[Translation]]
@@ -45,7 +45,6 @@ class Job:
     output: Path | None
     overwrite: Overwrite
     level: OwnTranslations = "off"
-    former: Sequence[Segment] = ()  # the pairs of a former version
     units: int = 0
     open_units: int = 0  # of these, to be translated
     counts: Counter[str] = field(default_factory=Counter)
@@ -133,7 +132,6 @@ class Job:
                 best_matches,
                 self.level,
                 repetitions,
-                self.former,
             )
 
     @contextmanager

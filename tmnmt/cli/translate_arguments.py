@@ -79,7 +79,7 @@ class TranslateArguments:
         """Raises UsageError where there are no pairs to read, neither in a memory nor in the files
         that were read."""
         mode = self.options.mode
-        if self.memory or self.own_memory is not None:
+        if self.memory or self.own_memory is not None or self.previous is not None:
             return
         if mode not in (None, "off") and not self.confirming.confirms:
             raise UsageError(f"--mode {mode} needs a --memory to read")
@@ -187,11 +187,6 @@ class TranslateArguments:
         if len(todo) != 1:
             raise UsageError("--previous is of one file, such as a page or a catalogue")
         kind = type(todo[0].file)
-        if kind.is_bilingual:
-            raise UsageError(
-                f"--previous is of files in one language; of {kind.title} give the former file as "
-                "--memory"
-            )
         for path in self.previous or ():
             if kind_of(path) not in (kind, None) or not path.is_file():
                 raise UsageError(f"--previous {path}: is no {kind.title}, as {todo[0].path} is")
@@ -204,29 +199,34 @@ class TranslateArguments:
         languages = self._languages([job.file for job in todo])
         memory = FileMemory(self.output.overwrite, self.output.own_translations)
         self.file_memory.append(memory)
-        for job in todo:
-            job.read(*languages, memory)
         if self.previous is not None:
             [job] = todo
-            job.former = self._former(job, languages, *self.previous)
-            memory.add(job.former)
+            memory.add(self._compare(job, languages, *self.previous))
+        for job in todo:
+            job.read(*languages, memory)
 
-    def _former(
+    def _compare(
         self, job: Job, languages: tuple[str, str], source: Path, translation: Path
     ) -> Sequence[Segment]:
-        """The pairs of the former version of a file. Raises UsageError where the files do not
-        belong together."""
+        """Has what did not change in a file stay, and returns the pairs of what did. Raises
+        UsageError where the files do not belong together."""
         from tmnmt.batch.filling import agree_on_languages
-        from tmnmt.batch.previous import previous_segments
-        from tmnmt.cli.files import opened_as
+        from tmnmt.batch.previous import FileWithFormer, compared, open_versions
 
-        kind, src_lang, tgt_lang = type(job.file), *languages
-        old_source, old_target = (
-            opened_as(kind, path, self.running_text) for path in (source, translation)
+        kind = type(job.file)
+        agree_on_languages(job.file, *languages)
+        file, new = open_versions(kind, job.path, languages)
+        if kind.is_bilingual:
+            _, former = _, of_translation = open_versions(kind, translation, languages)
+        else:
+            _, former = open_versions(kind, source, languages)
+            _, of_translation = open_versions(kind, translation, languages[::-1])
+        comparison = compared(
+            new, former, of_translation, lambda unit, target: not file.refused(unit, target)
         )
-        agree_on_languages(old_source, src_lang, tgt_lang)
-        old_target.src_lang = old_target.src_lang or tgt_lang
-        return previous_segments(old_source, old_target, translation)
+        job.file = FileWithFormer(file, comparison)
+        print(f"{job.path}: {comparison}", file=sys.stderr)
+        return comparison.segments(translation)
 
     def _check_of_files(self) -> None:
         first, output = self.inputs[0], self.output

@@ -98,6 +98,9 @@ class AppleStringsFile(WholeFile[_Entry]):
             line=self.line(slot.start),
         )
 
+    def _text_place(self, slot: _Entry) -> tuple[int, int] | None:
+        return slot.start, slot.end
+
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         for entry, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:

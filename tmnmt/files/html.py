@@ -141,8 +141,11 @@ class HtmlFile(WholeFile[Slot]):
         )
         return limited(Unit(clean_codes(text)[0], line=line))
 
+    def _text_place(self, slot: Slot) -> tuple[int, int] | None:
+        return slot.start, slot.stop
+
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
-        if self.tgt_lang and any(fillings):
+        if self.tgt_lang and (any(fillings) or self.verbatim):
             yield from self._languages()
         waiting = list[Edit]()  # attributes inside a text that is filled in itself
         text: tuple[Slot, Filling] | None = None

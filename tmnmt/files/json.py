@@ -90,6 +90,9 @@ class JsonFile(WholeFile[String]):
             slot.value, finders=_FINDERS, id=".".join(path), notes=notes, line=self.line(slot.start)
         )
 
+    def _text_place(self, slot: String) -> tuple[int, int] | None:
+        return slot.start, slot.end
+
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         for slot, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:

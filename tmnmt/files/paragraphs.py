@@ -60,6 +60,9 @@ class ParagraphFile(WholeFile[tuple[int, int]]):
             self.text[start:end], finders=ALL_FINDERS, breaks=False, line=self.line(start)
         )
 
+    def _text_place(self, slot: tuple[int, int]) -> tuple[int, int] | None:
+        return slot
+
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         for (start, end), filling in zip(self._slots, fillings, strict=True):
             if filling is not None:

@@ -125,6 +125,9 @@ class PropertiesFile(WholeFile[_Property]):
             line=self.line(slot.line),
         )
 
+    def _text_place(self, slot: _Property) -> tuple[int, int] | None:
+        return slot.start, slot.end
+
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         for entry, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:

@@ -136,6 +136,9 @@ class RstFile(HtmlFile):
     def _piece_words(self, slot: Slot, piece: Piece) -> str:
         return _words(self.text, piece)
 
+    def _text_place(self, slot: Slot) -> tuple[int, int] | None:
+        return None  # the lines under a title are as long as it is
+
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         names = Counter(
             _name(self._unit(slot).source.plain) for slot in self._slots if _is_title(slot)

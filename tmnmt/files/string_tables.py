@@ -98,6 +98,9 @@ class StringTable(WholeFile[Entry]):
         plural = description_of(slot.category, self.tgt_lang) if slot.category else ""
         return replace(unit, plural=plural)
 
+    def _text_place(self, slot: Entry) -> tuple[int, int] | None:
+        return (slot.start, slot.end) if slot.insertion is None else None
+
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         for entry, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:

@@ -135,6 +135,9 @@ class SubtitleFile(CueFile[_Cue]):
         lines = _BREAK.split(self.text[slot.start : slot.end])
         return lines if target is None else broken(self._string(target), len(lines))
 
+    def _text_place(self, slot: _Cue) -> tuple[int, int] | None:
+        return slot.start, slot.end
+
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         for slot, filling in zip(self._slots, fillings, strict=True):
             if filling is not None:

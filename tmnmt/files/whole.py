@@ -47,6 +47,7 @@ class WholeFile(TranslatableFile, Generic[Slot]):
     read."""
 
     errors = "strict"  # what becomes of characters that the file's character set lacks
+    verbatim: Sequence[Edit] = ()  # what `write` puts in as it stands, in order, beside fillings
 
     def __init__(self, path: Path, src_lang: str = "", tgt_lang: str = "") -> None:
         """path: the file.
@@ -72,6 +73,18 @@ class WholeFile(TranslatableFile, Generic[Slot]):
     def _edits(self, fillings: Sequence[Filling | None]) -> Iterable[Edit]:
         """What is replaced, in the text's order; one filling for every unit."""
 
+    def _text_place(self, slot: Slot) -> tuple[int, int] | None:
+        """Where the whole text of a unit stands, which can be copied into another file of the kind;
+        None where more than that depends on it."""
+        return None
+
+    @property
+    def places(self) -> list[tuple[int, int]] | None:
+        """Where the texts of all units stand in the file, in characters; None where they cannot be
+        copied from one file into another."""
+        places = [place for slot in self._slots if (place := self._text_place(slot)) is not None]
+        return places if len(places) == len(self._slots) else None
+
     def documents(self) -> Iterator[Document]:
         slots = self._slots
         yield Document(self.path.name, (self._unit(slot) for slot in slots))
@@ -88,11 +101,23 @@ class WholeFile(TranslatableFile, Generic[Slot]):
                 if why := self.refused(unit, filling.target):
                     raise ValueError(f"{self.path}, line {unit.line}: {why}")
         pieces, end = list[str](), 0
-        for edit in self._edits(filling_list):
+        for edit in self._all_edits(filling_list):
             pieces += (self.text[end : edit.start], edit.new)
             end = edit.end
         pieces.append(self.text[end:])
         destination.write(self._encoded("".join(pieces)))
+
+    def _all_edits(self, fillings: Sequence[Filling | None]) -> list[Edit]:
+        """The edits of fillings, but where something is put in as it stands."""
+        if not self.verbatim:
+            return [*self._edits(fillings)]
+        ends = [edit.end for edit in self.verbatim]
+
+        def is_free(edit: Edit) -> bool:
+            number = bisect_right(ends, edit.start)
+            return number == len(ends) or self.verbatim[number].start >= edit.end
+
+        return sorted([*self.verbatim, *filter(is_free, self._edits(fillings))])
 
     def _encoded(self, text: str) -> bytes:
         """The text as the file's character set has it. A narrow no-break space that it lacks
