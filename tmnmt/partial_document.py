@@ -20,10 +20,11 @@ class ConfirmedNeighbour(NamedTuple):
 
 
 class PartialDocument(Sequence[Source]):
-    """The texts of a document that are to be translated, in order. `pairs` are the confirmed pairs
-    before, between and behind them, in order."""
+    """The texts of a document that are to be translated, in order."""
 
     def __init__(self, texts: Sequence[Source], pairs: Sequence[ConfirmedNeighbour] = ()) -> None:
+        """texts: the texts.
+        pairs: the confirmed pairs before, between and behind them, in order."""
         self.texts, self.pairs = texts, pairs
 
     @overload

@@ -58,7 +58,9 @@ def html_tags(text: str) -> Iterator[Tag]:
 
 
 def override_tags(text: str) -> Iterator[Tag]:
-    """Those of SubStation Alpha, in braces: {\\i1} and {\\i0} around words, {\\an8} alone."""
+    r"""The tags of SubStation Alpha, in braces: {\i1} and {\i0} around words, {\an8} alone.
+
+    text: the text."""
     for match in _OVERRIDE.finditer(text):
         kind: Kind = "open" if match["on"] else "close" if match["off"] else "standalone"
         yield Tag(*match.span(), kind, f"\\{match['on'] or match['off'] or ''}")

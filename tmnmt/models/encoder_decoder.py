@@ -99,11 +99,22 @@ class EncoderDecoder(Trainable[EncodedSource, S]):
         tied: bool = True,
         positions: Positions = "vaswani",
     ) -> None:
-        """norm: before every part, or after it. scaled: embeddings are multiplied by sqrt(d).
-        source_words: of a source vocabulary of its own; 0: both sides share one. tied: the output
-        reads the target's embeddings; else it has a table of its own. positions: the sinusoids as
-        Vaswani et al. 2017 print them, or as Marian computes them (`_sinusoids`); a model that
-        Marian has trained needs the latter.
+        """vocab_size: how many words there are.
+        hidden: the hidden size d, a multiple of twice `heads`.
+        feed_forward: the feed-forward size f.
+        heads: how many heads an attention has.
+        encoder_layers: how many layers the encoder has.
+        decoder_layers: how many layers the decoder has.
+        dropout: the share of numbers that training leaves out, from 0 to 1.
+        norm: "pre" for a layer norm before every part, "post" for one after it.
+        activation: the function inside the feed-forward parts.
+        scaled: whether embeddings are multiplied by sqrt(d).
+        source_words: how many words a source vocabulary of its own has; 0 where both sides share
+        one.
+        tied: whether the output reads the embeddings of the target; otherwise it has a table of its
+        own.
+        positions: the sinusoids as Vaswani et al. 2017 print them, or as Marian computes them
+        (`_sinusoids`); a model that Marian has trained needs the latter.
 
         Raises ValueError for a norm, an activation or positions that are not there, or sizes that
         do not fit."""

@@ -48,15 +48,24 @@ class PivotEncoded:
         return self.src != PAD
 
     def rows(self, index: Tensor) -> PivotEncoded:
+        """These rows, in their order.
+
+        index: (R,) int64, the numbers of the rows."""
         src, pivots = (part.index_select(0, index) for part in (self.src, self.pivots))
         return PivotEncoded(src, pivots, self.inner.rows(index))
 
     def cut(self, length: int) -> PivotEncoded:
-        """Of a batch without longer sources: the pivots are as long as they have to be."""
+        """The beginning of every source, in a batch without longer sources: the pivots are as long
+        as they have to be.
+
+        length: how many positions stay."""
         longest = int(self.inner.mask.sum(1).max()) if len(self.src) else 0
         return PivotEncoded(self.src[:, :length], self.pivots, self.inner.cut(longest))
 
     def concat(self, batches: Sequence[PivotEncoded]) -> PivotEncoded:
+        """These rows, then those of other batches.
+
+        batches: the other batches."""
         src = stacked([self.src, *(batch.src for batch in batches)])
         pivots = stacked([self.pivots, *(batch.pivots for batch in batches)])
         return PivotEncoded(src, pivots, self.inner.concat([batch.inner for batch in batches]))

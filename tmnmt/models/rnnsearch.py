@@ -87,6 +87,11 @@ class RNNsearch(Trainable[Annotations, Tensor], Injectable[Annotations, Tensor])
         attention: int = 256,
         dropout: float = 0.1,
     ) -> None:
+        """vocab_size: how many words there are.
+        embedding: how many numbers the embedding of a word has.
+        hidden: how many numbers a hidden state has, an even number.
+        attention: how many units the attention has.
+        dropout: the share of numbers that training leaves out, from 0 to 1."""
         super().__init__()
         self.vocab_size = vocab_size
         self.word_size = embedding

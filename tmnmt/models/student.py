@@ -65,8 +65,17 @@ class Student(EncoderDecoder[CellState]):
         dropout: float = 0.1,
         source_words: int = 0,
     ) -> None:
-        """source_words: of a source vocabulary of its own; 0: both sides share one. Raises
-        ValueError for sizes that do not fit."""
+        """vocab_size: how many words there are.
+        hidden: the hidden size d, a multiple of twice `heads`.
+        feed_forward: the feed-forward size f.
+        heads: how many heads an attention has.
+        encoder_layers: how many layers the encoder has.
+        decoder_layers: how many layers the decoder has.
+        dropout: the share of numbers that training leaves out, from 0 to 1.
+        source_words: how many words a source vocabulary of its own has; 0 where both sides share
+        one.
+
+        Raises ValueError for sizes that do not fit."""
         super().__init__(
             vocab_size,
             hidden,

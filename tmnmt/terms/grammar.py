@@ -15,7 +15,9 @@ MIN_LETTERS = 4  # letters: shorter words have no other form here
 
 def small_words(lang: str) -> dict[str, frozenset[str]]:
     """Articles, what has one in it, and the like, in small letters, those that stand before an
-    apostrophe with it; and the prepositions that each may stand for, "" for none."""
+    apostrophe with it; and the prepositions that each may stand for, "" for none.
+
+    lang: the code of the language."""
     sorts = data_for(lang).small_words
     words = {word for listed in sorts.values() for word in listed.split()}
     return {
@@ -77,13 +79,18 @@ VOWELS = frozenset("aeiouyœæ")  # that articles are elided before
 
 @cache
 def agreement(lang: str) -> Agreement:
-    """What is known of a language: nothing where it has no data of this."""
+    """What is known of a language: nothing where it has no data of this.
+
+    lang: the code of the language."""
     words = data_for(lang).agreement
     return Agreement(**{name: frozenset(listed.split()) for name, listed in words.items()})
 
 
 def forms_of_word(word: str, lang: str) -> list[str]:
-    """Other forms of any word."""
+    """Other forms of a word.
+
+    word: the word.
+    lang: the code of its language."""
     irregular = data_for(lang).irregular_forms
     siblings = [form for forms in irregular if word in forms for form in forms if form != word]
     return siblings or (_inflect(word, lang) if _is_long(word) else [])
@@ -91,8 +98,11 @@ def forms_of_word(word: str, lang: str) -> list[str]:
 
 def other_forms(text: str, lang: str) -> list[str]:
     """Other forms of a term in a language: its first word with other endings; the words behind it,
-    up to the first small one, follow it in whether they end in s. None where the language is not
-    known here."""
+    up to the first small one, follow it in whether they end in s. There are none where the language
+    is not known here.
+
+    text: the term.
+    lang: the code of its language."""
     words = text.split(" ")
     inflected = next((index for index, word in enumerate(words) if not _is_long(word)), len(words))
     if not inflected:
