@@ -117,12 +117,12 @@ class Vocabulary:
 
     @cached_property
     def longest(self) -> int:
-        """The characters of the longest subword."""
+        """How many characters the longest subword has."""
         return max(len(self.piece(index)) for index in range(len(self)))
 
     @property
     def files(self) -> dict[str, bytes]:
-        """What a model folder keeps of it, by name."""
+        """The files of a model folder that hold the vocabulary, by their names."""
         return {SPM_FILE: self.model}
 
     @property
@@ -132,7 +132,7 @@ class Vocabulary:
 
     @property
     def target_side(self) -> tuple[bytes, list[str]]:
-        """The same of targets."""
+        """The sentencepiece model of targets, and the pieces that have a number, from 4 on."""
         return self.source_side
 
     def encode(self, text: str) -> list[int]:
@@ -297,7 +297,7 @@ class PairVocabulary(Vocabulary):
 
     @property
     def source_words(self) -> int:
-        """The size of the source's vocabulary; 0 where it is the target's."""
+        """How many words the source's vocabulary has; 0 where it is that of the target."""
         shared = self._source_numbers is self._numbers
         return 0 if shared else FIRST + len(self._source_numbers)
 

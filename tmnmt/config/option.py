@@ -55,12 +55,12 @@ class Option(NamedTuple):
 
     @property
     def description(self) -> str:
-        """What it is for."""
+        """What the option is for, in a sentence."""
         return self.help.text.replace("{choices}", ", ".join(self.choices))
 
     @property
     def flag(self) -> str:
-        """Its name on a command line."""
+        """The name of the option on a command line."""
         return f"{'-' if len(self.name) == 1 else '--'}{self.name.replace('_', '-')}"
 
     def check(self, value: object, label: str = "") -> None:
@@ -81,7 +81,7 @@ class Option(NamedTuple):
 
     @property
     def allowed(self) -> str:
-        """What it may be, in words."""
+        """What the value may be, in words."""
         kinds = {bool: "True or False", int: "a whole number", float: "a number"}
         description = ", ".join(self.choices) or kinds.get(self.kind, "a name")
         return description if self.bound is None else self.bound.allowed

@@ -84,6 +84,7 @@ class Report:
 
     @property
     def total_skipped(self) -> int:
+        """How many units were skipped, for whatever reason."""
         return sum(self.skipped.values())
 
     def begin_file(self, file: str, allowance: Allowance | None = None) -> None:

@@ -86,7 +86,9 @@ class Allowance:
             raise self._bomb(f"more than {MAX_EXPANSION} times its size")
 
     def take_unit(self) -> None:
-        """Counts a unit, where anything was unpacked. FormatError as above."""
+        """Counts a unit, where anything was unpacked.
+
+        Raises FormatError when there are more than real memories hold."""
         self._units += 1
         if (
             self._units > UNITS_ALWAYS_ALLOWED

@@ -23,13 +23,16 @@ class BuiltCounts(Protocol):
     """How much a build has put into an index."""
 
     @property
-    def segments(self) -> int: ...
+    def segments(self) -> int:
+        """How many segments the index has."""
 
     @property
-    def sources(self) -> int: ...
+    def sources(self) -> int:
+        """How many distinct token sequences the sources have."""
 
     @property
-    def tokens(self) -> int: ...
+    def tokens(self) -> int:
+        """How many distinct match tokens there are."""
 
 
 class BuildJob(NamedTuple):

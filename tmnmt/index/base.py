@@ -79,8 +79,8 @@ class Index(Protocol):
 
     @property
     def folder(self) -> Path | None:
-        """The folder that it lies in, where files can be kept beside it, as keys and calibrations
-        are; None where it lies in none."""
+        """The folder in which the index lies, where files can be kept beside it, as keys and
+        calibrations are. None where it lies in none."""
         return None
 
     def search(
@@ -162,7 +162,8 @@ class WritableIndex(Index, Protocol):
 
     @property
     def place(self) -> str:
-        """Where it lies, whatever the present folder: a path from the root, or an address."""
+        """Where the index lies, whatever the present folder is: a path from the root, or an
+        address."""
         ...
 
     def restricted_to(self, conditions: Filter) -> Self:
@@ -228,7 +229,9 @@ class BuiltIndex(WritableIndex, Protocol):
     changes_since: str  # since when `changes` counts, in words
 
     def check_writable(self) -> None:
-        """Raises UsageError where this process may not write to it."""
+        """Checks that this process may write to the index.
+
+        Raises UsageError where it may not."""
         ...
 
     def find(self, ids: Iterable[int]) -> dict[int, Segment]:
@@ -252,7 +255,8 @@ class BuiltIndex(WritableIndex, Protocol):
         ...
 
     def changes(self) -> tuple[int, int, int]:
-        """How many were added, corrected and deleted."""
+        """How many segments were added, corrected and deleted, since the time that `changes_since`
+        names."""
         ...
 
     def compact(self, progress: Callable[[int], None] | None = None) -> object:
@@ -272,10 +276,11 @@ class BuiltIndex(WritableIndex, Protocol):
         ...
 
     def size(self) -> int:
-        """Bytes on disk."""
+        """How many bytes the index takes on disk."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes the index. Nothing may be asked of it afterwards."""
 
     def __len__(self) -> int: ...
 
@@ -288,7 +293,8 @@ class FolderIndex(BuiltIndex, Protocol):
     """A built index that lies in a folder."""
 
     @property
-    def folder(self) -> Path: ...
+    def folder(self) -> Path:
+        """The folder in which the index lies."""
 
     @property
     def last_id(self) -> int:

@@ -70,8 +70,9 @@ class Phrase:
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
-        """What the tokens of a text are held to. Near each other, marks and words that come twice
-        are asked for once, and marks not beside words."""
+        """The words of the phrase, by which the tokens of a text are compared. Where they may stand
+        near each other, marks and words that come twice count once, and marks beside words do not
+        count."""
         words = list[tuple[Word, int]]()
         text = match_form(self.text)
         for begin, end in token_spans(text):

@@ -54,8 +54,8 @@ class Filter:
         )
 
     def sql(self) -> tuple[str, list[str]]:
-        """A condition that holds for every row that `keeps` keeps, and its values; properties are
-        not in it."""
+        """A condition of SQL that holds for every row that `keeps` keeps, and its values.
+        Properties are not in it."""
         conditions = self._conditions()
         clause = " AND ".join(f"{name} {sign} ?" for name, sign, _ in conditions)
         return clause or "TRUE", [value for _, _, value in conditions]

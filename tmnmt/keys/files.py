@@ -99,12 +99,12 @@ class KeyFiles:
 
     @cached_property
     def contexts(self) -> Quantised:
-        """c' (N, l), of the layout `pairs`."""
+        """The contexts c' (N, l), in the layout `pairs`."""
         return Quantised(self._rows[0], self.header.context_size, self.header.bits)
 
     @cached_property
     def hiddens(self) -> Quantised:
-        """z' (N, d), of the layout `pairs`."""
+        """The hidden states z' (N, d), in the layout `pairs`."""
         return Quantised(self._rows[1], self.header.hidden_size, self.header.bits)
 
     @classmethod

@@ -63,7 +63,7 @@ class Header:
 
     @property
     def bits(self) -> int:
-        """Bits of a number of contexts and states: as many as fit `POSITION_BYTES`."""
+        """How many bits a number of contexts and states has: as many as fit `POSITION_BYTES`."""
         fitting = (
             bits for bits in range(8, LEAST_BITS, -1) if self._bytes_at(bits) <= POSITION_BYTES
         )
@@ -71,7 +71,7 @@ class Header:
 
     @property
     def position_bytes(self) -> int:
-        """Bytes on disk of one target position."""
+        """How many bytes one target position takes on disk."""
         return sum(column.width for column in self.vector_columns) + 4
 
     def _bytes_at(self, bits: int) -> int:
@@ -84,7 +84,7 @@ class Header:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """All columns."""
+        """All columns, the last of which is that of the subwords."""
         return (*self.vector_columns, Column("y.i32", "<i4", 1))
 
     def encoded(self, keys: PairKeys) -> Keys:
@@ -103,7 +103,8 @@ class Header:
         return LAYOUTS[self.layout].decoded(self, keys)
 
     def record(self) -> dict[str, Any]:
-        """The same for JSON. The layout `pairs`, which was the only one once, is not named."""
+        """What is written as JSON. The layout `pairs`, which was the only one once, is not
+        named."""
         record = asdict(self)
         if self.layout == PAIRS:
             del record["layout"]

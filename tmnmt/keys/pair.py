@@ -29,7 +29,7 @@ class PairKeys:
         return PairKeys(self.contexts[:length], self.hiddens[:length], self.ids[:length], codes)
 
     def as_codes(self) -> PairKeys:
-        """The same with the directions of the states alone."""
+        """The same keys with the directions of the states alone."""
         if self.codes is not None:
             return self
         return PairKeys(self.contexts[:0], self.hiddens[:0], self.ids, nibbles.encode(self.hiddens))

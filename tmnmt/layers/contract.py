@@ -157,8 +157,8 @@ class LayerOutput(Generic[R]):
 
     @property
     def openness(self) -> Tensor:
-        """(R,) how far the gate of mixing is open, else that of fusing, as the mean over elements;
-        0 of a layer that only reads."""
+        """How far the gate of mixing is open, (R,), or that of fusing where nothing is mixed in, as
+        the mean over its elements; 0 for a layer that only reads."""
         if self.words is not None:
             return self.words.logit.sigmoid()
         if self.gate is not None:
@@ -225,7 +225,8 @@ class LayerHistory(Protocol):
 
     @property
     def needs_states(self) -> bool:
-        """Whether it is written by contexts and hidden states; else directions will do."""
+        """Whether the history is written by contexts and hidden states; otherwise directions are
+        enough."""
 
     def __len__(self) -> int: ...
 
@@ -236,10 +237,10 @@ class SavedHistory(LayerHistory, Protocol):
     pairs."""
 
     def record(self) -> dict[str, Any]:
-        """All but its tensors, for JSON."""
+        """All of the history but its tensors, for JSON."""
 
     def tensors(self) -> dict[str, Tensor]:
-        """Its tensors by their names."""
+        """The tensors of the history, by their names."""
 
     def restored(
         self, record: Mapping[str, Any], tensors: Mapping[str, Tensor], words: int

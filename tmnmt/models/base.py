@@ -65,6 +65,7 @@ class Surveyed:
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor]:
+        """The means of the encoder's states, and the decoder's last states."""
         return self.sources, self.targets
 
 
@@ -116,7 +117,7 @@ class Columns:
 
     @cached_property
     def table(self) -> Array:
-        """`of_word` for compiled code."""
+        """The columns of all words, for compiled code."""
         return Array("columns", self.of_word, torch.int64, len(self.of_word))
 
 
@@ -212,8 +213,8 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
 
     @property
     def columns(self) -> Columns | None:
-        """The words that the columns of the read-out stand for; None: column and word have one
-        number."""
+        """The words that the columns of the read-out stand for; None where every word has the
+        column of its number."""
         return None
 
     @abstractmethod
@@ -293,8 +294,8 @@ class Backbone(nn.Module, ABC, Generic[E, S]):
         raise NotImplementedError
 
     def noting(self) -> tuple[Self, list[StepRecord]]:
-        """The same, and a list that every step of it adds to; nothing is ever added by one whose
-        state is more than a row of numbers, or that has none to give."""
+        """The same model, and a list to which each of its steps adds what it notes. Nothing is ever
+        added by a model whose state is more than a row of numbers, or that has nothing to note."""
         return self, []
 
 
@@ -351,7 +352,9 @@ class BaseConfig:
     dropout: ShareBelowOne = 0.1
 
     def check(self) -> None:
-        """Raises UsageError for sizes that do not go together."""
+        """Checks that the sizes go together.
+
+        Raises UsageError where they do not."""
 
 
 class Trainable(Backbone[E, S]):

@@ -122,11 +122,12 @@ class Job:
 
     @property
     def has_ended(self) -> bool:
+        """Whether nothing more comes of the job."""
         return self.state in ("done", "failed")
 
     @property
     def record(self) -> dict[str, Any]:
-        """As the own interface writes it."""
+        """The job as JSON has it in the own interface."""
         names = ("id", "kind", "state", "done", "total")
         return {name: getattr(self, name) for name in names} | {**self.parameters, **self.result}
 
@@ -145,6 +146,7 @@ class Dictionary:
 
     @property
     def languages(self) -> tuple[Language, Language]:
+        """The source and the target language."""
         return language(self.source), language(self.target)
 
 
