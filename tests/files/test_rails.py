@@ -175,6 +175,14 @@ def test_a_language_gets_the_plural_forms_that_it_needs(tmp_path: Path) -> None:
     assert [unit.id for unit in units(file)].count("titles.few") == 0
 
 
+def test_the_word_other_alone_is_a_form_only_where_a_language_has_no_more(tmp_path: Path) -> None:
+    reasons = "en:\n  reasons:\n    other: Another reason\n"
+    assert [unit.plural for unit in units(opened(tmp_path, reasons, "pl"))] == [""]
+    files = "ja:\n  files:\n    other: ファイル\n"
+    file = opened(tmp_path, files, "en")
+    assert [unit.id for unit in units(file)] == ["files.one", "files.other"]
+
+
 def test_the_code_of_norwegian_is_no_truth_value(tmp_path: Path) -> None:
     content = filled(opened(tmp_path, "en:\n  a: The permit\n", "no"), "Tillatelsen")
     assert content == b'"no":\n  a: Tillatelsen\n'

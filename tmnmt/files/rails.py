@@ -21,7 +21,12 @@ from typing import NamedTuple
 
 from tmnmt.codes.placeholders import ALL_FINDERS, by_pattern
 from tmnmt.file_kinds import FILE_KINDS
-from tmnmt.files.plurals import description_of, is_plural, needed_categories
+from tmnmt.files.plurals import (
+    categories_of_language,
+    description_of,
+    is_plural,
+    needed_categories,
+)
 from tmnmt.files.texts import string_of, unit_of
 from tmnmt.files.unit import Filling, Unit
 from tmnmt.files.whole import Edit, WholeFile
@@ -101,7 +106,7 @@ class RailsFile(WholeFile[_Slot]):
         messages = {
             path
             for path, names in keys.items()
-            if is_plural(names) and len(tables.get(path, ())) == len(names)
+            if self._is_message(names) and len(tables.get(path, ())) == len(names)
         }
         for scalar, is_key in self._scalars:
             if is_key or not scalar.is_text or not any(map(str.isalnum, scalar.value)):
@@ -111,6 +116,13 @@ class RailsFile(WholeFile[_Slot]):
                 yield from self._forms(scalar, keys[parent])
             else:
                 yield _Slot(scalar)
+
+    def _is_message(self, names: Sequence[str]) -> bool:
+        """Whether a table has the plural forms of a message. `other` alone is also a word like
+        others, unless the source language has no more forms."""
+        categories = categories_of_language(self.src_lang)
+        has_single_form = categories is not None and len(categories.names) == 1
+        return is_plural(names) and (len(names) > 1 or has_single_form)
 
     def _forms(self, scalar: Scalar, names: Sequence[str]) -> Iterator[_Slot]:
         """A plural form, behind those that are put in front of it."""
