@@ -503,6 +503,15 @@ class ClientSession:
         undone = self._client.ask("POST", f"{self._path}/undo", {})["undone"]
         return undone["src"], undone["tgt"]
 
+    def add_term(self, source: str, target: str) -> None:
+        """Adds a term, which the next translations of this session have. It counts before those of
+        the lists of terms.
+
+        source: a word or words of the source language.
+        target: what they are translated by; "" takes the term of this source out again."""
+        body = {"source": source, "target": target}
+        self._client.ask("POST", f"{self._path}/terms", body)
+
     def pairs(self) -> list[tuple[str, str]]:
         """All that was confirmed, in order."""
         records = self._client.ask("GET", f"{self._path}/confirmed")["pairs"]

@@ -229,6 +229,20 @@ def test_what_to_look_at_stands_below_a_suggestion(desk: Desk) -> None:
     assert desk.texts("#checks li") == wanted
 
 
+def test_a_term_that_is_added_is_in_the_suggestion_at_once(desk: Desk) -> None:
+    desk.run("for (const one of document.querySelectorAll('#memories input')) one.checked = false")
+    desk.paste(PAIRS[0][0])
+    assert desk.text("#offer") == PAIRS[0][1]
+    desk.type("La")
+    desk.run(
+        "document.getElementById('term-source').value = 'Commission';"
+        "document.getElementById('term-target').value = 'Directive';"
+        "document.getElementById('add-term').requestSubmit()"
+    )
+    desk.until("document.getElementById('offer').textContent.includes('Directive')")
+    assert desk.field == "La"
+
+
 def test_texts_and_names_stay_texts(desk: Desk, tmp_path: Path) -> None:
     pair = {"src": HOSTILE, "tgt": f"{HOSTILE} fr", "document": "<img src=x onerror=alert(1)>"}
     ids = desk.server.ask("POST", "/v1/memories/own/segments", {"segments": [pair]})

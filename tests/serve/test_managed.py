@@ -434,6 +434,53 @@ def test_a_glossary_is_made_used_and_deleted(with_terms: Server) -> None:
         assert with_terms.ask("POST", "/v1/terms", pair | change).status == 400
 
 
+def test_a_term_that_is_added_in_a_session_is_in_its_next_translation(
+    with_terms: Server,
+) -> None:
+    """Before those of lists, in this session alone, until it is taken out; and what was confirmed
+    before stays known."""
+    begun = done(with_terms, "/v1/sessions", terms_mode="hard")
+    path = f"/v1/sessions/{begun['id']}"
+
+    def text(path: str = path) -> str:
+        return str(done(with_terms, f"{path}/translate", texts=[TEXT])["translations"][0]["text"])
+
+    assert "Kommission" in text() and "Kanton" not in text()
+    done(with_terms, f"{path}/confirm", src="Yes.", tgt="Mais oui.")
+    term: dict[str, Any] = {"source": "commission", "target": "Behörde"}
+    assert done(with_terms, f"{path}/terms", **term) == {"terms": [term]}
+    assert "Behörde" in text() and "Kommission" not in text()
+    done(with_terms, f"{path}/terms", source="State", target="Kanton")
+    assert "Kanton" in text() and "Behörde" in text()
+    assert [one["source"] for one in with_terms.get(f"{path}/terms")["terms"]] == [
+        "commission",
+        "State",
+    ]
+    assert with_terms.get(f"{path}/confirmed")["pairs"][0]["tgt"] == "Mais oui."
+    again = done(with_terms, f"{path}/translate", texts=["Yes."])["translations"][0]
+    assert again["text"] == "Mais oui."
+    other = f"/v1/sessions/{done(with_terms, '/v1/sessions', terms_mode='hard')['id']}"
+    assert "Kommission" in text(other)
+    done(with_terms, f"{path}/terms", source="COMMISSION")
+    assert "Kommission" in text() and "Kanton" in text()
+    assert with_terms.get("/v1/terms")["glossaries"] == []
+    assert with_terms.ask("POST", f"{path}/terms", {"source": " ", "target": "x"}).status == 400
+    assert with_terms.ask("DELETE", path).status == 204
+    assert with_terms.ask("GET", f"{path}/terms").status == 404
+
+
+def test_a_session_keeps_to_a_glossary_as_it_is_now(with_terms: Server) -> None:
+    entries = [{"source": "Commission", "target": "Behörde"}]
+    pair: dict[str, Any] = {"name": "mine", "source": "en", "target": "fr", "entries": entries}
+    glossary = done(with_terms, "/v1/terms", **pair)["id"]
+    begun = done(with_terms, "/v1/sessions", terms_mode="hard", terms=[glossary])
+    path = f"/v1/sessions/{begun['id']}"
+    found = done(with_terms, f"{path}/translate", texts=[TEXT])["translations"][0]
+    assert "Behörde" in found["text"]
+    assert with_terms.ask("DELETE", f"/v1/terms/{glossary}").status == 204
+    assert with_terms.ask("POST", f"{path}/translate", {"texts": [TEXT]}).status == 404
+
+
 def test_a_key_has_the_terms_that_it_names(folder: Path, tmp_path: Path) -> None:
     (folder / "house.csv").write_text("source,target\nCommission,Kommission\n", encoding="utf-8")
     file = tmp_path / "keys.toml"

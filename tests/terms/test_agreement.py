@@ -8,10 +8,13 @@ import pytest
 import torch
 
 from tmnmt.config.options import TranslationOptions
-from tmnmt.terms.grammar import agreement, forms_of_word, other_forms
+from tmnmt.languages import languages
+from tmnmt.terms.grammar import agreement, forms_of_word, other_forms, small_words
 from tmnmt.translator import Translator
 
 MODEL = Path(__file__).parents[2] / "models" / "law.en-fr"
+OTHER_DETERMINERS = ["ma", "ta", "mon", "ton", "quel", "quelle", "tel", "telle", "certain"]
+OTHER_DETERMINERS += ["certaine"]
 TERMS = "permit\tlicence\nvessel\tembarcation\nregulation\tordonnance\napplication\tdossier\n"
 
 
@@ -66,6 +69,34 @@ def test_small_words_that_cannot_stand_before_a_noun_are_known(
 ) -> None:
     assert agreement("fr").excludes(small, noun) == excluded
     assert not agreement("xx").excludes(small, noun)
+
+
+@pytest.mark.parametrize(
+    ("lang", "right", "wrong", "noun"),
+    [
+        ("pt", "da", "do", "função"),
+        ("pt", "os", "as", "parâmetros"),
+        ("pt", "no", "na", "sistema"),
+        ("es", "la", "los", "licencia"),
+        ("es", "el", "los", "acta"),
+        ("it", "l'", "la", "autorizzazione"),
+        ("it", "della", "del", "licenza"),
+    ],
+)
+def test_other_languages_have_their_own_articles(
+    lang: str, right: str, wrong: str, noun: str
+) -> None:
+    assert agreement(lang).excludes(wrong, noun) and not agreement(lang).excludes(right, noun)
+    assert {right, wrong} <= small_words(lang).keys()
+
+
+@pytest.mark.parametrize("lang", languages())
+def test_words_of_a_gender_are_small_words_and_of_no_other(lang: str) -> None:
+    words = agreement(lang)
+    both = words.feminine_words & words.masculine_words
+    gendered = words.feminine_words | words.masculine_words | words.masculine_before_consonant
+    assert not both and not words.feminine & words.masculine
+    assert gendered <= {*small_words(lang), *OTHER_DETERMINERS}
 
 
 def test_adjectives_have_the_forms_of_their_endings() -> None:

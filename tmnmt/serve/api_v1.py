@@ -46,6 +46,7 @@ from tmnmt.serve.routes import Dialect, Route
 from tmnmt.serve.served_model import Model
 from tmnmt.serve.service import Answer, Request, Service, Translated
 from tmnmt.serve.sessions import OpenSession
+from tmnmt.serve.storage.records import Entries
 from tmnmt.session import Session
 
 STREAMED = 16  # texts that are translated together
@@ -129,6 +130,12 @@ BEGIN = (
         inside=(SRC, TGT),
     ),
     Field("format", "text", "Of these pairs.", "text", choices=("text", "xml")),
+)
+TERM = (
+    Field("source", "text", "A word or words of the source language.", required=True),
+    Field(
+        "target", "text", "What they are translated by; empty: it is a term no more.", default=""
+    ),
 )
 IN_SESSION = (_TEXTS, _FORM, _IGNORED, _EXPLAIN)
 STREAM = tuple(_STREAMED_TEXTS if field is _TEXTS else field for field in TRANSLATE)
@@ -613,6 +620,32 @@ async def _open_to_write(service: Service, call: ApiRequest) -> OpenSession:
     return open_session
 
 
+async def session_terms(service: Service, call: ApiRequest) -> Any:
+    """The terms that were added in a session, in the order in which they were."""
+    open_session = await service.session(call.path["session"], call.caller)
+    return _terms(
+        await service.write(lambda: service.terms.session_entries(open_session.id, call.caller))
+    )
+
+
+async def add_session_term(service: Service, call: ApiRequest) -> Any:
+    """Adds a term to a session: its next translations have it, in the mode of the session. It
+    counts before those of lists. Returns all terms that were added."""
+    fields = read(call.body, TERM)
+    service.check_lengths([fields["source"], fields["target"]])
+    open_session = await service.session(call.path["session"], call.caller)
+    model = open_session.model
+    if not model.translates:
+        raise no_model()
+    texts = fields["source"], fields["target"]
+    add = partial(service.terms.add_in_session, open_session.id, model.languages, *texts)
+    return _terms(await service.write(lambda: add(call.caller)))
+
+
+def _terms(entries: Entries) -> dict[str, Any]:
+    return {"terms": [{"source": source, "target": target} for source, target in entries]}
+
+
 async def undo(service: Service, call: ApiRequest) -> Any:
     """Takes the pair that was confirmed last back, or that of a segment; out of the memory, too,
     where no other session has confirmed it."""
@@ -647,7 +680,12 @@ async def save(service: Service, call: ApiRequest) -> Any:
 async def end(service: Service, call: ApiRequest) -> Any:
     """Forgets a session. What was written to a memory stays there."""
     id = call.path["session"]
-    await service.write(lambda: service.sessions.end(id, call.caller))
+
+    def ended() -> None:
+        service.sessions.end(id, call.caller)
+        service.terms.end_session(id, call.caller)
+
+    await service.write(ended)
     return Response(status_code=204)
 
 
@@ -705,6 +743,15 @@ API_V1 = Dialect(
         ),
         Route("POST", "/v1/sessions/{session}/confirm", confirm, "translate", CONFIRM, keeps=True),
         Route("POST", "/v1/sessions/{session}/undo", undo, "translate", UNDO),
+        Route("GET", "/v1/sessions/{session}/terms", session_terms, "translate"),
+        Route(
+            "POST",
+            "/v1/sessions/{session}/terms",
+            add_session_term,
+            "translate",
+            TERM,
+            keeps=True,
+        ),
         Route("GET", "/v1/sessions/{session}/confirmed", confirmed, "translate"),
         Route("GET", "/v1/sessions/{session}/save", save, "translate"),
         *DESK,

@@ -431,10 +431,28 @@ class Service:
             model = next((pair for pair in self.pairs if pair.name == name), None)
             if model is None:
                 raise Refused(409, "not_served", "the model of this session is not served now")
-            view, _ = self._view(model, caller, setup)
+            names = self.terms.in_session(id, setup.terms, caller)
+            view, _ = self._view(model, caller, replace(setup, terms=names))
             return model, session_with(view, setup.name, background)
 
-        return await self.write(lambda: self.sessions.get(id, caller, create))
+        def opened() -> OpenSession:
+            open_session = self.sessions.get(id, caller, create)
+            if self._has_other_terms(open_session, caller):
+                self.sessions.close(open_session)
+                open_session = self.sessions.get(id, caller, create)
+            return open_session
+
+        return await self.write(opened)
+
+    def _has_other_terms(self, open_session: OpenSession, caller: Caller) -> bool:
+        """Whether the glossaries of a session were changed since it was opened here."""
+        model, setup = open_session.model, open_session.setup
+        names = self.terms.in_session(open_session.id, setup.terms, caller)
+        if not model.translates or self.terms.are_served(names):
+            return False
+        is_hard = setup.terms_mode == "hard"
+        terms = self.terms.ready(model.translator, model.languages, names, caller, is_hard)
+        return open_session.session.pipeline.extensions.get("terms") is not terms
 
     def destination(self, model: Model, caller: Caller, name: str | None) -> str | None:
         """The memory that a session writes to, where a request names this one; "": none; None: the

@@ -151,10 +151,17 @@ class Sessions:
         if not self._storage.delete(caller.tenant, id):
             raise unknown("there is no such session")
         with self._lock:
-            open_session = self._open.pop(id, None)
+            open_session = self._open.get(id)
         if open_session is not None:
-            session = open_session.session
-            session.translator.completions.forget(session)
+            self.close(open_session)
+
+    def close(self, open_session: OpenSession) -> None:
+        """Forgets the copy of a session that this process has; it is opened anew when it is needed
+        again."""
+        with self._lock:
+            self._open.pop(open_session.id, None)
+        session = open_session.session
+        session.translator.completions.forget(session)
 
     def follow(self, open_session: OpenSession) -> None:
         """The copy has what was done by now. In the thread of its model."""

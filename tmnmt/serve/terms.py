@@ -30,6 +30,7 @@ CACHE_SIZE = 32  # lists made ready for a model that are kept
 MOST_TERMS = 200_000  # of all glossaries that a request names; made ready, some 280 bytes each
 MOST_MADE = 1_000_000  # of the lists made ready that are kept
 MOST_GLOSSARIES = 1_000  # of one tenant
+OF_SESSION = "session-"  # begins the id of the glossary of a session, before that of the session
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,8 @@ class TermLists:
                     del self._ready_lists[oldest]
                     self._size -= self._sizes.pop(oldest)
                 self._size, self._sizes[key] = self._size + size, size
-                terms = merged((term for _, terms in lists for term in terms), "the lists of terms")
                 self._ready_lists[key] = TermList(
-                    Finder(terms),
+                    Finder(_joined(names, [terms for _, terms in lists])),
                     translator.vocab,
                     hard,
                     translator.tgt_lang,
@@ -184,8 +184,45 @@ class TermLists:
         raise Refused(400, "wrong_language", "a glossary is of other languages")
 
     def glossaries(self, caller: Caller) -> list[Glossary]:
-        """Those of the caller's tenant, in the order in which they were made."""
-        return self._storage.tenant_glossaries(caller.tenant)
+        """Those of the caller's tenant that are of no session, in the order in which they were
+        made."""
+        glossaries = self._storage.tenant_glossaries(caller.tenant)
+        return [glossary for glossary in glossaries if not glossary.id.startswith(OF_SESSION)]
+
+    def in_session(self, session: str, names: Sequence[str], caller: Caller) -> tuple[str, ...]:
+        """The names of lists with that of the session's own, which counts before the others, where
+        it has one."""
+        id = OF_SESSION + session
+        has_terms = self._storage.get(caller.tenant, id) is not None
+        return (*names, id) if has_terms else tuple(names)
+
+    def session_entries(self, session: str, caller: Caller) -> Entries:
+        """The terms that were added in a session."""
+        glossary = self._storage.get(caller.tenant, OF_SESSION + session)
+        return glossary.dictionaries[0].entries if glossary is not None else ()
+
+    def add_in_session(
+        self, session: str, pair: Pair, source: str, target: str, caller: Caller
+    ) -> Entries:
+        """The terms of a session with another one, which takes the place of that of the same
+        source; "" as its target takes the term out. Raises Refused as `entries_of` does, and where
+        there are too many glossaries."""
+        with self._lock:
+            others = [
+                entry
+                for entry in self.session_entries(session, caller)
+                if entry[0].casefold() != source.strip().casefold()
+            ]
+            entries = entries_of([*others, (source, target)]) if target.strip() else tuple(others)
+            id, codes = OF_SESSION + session, [language.code for language in pair]
+            dictionary = Dictionary(codes[0], codes[1], entries)
+            if not self._storage.change(caller.tenant, id, None, [dictionary]):
+                self._make(id, "", [dictionary], caller)
+            return entries
+
+    def end_session(self, session: str, caller: Caller) -> None:
+        """Deletes the terms of a session, where it has some."""
+        self._storage.delete(caller.tenant, OF_SESSION + session)
 
     def get(self, id: str, caller: Caller) -> Glossary:
         """Raises Refused for one that is not there, or another tenant's."""
@@ -196,8 +233,13 @@ class TermLists:
 
     def make(self, name: str, dictionaries: Sequence[Dictionary], caller: Caller) -> Glossary:
         """Raises Refused where there are too many."""
+        return self._make(str(uuid.uuid4()), name, dictionaries, caller)
+
+    def _make(
+        self, id: str, name: str, dictionaries: Sequence[Dictionary], caller: Caller
+    ) -> Glossary:
         glossary = Glossary(
-            str(uuid.uuid4()),
+            id,
             name,
             datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             tuple(dictionaries),
@@ -224,6 +266,24 @@ class TermLists:
         self.get(id, caller)
         if not self._storage.delete_dictionary(caller.tenant, id, source, target):
             raise unknown("there is no such dictionary")
+
+
+def _joined(names: Sequence[str], lists: Sequence[Sequence[Term]]) -> list[Term]:
+    """The terms of several lists. Those of a session take the place of others of their sources."""
+    of_session = [name.startswith(OF_SESSION) for name in dict.fromkeys(names)]
+    chosen = {
+        term.source.casefold()
+        for terms, is_chosen in zip(lists, of_session, strict=True)
+        for term in terms
+        if is_chosen
+    }
+    terms = (
+        term
+        for terms, is_chosen in zip(lists, of_session, strict=True)
+        for term in terms
+        if is_chosen or term.source.casefold() not in chosen
+    )
+    return merged(terms, "the lists of terms")
 
 
 def entries_of(pairs: Iterable[tuple[str, str]]) -> Entries:

@@ -79,6 +79,7 @@ function begin(document_, before, work) {
   for (const id of ["about", "list", "find", "undo", "save", "tmx"]) $(id).hidden = false;
   $("name").textContent = open.name;
   document.title = `${open.name} – tmnmt`;
+  $("add-term").hidden = open.session.model === null;
   $("review").href = `review#${encodeURIComponent(open.session.id)}`;
   $("list").replaceChildren(...blocks(units.map(row)));
   $("source").lang = open.session.source;
@@ -313,6 +314,15 @@ async function suggest(unit) {
   } finally {
     clearTimeout(waiting);
   }
+}
+
+/** Adds a term to the session; the segment at work is suggested anew, with it. What was typed stays. */
+async function addTerm() {
+  const [source, target] = [$("term-source").value.trim(), $("term-target").value.trim()];
+  await post(`v1/sessions/${open.session.id}/terms`, {source, target});
+  $("add-term").reset();
+  asking?.abort();
+  if (open.at >= 0) await suggest(open.units[open.at]);
 }
 
 const isModelless = () => open.session.model === null;
@@ -653,6 +663,10 @@ $("list").addEventListener("click", (event) => {
 for (const id of ["confirm", "undo", "save", "tmx", "all", "discard", "find", "keys"]) {
   $(id).addEventListener("click", (event) => { if (event.detail < 2) WORK[id](); });  // not for the second of a double click
 }
+$("add-term").addEventListener("submit", (event) => {
+  event.preventDefault();
+  trying("term", addTerm)();
+});
 $("jump").addEventListener("close", () => { if ($("jump").returnValue && $("which").value) go($("which").value - 1); });
 addEventListener("beforeunload", (event) => { if (isUnsaved()) event.preventDefault(); });
 
