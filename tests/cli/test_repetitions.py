@@ -12,6 +12,7 @@ import torch
 from tiny_model import PAIRS, segments, write_tiny_model
 
 from tmnmt.cli import run
+from tmnmt.cli.files import Job
 from tmnmt.codes.record import Source, plain_of
 from tmnmt.files.opening import open_translatable
 from tmnmt.index import build
@@ -148,3 +149,135 @@ def test_without_a_model_repetitions_are_marked_and_the_memory_fills_them(
     assert [record["repetition"] for record in found] == [0, 1, 0, 1]
     assert [record["tgt"] for record in found] == [PAIRS[0][1], PAIRS[0][1], "", ""]
     assert repetitions_of(capsys, folder, path) == 2
+
+
+TEXTS = [PAIRS[0][0], NEW, "Save it.", NEW, "Save it.", PAIRS[0][0], NEW]
+DONE = {"Save it.": "Enregistrez."}  # the first time that it comes, where a file has targets
+FORMATS = {  # the whole file, and an entry without and with a translation
+    "a.xlf": (
+        FILE,
+        '<trans-unit id="{0}"><source>{1}</source>{2}</trans-unit>\n',
+        "<target>{}</target>",
+    ),
+    "2.xlf": (
+        '<xliff version="2.1" xmlns="urn:oasis:names:tc:xliff:document:2.0" srcLang="en" '
+        'trgLang="fr"><file id="f">{}</file></xliff>',
+        '<unit id="{0}"><segment><source>{1}</source>{2}</segment></unit>\n',
+        "<target>{}</target>",
+    ),
+    "a.po": (
+        'msgid ""\nmsgstr "Language: fr\\nContent-Type: text/plain; charset=UTF-8\\n"\n\n{}',
+        'msgctxt "{0}"\nmsgid "{1}"\nmsgstr "{2}"\n\n',
+        "{}",
+    ),
+    "a.ts": (
+        '<!DOCTYPE TS>\n<TS version="2.1" language="fr" sourcelanguage="en">{}</TS>\n',
+        "<context><name>u{0}</name><message><source>{1}</source>{2}</message></context>\n",
+        "<translation>{}</translation>",
+    ),
+    "a.json": ('{{{}"z": 1}}', '"k{0}": "{1}",\n', ""),
+    "a.properties": ("{}", "k{0}={1}\n", ""),
+    "a.strings": ("{}", '"k{0}" = "{1}";\n', ""),
+    "a.html": ("<html><body>{}</body></html>", "<p>{1}</p>\n", ""),
+    "a.md": ("{}", "{1}\n\n", ""),
+    "a.srt": ("{}", "{0}\n00:00:0{0},000 --> 00:00:0{0},900\n{1}\n\n", ""),
+}
+
+
+def written(path: Path, texts: Sequence[str], translations: dict[str, str]) -> Path:
+    """A file of these texts; the first of each that has a translation gets it."""
+    whole, entry, target = FORMATS[path.name]
+    remaining = dict(translations) if target else {}
+    entries = list[str]()
+    for number, text in enumerate(texts, 1):
+        translation = remaining.pop(text, "")
+        entries.append(
+            entry.format(number, text, target.format(translation) if translation else "")
+        )
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(whole.format("".join(entries)), encoding="utf-8")
+    return path
+
+
+def analysed(
+    capsys: pytest.CaptureFixture[str], folder: Path, *arguments: object
+) -> dict[str, int]:
+    """How many segments are full matches, repetitions, unchanged and others, by `analyse`."""
+    capsys.readouterr()
+    command = ["analyse", "--json", "--memory", folder / "index", *arguments]
+    assert run([str(part) for part in command]) == 0
+    bands = json.loads(capsys.readouterr().out)["total"]["bands"]
+    counts = {name: band["segments"] for name, band in bands.items()}
+    return {
+        "full": counts["102"] + counts["101"] + counts["100"],
+        "repetitions": counts["repetitions"],
+        "unchanged": counts["unchanged"],
+        "all": sum(counts.values()),
+    }
+
+
+def filled(
+    capsys: pytest.CaptureFixture[str], folder: Path, *arguments: object, output: Path
+) -> dict[str, int]:
+    """The same by the table of what `translate` does."""
+    outcomes = list[Any]()
+    count = Job._count
+
+    def noted(self: Job, outcome: Any) -> None:
+        outcomes.append(outcome)
+        count(self, outcome)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Job, "_count", noted)
+        command = ["translate", "--memory", folder / "index", "--no-drafts", *arguments]
+        assert run([str(part) for part in [*command, "--output", output]]) == 0
+    opened = [outcome for outcome in outcomes if outcome.translation is not None]
+    return {
+        "full": sum(
+            outcome.translation.origin in ("memory", "adapted") and not outcome.is_repetition
+            for outcome in opened
+        ),
+        "repetitions": sum(outcome.is_repetition for outcome in opened),
+        "unchanged": len(outcomes) - len(opened),
+        "all": len(outcomes),
+    }
+
+
+@pytest.mark.parametrize("level", ["translated", "off"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_analyse_counts_is_what_translate_does(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, level: str
+) -> None:
+    path = written(tmp_path / name, TEXTS, DONE)
+    options = ["--own-translations", level]
+    counts = analysed(capsys, folder, path, *options)
+    assert counts == filled(capsys, folder, path, *options, output=tmp_path / f"out.{name}")
+    assert counts["all"] == len(TEXTS) and counts["repetitions"] >= 3
+    assert counts["unchanged"] == bool(FORMATS[name][2])
+    assert counts["full"] == 1 + (counts["unchanged"] and level == "translated")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_same_of_several_files_in_one_call(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    first = written(tmp_path / name, TEXTS[:4], {})
+    other = written(tmp_path / "deep" / name, TEXTS[4:], DONE).rename(tmp_path / f"b{first.suffix}")
+    counts = analysed(capsys, folder, first, other)
+    assert counts == filled(capsys, folder, first, other, output=tmp_path / "out")
+    assert counts["repetitions"] >= 2 and counts["all"] == len(TEXTS)
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.md", "a.json", "a.po", "a.xlf"])
+def test_the_same_beside_a_former_version(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    former = written(tmp_path / "old" / name, ["One.", "Save it.", "Gone."], {"Save it.": "E."})
+    translation = former
+    if not FORMATS[name][2]:
+        translation = written(tmp_path / "fr" / name, ["Un.", "Enregistrez.", "Parti."], {})
+    new = written(tmp_path / name, ["One.", "Save it.", *TEXTS], {})
+    options = ["--previous", former, translation]
+    counts = analysed(capsys, folder, new, *options)
+    assert counts == filled(capsys, folder, new, *options, output=tmp_path / f"out.{name}")
+    assert counts["unchanged"] >= 1 and counts["repetitions"] >= 3

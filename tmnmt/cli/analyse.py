@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmnmt.cli.previous import PREVIOUS, check_previous, with_former
 from tmnmt.config.options import (
     FileFormat,
     Format,
@@ -25,6 +26,7 @@ from tmnmt.file_kinds import titles
 if TYPE_CHECKING:
     from tmnmt.batch.analyse import Analysis, Counts
     from tmnmt.files.unit import TranslatableFile
+    from tmnmt.segments import Segment
 
     Reading = Callable[[Analysis, Callable[[int], None]], Counts]  # counts a file
 
@@ -57,6 +59,7 @@ def analyse(
         ),
     ] = False,
     format: FileFormat = None,
+    previous: PREVIOUS = None,
     overwrite: Targets = "nothing",
     own_translations: OwnPairs = Output.own_translations,
     worth: Penalties = Penalties(),
@@ -82,12 +85,18 @@ def analyse(
     languages: tuple[str | None, str | None] = src_lang, tgt_lang
     if names:
         languages = languages_of(names, languages, open_files)
+    pairs: Sequence[Segment] = ()
+    if previous is not None:
+        check_previous([*zip(files, open_files, strict=False)], previous)
+        languages = pair = languages_of(names, languages, open_files)
+        loaded[0], pairs = with_former(open_files[0], files[0], pair, previous)
     # what cannot be read is told first
     readings = [
         _reading(path, file, languages, format, overwrite)
         for path, file in zip(files, loaded, strict=True)
     ]
     own_memory = FileMemory(overwrite, own_translations)
+    own_memory.add(pairs)
     for path, file in zip(files, loaded, strict=True):
         if file is not None:
             own_memory.read(file, path)

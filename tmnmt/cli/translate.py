@@ -17,6 +17,7 @@ from tmnmt.cli.interactive_session import Work
 from tmnmt.cli.line_streaming import Computing, translations
 from tmnmt.cli.options import MEMORIES, MODEL_OR_NONE
 from tmnmt.cli.output_report import OutputReport, Writing
+from tmnmt.cli.previous import PREVIOUS
 from tmnmt.cli.translate_arguments import TranslateArguments, is_pipe
 from tmnmt.config.options import (
     LANGUAGES,
@@ -64,15 +65,7 @@ def translate(
             rich_help_panel=LANGUAGES,
         ),
     ] = "",
-    previous: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(
-            "--previous",
-            metavar="OLD OLD_TRANSLATION",
-            help="A former version of INPUT and its translation: what did not change is taken.",
-            rich_help_panel=Output.title,
-        ),
-    ] = None,
+    previous: PREVIOUS = None,
     running_text: Annotated[
         bool,
         typer.Option(

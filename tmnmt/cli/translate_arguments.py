@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tmnmt.cli.files import Job, jobs
+from tmnmt.cli.previous import check_previous, with_former
 from tmnmt.config.option import changed
 from tmnmt.config.options import (
     DRAFTS,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from tmnmt.batch.own_translations import FileMemory
     from tmnmt.files.unit import TranslatableFile
     from tmnmt.formats.text import DocumentLines
-    from tmnmt.segments import Segment
 
 
 @dataclass(frozen=True)
@@ -175,21 +175,11 @@ class TranslateArguments:
         if not todo and self.output.own_translations != Output.own_translations:
             raise UsageError("--own-translations is of files with targets, such as XLIFF")
         if self.previous is not None:
-            self._check_previous(todo)
+            check_previous([(job.path, job.file) for job in todo], self.previous)
         if todo:
             self._check_of_files()
             self.read_files(todo)
         return todo
-
-    def _check_previous(self, todo: Sequence[Job]) -> None:
-        from tmnmt.files.opening import kind_of
-
-        if len(todo) != 1:
-            raise UsageError("--previous is of one file, such as a page or a catalogue")
-        kind = type(todo[0].file)
-        for path in self.previous or ():
-            if kind_of(path) not in (kind, None) or not path.is_file():
-                raise UsageError(f"--previous {path}: is no {kind.title}, as {todo[0].path} is")
 
     def read_files(self, todo: Sequence[Job]) -> None:
         """Reads files once, to count and to know what they have themselves. Raises UsageError where
@@ -201,32 +191,10 @@ class TranslateArguments:
         self.file_memory.append(memory)
         if self.previous is not None:
             [job] = todo
-            memory.add(self._compare(job, languages, *self.previous))
+            job.file, pairs = with_former(job.file, job.path, languages, self.previous)
+            memory.add(pairs)
         for job in todo:
             job.read(*languages, memory)
-
-    def _compare(
-        self, job: Job, languages: tuple[str, str], source: Path, translation: Path
-    ) -> Sequence[Segment]:
-        """Has what did not change in a file stay, and returns the pairs of what did. Raises
-        UsageError where the files do not belong together."""
-        from tmnmt.batch.filling import agree_on_languages
-        from tmnmt.batch.previous import FileWithFormer, compared, open_versions
-
-        kind = type(job.file)
-        agree_on_languages(job.file, *languages)
-        file, new = open_versions(kind, job.path, languages)
-        if kind.is_bilingual:
-            _, former = _, of_translation = open_versions(kind, translation, languages)
-        else:
-            _, former = open_versions(kind, source, languages)
-            _, of_translation = open_versions(kind, translation, languages[::-1])
-        comparison = compared(
-            new, former, of_translation, lambda unit, target: not file.refused(unit, target)
-        )
-        job.file = FileWithFormer(file, comparison)
-        print(f"{job.path}: {comparison}", file=sys.stderr)
-        return comparison.segments(translation)
 
     def _check_of_files(self) -> None:
         first, output = self.inputs[0], self.output
