@@ -135,3 +135,23 @@ def test_a_long_text_takes_no_long_time() -> None:
     for text in ("ab " * 20_000, "ab cd " * 10_000, "{" * 20_000):
         checks(Text(text), Text(text + "x"))
     assert perf_counter() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt"),
+    [
+        ("The :func:`base name <os.path.basename>`.", "O :func:`nome <os.path.basename>`."),
+        ("``t1  * i`` is true.", "``t1 * i`` é verdade."),
+        ("at a concentration >= 5 %", "à une concentration égale ou supérieure à 5 %"),
+        ("some 3rd party software", "de algum software de terceiros"),
+        ("The :opcode:`X` opcode was added.", "O opcode :opcode:`X` foi adicionado."),
+    ],
+)
+def test_what_a_translation_may_have_otherwise_is_no_finding(src: str, tgt: str) -> None:
+    assert checks(Text(src), Text(tgt), languages=("en", "pt")) == []
+
+
+def test_the_target_of_a_role_must_stay() -> None:
+    src, tgt = ":func:`name <os.path.basename>`", ":func:`nome <os.caminho>`"
+    [check] = checks(Text(src), Text(tgt), ["placeholders"])
+    assert check.what.startswith("lost: :func:`name")

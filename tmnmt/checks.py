@@ -192,7 +192,7 @@ def _numbers(sides: Sides) -> str:
     from tmnmt.number_words import is_written_out
     from tmnmt.numbers import changed_number_words, missing_numbers
 
-    src, tgt = sides.src.plain, sides.tgt.plain
+    src, tgt = _ORDINAL.sub("", sides.src.plain), sides.tgt.plain
     lacking = [
         number
         for number in missing_numbers(src, tgt)
@@ -219,7 +219,8 @@ def _placeholders(sides: Sides) -> str:
 
     src, tgt = sides.src, sides.tgt
     theirs, ours = (list(_names(text)) for text in (src, tgt))
-    return _differ(theirs + missing_tokens(src.plain, tgt.plain, EXACT, theirs), ours)
+    lacking = missing_tokens(src.plain, tgt.plain, EXACT, theirs)
+    return _differ([*theirs, *(text for text in lacking if not _COMPARED.fullmatch(text))], ours)
 
 
 def missing_tokens(
@@ -232,12 +233,26 @@ def missing_tokens(
     copied: what is copied.
     exempt_texts: texts whose parts do not count as lacking."""
     times = Counter(copied.tokens(src))
+    target = " ".join(tgt.split())
     return [
         text
         for text, count in times.items()
         if not any(text in exempt_text for exempt_text in exempt_texts)
-        for _ in range(count - tgt.count(text))
+        for _ in range(count - target.count(_kept_part(" ".join(text.split()))))
     ]
+
+
+def _kept_part(text: str) -> str:
+    """What a translation has of a text that is copied: of a role of reStructuredText with a title,
+    as :func:`base name <os.path.basename>`, the target, since the title may be translated."""
+    role = _TITLED_ROLE.fullmatch(text)
+    return text if role is None else role[1]
+
+
+_TITLED_ROLE = re.compile(r":[\w:+.-]+:`[^`<>]*[^`<>\s]\s+(<[^`<>]+>`)")
+_COMPARED = re.compile(r"[<>]=?\s*[\d.,]+")  # which may be put in words: "5 or more"
+_ROLE_NAME = re.compile(r"(?<!\w):[\w:+.-]+:(?=`)")
+_ORDINAL = re.compile(r"(?<![\w.,])\d{1,3}(?=(?:st|nd|rd|th)\b)")  # which may become a word
 
 
 def check_preserved(src: str, tgt: str, copied: Copied) -> list[Check]:
@@ -347,7 +362,7 @@ def _is_prose(word: str) -> bool:
 def _repeated(sides: Sides) -> str:
     """Words that come twice one after another, or with small words between them, where none of the
     source do; a word of `doubled` three times."""
-    words, source = _words(sides.tgt.plain), _words(sides.src.plain)
+    words, source = (_words(_ROLE_NAME.sub("", x.plain)) for x in (sides.tgt, sides.src))
     stretch = _stretch(words, 4)
     if stretch and not _stretch(source, 1):
         return " ".join(stretch)

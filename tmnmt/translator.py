@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
@@ -310,6 +311,19 @@ def with_memory(translator: Translator, index: Index) -> Translator:
     settings, reaches = pipeline.settings, lookup.reaches
     pipeline = restricted_pipeline(pipeline, indexes, trust, settings, reaches=reaches)
     return _with_pipeline(translator, pipeline)
+
+
+def in_region(translator: Translator, code: str) -> Translator:
+    """A translator that sets what it writes as a region does, where no option names another one.
+
+    translator: the translator.
+    code: the target language of a file, with or without a region."""
+    pipeline, settings = translator.pipeline, translator.settings
+    if settings.typography is not None or not {"-", "_"} & set(code):
+        return translator
+    filters = pipeline.preparation.filters.typesetting(code)
+    preparation = pipeline.preparation.with_filters(filters)
+    return _with_pipeline(translator, replace(pipeline, preparation=preparation))
 
 
 def _with_pipeline(translator: Translator, pipeline: Pipeline) -> Translator:

@@ -148,7 +148,7 @@ class Vocabulary:
         alone.
 
         text: the source."""
-        return self.encode(self._read(text))
+        return self.encode(self.reading(text))
 
     def pieces(self, text: str) -> list[str]:
         """The subwords of a target, as the vocabulary writes them.
@@ -169,9 +169,12 @@ class Vocabulary:
         """The subwords of a source; "" for one that stands for none of its text.
 
         text: the source."""
-        return self.pieces(self._read(text))
+        return self.pieces(self.reading(text))
 
-    def _read(self, text: str) -> str:
+    def reading(self, text: str) -> str:
+        """A source as it is read.
+
+        text: the source."""
         text = plainer(text)
         return self._quoted(text if self._knows_contractions else spelt_out(text))
 
@@ -308,7 +311,7 @@ class PairVocabulary(Vocabulary):
         return [self._numbers.get(piece, UNK) for piece in self._spm.encode(text, out_type=str)]
 
     def encode_source(self, text: str) -> list[int]:
-        pieces = self._source.encode(plainer(text).translate(self._plain), out_type=str)
+        pieces = self._source.encode(self.reading(text), out_type=str)
         return self._prefix + [self._source_numbers.get(piece, UNK) for piece in pieces]
 
     def tagged(self, ids: Sequence[int], tag: str) -> list[int]:
@@ -320,9 +323,12 @@ class PairVocabulary(Vocabulary):
             raise UsageError(f"tag {tag} is none of this model's: {', '.join(tags)}")
         return [number, *ids[1:]]
 
+    def reading(self, text: str) -> str:
+        return plainer(text).translate(self._plain)
+
     def source_pieces(self, text: str) -> list[str]:
-        plain = plainer(text).translate(self._plain)
-        return [""] * len(self._prefix) + list(self._source.encode(plain, out_type=str))
+        pieces = self._source.encode(self.reading(text), out_type=str)
+        return [""] * len(self._prefix) + list(pieces)
 
     def decode(self, ids: Iterable[int]) -> str:
         text = str(self._spm.decode_pieces([self._pieces[i] for i in ids if i > UNK]))

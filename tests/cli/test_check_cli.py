@@ -94,11 +94,26 @@ def test_a_memory_file_needs_its_languages(
     languages = ["--src-lang", "en", "--tgt-lang", "fr"]
     assert run(["check", str(path), *languages, "--terms", str(terms)]) == 1
     assert capsys.readouterr().out.splitlines() == [
-        f"{path}: segment 1: numbers: thirty",
-        f"{path}: segment 1: terms: journées for days",
+        f"{path}:2: segment 1: numbers: thirty",
+        f"{path}:2: segment 1: terms: journées for days",
     ]
     assert run(["check", str(tmp_path / "none.xlf")]) == 1
     assert "no such file" in capsys.readouterr().err
+
+
+def test_what_cannot_be_checked_does_not_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, empty = tmp_path / "pairs.tsv", tmp_path / "new.po"
+    path.write_text("en\tfr\nYes.\tOui.\nNo.\nMaybe.\tPeut-être.\n", encoding="utf-8")
+    empty.write_text('msgid ""\nmsgstr "Language: fr\\n"\n\nmsgid "Yes."\nmsgstr ""\n', "utf-8")
+    languages = ["--src-lang", "en", "--tgt-lang", "fr"]
+    assert run(["check", str(path), *languages]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith("2 translations checked, 0 findings\n")
+    assert f"{path}, line 3: " in captured.err
+    assert run(["check", str(empty), *languages]) == 1
+    assert f"tmnmt: {empty}: has no translation that can be checked" in capsys.readouterr().err
 
 
 def test_names_of_checks() -> None:

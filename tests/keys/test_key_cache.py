@@ -133,6 +133,22 @@ def test_a_second_use_reads_what_the_first_has_computed(
     assert size <= positions * cache.header.position_bytes + 24 * len(known) + 100
 
 
+def test_a_source_that_is_read_in_another_way_gets_new_keys(
+    index: MemoryIndex, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = Segment("The word “permit” is new.", "Le mot est nouveau.")
+    index.add([added])
+    known = pairs_of([*index.segments()])
+    kind = type(model.vocab)
+    with monkeypatch.context() as former:
+        former.setattr(kind, "reading", lambda vocab, text: text)
+        store(model, True).keys_of([known], known, [index])
+    computed = Computed(monkeypatch)
+    quoted = [pair for pair in known if model.vocab.reading(pair[0]) != pair[0]]
+    store(model, True).keys_of([known], known, [index])
+    assert (added.src, added.tgt) in quoted and computed.pairs == len(quoted) < len(known)
+
+
 def test_the_keys_of_a_memory_do_not_depend_on_what_was_confirmed_before(
     index: MemoryIndex, model: Model
 ) -> None:

@@ -25,11 +25,13 @@ from tmnmt.files.as_memory import read_memories
 from tmnmt.files.cues import CueFile
 from tmnmt.files.opening import kind_of
 from tmnmt.files.unit import TranslatableFile
+from tmnmt.formats.report import MALFORMED, TOO_LONG, Report
 from tmnmt.terms.check import term_checks
 from tmnmt.terms.find import Finder
 from tmnmt.terms.homonyms import term_at
 from tmnmt.terms.reading import read_terms
 
+UNCHECKED = (MALFORMED, TOO_LONG)  # why a unit is no pair that is checked
 NAMES = ("empty", *CHECKS, "terms", "forbidden", *SUBTITLE_CHECKS)
 
 
@@ -63,7 +65,9 @@ class Checker:
     names: the names of the checks.
     speed, width, lines: the most that subtitles may have, as in `SubtitleLimits`; 0: what is usual
     in their language.
-    pairs: how many translations were checked so far."""
+    pairs: how many translations were checked so far.
+    problems: what could not be checked so far, a line each: rows that are no pairs, and files
+    without any translation."""
 
     src_lang: str = ""
     tgt_lang: str = ""
@@ -73,6 +77,7 @@ class Checker:
     width: int = 0
     lines: int = 0
     pairs: int = 0
+    problems: list[str] = field(default_factory=list)
     _finders: dict[tuple[str, str], Finder] = field(default_factory=dict, init=False)
 
     def findings(self, paths: Iterable[Path]) -> Iterator[Finding]:
@@ -86,12 +91,15 @@ class Checker:
         for path in paths:
             if not path.exists():
                 raise FormatError(f"{path}: no such file")
+            count = self.pairs
             for pair in self._pairs(path):
                 self.pairs += 1
                 for check in (*self._checks(pair), *pair.layout_checks):
                     if check.name in self.names:
                         full_texts = pair.src.full_text(), pair.tgt.full_text()
                         yield Finding(str(path), pair.line, pair.id, *full_texts, check)
+            if self.pairs == count:
+                self.problems.append(f"{path}: has no translation that can be checked")
 
     def _pairs(self, path: Path) -> Iterator[_Pair]:
         kind = kind_of(path) if path.is_file() else None
@@ -99,12 +107,20 @@ class Checker:
             yield from self._of_units(kind(path))
             return
         languages = self._languages(path)
-        for number, segment in enumerate(read_memories([path], *languages), 1):
-            source, target = (
-                Text(segment.src, segment.src_codes),
-                Text(segment.tgt, segment.tgt_codes),
-            )
-            yield _Pair(0, str(number), source, target, languages)
+        reader = read_memories([path], *languages)
+        for number, (line, segment) in enumerate(reader.located(), 1):
+            source = Text(segment.src, segment.src_codes)
+            target = Text(segment.tgt, segment.tgt_codes)
+            yield _Pair(line, str(number), source, target, languages)
+        self._note_problems(reader.report)
+
+    def _note_problems(self, report: Report) -> None:
+        """Notes what a file has besides pairs, with the first places of each kind."""
+        for reason in UNCHECKED:
+            examples = report.examples[reason]
+            self.problems += map(str, examples)
+            if (more := report.skipped[reason] - len(examples)) > 0:
+                self.problems.append(f"{examples[-1].file}: {more:,} more: {reason}")
 
     def _of_units(self, file: TranslatableFile) -> Iterator[_Pair]:
         file.src_lang, file.tgt_lang = (

@@ -60,7 +60,8 @@ def check(
     """Check translations that were made elsewhere: numbers, codes, terms, ends and more.
 
     Segments without a translation and locked ones are left out. The exit code is 0 where nothing is
-    found, and 1 where something is found or a file cannot be read. Checks: numbers, codes,
+    found, and 1 where something is found, or where a file or a row of it cannot be read or a file
+    has no translation. Checks: numbers, codes,
     placeholders, ends, length, untranslated, repeated, spaces, characters, unreadable, empty,
     terms, forbidden; of subtitles speed, width and lines."""
     from tmnmt.batch.check import Checker, check_names, summary
@@ -82,4 +83,7 @@ def check(
     print(f"{checked}, {quantity(len(findings), 'finding')}", file=sys.stderr)
     if findings:
         print(summary(findings), file=sys.stderr)
+    for problem in checker.problems:
+        print(f"tmnmt: {problem}", file=sys.stderr)
+    if findings or checker.problems:
         raise typer.Exit(1)

@@ -245,20 +245,23 @@ def fill_files(
     themselves."""
     from tmnmt.batch.pretranslate import best_matches
     from tmnmt.batch.repetitions import Repetitions
-    from tmnmt.translator import with_memory
+    from tmnmt.translator import in_region, with_memory
 
     if (own_memory := arguments.own_memory) is not None:
         translator = with_memory(translator, own_memory.index)
     explain = arguments.output.shows_origins
 
-    def translated(texts: Documents, finished: Callable[[], None]) -> Iterator[Translation]:
+    def translated(
+        translator: Translator, texts: Documents, finished: Callable[[], None]
+    ) -> Iterator[Translation]:
         return translator.stream(texts, explain, finished=finished)
 
     look_up = partial(best_matches, translator.pipeline.lookup.retriever)
     repetitions = Repetitions(arguments.file_memory[0].repeated, look_up, copies=True)
     computing.use_for(sum(job.open_units for job in todo))
     for job in todo:
-        job.do(translated, writer, lines_out, look_up, repetitions)
+        regional = in_region(translator, job.file.tgt_lang)
+        job.do(partial(translated, regional), writer, lines_out, look_up, repetitions)
 
 
 def unwritten(translation: Translation, location: UnitLocation | None = None) -> None:

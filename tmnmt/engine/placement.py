@@ -41,7 +41,8 @@ class _Piece:
 
 class Placement:
     """The places of the codes of one segment. `whole_target` is the whole target, where a pair
-    gives its codes their places."""
+    gives its codes their places. `is_copied`: the target is the source or that of a match, as it
+    stands."""
 
     def __init__(self, source: Text, model_text: Text) -> None:
         """source: the segment as memories know it.
@@ -49,6 +50,7 @@ class Placement:
         self._source, self._model_text = source, model_text
         self._pieces: dict[int, _Piece] = {}
         self._is_taken = False  # from a memory, as it stands
+        self.is_copied = False
         self.whole_target: Text | None = None
 
     @cached_property
@@ -78,7 +80,7 @@ class Placement:
         match: the match.
         is_split: whether the source has messages, so that the target may have other frames than the
         source."""
-        self._is_taken = True
+        self._is_taken = self.is_copied = True
         self._pieces = {0: _Piece(self._source.plain, match.tgt)}
         segment = match.segment
         if match.tgt == segment.tgt:
@@ -111,8 +113,8 @@ class Placement:
             return
         self._pieces[number] = _Piece(model_text, translation.tgt)
         if is_whole:
-            is_same = translation.tgt == model_text
-            self.whole_target = self._source if is_same else self._borrowed(translation)
+            self.is_copied = translation.tgt == model_text
+            self.whole_target = self._source if self.is_copied else self._borrowed(translation)
 
     def unlinked(self) -> list[tuple[int, str, str]]:
         """The pieces whose links are needed, because places of codes depend on them: the number,

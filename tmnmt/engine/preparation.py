@@ -56,6 +56,14 @@ class Preparation:
         preparation.lookup = lookup
         return preparation
 
+    def with_filters(self, filters: Filters) -> Preparation:
+        """The same, with other filters.
+
+        filters: the filters that texts go through."""
+        preparation = copy.copy(self)
+        preparation.filters = filters
+        return preparation
+
     def documents(
         self,
         documents: Iterable[tuple[Sequence[Source], Iterable[Pair | None]]],

@@ -60,6 +60,7 @@ class SourceSegment:
     def _start(self) -> None:
         self.placement = Placement(self.source, self.read_text)
         self._parts: list[SourceSegment] = []  # where these are translated one by one
+        self._is_typed = False  # in part, by a person
 
     def copy(self) -> SourceSegment:
         """The same segment, of which nothing is translated yet."""
@@ -170,6 +171,7 @@ class SourceSegment:
         the end, looked at every subword of the source and its end; None where it is not known.
         reading: the other way to read the piece, where that was read.
         is_typed: whether a person has typed how the translation begins."""
+        self._is_typed = is_typed
         masks = frozenset(self.placement.masks.values())
         output = ModelOutput(text, model_text, masks, subwords, attention, is_typed)
         for undo in [*([reading.undo] if reading is not None else []), *self._undos]:
@@ -237,11 +239,21 @@ class SourceSegment:
         if self._parts and self.split is not None:
             return self.split.join([part._target() for part in self._parts])
         if self.placement.whole_target is not None:
-            return self.placement.whole_target
+            return self._typeset(self.placement.whole_target)
         target = self.placement.placed()
         for undo in self._undos:
-            target = undo.restore(target)
+            target = self._typeset_by(undo, undo.restore(target))
         return with_spacing(self.source, target)
+
+    def _typeset(self, target: Text) -> Text:
+        """A target as its language sets it, where the model has written it."""
+        for undo in self._undos:
+            target = self._typeset_by(undo, target)
+        return target
+
+    def _typeset_by(self, undo: Undo, target: Text) -> Text:
+        stays = self._is_typed or self.placement.is_copied
+        return target if stays else undo.typeset(target)
 
     def restore(self, translation: Translation) -> Translation:
         """The translation of the whole segment as its user gets it, with its codes.
@@ -268,7 +280,7 @@ class SourceSegment:
             tgt_codes=target.codes,
             tokens=tuple(tokens),
             others=tuple(
-                replace(alternative, tgt=self.display(alternative.tgt))
+                replace(alternative, tgt=self._typeset(Text(self.display(alternative.tgt))).plain)
                 for alternative in alternatives
             ),
         )

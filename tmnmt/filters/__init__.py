@@ -86,6 +86,11 @@ class Filters:
         """Those where a person has written the target."""
         return Filters(replace(self.reader, is_person=True), self._kinds)
 
+    def typesetting(self, code: str) -> Filters:
+        """The same, which set what is written as another region does; `code`: language and
+        region."""
+        return Filters(replace(self.reader, typography=code), self._kinds)
+
     @cached_property
     def copied(self) -> Copied:
         """What is copied besides placeholders of programs: what checks and pairs are searched

@@ -114,6 +114,12 @@ class Undo:
         target: the target, in which all codes have their places."""
         return target
 
+    def typeset(self, target: Text) -> Text:
+        """The whole target as its language sets text; not asked where a person has typed of it.
+
+        target: the target, in which all codes have their places."""
+        return target
+
     def restore_piece(self, output: ModelOutput) -> str:
         """The text of a piece of the target as it is from here on.
 

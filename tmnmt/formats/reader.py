@@ -113,6 +113,10 @@ class Reader:
     _share: _Share = field(default_factory=lambda: _Share([]), init=False)
 
     def __iter__(self) -> Iterator[Segment]:
+        return (segment for _, segment in self.located())
+
+    def located(self) -> Iterator[tuple[int, Segment]]:
+        """The segments, each with the line where its unit starts, from 1."""
         self.report = report = Report()
         duplicates = PairHashes()
         reported = 0
@@ -122,7 +126,7 @@ class Reader:
             for line, raw in self._pairs(path):
                 segment = _clean_names(raw)
                 if self._keep(line, segment, duplicates):
-                    yield segment
+                    yield line, segment
                 if self.progress and report.units - reported >= PROGRESS_EVERY:
                     self.progress(report.units - reported, float(self._share))
                     reported = report.units

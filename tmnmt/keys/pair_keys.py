@@ -156,7 +156,7 @@ class PairKeyStore:
             living = [
                 pair for pair in rest if _texts_match(now.get(segments[pair].id), segments[pair])
             ]
-            cache.add([(digest_of(*pair), *rows[pair]) for pair in living])
+            cache.add([(self._digest(pair), *rows[pair]) for pair in living])
             rest = [pair for pair in rest if pair not in living]
         if self.directions:
             return computed
@@ -208,7 +208,7 @@ class PairKeyStore:
     ) -> dict[Pair, PairKeys]:
         """Those of the pairs whose keys were computed at need before. What is used stays there."""
         found: dict[Pair, PairKeys] = {}
-        digests = {pair: digest_of(*pair) for pair in pairs} if caches else {}
+        digests = {pair: self._digest(pair) for pair in pairs} if caches else {}
         for _, cache in caches:
             cache.refresh()
             for pair, digest in digests.items():
@@ -218,6 +218,11 @@ class PairKeyStore:
         for _, cache in caches:
             cache.renew([digests[pair] for pair in found])
         return found
+
+    def _digest(self, pair: Pair) -> tuple[int, int]:
+        """What keys of a pair are kept under: its texts as they are read. Where a version reads a
+        source in another way, keys that another one has kept are not found."""
+        return digest_of(self.vocab.reading(pair[0]), pair[1])
 
     def _has_words(self, keys: PairKeys) -> bool:
         """Whether all subwords of keys are in the vocabulary: whoever wrote them may have written a

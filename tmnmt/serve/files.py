@@ -114,6 +114,7 @@ def document_through(
     such file, and UsageError for one of other languages."""
     file = open_translatable(path)
     agree_on_languages(file, *order.languages)
+    translated = translated.in_region(file.tgt_lang)
     memory = FileMemory(order.overwrite, order.level)
     total = memory.read(file, Path(order.name)).open_units
     if len(memory):

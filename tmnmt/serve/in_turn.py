@@ -14,7 +14,7 @@ from tmnmt.serve.http_error import Refused
 from tmnmt.serve.queue import Job
 from tmnmt.serve.served_model import Model
 from tmnmt.session import Session
-from tmnmt.translator import Translator, with_memory
+from tmnmt.translator import Translator, in_region, with_memory
 
 RETRY_SECONDS = 0.5  # seconds after which a job that was refused comes again
 Pairs = Sequence[tuple[str, str]]
@@ -39,6 +39,11 @@ class InTurn:
     def with_memory(self, memory: Index) -> InTurn:
         """The same with one more memory, which the document has itself."""
         return replace(self, view=with_memory(self.view, memory))
+
+    def in_region(self, code: str) -> InTurn:
+        """The same, which sets what is written as the region of a document does; `code`: the
+        document's target language."""
+        return replace(self, view=in_region(self.view, code))
 
     def best_matches(self, texts: Sequence[Source]) -> list[Match | None]:
         """For every text the match of all memories that is worth most."""
