@@ -275,7 +275,7 @@ def _names(text: Text) -> Iterator[str]:
             yield covered or code.markup
 
 
-_ESCAPED = re.compile(r"%%|\\[\"'\\]")
+_ESCAPED = re.compile(r"%%|\\[\"'\\]|&(?:#39|apos);")
 
 
 def _differ(theirs: Sequence[str], ours: Sequence[str]) -> str:

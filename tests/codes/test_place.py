@@ -55,6 +55,12 @@ def placed(source: str, target: str, links: str) -> str:
     [
         ("the <1>red</1> car", "la voiture rouge", "0 2 1", "la voiture <1>rouge</1>"),
         (
+            "Sign <1>here</1> and <2>here</2>",
+            "Signez ici et ici",
+            "0 3 2 1",
+            "Signez <1>ici</1> et <2>ici</2>",
+        ),
+        (
             "the <1>red car</1> runs",
             "la voiture rouge roule",
             "0 2 1 3",

@@ -55,7 +55,13 @@ def target_of(source: str, written: str, links: str = "") -> str:
         ("Delete %s files", "Supprimer 901 %d fichiers", "", "Supprimer %s fichiers"),
         # what cannot be moved keeps its order
         ("%s of %d", "902 par 901", "2 1 0", "%s %d par"),
-        # characters that are written otherwise
+        # characters that are written otherwise, some of which a translation may do without
+        (
+            "The owner&#39;s fee",
+            "Les frais du propriétaire",
+            "0 4 2 1",
+            "Les frais du propriétaire",
+        ),
         ("50%% of it", "50 % de ça", "0 1 2 3", "50 %% de ça"),
         (r"Say \"no\"", 'Dire "non"', "0 1 2 3", r"Dire \"non\""),
         (r"one\ntwo", "un deux", "0 1", r"un\ndeux"),

@@ -39,6 +39,8 @@ READ_AS = {
     "&lt;": "<",
     "&gt;": ">",
 }
+# what a translation may do without: "the owner&#39;s permit" has no apostrophe in French
+DISPENSABLE = frozenset({*DASHES, *(text for text, sign in READ_AS.items() if sign == "'")})
 
 ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"  # of HTML
 _WORD_START = r"(?<![\w$@#%&~:/\\.-])"  # where a word begins that has a sign in front of it

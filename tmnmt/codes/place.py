@@ -150,6 +150,22 @@ class _Placer:
             elif gaps := [gap for gap in gaps if self._fits(node, *gap)]:
                 start, end = max(gaps, key=lambda gap: _best_gain(gain, *gap))
                 placed.append(self._span(node, gain, start, end))
+        return self._in_order(placed)
+
+    def _in_order(self, placed: list[_Placed]) -> list[_Placed]:
+        """The same, where spans of the same text in the source have the order that they have
+        there."""
+        texts = {span.node.first: self._content(span.node) for span in placed}
+        for text in {*texts.values()}:
+            alike = [
+                span
+                for span in placed
+                if texts[span.node.first] == text and not (span.node.alone or span.node.children)
+            ]
+            stretches = sorted((span.start, span.end) for span in alike)
+            ordered = sorted(alike, key=lambda span: span.node.first)
+            for span, (start, end) in zip(ordered, stretches, strict=True):
+                span.start, span.end = start, end
         return placed
 
     def _fits(self, node: Node, lo: int, hi: int) -> bool:

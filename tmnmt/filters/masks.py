@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
-from tmnmt.codes.form import DASHES, MARKED, READ_AS
+from tmnmt.codes.form import DISPENSABLE, MARKED, READ_AS
 from tmnmt.codes.placeholders import with_placeholders
 from tmnmt.codes.record import Code, Part, Source, Text, join_parts
 from tmnmt.filters.contract import Filter, ModelOutput, Undo
@@ -123,8 +123,8 @@ class Masked(Undo):
             source_code, stands = self.source.codes[number], self.covered(number)
             code = replace(code, markup=source_code.markup)
             preceding, following = _neighbours(self.source.plain, source_code)
-            if not covered and stands in DASHES:
-                continue  # which a translation may do without
+            if not covered and stands in DISPENSABLE:
+                continue
             if covered.strip():
                 ends.covering(parts, code, stands)
             else:
