@@ -18,6 +18,7 @@ from serving import Server, tiny_server
 from tiny_model import PAIRS
 
 from tmnmt import Translator
+from tmnmt.cli import run
 from tmnmt.config.options import TranslationOptions
 from tmnmt.formats.reader import read_memories
 from tmnmt.serve import jobs
@@ -495,3 +496,44 @@ def test_a_key_has_the_terms_that_it_names(folder: Path, tmp_path: Path) -> None
             assert ("Kommission" in text) == expected
         body = {"texts": [TEXT], "terms": ["house"]}
         assert server.ask("POST", "/v1/translate", body, key=keys["other"]).status == 404
+
+
+REPEATED = [PAIRS[0][0], "It is new.", "Save it.", "It is new.", "Save it.", PAIRS[0][0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "whole", "entry"),
+    [
+        ("a.html", "<html><body>{}</body></html>", "<p>{1}</p>\n"),
+        ("a.json", '{{{}"z": 1}}', '"k{0}": "{1}",\n'),
+        (
+            "a.po",
+            'msgid ""\nmsgstr "Language: fr\\n"\n\nmsgid "Save it."\nmsgstr "Fait."\n\n{}',
+            'msgctxt "{0}"\nmsgid "{1}"\nmsgstr ""\n\n',
+        ),
+        (
+            "a.xlf",
+            "<xliff version='1.2'><file original='a' source-language='en' target-language='fr' "
+            "datatype='plaintext'><body>{}</body></file></xliff>",
+            "<trans-unit id='{0}'><source>{1}</source></trans-unit>\n",
+        ),
+    ],
+)
+def test_a_document_has_the_repetitions_that_analyse_counts(
+    served: Server,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    whole: str,
+    entry: str,
+) -> None:
+    text = whole.format("".join(entry.format(*numbered) for numbered in enumerate(REPEATED)))
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    job = sent(served, f"/v1/documents?name={name}", text.encode())
+    command = ["analyse", "--json", "--memory", str(folder / "law"), str(tmp_path / name)]
+    assert run(command) == 0
+    bands = json.loads(capsys.readouterr().out)["total"]["bands"]
+    counts = {band: count["segments"] for band, count in bands.items()}
+    assert job["repetitions"] == counts["repetitions"] >= 2
+    assert job["segments"] - job["translated"] == counts["unchanged"]
